@@ -1,0 +1,36 @@
+# The packages, each as one imported or interface target; all from Debian 12.
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+if(DISTTF_STATIC)
+  set(OPENSSL_USE_STATIC_LIBS TRUE)
+  set(ZLIB_USE_STATIC_LIBS TRUE)
+  set(disttf_archive_suffix ".a")
+endif()
+find_package(OpenSSL REQUIRED)
+find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+find_path(HTTP_PARSER_INCLUDE_DIR http_parser.h REQUIRED)
+find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
+find_library(HTTP_PARSER_LIBRARY NAMES libhttp_parser${disttf_archive_suffix} http_parser REQUIRED)
+find_library(ZLIB_LIBRARY NAMES libz${disttf_archive_suffix} z REQUIRED)
+
+add_library(disttf_asio INTERFACE)
+target_include_directories(disttf_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
+target_compile_definitions(disttf_asio INTERFACE
+  ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(disttf_asio INTERFACE Threads::Threads)
+
+add_library(disttf_http_parser INTERFACE)
+target_include_directories(disttf_http_parser SYSTEM INTERFACE ${HTTP_PARSER_INCLUDE_DIR})
+target_link_libraries(disttf_http_parser INTERFACE ${HTTP_PARSER_LIBRARY})
+
+add_library(disttf_zlib INTERFACE)
+target_include_directories(disttf_zlib SYSTEM INTERFACE ${ZLIB_INCLUDE_DIR})
+target_link_libraries(disttf_zlib INTERFACE ${ZLIB_LIBRARY})
+
+# Debian ships spdlog and fmt as shared libraries only; both work header-only.
+add_library(disttf_spdlog INTERFACE)
+find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
+target_include_directories(disttf_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
+target_compile_definitions(disttf_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)

@@ -1,0 +1,48 @@
+// Which rows of the training set a step takes.
+//
+// The epochs are laid end to end, each a fresh permutation of [0, rows). Step t of a run with a
+// global batch of G rows takes positions [t*G, (t+1)*G) of that line; trainer w of N takes the
+// w-th slice of batch_size of them. A step may straddle two epochs. Nothing is stateful but a
+// cache: the answer is a function of (seed, step, trainer) alone, so a restarted trainer draws
+// what the lost one would have drawn.
+//
+// Not thread-safe: one sampler per computing thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace disttf::data {
+
+// 64 random bits for (seed, purpose, stream, index): math::random_bits. Handed in, because data/
+// and math/ do not include each other.
+using RandomBits = std::uint64_t (*)(std::uint64_t seed, std::uint32_t purpose,
+                                     std::uint64_t stream, std::uint64_t index) noexcept;
+
+struct SamplerOptions {
+  std::uint64_t seed = 0;
+  std::uint32_t purpose = 0;    // math::Purpose::kPermutation
+  std::uint32_t rows = 0;       // of the training set; > 0
+  std::size_t batch_size = 0;   // rows per trainer and step; > 0
+  std::size_t trainers = 0;     // > 0
+  RandomBits random_bits = nullptr;
+};
+
+class Sampler {
+ public:
+  explicit Sampler(SamplerOptions options);
+
+  // Fills `rows` (batch_size long) with the rows that `trainer` takes in `step` (from 0).
+  void batch(std::uint64_t step, std::size_t trainer, std::span<std::uint32_t> rows);
+
+ private:
+  const std::vector<std::uint32_t>& permutation(std::uint64_t epoch);
+  SamplerOptions options_;
+  // The two newest epochs asked for: a step may straddle a border.
+  struct Epoch { std::uint64_t number = 0; std::vector<std::uint32_t> rows; };
+  Epoch cached_[2];
+};
+
+}  // namespace disttf::data

@@ -1,0 +1,31 @@
+// The arithmetic that is compiled once per instruction set and chosen at start.
+//
+// One portable file carries every set: the same source (kernels_impl.inc) is compiled per ISA
+// with Eigen in a namespace of its own, so that no inline function of one set is ever linked
+// into another (tests/math/kernels_symbols_test holds it to that). Results differ between sets
+// in the last bits, so the chief publishes which one a run uses.
+//
+// The tables are constant after start-up; functions are callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace disttf::math {
+
+enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512 };  // generic: the target's baseline
+
+[[nodiscard]] std::string_view isa_name(Isa isa) noexcept;                       // "generic", ...
+[[nodiscard]] std::optional<Isa> isa_from_name(std::string_view name) noexcept;  // its inverse
+// The sets this file carries and this CPU can run, the fastest (the default) first.
+[[nodiscard]] std::span<const Isa> supported_isas() noexcept;
+
+struct Kernels;  // see kernels_table.h; opaque to the other folders
+// REQUIRES: isa is in supported_isas().
+[[nodiscard]] const Kernels& kernels(Isa isa) noexcept;
+
+}  // namespace disttf::math

@@ -1,0 +1,57 @@
+// All trainable variables lie end to end in one float32 vector; this says where each one is,
+// and which contiguous range of the vector each ps owns.
+//
+// Every variable starts on a 64-byte boundary (16 floats); the gap before the next is padding
+// that stays zero: gradients are zero there, and every optimizer maps (0, gradient 0) to 0.
+//
+// Values only; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace disttf::math {
+
+// One trainable variable, e.g. hid_w [784, 100], row-major.
+struct Variable {
+  std::string name;
+  std::vector<std::size_t> shape;
+  std::size_t offset = 0;  // in floats from the start of the vector; a multiple of 16
+  std::size_t size = 0;    // in floats, without padding: the product of shape
+};
+
+// [begin, end) in floats from the start of the vector.
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  [[nodiscard]] std::size_t size() const noexcept { return end - begin; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// A page: the ranges of several ps on one host can be mapped side by side and read as one vector.
+inline constexpr std::size_t kShardAlignmentFloats = 4096 / sizeof(float);
+
+class ParameterLayout {
+ public:
+  // Appends a variable at the next 64-byte boundary.
+  void add(std::string name, std::vector<std::size_t> shape);
+  [[nodiscard]] std::span<const Variable> variables() const noexcept { return variables_; }
+  // The whole vector in floats, padding included; a multiple of 16.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // Trainable values, padding not counted.
+  [[nodiscard]] std::size_t parameter_count() const noexcept;
+
+ private:
+  std::vector<Variable> variables_;
+  std::size_t size_ = 0;
+};
+
+// The range that ps `index` of `count` owns of a vector of `size` floats: whole pages, as equal
+// as pages allow (the last page may be short). The ranges are disjoint, in order, and cover
+// [0, size). With more ps than pages some are empty. REQUIRES: index < count.
+[[nodiscard]] Range shard_range(std::size_t size, std::size_t index, std::size_t count);
+
+}  // namespace disttf::math

@@ -1,0 +1,66 @@
+// A channel: framed messages to one peer, used by one thread that computes, sends, waits, computes.
+//
+// Synchronous on purpose: the step's thread talks to the ps itself, there is no hand-off to
+// another thread on that way. Every wait has a deadline and can be interrupted.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "net/address.h"
+#include "net/frame.h"
+
+namespace disttf::net {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+// Ends every wait that watches it, from any thread or a signal handler, and stays set.
+// An eventfd: readable once interrupt() was called.
+class Interrupt {
+ public:
+  Interrupt();  // throws std::system_error (out of file descriptors)
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  void interrupt() noexcept;  // async-signal-safe
+  [[nodiscard]] bool interrupted() const noexcept;
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  // Sleeps until the deadline or the interrupt; true when interrupted.
+  bool wait_until(Deadline deadline) const noexcept;
+
+ private:
+  int fd_;
+};
+
+// Not thread-safe. After any error but a decoded refusal the channel is closed.
+// Errors: std::errc::timed_out (deadline), std::errc::operation_canceled (interrupt), WireError,
+// asio::error::eof (peer closed), or what the system said.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  // Sends header and body as one frame, gathered; header.body_size is set from body.
+  // The body is borrowed for the call.
+  [[nodiscard]] virtual std::error_code send(FrameHeader header, std::span<const std::byte> body,
+                                             Deadline deadline) = 0;
+  [[nodiscard]] virtual std::error_code receive_header(FrameHeader& header, Deadline deadline) = 0;
+  // Receives exactly body.size() bytes into place. REQUIRES: body.size() <= what the last header
+  // announced and was not yet read.
+  [[nodiscard]] virtual std::error_code receive_body(std::span<std::byte> body,
+                                                     Deadline deadline) = 0;
+  virtual void close() noexcept = 0;
+  [[nodiscard]] virtual bool is_open() const noexcept = 0;
+};
+
+// Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.
+// "localhost" needs no resolver. `interrupt` is borrowed for the channel's life.
+// On failure returns nullptr and sets `error`.
+[[nodiscard]] std::unique_ptr<Channel> connect_tcp(const Address& address,
+                                                   const Interrupt& interrupt, Deadline deadline,
+                                                   std::error_code& error);
+
+}  // namespace disttf::net

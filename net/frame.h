@@ -1,0 +1,98 @@
+// A frame is the one unit that crosses a socket between two disttf tasks: a fixed 64-byte
+// header, then body_size bytes.
+//
+//   offset  size  field
+//        0     4  magic        'D' 'T' 'F' '1': a stray client is refused at once
+//        4     1  version      kWireVersion; a receiver refuses every other value
+//        5     1  kind         FrameKind
+//        6     2  flags        FrameFlags; unknown bits must be 0
+//        8     8  request_id   chosen by the requester, echoed in the reply
+//       16     8  body_size    bytes that follow; the receiver's state says what is allowed
+//       24     8  step         global step the message is about; 0 where it is about none
+//       32     8  sequence     async: the trainer's own count of pushes, for exactly-once
+//       40     8  range_begin  first float of the tensor range in the body
+//       48     4  generation   of the run's state; late messages of an older one are refused
+//       52     8  reserved     0
+//       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
+//
+// Integers are little-endian. One cache line, one read. Bodies and their limits, the order of
+// messages, a worked example and version rules: docs/wire_format.md. tests/net/frame_test.cc
+// pins the bytes. Pure functions only: no socket, clock or log here; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+namespace disttf::net {
+
+inline constexpr std::size_t kHeaderBytes = 64;
+inline constexpr std::uint8_t kWireVersion = 1;
+// Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
+// whatever the peer claims.
+inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
+
+enum class FrameKind : std::uint8_t {
+  kHello = 1,         // requester -> listener, first on every connection
+  kWelcome = 2,       // reply to hello
+  kRefused = 3,       // reply to anything: exit code and a sentence; the sender closes after it
+  kPublish = 4,       // chief -> ps: the run's configuration (JSON)
+  kGetConfig = 5,     // trainer -> ps 0
+  kConfig = 6,        // reply: JSON
+  kRestore = 7,       // chief -> ps: parameters of its range at a step
+  kPull = 8,          // trainer -> ps
+  kPushPull = 9,      // trainer -> ps: gradient of its range; answered when applied
+  kParameters = 10,   // reply to pull and push_pull: parameters of the range
+  kHeartbeat = 11,    // either way, no reply: "I am alive"
+  kGoodbye = 12,      // trainer -> ps: leaves for good
+  kShutdown = 13,     // chief -> ps: the run is over
+  kAck = 14,          // reply without a body
+  kStatus = 15,       // anyone -> ps: how the run stands
+  kStatusReply = 16,  // reply: JSON
+};
+
+enum FrameFlags : std::uint16_t {
+  kFlagFinished = 1U << 0U,  // on parameters: the run is over, these are the final ones
+  kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
+};
+inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kHello;
+  std::uint16_t flags = 0;
+  std::uint64_t request_id = 0;
+  std::uint64_t body_size = 0;  // bytes
+  std::uint64_t step = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;
+  friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+};
+
+enum class WireError {
+  kBadMagic = 1,
+  kBadVersion,
+  kBadChecksum,
+  kBadKind,
+  kBadFlags,
+  kBadReserved,
+  kBodyTooLarge,   // more than the receiver's state allows
+  kBadBody,        // a control body that does not decode
+  kUnexpected,     // a kind that makes no sense here and now
+};
+[[nodiscard]] const std::error_category& wire_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(WireError error) noexcept;
+
+// Reads a header out of bytes we do not trust. On error `out` is untouched and the caller must
+// close the connection: past a bad header nobody knows where the next one starts.
+[[nodiscard]] std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
+                                            FrameHeader& out) noexcept;
+// Cannot fail.
+void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes> out) noexcept;
+
+}  // namespace disttf::net
+
+template <>
+struct std::is_error_code_enum<disttf::net::WireError> : std::true_type {};
