@@ -1,0 +1,60 @@
+// Runs a fuzz target once over each file named on the command line, and over each file of each
+// directory named there. Exits 1 if there was nothing to run: an empty corpus tests nothing.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void replay(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  stream.exceptions(std::ios::badbit | std::ios::failbit);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  // A copy of exactly the right size: a sanitizer then sees any read past the end.
+  const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
+  LLVMFuzzerTestOneInput(input.data(), input.size());
+}
+
+int replay_all(const std::vector<std::string>& arguments) {
+  std::size_t count = 0;
+  for (const std::string& argument : arguments) {
+    for (const std::filesystem::path& file : files_of(argument)) {
+      // Named before it runs: when it crashes, this is the file.
+      std::fprintf(stderr, "%s\n", file.c_str());
+      replay(file);
+      ++count;
+    }
+  }
+  std::fprintf(stderr, "replayed %zu files\n", count);
+  return count == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return replay_all({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
