@@ -1,0 +1,40 @@
+// What can go wrong in a download, apart from what the system says itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace disttf::net {
+
+enum class HttpError {
+  kBadResponse = 1,      // the bytes are not an HTTP/1.x response
+  kHeaderTooLarge,       // more header than an honest server sends
+  kBadStatus,            // neither a body nor a redirect
+  kBadRedirect,          // no Location, or one that is no http or https URL
+  kInsecureRedirect,     // https -> http
+  kTooManyRedirects,     // more than allowed, or in a circle
+  kEncodedBody,          // a Content-Encoding though none was asked for
+  kTooLarge,             // more than max_bytes
+  kShortBody,            // the connection ended before the body did
+  kStalled,              // too few bytes for too long
+  kConnectTimeout,       // no connection within connect_timeout
+  kBadRange,             // 206 with another range than the one asked for
+  kRangeNotSatisfiable,  // 416: what was kept does not fit what the server has
+  kProxyRefused,         // the proxy did not open the tunnel
+  kNoCaFile,             // https without a file of certificate authorities
+  kBadCaFile,            // that file cannot be used
+  kBadCertificate,       // the server is not who its name says
+};
+
+[[nodiscard]] const std::error_category& http_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(HttpError error) noexcept;
+
+// Text from outside, fit for a sentence: quoted, control and non-ASCII bytes as \xNN, cut to
+// `max_bytes` with "..." behind it.
+[[nodiscard]] std::string quoted(std::string_view text, std::size_t max_bytes = 120);
+
+}  // namespace disttf::net
+
+template <>
+struct std::is_error_code_enum<disttf::net::HttpError> : std::true_type {};
