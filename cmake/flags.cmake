@@ -1,4 +1,5 @@
 # disttf_flags: what every target of this project is compiled with.
+# disttf_link_product(target): how the file that users get is linked.
 add_library(disttf_flags INTERFACE)
 target_include_directories(disttf_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(disttf_flags INTERFACE
@@ -7,6 +8,10 @@ target_compile_options(disttf_flags INTERFACE
   # Contracting a*b+c into one rounding is the compiler's choice from build to build; the
   # same bits everywhere is a promise. The kernels of math/ ask for it explicitly (-mfma + Eigen).
   -ffp-contract=off
+  # No path of the machine that built it may be in the file: two checkouts give the same bytes.
+  -ffile-prefix-map=${CMAKE_BINARY_DIR}/=
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+  # One section a function, so that the linker can drop what nobody calls.
   $<$<CONFIG:Release>:-ffunction-sections -fdata-sections>)
 if(DISTTF_WERROR)
   target_compile_options(disttf_flags INTERFACE -Werror)
@@ -22,4 +27,30 @@ if(DISTTF_SANITIZE)
     # g++'s TSan does not understand stand-alone fences, which Asio would use.
     target_compile_definitions(disttf_flags INTERFACE ASIO_DISABLE_FENCED_BLOCK)
   endif()
+elseif(NOT DISTTF_FUZZ)
+  # Bytes from strangers reach this program. Both need optimisation to mean anything, and
+  # sanitizers check the same and more.
+  target_compile_options(disttf_flags INTERFACE
+    $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
 endif()
+
+if(DISTTF_FUZZ)
+  # Coverage and checks for every file; tests/fuzz adds libFuzzer's main to its targets.
+  set(fuzz_checks -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_compile_options(disttf_flags INTERFACE ${fuzz_checks} -fno-omit-frame-pointer)
+  target_link_options(disttf_flags INTERFACE ${fuzz_checks})
+endif()
+
+if(DISTTF_STATIC)
+  include(cmake/static_libc.cmake)
+endif()
+
+function(disttf_link_product target)
+  target_link_options(${target} PRIVATE
+    $<$<CONFIG:Release>:-s>  # no symbols: half the size
+    -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+  if(DISTTF_STATIC)
+    target_link_options(${target} PRIVATE -static)
+    target_link_directories(${target} PRIVATE ${DISTTF_STATIC_LIBC_DIR})
+  endif()
+endfunction()
