@@ -2,8 +2,9 @@
 //
 // One portable file carries every set: the same source (kernels_impl.inc) is compiled per ISA
 // with Eigen in a namespace of its own, so that no inline function of one set is ever linked
-// into another (tests/math/kernels_symbols_test holds it to that). Results differ between sets
-// in the last bits, so the chief publishes which one a run uses.
+// into another (tests/math/kernels_symbols_test.cmake holds it to that). Matrix products differ
+// between sets in the last bits, so the chief publishes which one a run uses; for one set they are
+// the same bits on every machine that has it. Everything else is the same bits on every set.
 //
 // The tables are constant after start-up; functions are callable from any thread.
 #pragma once
@@ -13,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace disttf::math {
 

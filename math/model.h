@@ -3,12 +3,20 @@
 //   softmax: logits = x W + b
 //   mlp:     h = relu(x hid_w + hid_b), ..., logits = h sm_w + sm_b
 //   loss:    mean over the batch of softmax cross-entropy
+//
+// x [batch, inputs] is the batch's pixels times 1/255, W [inputs, classes], b [classes], and so on:
+// all row-major float32. Variables in the flat vector, in this order: softmax sm_w, sm_b; mlp
+// hid_w, hid_b, then hid2_w, hid2_b, ... for further hidden layers, then sm_w, sm_b.
+//
+// Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "math/kernels.h"
@@ -18,12 +26,26 @@ namespace disttf::math {
 
 enum class ModelKind : std::uint8_t { kSoftmax, kMlp };
 
+[[nodiscard]] std::string_view model_name(ModelKind kind) noexcept;  // "softmax", "mlp"
+[[nodiscard]] std::optional<ModelKind> model_from_name(std::string_view name) noexcept;
+
+// What validate() allows: enough for any network on 28x28 images, and small enough that no
+// product of sizes overflows and a mistyped number does not ask for all memory.
+inline constexpr std::size_t kMaxInputs = std::size_t{1} << 20U;
+inline constexpr std::size_t kMaxHiddenLayers = 16;
+inline constexpr std::size_t kMaxUnits = std::size_t{1} << 16U;
+inline constexpr std::size_t kMaxClasses = 256;  // a label is one byte
+
 struct ModelSpec {
   ModelKind kind = ModelKind::kMlp;
-  std::size_t inputs = 784;          // pixels per image
+  std::size_t inputs = 784;                 // pixels per image
   std::vector<std::size_t> hidden = {100};  // units per hidden layer; ignored by softmax
   std::size_t classes = 10;
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
+
+// Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
+void validate(const ModelSpec& spec);
 
 // Images and their labels as they lie in memory: bytes, one image after the other.
 struct ImageSet {
@@ -45,7 +67,8 @@ struct Evaluation {
 class Model {
  public:
   // `max_batch`: the largest number of rows gradient() will be given; all memory is taken here,
-  // nothing is allocated in a step.
+  // nothing is allocated in a step. Throws as validate() does.
+  // REQUIRES: max_batch > 0; isa is in supported_isas().
   Model(ModelSpec spec, std::size_t max_batch, Isa isa);
   ~Model();
   Model(const Model&) = delete;
@@ -54,19 +77,23 @@ class Model {
   [[nodiscard]] const ParameterLayout& layout() const noexcept;
 
   // Initial values as mnist_replica.py has them: weights from a normal distribution truncated at
-  // two standard deviations (stddev 1/28 for hid_w; 1/sqrt(inputs of the layer) for later ones), biases zero;
-  // softmax starts at zero. A function of (seed, variable, element) only.
+  // two standard deviations (stddev 1/sqrt(inputs of the layer): 1/28 for hid_w), biases zero;
+  // softmax starts at zero. A function of (seed, variable, element) only, the same bits on every
+  // machine and instruction set. Padding becomes zero.
   // REQUIRES: parameters.size() == layout().size()
   void initialize(std::uint64_t seed, std::span<float> parameters) const;
 
   // Mean loss over the rows `rows` of `set`, and its gradient, written (not added) over all of
-  // `gradient`, padding included (zeros there). Same inputs, same isa: same bits.
+  // `gradient`, padding included (zeros there). Same inputs, same isa: same bits, on any machine
+  // and whatever max_batch is. Finite logits, however large, give a finite gradient.
   // REQUIRES: parameters, gradient: layout().size() floats, 64-byte aligned; 0 < rows.size() <=
-  // max_batch; every row < set.rows().
+  // max_batch; every row < set.rows(); every label < classes.
   float gradient(std::span<const float> parameters, const ImageSet& set,
                  std::span<const std::uint32_t> rows, std::span<float> gradient);
 
-  // Over all rows of `set`, in chunks of max_batch.
+  // Over all rows of `set`, in chunks of max_batch. An image counts as correct when its label is
+  // the first of the largest logits; a logit that is not a number is never correct.
+  // REQUIRES: parameters as above; every label < classes.
   Evaluation evaluate(std::span<const float> parameters, const ImageSet& set);
 
  private:
@@ -74,7 +101,7 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
-// The layout alone (a ps needs it, without a workspace).
+// The layout alone (a ps needs it, without a workspace). Throws as validate() does.
 [[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
 
 }  // namespace disttf::math

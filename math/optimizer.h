@@ -1,16 +1,23 @@
 // Optimizers: element-wise updates of a range of the parameter vector, so how the vector is cut
 // over ps cannot change the result. State lives beside the parameters, on the ps.
 //
-// g is the mean gradient: gradient_sum * scale.
+// g is the mean gradient: gradient_sum * scale. The formulas are TensorFlow's GradientDescent-,
+// Momentum-, Adagrad- and AdamOptimizer's:
 //   sgd:      w -= lr g
-//   momentum: m = momentum m + g;                 w -= lr m            (TensorFlow's MomentumOptimizer)
-//   adagrad:  a += g^2;                           w -= lr g / sqrt(a)  (a starts at 0.1, as TensorFlow's)
+//   momentum: m = momentum m + g;  w -= lr m
+//   adagrad:  a += g^2;            w -= lr g / sqrt(a)              a starts at 0.1
 //   adam:     m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
-//             w -= lr sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + epsilon)    (TensorFlow's AdamOptimizer)
+//             w -= lr sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + epsilon)
+//
+// The updates use + - * / sqrt alone, each rounded once: the same bits on every instruction set
+// and machine, for the whole vector or any pieces of it.
+//
+// Errors: an OptimizerSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,14 +29,22 @@ namespace disttf::math {
 
 enum class OptimizerKind : std::uint8_t { kSgd, kMomentum, kAdagrad, kAdam };
 
+[[nodiscard]] std::string_view optimizer_name(OptimizerKind kind) noexcept;  // "sgd", ...
+[[nodiscard]] std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept;
+
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
-  float learning_rate = 0.001F;
-  float momentum = 0.9F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
+  float learning_rate = 0.001F;  // lr; finite, > 0
+  float momentum = 0.9F;         // of momentum; 0 <= momentum < 1
+  float beta1 = 0.9F;            // b1 of adam; 0 <= beta1 < 1
+  float beta2 = 0.999F;          // b2 of adam; 0 <= beta2 < 1
+  float epsilon = 1e-8F;         // of adam; finite, > 0
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
+
+// Throws std::invalid_argument with one sentence: the field, its value, what is allowed. All
+// fields are checked, those of other kinds too.
+void validate(const OptimizerSpec& spec);
 
 // One tensor of optimizer state, for checkpoints: "m", "v", "momentum", "accumulator".
 struct StateTensor {
@@ -40,14 +55,16 @@ struct StateTensor {
 // The optimizer of one range. Not thread-safe: the ps's thread owns it.
 class Optimizer {
  public:
-  // `size`: floats in the range; may be 0.
+  // `size`: floats in the range; may be 0. Throws as validate() does.
+  // REQUIRES: isa is in supported_isas().
   Optimizer(OptimizerSpec spec, std::size_t size, Isa isa);
 
-  // One update. `step` counts applied updates from 1 (adam's t).
-  // REQUIRES: parameters and gradient_sum have `size` floats.
+  // One update. `step` counts applied updates from 1 (adam's t). Nothing is allocated.
+  // REQUIRES: parameters and gradient_sum have `size` floats and do not overlap; step > 0.
   void apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
              std::uint64_t step);
 
+  // The state, to be saved from or restored into. The spans live as long as the optimizer.
   [[nodiscard]] std::vector<StateTensor> state();
 
  private:

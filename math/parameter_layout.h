@@ -31,6 +31,9 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+// 64 bytes: a cache line, and the widest vector register that a kernel loads.
+inline constexpr std::size_t kVariableAlignmentFloats = 16;
+
 // A page: the ranges of several ps on one host can be mapped side by side and read as one vector.
 inline constexpr std::size_t kShardAlignmentFloats = 4096 / sizeof(float);
 

@@ -5,6 +5,16 @@
 // "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11; tests/math/random_test.cc pins its
 // published test vectors.
 //
+// How (seed, purpose, stream, index) becomes Philox's key and counter (32-bit words):
+//
+//   key[0], key[1]          seed, low word first
+//   counter[0], counter[1]  index, low word first
+//   counter[2]              stream, bits 0..31
+//   counter[3]              stream, bits 32..47, below; purpose, 16 bits, above
+//
+// Different inputs are different (key, counter) pairs, and for one key Philox is a bijection of
+// the counter: two draws can agree in their 64 bits by chance, never because their inputs collide.
+//
 // Pure functions; callable from any thread.
 #pragma once
 
@@ -13,8 +23,8 @@
 
 namespace disttf::math {
 
-// What a number is drawn for. Part of the key, so that no two uses share a sequence. The values
-// are part of what a run's bits depend on: never renumber, only append.
+// What a number is drawn for. Part of the counter, so that no two uses share a sequence. The
+// values are part of what a run's bits depend on: never renumber, only append.
 enum class Purpose : std::uint32_t {
   kInitialValues = 1,
   kPermutation = 2,
@@ -23,11 +33,19 @@ enum class Purpose : std::uint32_t {
   kInjectedDelay = 5,
 };
 
+// A stream must be below this: 48 bits of the counter hold it. A step number never gets there.
+inline constexpr std::uint64_t kStreamLimit = std::uint64_t{1} << 48;
+// A purpose must be below this: 16 bits of the counter hold it.
+inline constexpr std::uint32_t kPurposeLimit = std::uint32_t{1} << 16;
+
 // One Philox4x32-10 block: 128 random bits for (counter, key).
 [[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) noexcept;
 
-// 64 random bits. `stream` is the epoch, step or variable; `index` the row or element in it.
+// 64 random bits: the first two words of the block, the first one low. `purpose` is a Purpose;
+// it is passed as a number because data/ takes this function as a plain pointer. `stream` is the
+// epoch, step or variable; `index` the row or element in it.
+// REQUIRES: purpose < kPurposeLimit, stream < kStreamLimit.
 [[nodiscard]] std::uint64_t random_bits(std::uint64_t seed, std::uint32_t purpose,
                                         std::uint64_t stream, std::uint64_t index) noexcept;
 

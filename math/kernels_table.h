@@ -1,0 +1,92 @@
+// The kernels of one instruction set, as a table of plain functions: what kernels_impl.inc
+// defines once per set, and what the rest of math/ computes with.
+//
+// Matrices are row-major without gaps between the rows. Pointers to floats that are weights,
+// gradients or activations are 64-byte aligned where a comment says so; no two arguments of one
+// call overlap. Sizes may be zero.
+//
+// The products differ between instruction sets in the last bits: vectors of other lengths add in
+// another order, and the generic set has no fused multiply-add. Everything else here is written
+// element by element from + - * / sqrt, each rounded once, so it gives the same bits on every set,
+// however the compiler vectorises it and wherever the caller cuts the vector.
+//
+// Constant data and pure functions: callable from any thread. Nothing here allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace disttf::math {
+
+// C [rows, columns] += A [rows, depth] * B [depth, columns].
+struct ProductShape {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t depth = 0;
+};
+
+// Floats of scratch that a product needs, 64-byte aligned: room for the packed blocks.
+inline constexpr std::size_t kProductScratchFloats = 0;
+
+// One adam update: w -= rate * m / (sqrt(v) + epsilon).
+struct AdamStep {
+  float scale = 1;  // g = gradient_sum * scale
+  float rate = 0;   // learning rate with both bias corrections in it
+  float beta1 = 0;  // m = beta1 m + (1 - beta1) g
+  float beta2 = 0;  // v = beta2 v + (1 - beta2) g^2
+  float epsilon = 0;
+};
+
+struct Kernels {
+  // C += A B. `scratch`: kProductScratchFloats.
+  void (*add_product)(const float* a, const float* b, float* c, ProductShape shape,
+                      float* scratch) noexcept;
+  // C += A^T B; A lies as [depth, rows].
+  void (*add_product_at)(const float* a, const float* b, float* c, ProductShape shape,
+                         float* scratch) noexcept;
+  // C += A B^T; B lies as [columns, depth].
+  void (*add_product_bt)(const float* a, const float* b, float* c, ProductShape shape,
+                         float* scratch) noexcept;
+
+  // out[i] = pixels[i] * (1/255)
+  void (*pixels_to_floats)(const std::uint8_t* pixels, float* out, std::size_t count) noexcept;
+  // Every row of out [rows, columns] = row.
+  void (*repeat_row)(const float* row, float* out, std::size_t rows, std::size_t columns) noexcept;
+  // sums[j] = sum over i of matrix[i, j], added from the first row to the last.
+  void (*column_sums)(const float* matrix, float* sums, std::size_t rows,
+                      std::size_t columns) noexcept;
+  // values[i] = max(values[i], 0)
+  void (*relu)(float* values, std::size_t count) noexcept;
+  // gradient[i] = output[i] > 0 ? gradient[i] : 0
+  void (*relu_backward)(const float* output, float* gradient, std::size_t count) noexcept;
+  // In: logits [rows, classes]. Out, in their place: (softmax(logits) - onehot(labels)) * scale.
+  // Returns the sum over the rows of log(sum(exp(logits))) - logits[label], added in double.
+  // Finite for finite logits, however large. REQUIRES: labels[i] < classes.
+  double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
+                                  std::size_t classes, float scale) noexcept;
+
+  // The optimizers' updates, math/optimizer.h has the formulas. g = gradient_sum[i] * scale.
+  void (*sgd)(float* w, const float* gradient_sum, std::size_t count, float scale,
+              float rate) noexcept;
+  void (*momentum)(float* w, float* m, const float* gradient_sum, std::size_t count, float scale,
+                   float rate, float momentum) noexcept;
+  void (*adagrad)(float* w, float* a, const float* gradient_sum, std::size_t count, float scale,
+                  float rate) noexcept;
+  void (*adam)(float* w, float* m, float* v, const float* gradient_sum, std::size_t count,
+               AdamStep step) noexcept;
+  // sum[i] += addend[i]
+  void (*accumulate)(float* sum, const float* addend, std::size_t count) noexcept;
+};
+
+// The sets that this file carries; kernels.cc picks. On other processors only the first exists.
+namespace generic {
+extern const Kernels kKernels;
+}
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+
+}  // namespace disttf::math

@@ -1,0 +1,44 @@
+#include "math/parameter_layout.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace disttf::math {
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+void ParameterLayout::add(std::string name, std::vector<std::size_t> shape) {
+  const std::size_t size =
+      std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
+  variables_.push_back({std::move(name), std::move(shape), size_, size});
+  size_ = round_up(size_ + size, kVariableAlignmentFloats);
+}
+
+std::size_t ParameterLayout::parameter_count() const noexcept {
+  return std::accumulate(variables_.begin(), variables_.end(), std::size_t{0},
+                         [](std::size_t sum, const Variable& v) { return sum + v.size; });
+}
+
+Range shard_range(std::size_t size, std::size_t index, std::size_t count) {
+  assert(index < count);
+  const std::size_t pages = round_up(size, kShardAlignmentFloats) / kShardAlignmentFloats;
+  // The first pages % count ranges take one page more. Counted so, instead of as
+  // pages * index / count, no product can overflow.
+  const std::size_t share = pages / count;
+  const std::size_t longer = pages % count;
+  const auto border = [&](std::size_t i) {
+    const std::size_t page = i * share + std::min(i, longer);
+    return std::min(page * kShardAlignmentFloats, size);
+  };
+  return {border(index), border(index + 1)};
+}
+
+}  // namespace disttf::math

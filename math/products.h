@@ -1,0 +1,32 @@
+// The matrix products of one training step and nothing else: the floor that a benchmark holds
+// Model::gradient against. Same kernels, same shapes, same order; no gather, bias, relu, softmax.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "math/kernels.h"
+#include "math/model.h"
+
+namespace disttf::math {
+
+// Not thread-safe. All memory is taken in the constructor.
+class StepProducts {
+ public:
+  // REQUIRES: batch > 0; isa is in supported_isas(). Throws as validate(spec) does.
+  StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa);
+  ~StepProducts();
+  StepProducts(const StepProducts&) = delete;
+  StepProducts& operator=(const StepProducts&) = delete;
+
+  // The products of one forward and one backward pass over a batch of made-up numbers.
+  void run() noexcept;
+  // Floating-point operations in one run(): two per multiply-add.
+  [[nodiscard]] double operations() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::math
