@@ -1,8 +1,16 @@
 // host:port of a task, as --ps_hosts, --worker_hosts and TF_CONFIG carry it.
 //
+//   entry = ["grpc://"] host ":" port
+//   host  = name | IPv4 | "[" IPv6 "]"      name: letters, digits, '-', '_', '.', at most 253 bytes
+//   port  = 1..65535, decimal
+//
+// Whitespace around an entry is ignored; names are lower-cased. Every error is a
+// std::invalid_argument whose what() is one sentence: field, value, what is allowed.
+//
 // Pure values and functions; callable from any thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,9 +28,11 @@ struct Address {
 // "host:port", IPv6 as "[::1]:2222".
 [[nodiscard]] std::string to_string(const Address& address);
 
-// Throws std::invalid_argument with one sentence naming the text and what is allowed.
-[[nodiscard]] Address parse_address(std::string_view text);
-// Comma separated; empty text is an empty list. Throws like parse_address.
-[[nodiscard]] std::vector<Address> parse_address_list(std::string_view text);
+// `field` is what the text was given as ("--ps_hosts", "TF_CONFIG.cluster.ps[0]"): it opens the
+// message. Throws std::invalid_argument.
+[[nodiscard]] Address parse_address(std::string_view field, std::string_view text);
+// Comma separated; blank text is an empty list, an empty entry between commas is an error.
+[[nodiscard]] std::vector<Address> parse_address_list(std::string_view field,
+                                                      std::string_view text);
 
 }  // namespace disttf::net

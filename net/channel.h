@@ -37,11 +37,15 @@ class Interrupt {
   int fd_;
 };
 
-// Not thread-safe. After any error but a decoded refusal the channel is closed.
+// Not thread-safe. After any error the channel is closed: part of a frame may be gone.
 // Errors: std::errc::timed_out (deadline), std::errc::operation_canceled (interrupt), WireError,
-// asio::error::eof (peer closed), or what the system said.
+// asio::error::eof (peer closed), or what the system said. A deadline bounds the whole call.
+// A call that need not wait succeeds even when the deadline has passed or the interrupt is set.
 class Channel {
  public:
+  Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
   virtual ~Channel() = default;
   // Sends header and body as one frame, gathered; header.body_size is set from body.
   // The body is borrowed for the call.
@@ -57,8 +61,11 @@ class Channel {
 };
 
 // Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.
-// "localhost" needs no resolver. `interrupt` is borrowed for the channel's life.
-// On failure returns nullptr and sets `error`.
+// Numeric addresses and "localhost" (127.0.0.1, then ::1) need no resolver. Other names cost a
+// detached thread, since getaddrinfo cannot be interrupted: when the deadline or the interrupt
+// comes first, that thread is left behind with data of its own and ends when the resolver
+// gives up. `interrupt` is borrowed for the channel's life. On failure returns nullptr and
+// sets `error`: of the last address tried, or why the name has none.
 [[nodiscard]] std::unique_ptr<Channel> connect_tcp(const Address& address,
                                                    const Interrupt& interrupt, Deadline deadline,
                                                    std::error_code& error);

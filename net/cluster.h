@@ -1,12 +1,12 @@
 // Who is in the run: the ordered address lists of the jobs, and which task this process is.
 //
-// Pure values and functions; callable from any thread. The environment is read by main only.
+// Pure values and functions; callable from any thread. The environment is read by main only;
+// TF_CONFIG is parsed by net/tf_config.h.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,19 +36,33 @@ struct Cluster {
   std::vector<Address> workers;
   std::vector<Address> chief;       // none or one
   std::vector<Address> evaluators;  // none or one; not part of the hash, never waited for
+  // A sparse TF_CONFIG names only some of the workers: the others are entries with port 0, and
+  // trainer_count() is only a lower bound. Such a task trains with the number of trainers that
+  // the chief published, and can be neither ps nor chief.
+  bool sparse = false;
 
   [[nodiscard]] std::size_t trainer_count() const noexcept { return chief.size() + workers.size(); }
   [[nodiscard]] TaskId trainer(std::size_t rank) const;         // REQUIRES: rank < trainer_count()
   [[nodiscard]] std::size_t rank_of(const TaskId& task) const;  // REQUIRES: chief or worker
   // Chief job, or worker 0 where there is none: rank 0.
   [[nodiscard]] bool is_chief(const TaskId& task) const;
+  // The job's list, e.g. of an index that came from outside: check it against size().
+  [[nodiscard]] const std::vector<Address>& tasks_of(Job job) const noexcept;
   [[nodiscard]] const Address& address_of(const TaskId& task) const;  // REQUIRES: it is listed
 };
 
-// SHA-256 over the ordered, normalised lists of ps, chief and workers. Two tasks with different
-// hashes have been given different clusters and would wait for each other for ever.
+// SHA-256 of a canonical text of the ordered, normalised lists:
+//
+//   "disttf cluster 1\n" "ps a:1,b:2\n" "chief c:3\n" "worker d:4,e:5\n"
+//
+// Two tasks with different hashes have been given different clusters and would wait for each
+// other for ever. A sparse cluster's text has "worker *\n" instead, since it does not know them:
+// a listener accepts hash_of(its cluster) and sparse_hash_of(its cluster).
 using ClusterHash = std::array<std::uint8_t, 32>;
 [[nodiscard]] ClusterHash hash_of(const Cluster& cluster);
+[[nodiscard]] ClusterHash sparse_hash_of(const Cluster& cluster);
+// The first four bytes in hex: what logs and refusals show of a hash.
+[[nodiscard]] std::string short_hex(const ClusterHash& hash);
 
 struct ClusterAndTask {
   Cluster cluster;
@@ -56,12 +70,18 @@ struct ClusterAndTask {
   std::vector<std::string> warnings;  // e.g. an unknown job that was ignored
 };
 
-// Throws std::invalid_argument with one sentence (field, value, what is allowed) when: no ps or no
-// trainer, an address twice, two chiefs, the task's index out of range.
-void validate(const Cluster& cluster, const TaskId& task);
+// How messages name the lists and the index: as the user wrote them.
+struct ClusterFields {
+  std::string_view ps = "--ps_hosts";
+  std::string_view workers = "--worker_hosts";
+  std::string_view chief = "--chief_host";
+  std::string_view evaluators = "--evaluator_host";
+  std::string_view index = "--task_index";
+};
 
-// TF_CONFIG by TensorFlow's rules and those of the orchestrators that write it (docs/operations.md).
-// std::nullopt: no cluster in it, i.e. train locally. Throws std::invalid_argument as above.
-[[nodiscard]] std::optional<ClusterAndTask> parse_tf_config(std::string_view json);
+// Throws std::invalid_argument with one sentence (field, value, what is allowed) when: no ps or no
+// trainer, an address twice, two chiefs or evaluators, the task's index out of range (an
+// evaluator need not be listed). A task of a sparse cluster must be a worker that is listed.
+void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& fields = {});
 
 }  // namespace disttf::net

@@ -78,9 +78,10 @@ enum class WireError {
   kBadKind,
   kBadFlags,
   kBadReserved,
-  kBodyTooLarge,   // more than the receiver's state allows
-  kBadBody,        // a control body that does not decode
-  kUnexpected,     // a kind that makes no sense here and now
+  kBodyTooLarge,  // more than the receiver's state allows
+  kBadBody,       // a control body that does not decode
+  kUnexpected,    // a kind that makes no sense here and now
+  kRefused,       // the peer answered REFUSED: its sentence says why
 };
 [[nodiscard]] const std::error_category& wire_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(WireError error) noexcept;
@@ -89,6 +90,9 @@ enum class WireError {
 // close the connection: past a bad header nobody knows where the next one starts.
 [[nodiscard]] std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                                             FrameHeader& out) noexcept;
+// False once these first bytes, however few, cannot be the start of a frame: a listener need not
+// wait for 64 bytes to turn away an HTTP client that sent 18.
+[[nodiscard]] bool may_be_frame(std::span<const std::byte> prefix) noexcept;
 // Cannot fail.
 void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes> out) noexcept;
 

@@ -18,11 +18,11 @@ namespace disttf::net {
 enum class ChannelPurpose : std::uint8_t { kStep = 1, kControl = 2, kProbe = 3 };
 
 struct Hello {
-  ClusterHash cluster{};           // must equal the listener's
-  TaskId from;                     // who speaks
-  TaskId to;                       // whom it believes to speak to
+  ClusterHash cluster{};  // must equal the listener's
+  TaskId from;            // who speaks
+  TaskId to;              // whom it believes to speak to
   ChannelPurpose purpose = ChannelPurpose::kStep;
-  std::uint64_t incarnation = 0;   // random per process: tells a restarted task from its old self
+  std::uint64_t incarnation = 0;  // random per process: tells a restarted task from its old self
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

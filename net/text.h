@@ -1,0 +1,26 @@
+// Text from outside made fit for one line of a log or an error message.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace disttf::net {
+
+// What a message shows of a value at most: enough to recognise it, too little to flood a log.
+inline constexpr std::size_t kMaxShownBytes = 80;
+
+// `text` in double quotes, cut to kMaxShownBytes with "..." after the quote, everything but
+// printable ASCII written as \xNN (and \n, \t, \", \\ by their short names).
+[[nodiscard]] std::string quoted(std::string_view text);
+
+// `text` as valid UTF-8 on one line: control characters become spaces, bytes that are not UTF-8
+// become '?'. For sentences that a peer sends us to show.
+[[nodiscard]] std::string one_line(std::string_view text);
+
+// The longest prefix of at most `max_bytes` that does not end inside a UTF-8 character.
+[[nodiscard]] std::string_view cut_utf8(std::string_view text, std::size_t max_bytes) noexcept;
+
+}  // namespace disttf::net
