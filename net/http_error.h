@@ -1,8 +1,6 @@
 // What can go wrong in a download, apart from what the system says itself.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <system_error>
 
 namespace disttf::net {
@@ -29,10 +27,6 @@ enum class HttpError {
 
 [[nodiscard]] const std::error_category& http_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(HttpError error) noexcept;
-
-// Text from outside, fit for a sentence: quoted, control and non-ASCII bytes as \xNN, cut to
-// `max_bytes` with "..." behind it.
-[[nodiscard]] std::string quoted(std::string_view text, std::size_t max_bytes = 120);
 
 }  // namespace disttf::net
 
