@@ -1,4 +1,5 @@
-// A data set that is ready to train on: images as bytes, mapped from extracted files or held in memory.
+// A data set that is ready to train on: images as bytes, mapped from extracted files or held in
+// memory.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,50 @@
+// The built-in data set: handwritten-looking digits drawn by code, in MNIST's shape (60 000 + 10
+// 000 images of 28x28, ten classes, equally many of each), for when MNIST cannot be had.
+//
+// A digit is a few strokes in one of several styles, put through a random affine map (rotation,
+// shear, scale, aspect) and a smooth elastic deformation, drawn with a pen of random width, centred
+// by its mass, with noise on the ink. Difficulty is tuned so that a linear model stays near 0.90
+// and a hidden layer clearly gains (docs/glossary.md names both sets).
+//
+// The same bits on every machine and build: only + - * / sqrt on floats, which IEEE 754 fixes, and
+// integers; no libm function, whose last bit depends on the CPU. Every image is a function of
+// (seed, purpose, row) alone. tests/data/digits_test.cc pins the SHA-256.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/file_set.h"
+#include "data/sampler.h"
+
+namespace disttf::data {
+
+// Where the randomness comes from; math::random_bits with math::Purpose::kDigits in production.
+struct DigitsRandomness {
+  std::uint32_t purpose = 0;
+  RandomBits random_bits = nullptr;
+};
+
+// The four files as production's randomness makes them.
+[[nodiscard]] const FileSet& digits() noexcept;
+
+// One image. `pixels`: 28x28, 0 is paper, 255 is ink. REQUIRES: label < 10.
+void draw_digit(std::uint8_t label, std::uint64_t random_seed,
+                std::span<std::uint8_t, kImagePixels> pixels);
+
+// The contents of the four IDX files, in the order of digits().files. About 1 s.
+[[nodiscard]] std::array<std::vector<std::uint8_t>, 4> make_digits(
+    const DigitsRandomness& randomness);
+
+// The data set: mapped from `directory` where an earlier call has left it, else made and left
+// there; held in memory where the directory cannot be written (on_warning says so; on_extract is
+// not used). With other randomness than production's its files never fit and are made each time.
+[[nodiscard]] Dataset open_digits(const std::filesystem::path& directory,
+                                  const DigitsRandomness& randomness,
+                                  const OpenOptions& options = {});
+
+}  // namespace disttf::data

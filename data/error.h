@@ -1,0 +1,31 @@
+// What can be wrong with bytes that somebody hands us as a data set. One code a cause; the
+// sentence with file, expected and actual is made by whoever knows the file.
+#pragma once
+
+#include <system_error>
+
+namespace disttf::data {
+
+enum class DataError {
+  kNotGzip = 1,        // no gzip header at the start
+  kGzipTruncated,      // the bytes end before the member does
+  kGzipCorrupt,        // invalid deflate data, or CRC-32 or size do not fit what came out
+  kGzipTrailingBytes,  // more bytes after the member, a second member included
+  kGzipTooLarge,       // more comes out than the caller allows
+  kIdxTruncated,       // shorter than its header says, or than a header
+  kIdxBadMagic,        // does not start with two zero bytes
+  kIdxBadType,         // elements are not unsigned bytes
+  kIdxBadShape,        // number of dimensions or their sizes are not what the caller needs
+  kIdxTrailingBytes,   // longer than its header says
+  kBadLabel,           // a label above 9
+  kWrongSize,          // a file that does not have the size it must have
+  kWrongChecksum,      // a file whose SHA-256 is not the one it must have
+};
+
+[[nodiscard]] const std::error_category& data_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(DataError error) noexcept;
+
+}  // namespace disttf::data
+
+template <>
+struct std::is_error_code_enum<disttf::data::DataError> : std::true_type {};

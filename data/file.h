@@ -1,0 +1,94 @@
+// Files as this folder needs them: read whole or mapped, written all or not at all, and a lock on
+// a directory so that work which several tasks want done is done once.
+//
+// Everything throws std::system_error with a sentence that names the path, unless said otherwise.
+// Callable from any thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace disttf::data {
+
+// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) noexcept : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor();
+  [[nodiscard]] int number() const noexcept { return number_; }
+  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+// A file's contents: a read-only mapping, or memory. Moving it does not move the bytes.
+class FileBytes {
+ public:
+  FileBytes() = default;
+  explicit FileBytes(std::vector<std::uint8_t> bytes) noexcept : memory_(std::move(bytes)) {}
+  [[nodiscard]] static FileBytes map(const FileDescriptor& file, std::size_t size_bytes,
+                                     const std::filesystem::path& path);
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept;
+
+ private:
+  struct Unmap {
+    std::size_t size_bytes = 0;
+    void operator()(const std::uint8_t* address) const noexcept;
+  };
+  std::vector<std::uint8_t> memory_;
+  std::unique_ptr<const std::uint8_t, Unmap> mapping_;  // when set, memory_ is empty
+};
+
+// Opens a regular file for reading; `status` is that file's, not the path's of a moment later.
+[[nodiscard]] FileDescriptor open_for_reading(const std::filesystem::path& path,
+                                              struct stat& status);
+
+// The whole file. A file longer than `max_bytes` is refused with DataError::kWrongSize.
+[[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path,
+                                                  std::size_t max_bytes);
+
+// Writes `bytes` to a new file beside `path`, syncs it, renames it to `path`: whoever opens `path`
+// sees the old contents or the new ones, never a part, not even after a power cut. On failure the
+// new file is gone and `path` is as before. Several writers at once do no harm: the last one wins.
+// Returns what fstat says of the file written, under its final name.
+struct stat write_file_atomically(const std::filesystem::path& path,
+                                  std::span<const std::uint8_t> bytes);
+
+// Removes what writers of `path` that were killed have left behind: their temporary files, once
+// they are `age` old (a living writer is done long before). Never throws.
+void remove_abandoned_temporaries(const std::filesystem::path& path,
+                                  std::chrono::seconds age) noexcept;
+
+// An advisory lock on a directory, held until destroyed; no file is left behind. It saves work and
+// guards nothing: when it cannot be had (a file system without locks, or its holder stopped for
+// longer than `patience`), the object simply does not hold it. Never throws.
+class DirectoryLock {
+ public:
+  DirectoryLock(const std::filesystem::path& directory,
+                std::chrono::milliseconds patience) noexcept;
+  [[nodiscard]] bool is_held() const noexcept { return directory_.is_open(); }
+
+ private:
+  FileDescriptor directory_;
+};
+
+}  // namespace disttf::data

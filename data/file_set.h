@@ -1,0 +1,105 @@
+// A data set on disk: four IDX files whose contents are known by SHA-256, each possibly with the
+// .gz it was extracted from beside it.
+//
+//   directory/train-images-idx3-ubyte.gz        what is downloaded
+//   directory/train-images-idx3-ubyte           extracted from it once, then mapped
+//   directory/train-images-idx3-ubyte.verified  the stamp: "this very file was hashed"
+//
+// No byte is used unless its SHA-256 was found to be the pinned one. An extracted file is not
+// hashed on every start (47 MB): its stamp holds the size, inode, and times of last modification
+// and status change of the file that was hashed, and is believed as long as all of them fit. A
+// file that was touched in any way is hashed again. (What a stamp cannot see is the disk itself
+// flipping bits under an unchanged inode; deleting the stamps has everything hashed.)
+//
+// Several tasks may open one directory at once: files appear by rename, whole or not at all, a
+// lock on the directory has the work done once, and without it it is done twice with equal bytes.
+//
+// A file that is wrong is reported, not used, and stays where it is unless replace_wrong is set.
+// Callable from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/file.h"
+
+namespace disttf::data {
+
+enum class FileKind : std::uint8_t { kImages, kLabels };
+
+// One file of a set. The views are borrowed, of literals as a rule.
+struct SetFile {
+  std::string_view name;  // "train-images-idx3-ubyte"
+  FileKind kind = FileKind::kImages;
+  std::uint32_t rows = 0;
+  std::string_view sha256;     // of the extracted contents; their size follows from the rows
+  std::size_t gz_bytes = 0;    // size of the .gz; 0: there is none (built-in data)
+  std::string_view gz_sha256;  // of the .gz
+
+  [[nodiscard]] std::size_t size_bytes() const noexcept;  // of the extracted contents
+  [[nodiscard]] std::string gz_name() const { return std::string(name) + ".gz"; }
+};
+
+struct FileSet {
+  std::string_view name;         // Dataset::name
+  std::string_view checksum;     // Dataset::checksum
+  std::array<SetFile, 4> files;  // train images, train labels, test images, test labels
+  std::size_t validation_rows = kValidationRows;  // the first rows of the training files
+};
+
+enum class FileState : std::uint8_t {
+  kReady,   // there and right
+  kAbsent,  // not there
+  kWrong,   // there and not what it must be, or unreadable
+};
+
+struct FileCheck {
+  FileState state = FileState::kAbsent;
+  std::string sentence;  // empty when ready; else names file, expected and actual
+};
+
+// Whether the bytes at `path` (any name: a download under way to its final one) are `file`'s .gz.
+[[nodiscard]] FileCheck check_gz(const std::filesystem::path& path, const SetFile& file);
+
+// Whether `directory` can provide `file`: extracted and right, or as a .gz that is right.
+[[nodiscard]] FileCheck check_file(const std::filesystem::path& directory, const SetFile& file);
+
+struct OpenOptions {
+  // Put a right file in the place of an extracted one that is wrong. Otherwise the wrong one stays
+  // and the right contents are held in memory.
+  bool replace_wrong = false;
+  // Called before a .gz is extracted, with its path.
+  std::function<void(const std::filesystem::path& gz)> on_extract;
+  // Called with a sentence when something is amiss that does not keep the set from being used: the
+  // directory cannot be written (the contents are then held in memory), a wrong file lies about.
+  std::function<void(const std::string& sentence)> on_warning;
+};
+
+// The set, mapped from the extracted files; extracts those that only exist as .gz. Throws
+// std::system_error when a file is absent (ENOENT) or wrong (DataError), with its sentence.
+[[nodiscard]] Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
+                                    const OpenOptions& options = {});
+
+// --- for sets that are made rather than downloaded ---
+
+// Opens `directory/file.name` if its contents are the pinned ones; else `out` is untouched.
+[[nodiscard]] FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
+                                      FileBytes& out);
+
+// Writes contents whose SHA-256 is known to be file.sha256, and their stamp. Throws
+// std::system_error when the directory cannot be written.
+void write_verified(const std::filesystem::path& directory, const SetFile& file,
+                    std::span<const std::uint8_t> contents);
+
+// REQUIRES: the contents are valid IDX files of set's shapes (assembling checks them, and throws
+// std::system_error with the DataError). `contents` is in the order of set.files.
+[[nodiscard]] Dataset assemble(const FileSet& set, std::array<FileBytes, 4> contents);
+
+}  // namespace disttf::data

@@ -1,0 +1,22 @@
+// Decompresses one gzip member (RFC 1952) that fills its input exactly.
+//
+// Stricter than gunzip on purpose: a data file is one member with nothing after it, so a second
+// member or padding is refused, as is everything that does not fit its own CRC-32 and size.
+// Pure function; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <vector>
+
+namespace disttf::data {
+
+// Decompresses `compressed` into `out`, which never holds more than `max_bytes` + 1 bytes however
+// much the input would expand to (a "gzip bomb" ends as kGzipTooLarge). On error `out` is left
+// empty. Throws std::bad_alloc only.
+[[nodiscard]] std::error_code gunzip(std::span<const std::uint8_t> compressed,
+                                     std::size_t max_bytes, std::vector<std::uint8_t>& out);
+
+}  // namespace disttf::data
