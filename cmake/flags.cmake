@@ -27,18 +27,11 @@ if(DISTTF_SANITIZE)
     # g++'s TSan does not understand stand-alone fences, which Asio would use.
     target_compile_definitions(disttf_flags INTERFACE ASIO_DISABLE_FENCED_BLOCK)
   endif()
-elseif(NOT DISTTF_FUZZ)
+else()
   # Bytes from strangers reach this program. Both need optimisation to mean anything, and
   # sanitizers check the same and more.
   target_compile_options(disttf_flags INTERFACE
     $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
-endif()
-
-if(DISTTF_FUZZ)
-  # Coverage and checks for every file; tests/fuzz adds libFuzzer's main to its targets.
-  set(fuzz_checks -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-  target_compile_options(disttf_flags INTERFACE ${fuzz_checks} -fno-omit-frame-pointer)
-  target_link_options(disttf_flags INTERFACE ${fuzz_checks})
 endif()
 
 if(DISTTF_STATIC)

@@ -1,0 +1,80 @@
+# The short way in: `make` lists the targets. The work itself is in CMakePresets.json and .ci/.
+#
+#   make run ARGS="--data_dir ../shared/mnist"   flags for `disttf launch`
+#   make test TESTS='Frame'                      only the tests whose names match
+#   make build JOBS=8                            how many compilers (or tests) at once
+#   make test PRESET=ci                          another build of CMakePresets.json
+
+SHELL := /bin/bash
+PRESET ?= release
+JOBS ?= $(shell nproc)
+TESTS ?= .
+ARGS ?=
+FUZZ_SECONDS ?= 60
+BUILD := build/$(PRESET)
+CONFIGURE := cmake --log-level=WARNING --preset
+COMPILE := cmake --build --parallel $(JOBS) --preset
+# Tests get no terminal and no input: they must not behave differently where there is none.
+CTEST := ctest --parallel $(JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test bench format lint asan tsan fuzz clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install every package that building, testing and developing need (Debian)
+	@.ci/install build test dev
+
+# Only the file: no test or benchmark is configured, so their packages are not needed. Where
+# they already are, the folder is left as it is.
+build: ## build the one static file: build/release/disttf
+	@.ci/install build
+	@[ -f $(BUILD)/build.ninja ] || \
+	  $(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=OFF -DDISTTF_BUILD_BENCH=OFF
+	@$(COMPILE) $(PRESET) --target disttf
+
+run: build ## build, then train on 1 ps and 2 workers (flags: ARGS="--model softmax")
+	@$(BUILD)/disttf launch --ps 1 --workers 2 $(ARGS)
+
+test: ## build everything and run every test (some: TESTS=regex)
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON -DDISTTF_BUILD_BENCH=ON
+	@$(COMPILE) $(PRESET)
+	@$(CTEST) --preset $(PRESET) --output-junit tests.xml
+
+bench: ## build and run the benchmarks
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_BENCH=ON
+	@$(COMPILE) $(PRESET)
+	@$(BUILD)/bench/disttf_bench $(ARGS)
+
+format: ## rewrite the C++ sources as .clang-format says
+	@.ci/install dev
+	@.ci/format --fix
+
+lint: ## clang-tidy on every source that clang 14 can parse
+	@.ci/install build dev
+	@.ci/lint $(JOBS)
+
+asan: ## all but the process tests under AddressSanitizer and UBSan
+	@.ci/install build test
+	@$(CONFIGURE) asan
+	@$(COMPILE) asan
+	@$(CTEST) --preset asan --label-exclude process
+
+tsan: ## the tests of net/ and roles/, where threads meet, under ThreadSanitizer
+	@.ci/install build test
+	@$(CONFIGURE) tsan
+	@$(COMPILE) tsan --target tests/net/all tests/roles/all
+	@$(CTEST) --test-dir build/tsan/tests/net --output-on-failure --no-tests=error
+	@$(CTEST) --test-dir build/tsan/tests/roles --output-on-failure --no-tests=error
+
+fuzz: ## search each decoder for FUZZ_SECONDS=60 with libFuzzer
+	@.ci/install build test dev
+	@$(CONFIGURE) fuzz -DDISTTF_FUZZ_SECONDS=$(FUZZ_SECONDS)
+	@$(COMPILE) fuzz
+	@$(CTEST) --test-dir build/fuzz --label-regex fuzz --output-on-failure --no-tests=error
+
+clean: ## remove build/
+	rm -rf build
