@@ -20,6 +20,7 @@ enum class DataError {
   kBadLabel,           // a label above 9
   kWrongSize,          // a file that does not have the size it must have
   kWrongChecksum,      // a file whose SHA-256 is not the one it must have
+  kNotRegularFile,     // a pipe, a socket or a device where a file should be
 };
 
 [[nodiscard]] const std::error_category& data_category() noexcept;

@@ -51,16 +51,22 @@ class FileBytes {
 
  private:
   struct Unmap {
-    std::size_t size_bytes = 0;
+    std::size_t size_bytes;
     void operator()(const std::uint8_t* address) const noexcept;
   };
   std::vector<std::uint8_t> memory_;
-  std::unique_ptr<const std::uint8_t, Unmap> mapping_;  // when set, memory_ is empty
+  // When set, memory_ is empty.
+  std::unique_ptr<const std::uint8_t, Unmap> mapping_{nullptr, Unmap{0}};
 };
 
 // Opens a regular file for reading; `status` is that file's, not the path's of a moment later.
 [[nodiscard]] FileDescriptor open_for_reading(const std::filesystem::path& path,
                                               struct stat& status);
+
+// The first `size_bytes` of an open file, fewer if it ends before; `path` is for the sentence.
+[[nodiscard]] std::vector<std::uint8_t> read_open_file(const FileDescriptor& file,
+                                                       std::size_t size_bytes,
+                                                       const std::filesystem::path& path);
 
 // The whole file. A file longer than `max_bytes` is refused with DataError::kWrongSize.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path,

@@ -8,8 +8,9 @@
 // No byte is used unless its SHA-256 was found to be the pinned one. An extracted file is not
 // hashed on every start (47 MB): its stamp holds the size, inode, and times of last modification
 // and status change of the file that was hashed, and is believed as long as all of them fit. A
-// file that was touched in any way is hashed again. (What a stamp cannot see is the disk itself
-// flipping bits under an unchanged inode; deleting the stamps has everything hashed.)
+// file that was touched in any way is hashed again. (What a stamp cannot see: a write within the
+// same tick of the file system's clock, milliseconds after our own, and a disk that flips bits
+// under an unchanged inode. Deleting the stamps has everything hashed.)
 //
 // Several tasks may open one directory at once: files appear by rename, whole or not at all, a
 // lock on the directory has the work done once, and without it it is done twice with equal bytes.
@@ -25,6 +26,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "data/dataset.h"
@@ -62,7 +64,11 @@ enum class FileState : std::uint8_t {
 
 struct FileCheck {
   FileState state = FileState::kAbsent;
-  std::string sentence;  // empty when ready; else names file, expected and actual
+  std::error_code error;  // none when ready
+  std::string what;       // empty when ready; else names the file, and expected and actual
+
+  // For people: `what` and the error's message.
+  [[nodiscard]] std::string sentence() const { return what + ": " + error.message(); }
 };
 
 // Whether the bytes at `path` (any name: a download under way to its final one) are `file`'s .gz.

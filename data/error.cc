@@ -1,0 +1,58 @@
+#include "data/error.h"
+
+#include <string>
+
+namespace disttf::data {
+namespace {
+
+class DataCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "disttf.data"; }
+
+  [[nodiscard]] std::string message(int value) const override {
+    switch (static_cast<DataError>(value)) {
+      case DataError::kNotGzip:
+        return "not a gzip file";
+      case DataError::kGzipTruncated:
+        return "the gzip file breaks off";
+      case DataError::kGzipCorrupt:
+        return "the gzip file is corrupt";
+      case DataError::kGzipTrailingBytes:
+        return "bytes follow the end of the gzip member";
+      case DataError::kGzipTooLarge:
+        return "the gzip file expands to more than it may";
+      case DataError::kIdxTruncated:
+        return "the IDX file is shorter than its header says";
+      case DataError::kIdxBadMagic:
+        return "not an IDX file";
+      case DataError::kIdxBadType:
+        return "the IDX file does not hold unsigned bytes";
+      case DataError::kIdxBadShape:
+        return "the IDX file has the wrong shape";
+      case DataError::kIdxTrailingBytes:
+        return "the IDX file is longer than its header says";
+      case DataError::kBadLabel:
+        return "the IDX file holds a label above 9";
+      case DataError::kWrongSize:
+        return "wrong size";
+      case DataError::kWrongChecksum:
+        return "wrong checksum";
+      case DataError::kNotRegularFile:
+        return "not a regular file";
+    }
+    return "unknown data error " + std::to_string(value);
+  }
+};
+
+}  // namespace
+
+const std::error_category& data_category() noexcept {
+  static const DataCategory category;
+  return category;
+}
+
+std::error_code make_error_code(DataError error) noexcept {
+  return {static_cast<int>(error), data_category()};
+}
+
+}  // namespace disttf::data

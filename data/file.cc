@@ -1,0 +1,188 @@
+#include "data/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+
+#include "data/error.h"
+
+namespace disttf::data {
+namespace {
+
+// "NAME.disttf-XXXXXX": not a name that anything looks for, in the directory of NAME because a
+// rename must not cross file systems.
+constexpr std::string_view kTemporaryMark = ".disttf-";
+
+[[noreturn]] void fail(int error, const std::string& what) {
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+// The part of write_file_atomically that may fail half-way: it has a temporary to remove then.
+struct Temporary {
+  FileDescriptor file;
+  std::string path;
+
+  explicit Temporary(const std::filesystem::path& target)
+      : path(target.string() + std::string(kTemporaryMark) + "XXXXXX") {
+    file = FileDescriptor(::mkostemp(path.data(), O_CLOEXEC));
+    if (!file.is_open()) fail(errno, "cannot create a file in " + target.parent_path().string());
+  }
+  ~Temporary() {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  void write(std::span<const std::uint8_t> bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(file.number(), bytes.data(), bytes.size());
+      if (count < 0) {
+        if (errno == EINTR) continue;
+        fail(errno, "cannot write " + path);
+      }
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+  }
+
+  void rename_to(const std::filesystem::path& target) {
+    if (::rename(path.c_str(), target.c_str()) != 0)
+      fail(errno, "cannot create " + target.string());
+    path.clear();
+  }
+};
+
+// So that a rename survives a power cut. Not every file system can sync a directory, and the
+// contents are synced already: the worst case is that the work is done again.
+void sync_directory(const std::filesystem::path& directory) noexcept {
+  const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open()) ::fsync(opened.number());
+}
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (is_open()) ::close(number_);
+}
+
+void FileBytes::Unmap::operator()(const std::uint8_t* address) const noexcept {
+  // munmap takes a pointer to non-const although it does not write.
+  ::munmap(const_cast<std::uint8_t*>(address), size_bytes);
+}
+
+FileBytes FileBytes::map(const FileDescriptor& file, std::size_t size_bytes,
+                         const std::filesystem::path& path) {
+  FileBytes result;
+  if (size_bytes == 0) return result;  // mmap refuses an empty mapping
+  void* address = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, file.number(), 0);
+  if (address == MAP_FAILED) fail(errno, "cannot map " + path.string());
+  result.mapping_ = {static_cast<const std::uint8_t*>(address), Unmap{size_bytes}};
+  return result;
+}
+
+std::span<const std::uint8_t> FileBytes::bytes() const noexcept {
+  if (mapping_ != nullptr) return {mapping_.get(), mapping_.get_deleter().size_bytes};
+  return memory_;
+}
+
+FileDescriptor open_for_reading(const std::filesystem::path& path, struct stat& status) {
+  // Non-blocking: opening a named pipe would otherwise wait for a writer for ever.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
+    fail(errno, "cannot read " + path.string());
+  }
+  if (S_ISDIR(status.st_mode)) fail(EISDIR, "cannot read " + path.string());
+  if (!S_ISREG(status.st_mode)) {
+    throw std::system_error(DataError::kNotRegularFile, "cannot read " + path.string());
+  }
+  return file;
+}
+
+std::vector<std::uint8_t> read_open_file(const FileDescriptor& file, std::size_t size_bytes,
+                                         const std::filesystem::path& path) {
+  std::vector<std::uint8_t> bytes(size_bytes);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count =
+        ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (count == 0) break;
+    if (count > 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (errno != EINTR) {
+      fail(errno, "cannot read " + path.string());
+    }
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path, status);
+  const auto size_bytes = static_cast<std::size_t>(status.st_size);
+  if (size_bytes > max_bytes) {
+    throw std::system_error(DataError::kWrongSize,
+                            path.string() + ": expected at most " + std::to_string(max_bytes) +
+                                " bytes, found " + std::to_string(size_bytes));
+  }
+  return read_open_file(file, size_bytes, path);
+}
+
+struct stat write_file_atomically(const std::filesystem::path& path,
+                                  std::span<const std::uint8_t> bytes) {
+  Temporary temporary(std::filesystem::path(directory_of(path) / path.filename()));
+  temporary.write(bytes);
+  // mkostemp makes files that only the owner reads; tasks under other users map them as well.
+  if (::fchmod(temporary.file.number(), 0644) != 0) fail(errno, "cannot write " + path.string());
+  if (::fsync(temporary.file.number()) != 0) fail(errno, "cannot write " + path.string());
+  temporary.rename_to(path);
+  sync_directory(directory_of(path));
+  struct stat status {};
+  if (::fstat(temporary.file.number(), &status) != 0) fail(errno, "cannot read " + path.string());
+  return status;
+}
+
+void remove_abandoned_temporaries(const std::filesystem::path& path,
+                                  std::chrono::seconds age) noexcept {
+  try {
+    const std::string prefix = path.filename().string() + std::string(kTemporaryMark);
+    const auto oldest = std::filesystem::file_time_type::clock::now() - age;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_of(path))) {
+      if (entry.path().filename().string().starts_with(prefix) &&
+          entry.last_write_time() < oldest) {
+        std::filesystem::remove(entry.path());
+      }
+    }
+  } catch (const std::exception&) {
+    // Housekeeping: nobody depends on it, and the next writer tries again.
+    return;
+  }
+}
+
+DirectoryLock::DirectoryLock(const std::filesystem::path& directory,
+                             std::chrono::milliseconds patience) noexcept {
+  FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) return;
+  // flock knows no deadline, and waiting without one would hang behind a stopped process, so it is
+  // asked again and again. The interval is far below what the lock's holder does meanwhile.
+  constexpr std::chrono::milliseconds kInterval{10};
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (::flock(opened.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return;
+    if (std::chrono::steady_clock::now() >= deadline) return;
+    std::this_thread::sleep_for(kInterval);
+  }
+  directory_ = std::move(opened);
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,271 @@
+#include "data/file_set.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "data/error.h"
+#include "data/gzip.h"
+#include "data/idx.h"
+#include "data/sha256.h"
+
+namespace disttf::data {
+namespace {
+
+// Extracting takes well under a second; a holder that takes longer than this is stopped or on a
+// disk so slow that doing the work twice does not matter any more.
+constexpr std::chrono::seconds kLockPatience{10};
+// A temporary file this old belongs to a writer that was killed.
+constexpr std::chrono::minutes kAbandonedAge{10};
+
+std::filesystem::path stamp_path(const std::filesystem::path& path) {
+  return path.string() + ".verified";
+}
+
+std::string nanoseconds(const timespec& time) {
+  return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
+}
+
+// What the stamp of a file must say, to the letter, for the file to be the one that was hashed.
+// The status change time is what makes it hard to fool: no tool can set it back.
+std::string stamp_text(const SetFile& file, const struct stat& status) {
+  return "disttf verified 1\nsha256 " + std::string(file.sha256) + "\nsize " +
+         std::to_string(status.st_size) + "\ninode " + std::to_string(status.st_ino) +
+         "\nmodified " + nanoseconds(status.st_mtim) + "\nchanged " + nanoseconds(status.st_ctim) +
+         "\n";
+}
+
+bool stamp_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
+  try {
+    const std::vector<std::uint8_t> found = read_file(stamp_path(path), expected.size());
+    return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
+  } catch (const std::exception&) {
+    return false;  // absent or unreadable: the file is hashed, which needs no stamp
+  }
+}
+
+void write_stamp(const std::filesystem::path& path, const std::string& text) {
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  write_file_atomically(stamp_path(path), bytes);
+}
+
+void try_to_write_stamp(const std::filesystem::path& path, const std::string& text) {
+  try {
+    write_stamp(path, text);
+  } catch (const std::system_error&) {
+    return;  // a directory that cannot be written: the next start hashes again, nothing else
+  }
+}
+
+FileCheck check_size(const std::filesystem::path& path, std::size_t expected, std::size_t found) {
+  if (expected == found) return {FileState::kReady, {}, {}};
+  return {FileState::kWrong, DataError::kWrongSize,
+          path.string() + ": expected " + std::to_string(expected) + " bytes, found " +
+              std::to_string(found)};
+}
+
+FileCheck check_hash(const std::filesystem::path& path, std::string_view expected,
+                     std::span<const std::uint8_t> bytes) {
+  const std::string found = sha256_hex(std::as_bytes(bytes));
+  if (found == expected) return {FileState::kReady, {}, {}};
+  return {FileState::kWrong, DataError::kWrongChecksum,
+          path.string() + ": expected SHA-256 " + std::string(expected) + ", found " + found};
+}
+
+FileCheck unreadable(const std::filesystem::path& path, std::error_code error) {
+  const bool absent = error == std::errc::no_such_file_or_directory;
+  return {absent ? FileState::kAbsent : FileState::kWrong, error, "cannot read " + path.string()};
+}
+
+// `bytes` gets the .gz if it is right.
+FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
+                  std::vector<std::uint8_t>& bytes) {
+  try {
+    struct stat status {};
+    const FileDescriptor opened = open_for_reading(path, status);
+    FileCheck check = check_size(path, file.gz_bytes, static_cast<std::size_t>(status.st_size));
+    if (check.state != FileState::kReady) return check;
+    std::vector<std::uint8_t> read = read_open_file(opened, file.gz_bytes, path);
+    check = check_hash(path, file.gz_sha256, read);
+    if (check.state == FileState::kReady) bytes = std::move(read);
+    return check;
+  } catch (const std::system_error& error) {
+    return unreadable(path, error.code());
+  }
+}
+
+// Of two reasons why a file cannot be had: a wrong extracted file with no .gz beside it is not
+// "absent".
+const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& gz) {
+  const bool only_extracted =
+      gz.state == FileState::kAbsent && extracted.state == FileState::kWrong;
+  return only_extracted ? extracted : gz;
+}
+
+// The elements of one file, without its header.
+std::error_code parse(FileKind kind, std::span<const std::uint8_t> bytes,
+                      std::span<const std::uint8_t>& elements, std::string& detail) {
+  return kind == FileKind::kImages ? parse_images(bytes, elements, detail)
+                                   : parse_labels(bytes, elements, detail);
+}
+
+// One set being opened: the parts of open_file_set.
+class Opening {
+ public:
+  Opening(const std::filesystem::path& directory, const OpenOptions& options)
+      : directory_(directory), options_(options) {}
+
+  // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
+  FileBytes from_gz(const SetFile& file, const FileCheck& extracted) {
+    const std::filesystem::path gz = directory_ / file.gz_name();
+    std::vector<std::uint8_t> compressed;
+    const FileCheck check = read_gz(gz, file, compressed);
+    if (check.state != FileState::kReady) {
+      const FileCheck& reason = more_telling(extracted, check);
+      throw std::system_error(reason.error, reason.what);
+    }
+    if (options_.on_extract) options_.on_extract(gz);
+    std::vector<std::uint8_t> contents;
+    if (const std::error_code error = gunzip(compressed, file.size_bytes(), contents)) {
+      throw std::system_error(error, gz.string());
+    }
+    return keep(file, extracted, std::move(contents));
+  }
+
+ private:
+  // On disk if possible, else in memory.
+  FileBytes keep(const SetFile& file, const FileCheck& extracted,
+                 std::vector<std::uint8_t> contents) {
+    if (extracted.state == FileState::kWrong && !options_.replace_wrong) {
+      warn(extracted.sentence() + "; it is left alone and not used");
+      return FileBytes(std::move(contents));
+    }
+    if (!can_write_) return FileBytes(std::move(contents));
+    try {
+      write_verified(directory_, file, contents);
+      FileBytes mapped;
+      if (open_verified(directory_, file, mapped).state == FileState::kReady) return mapped;
+    } catch (const std::system_error& error) {
+      can_write_ = false;
+      warn(std::string(error.what()) + "; the data set is held in memory");
+    }
+    return FileBytes(std::move(contents));
+  }
+
+  void warn(const std::string& sentence) const {
+    if (options_.on_warning) options_.on_warning(sentence);
+  }
+
+  const std::filesystem::path& directory_;
+  const OpenOptions& options_;
+  bool can_write_ = true;  // false once it has failed: one warning says it for all files
+};
+
+}  // namespace
+
+std::size_t SetFile::size_bytes() const noexcept {
+  return kind == FileKind::kImages ? kIdxImagesHeaderBytes + std::size_t{rows} * kImagePixels
+                                   : kIdxLabelsHeaderBytes + std::size_t{rows};
+}
+
+FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
+  std::vector<std::uint8_t> bytes;
+  return read_gz(path, file, bytes);
+}
+
+FileCheck check_file(const std::filesystem::path& directory, const SetFile& file) {
+  FileBytes contents;
+  const FileCheck extracted = open_verified(directory, file, contents);
+  if (extracted.state == FileState::kReady) return extracted;
+  const FileCheck gz = check_gz(directory / file.gz_name(), file);
+  return more_telling(extracted, gz);
+}
+
+FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
+                        FileBytes& out) {
+  const std::filesystem::path path = directory / file.name;
+  try {
+    struct stat status {};
+    const FileDescriptor opened = open_for_reading(path, status);
+    FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
+    if (check.state != FileState::kReady) return check;
+    // Labels index memory later on, so they are copied: checked once, they stay what they were.
+    FileBytes contents = file.kind == FileKind::kImages
+                             ? FileBytes::map(opened, file.size_bytes(), path)
+                             : FileBytes(read_open_file(opened, file.size_bytes(), path));
+    const std::string stamp = stamp_text(file, status);
+    if (!stamp_fits(path, stamp)) {
+      check = check_hash(path, file.sha256, contents.bytes());
+      if (check.state != FileState::kReady) return check;
+      try_to_write_stamp(path, stamp);
+    }
+    out = std::move(contents);
+    return check;
+  } catch (const std::system_error& error) {
+    return unreadable(path, error.code());
+  }
+}
+
+void write_verified(const std::filesystem::path& directory, const SetFile& file,
+                    std::span<const std::uint8_t> contents) {
+  assert(contents.size() == file.size_bytes());
+  const std::filesystem::path path = directory / file.name;
+  remove_abandoned_temporaries(path, kAbandonedAge);
+  const struct stat status = write_file_atomically(path, contents);
+  write_stamp(path, stamp_text(file, status));
+}
+
+Dataset assemble(const FileSet& set, std::array<FileBytes, 4> contents) {
+  auto storage = std::make_shared<const std::array<FileBytes, 4>>(std::move(contents));
+  std::array<std::span<const std::uint8_t>, 4> elements;
+  for (std::size_t i = 0; i < set.files.size(); ++i) {
+    const SetFile& file = set.files[i];
+    const std::span<const std::uint8_t> bytes = (*storage)[i].bytes();
+    std::string detail;
+    if (const std::error_code error = parse(file.kind, bytes, elements[i], detail)) {
+      throw std::system_error(error, std::string(file.name) + ": " + detail);
+    }
+    if (bytes.size() != file.size_bytes()) {
+      throw std::system_error(DataError::kWrongSize,
+                              check_size(file.name, file.size_bytes(), bytes.size()).what);
+    }
+  }
+  const auto& [train_images, train_labels, test_images, test_labels] = elements;
+  const std::size_t held_out = set.validation_rows;
+  const std::size_t held_out_bytes = held_out * kImagePixels;
+  assert(held_out <= train_labels.size());
+  return {.name = std::string(set.name),
+          .checksum = std::string(set.checksum),
+          .train = {train_images.subspan(held_out_bytes), train_labels.subspan(held_out)},
+          .validation = {train_images.first(held_out_bytes), train_labels.first(held_out)},
+          .test = {test_images, test_labels},
+          .storage = std::move(storage)};
+}
+
+Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
+                      const OpenOptions& options) {
+  std::array<FileBytes, 4> contents;
+  std::array<FileCheck, 4> checks;
+  bool all_ready = true;
+  for (std::size_t i = 0; i < set.files.size(); ++i) {
+    checks[i] = open_verified(directory, set.files[i], contents[i]);
+    all_ready = all_ready && checks[i].state == FileState::kReady;
+  }
+  if (!all_ready) {
+    const DirectoryLock lock(directory, kLockPatience);
+    Opening opening(directory, options);
+    for (std::size_t i = 0; i < set.files.size(); ++i) {
+      if (checks[i].state == FileState::kReady) continue;
+      // Another task may have extracted it while we waited for the lock.
+      checks[i] = open_verified(directory, set.files[i], contents[i]);
+      if (checks[i].state == FileState::kReady) continue;
+      contents[i] = opening.from_gz(set.files[i], checks[i]);
+    }
+  }
+  return assemble(set, std::move(contents));
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,94 @@
+#include "data/gzip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <new>
+
+#include "data/error.h"
+
+namespace disttf::data {
+namespace {
+
+// Output grows by doubling from here: small files stay small, and what is allocated is always
+// earned by what really came out, never by a size field.
+constexpr std::size_t kFirstOutputBytes = std::size_t{64} << 10U;
+// zlib counts in unsigned int.
+constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30U;
+
+// Frees what inflateInit2 took, whichever way the function is left.
+class Inflater {
+ public:
+  Inflater() {
+    // 15 bits of window, the most there is; +16: a gzip header and trailer, nothing else.
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  // Inflates from the front of `in` to `out`; both are then what is left of them.
+  int inflate_some(std::span<const std::uint8_t>& in, std::span<std::uint8_t>& out) {
+    const std::size_t in_bytes = std::min(in.size(), kMaxPieceBytes);
+    const std::size_t out_bytes = std::min(out.size(), kMaxPieceBytes);
+    // zlib's interface has no const without ZLIB_CONST; it does not write here.
+    stream_.next_in = const_cast<Bytef*>(in.data());
+    stream_.avail_in = static_cast<uInt>(in_bytes);
+    stream_.next_out = out.data();
+    stream_.avail_out = static_cast<uInt>(out_bytes);
+    const int result = ::inflate(&stream_, Z_NO_FLUSH);
+    in = in.subspan(in_bytes - stream_.avail_in);
+    out = out.subspan(out_bytes - stream_.avail_out);
+    return result;
+  }
+
+ private:
+  z_stream stream_{};
+};
+
+std::error_code inflate_member(std::span<const std::uint8_t> in, std::size_t max_bytes,
+                               std::vector<std::uint8_t>& out) {
+  Inflater inflater;
+  // One byte over the limit: only a stream that really has more ever fills it.
+  const std::size_t most = max_bytes + 1;
+  std::size_t written = 0;
+  while (true) {
+    if (written == out.size()) {
+      out.resize(std::min(most, std::max(kFirstOutputBytes, 2 * out.size())));
+    }
+    std::span<std::uint8_t> room = std::span(out).subspan(written);
+    const int result = inflater.inflate_some(in, room);
+    written = out.size() - room.size();
+    if (written > max_bytes) return DataError::kGzipTooLarge;
+    if (result == Z_STREAM_END) break;
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    // No progress although there was room: the input has ended.
+    if (result == Z_BUF_ERROR) return DataError::kGzipTruncated;
+    if (result != Z_OK) return DataError::kGzipCorrupt;
+  }
+  if (!in.empty()) return DataError::kGzipTrailingBytes;
+  out.resize(written);
+  return {};
+}
+
+}  // namespace
+
+std::error_code gunzip(std::span<const std::uint8_t> compressed, std::size_t max_bytes,
+                       std::vector<std::uint8_t>& out) {
+  assert(max_bytes < std::numeric_limits<std::size_t>::max() / 2);
+  out.clear();
+  // RFC 1952: two fixed bytes, then the method, of which only 8 (deflate) exists.
+  constexpr std::uint8_t kStart[] = {0x1f, 0x8b, 8};
+  const std::size_t known = std::min(compressed.size(), std::size(kStart));
+  if (!std::equal(compressed.begin(), compressed.begin() + static_cast<std::ptrdiff_t>(known),
+                  kStart)) {
+    return DataError::kNotGzip;
+  }
+  const std::error_code error = inflate_member(compressed, max_bytes, out);
+  if (error) out.clear();
+  return error;
+}
+
+}  // namespace disttf::data
