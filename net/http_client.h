@@ -74,7 +74,8 @@ struct HttpOutcome {
 
 // Errors: HttpError, the sink's own, std::errc::timed_out (deadline), std::errc::operation_canceled
 // (interrupt), or what the system or the resolver said.
-// Throws std::invalid_argument for malformed proxy settings only.
+// Throws std::invalid_argument for malformed proxy settings, and std::system_error only when the
+// process is out of file descriptors.
 [[nodiscard]] HttpOutcome http_get(const HttpRequest& request, HttpSink& sink,
                                    const Interrupt& interrupt);
 
