@@ -12,7 +12,7 @@ TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
 BUILD := build/$(PRESET)
-CONFIGURE := cmake --log-level=WARNING --preset
+CONFIGURE := cmake --log-level=WARNING >/dev/null --preset
 COMPILE := cmake --build --parallel $(JOBS) --preset
 # Tests get no terminal and no input: they must not behave differently where there is none.
 CTEST := ctest --parallel $(JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null

@@ -10,7 +10,7 @@ add_custom_target(disttf_version_header
           -DOUTPUT=${version_dir}/main/version.h
           -P ${CMAKE_SOURCE_DIR}/cmake/write_version.cmake
   BYPRODUCTS ${version_dir}/main/version.h
-  COMMENT "" VERBATIM)
+  COMMENT "Reading the version from git" VERBATIM)
 
 add_library(disttf_version INTERFACE)
 target_include_directories(disttf_version INTERFACE ${version_dir})

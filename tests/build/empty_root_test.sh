@@ -1,0 +1,40 @@
+#!/bin/bash
+# Usage: empty_root_test.sh FILE
+#
+# FILE runs in a root directory that holds only it and /etc/resolv.conf: no /proc, no /dev, no
+# /etc/hosts, no certificates, no time zones. That is what `FROM scratch` gives it.
+set -euo pipefail
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir "$root/etc"
+cp "$1" "$root/disttf"
+cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || : >"$root/etc/resolv.conf"
+
+# inside ARGS...: disttf in the empty root, by whichever way this machine allows.
+if [ "$EUID" -eq 0 ] && chroot "$root" /disttf --version >/dev/null 2>&1; then
+  inside() { env -i chroot "$root" /disttf "$@"; }
+elif unshare --user --map-root-user true 2>/dev/null; then
+  inside() { env -i unshare --user --map-root-user chroot "$root" /disttf "$@"; }
+elif [ "$EUID" -eq 0 ]; then
+  echo "disttf --version does not run in an empty root"
+  exit 1
+else
+  echo "skipped: this user is not root and may not make a user namespace"
+  exit 77
+fi
+
+inside --version | grep -q '^disttf [0-9]' || { echo "--version does not print 'disttf N'"; exit 1; }
+
+# localhost has to be understood without /etc/hosts, and launch has to find its own file without
+# /proc.
+inside launch --dataset digits --train_steps 20 --ps 1 --workers 2 >"$root/out" 2>"$root/err" || {
+  echo "launch failed with exit code $? in an empty root:"
+  cat "$root/out" "$root/err"
+  exit 1
+}
+grep -q '^Digits accuracy: 0\.' "$root/out" || {
+  echo "launch printed no 'Digits accuracy: 0.' line in an empty root:"
+  cat "$root/out" "$root/err"
+  exit 1
+}

@@ -1,0 +1,43 @@
+#!/bin/bash
+# Usage: link_law_test.sh LINK_LINES
+#
+# The same law as include_law_test.sh, for what is linked. LINK_LINES is a file of lines
+# `target: library library ...`, as CMake knows them.
+set -euo pipefail
+
+# allowed TARGET: the targets of this project that it may name, as a regular expression.
+allowed() {
+  case $1 in
+    disttf) echo 'disttf_(roles|net|math|data)' ;;
+    disttf_roles) echo 'disttf_(net|math|data)' ;;
+    *) echo 'nothing' ;;
+  esac
+}
+
+# violations < LINK_LINES: prints `target links target` for each that breaks the law.
+violations() {
+  local line target library
+  while IFS= read -r line; do
+    target=${line%%:*}
+    for library in $(grep -oE '\bdisttf_(roles|net|math|data)\b' <<<"${line#*:}" | sort -u); do
+      [ "$library" = "$target" ] || grep -qxE "$(allowed "$target")" <<<"$library" ||
+        echo "$target links $library"
+    done
+  done
+}
+
+self_test() {
+  local found
+  found=$(printf '%s\n' 'disttf_net: disttf_flags $<LINK_ONLY:disttf_math>' \
+    'disttf_data: disttf_flags disttf_roles' 'disttf: disttf_roles' | violations | wc -l)
+  [ "$found" -eq 2 ] || { echo "this check is broken: it found $found of 2 violations"; exit 1; }
+}
+
+self_test
+[ "$(wc -l <"$1")" -eq 5 ] || { echo "$1 does not list the five targets"; exit 1; }
+found=$(violations <"$1")
+if [ -n "$found" ]; then
+  echo "main -> roles -> {net, math, data} is the law; these break it:"
+  echo "$found"
+  exit 1
+fi
