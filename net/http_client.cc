@@ -84,7 +84,9 @@ Deadline Transfer::within(std::chrono::milliseconds time) const {
 
 bool Transfer::fail(std::error_code error, const std::string& why) {
   outcome_.error = error;
-  outcome_.sentence = to_string(url_) + ": " + why;
+  outcome_.sentence = to_string(url_);
+  if (!visited_.empty()) outcome_.sentence += " (redirected from " + to_string(request_.url) + ")";
+  outcome_.sentence += ": " + why;
   return false;
 }
 

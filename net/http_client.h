@@ -13,7 +13,7 @@
 #include <string>
 #include <system_error>
 
-#include "net/channel.h"
+#include "net/interrupt.h"
 #include "net/http_error.h"
 #include "net/http_proxy.h"
 #include "net/url.h"

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "net/channel.h"
+#include "net/interrupt.h"
 
 namespace disttf::net {
 

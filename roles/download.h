@@ -14,9 +14,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
-#include "net/channel.h"
+#include "net/interrupt.h"
 #include "net/http_proxy.h"
 
 namespace disttf::roles {
@@ -45,20 +47,42 @@ struct DownloadOptions {
   std::string ca_file;  // empty: the system's
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::milliseconds stall_timeout{15000};
-  std::optional<net::Deadline> deadline;             // for all of it, waiting for the lock included
-  int attempts_per_mirror = 3;                       // for one file: the first and the resumed ones
+  std::optional<net::Deadline> deadline;  // for all of it, waiting for the lock included
+  // For one file; an attempt that got further than all before it does not count.
+  int attempts_per_mirror = 3;
+  // Put the right file in the place of one of that name with other contents. Else that is an error:
+  // other data sets (Fashion-MNIST) use the same four names.
+  bool replace_wrong = false;
   std::function<void(std::string_view)> on_message;  // a sentence for the log
   std::function<void(std::string_view)> on_result;   // "Successfully downloaded ... bytes."
   std::function<void(const DownloadProgress&)> on_progress;
 };
 
+// what() is the sentence as given, without the code's message behind it. Several lines, one for
+// each mirror, when no mirror could be had.
+class DownloadError : public std::system_error {
+ public:
+  DownloadError(std::error_code code, std::string sentence)
+      : std::system_error(code), sentence_(std::move(sentence)) {}
+  [[nodiscard]] const char* what() const noexcept override { return sentence_.c_str(); }
+
+ private:
+  std::string sentence_;
+};
+
 // Returns with every file of `files` whole and right in the directory, which is made if need be.
 // Files that are right already are left alone, and without anything to fetch nothing is written.
-// A file of that name with other contents is replaced.
-// Throws std::invalid_argument (a mirror's URL or a proxy setting is malformed) or
-// std::system_error: the directory cannot be written, the disk is full (ENOSPC), interrupted
-// (ECANCELED), or no mirror could be had: then what() holds one line for each mirror.
+// Where another process is fetching into the directory, waits for it; if that fails, fails alike
+// rather than try the same again.
+// Throws std::invalid_argument (a mirror's URL or a proxy setting is malformed), std::system_error
+// (a file that is there cannot be read, no more descriptors) or its subclass DownloadError:
+// the directory cannot be written, the disk is full (ENOSPC), interrupted (ECANCELED), the deadline
+// has come, a file is in the way (replace_wrong), no mirror could be had.
 void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& options,
                  const net::Interrupt& interrupt);
+
+// fetch_files() of those of MNIST's four .gz files that the directory lacks; one that has been
+// extracted already is not missed.
+void fetch_mnist(const DownloadOptions& options, const net::Interrupt& interrupt);
 
 }  // namespace disttf::roles
