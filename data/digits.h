@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <vector>
 
 #include "data/dataset.h"
@@ -32,17 +31,14 @@ struct DigitsRandomness {
 // The four files as production's randomness makes them.
 [[nodiscard]] const FileSet& digits() noexcept;
 
-// One image. `pixels`: 28x28, 0 is paper, 255 is ink. REQUIRES: label < 10.
-void draw_digit(std::uint8_t label, std::uint64_t random_seed,
-                std::span<std::uint8_t, kImagePixels> pixels);
-
 // The contents of the four IDX files, in the order of digits().files. About 1 s.
 [[nodiscard]] std::array<std::vector<std::uint8_t>, 4> make_digits(
     const DigitsRandomness& randomness);
 
 // The data set: mapped from `directory` where an earlier call has left it, else made and left
 // there; held in memory where the directory cannot be written (on_warning says so; on_extract is
-// not used). With other randomness than production's its files never fit and are made each time.
+// not called). Throws std::system_error with DataError::kWrongChecksum when what was made is not
+// what digits() pins: other randomness than production's, or a build that bends float arithmetic.
 [[nodiscard]] Dataset open_digits(const std::filesystem::path& directory,
                                   const DigitsRandomness& randomness,
                                   const OpenOptions& options = {});

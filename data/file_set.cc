@@ -75,6 +75,13 @@ FileCheck check_hash(const std::filesystem::path& path, std::string_view expecte
           path.string() + ": expected SHA-256 " + std::string(expected) + ", found " + found};
 }
 
+FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
+                         std::span<const std::uint8_t> bytes) {
+  FileCheck check = check_size(path, file.size_bytes(), bytes.size());
+  if (check.state == FileState::kReady) check = check_hash(path, file.sha256, bytes);
+  return check;
+}
+
 FileCheck unreadable(const std::filesystem::path& path, std::error_code error) {
   const bool absent = error == std::errc::no_such_file_or_directory;
   return {absent ? FileState::kAbsent : FileState::kWrong, error, "cannot read " + path.string()};
@@ -112,35 +119,36 @@ std::error_code parse(FileKind kind, std::span<const std::uint8_t> bytes,
                                    : parse_labels(bytes, elements, detail);
 }
 
-// One set being opened: the parts of open_file_set.
-class Opening {
+// The contents of `file` from its .gz. `extracted` is how its extracted file was found.
+std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const SetFile& file,
+                                  const FileCheck& extracted, const OpenOptions& options) {
+  const std::filesystem::path gz = directory / file.gz_name();
+  std::vector<std::uint8_t> compressed;
+  const FileCheck check = read_gz(gz, file, compressed);
+  if (check.state != FileState::kReady) {
+    const FileCheck& reason = more_telling(extracted, check);
+    throw std::system_error(reason.error, reason.what);
+  }
+  if (options.on_extract) options.on_extract(gz);
+  std::vector<std::uint8_t> contents;
+  if (const std::error_code error = gunzip(compressed, file.size_bytes(), contents)) {
+    throw std::system_error(error, gz.string());
+  }
+  return contents;
+}
+
+// Puts contents where they belong: on disk if possible, else in memory.
+class Keeper {
  public:
-  Opening(const std::filesystem::path& directory, const OpenOptions& options)
+  Keeper(const std::filesystem::path& directory, const OpenOptions& options)
       : directory_(directory), options_(options) {}
 
-  // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
-  FileBytes from_gz(const SetFile& file, const FileCheck& extracted) {
-    const std::filesystem::path gz = directory_ / file.gz_name();
-    std::vector<std::uint8_t> compressed;
-    const FileCheck check = read_gz(gz, file, compressed);
-    if (check.state != FileState::kReady) {
-      const FileCheck& reason = more_telling(extracted, check);
-      throw std::system_error(reason.error, reason.what);
-    }
-    if (options_.on_extract) options_.on_extract(gz);
-    std::vector<std::uint8_t> contents;
-    if (const std::error_code error = gunzip(compressed, file.size_bytes(), contents)) {
-      throw std::system_error(error, gz.string());
-    }
-    return keep(file, extracted, std::move(contents));
-  }
-
- private:
-  // On disk if possible, else in memory.
-  FileBytes keep(const SetFile& file, const FileCheck& extracted,
-                 std::vector<std::uint8_t> contents) {
-    if (extracted.state == FileState::kWrong && !options_.replace_wrong) {
-      warn(extracted.sentence() + "; it is left alone and not used");
+  // `found`: how the file of that name was found.
+  FileBytes keep(const SetFile& file, const FileCheck& found, std::vector<std::uint8_t> contents) {
+    const FileCheck check = check_contents(directory_ / file.name, file, contents);
+    if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
+    if (found.state == FileState::kWrong && !options_.replace_wrong) {
+      warn(found.sentence() + "; it is left alone and not used");
       return FileBytes(std::move(contents));
     }
     if (!can_write_) return FileBytes(std::move(contents));
@@ -155,6 +163,7 @@ class Opening {
     return FileBytes(std::move(contents));
   }
 
+ private:
   void warn(const std::string& sentence) const {
     if (options_.on_warning) options_.on_warning(sentence);
   }
@@ -247,22 +256,31 @@ Dataset assemble(const FileSet& set, std::array<FileBytes, 4> contents) {
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                       const OpenOptions& options) {
+  const auto make = [&](const SetFile& file, const FileCheck& found) {
+    return extract(directory, file, found, options);
+  };
+  return open_file_set(directory, set, make, options);
+}
+
+Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
+                      const MakeContents& make, const OpenOptions& options) {
   std::array<FileBytes, 4> contents;
-  std::array<FileCheck, 4> checks;
-  bool all_ready = true;
+  std::array<FileCheck, 4> found;
+  const auto open_again = [&](std::size_t i) {
+    found[i] = open_verified(directory, set.files[i], contents[i]);
+    return found[i].state == FileState::kReady;
+  };
+  std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < set.files.size(); ++i) {
-    checks[i] = open_verified(directory, set.files[i], contents[i]);
-    all_ready = all_ready && checks[i].state == FileState::kReady;
+    if (!open_again(i)) missing.push_back(i);
   }
-  if (!all_ready) {
+  if (!missing.empty()) {
     const DirectoryLock lock(directory, kLockPatience);
-    Opening opening(directory, options);
-    for (std::size_t i = 0; i < set.files.size(); ++i) {
-      if (checks[i].state == FileState::kReady) continue;
-      // Another task may have extracted it while we waited for the lock.
-      checks[i] = open_verified(directory, set.files[i], contents[i]);
-      if (checks[i].state == FileState::kReady) continue;
-      contents[i] = opening.from_gz(set.files[i], checks[i]);
+    Keeper keeper(directory, options);
+    for (const std::size_t i : missing) {
+      // Another task may have written it while we waited for the lock.
+      if (open_again(i)) continue;
+      contents[i] = keeper.keep(set.files[i], found[i], make(set.files[i], found[i]));
     }
   }
   return assemble(set, std::move(contents));

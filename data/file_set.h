@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -41,9 +42,9 @@ struct SetFile {
   std::string_view name;  // "train-images-idx3-ubyte"
   FileKind kind = FileKind::kImages;
   std::uint32_t rows = 0;
-  std::string_view sha256;     // of the extracted contents; their size follows from the rows
+  std::string_view sha256{};     // of the extracted contents; their size follows from the rows
   std::size_t gz_bytes = 0;    // size of the .gz; 0: there is none (built-in data)
-  std::string_view gz_sha256;  // of the .gz
+  std::string_view gz_sha256{};  // of the .gz
 
   [[nodiscard]] std::size_t size_bytes() const noexcept;  // of the extracted contents
   [[nodiscard]] std::string gz_name() const { return std::string(name) + ".gz"; }
@@ -93,7 +94,16 @@ struct OpenOptions {
 [[nodiscard]] Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                                     const OpenOptions& options = {});
 
-// --- for sets that are made rather than downloaded ---
+// --- for sets that are made rather than downloaded, and for tests ---
+
+// Provides the contents of a file that is not there, or wrong, as `found` says. May throw.
+using MakeContents =
+    std::function<std::vector<std::uint8_t>(const SetFile& file, const FileCheck& found)>;
+
+// As above, with `make` in the place of a .gz; `file` is one of set.files. What it returns is
+// hashed: anything but the pinned contents is thrown out with DataError::kWrongChecksum.
+[[nodiscard]] Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
+                                    const MakeContents& make, const OpenOptions& options);
 
 // Opens `directory/file.name` if its contents are the pinned ones; else `out` is untouched.
 [[nodiscard]] FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,

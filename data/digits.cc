@@ -1,0 +1,87 @@
+#include "data/digits.h"
+
+#include <algorithm>
+
+#include "data/digits_draw.h"
+#include "data/idx.h"
+
+namespace disttf::data {
+namespace {
+
+// Part of what the pinned checksums depend on.
+constexpr std::uint64_t kSeed = 1;
+// Streams of random_bits. Images and labels of the two parts must not share numbers.
+constexpr std::uint64_t kImageStream = 0;  // + 1 for the test part
+constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
+
+constexpr FileSet kDigits{
+    .name = "Digits",
+    .checksum = "",
+    .files = {{{.name = "digits-train-images-idx3-ubyte",
+                .kind = FileKind::kImages,
+                .rows = 60000,
+                .sha256 = ""},
+               {.name = "digits-train-labels-idx1-ubyte",
+                .kind = FileKind::kLabels,
+                .rows = 60000,
+                .sha256 = ""},
+               {.name = "digits-t10k-images-idx3-ubyte",
+                .kind = FileKind::kImages,
+                .rows = 10000,
+                .sha256 = ""},
+               {.name = "digits-t10k-labels-idx1-ubyte",
+                .kind = FileKind::kLabels,
+                .rows = 10000,
+                .sha256 = ""}}},
+};
+
+struct Part {
+  std::vector<std::uint8_t> images;  // IDX files, headers included
+  std::vector<std::uint8_t> labels;
+};
+
+Part make_part(const DigitsRandomness& randomness, std::uint32_t rows, std::uint64_t part) {
+  const auto images_start = images_header(rows);
+  const auto labels_start = labels_header(rows);
+  Part made;
+  made.images.reserve(images_start.size() + rows * kImagePixels);
+  made.images.assign(images_start.begin(), images_start.end());
+  made.images.resize(images_start.size() + rows * kImagePixels);
+  made.labels.assign(labels_start.begin(), labels_start.end());
+  // A random order of equally many of each class.
+  std::vector<std::uint32_t> order(rows);
+  permute(order, kSeed, randomness.purpose, kLabelStream + part, randomness.random_bits);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const auto label = static_cast<std::uint8_t>(order[row] % kClasses);
+    made.labels.push_back(label);
+    const std::span<std::uint8_t> pixels(
+        made.images.data() + images_start.size() + row * kImagePixels, kImagePixels);
+    draw_digit(label, randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row),
+               pixels.first<kImagePixels>());
+  }
+  return made;
+}
+
+}  // namespace
+
+const FileSet& digits() noexcept { return kDigits; }
+
+std::array<std::vector<std::uint8_t>, 4> make_digits(const DigitsRandomness& randomness) {
+  Part train = make_part(randomness, kDigits.files[0].rows, 0);
+  Part test = make_part(randomness, kDigits.files[2].rows, 1);
+  return {std::move(train.images), std::move(train.labels), std::move(test.images),
+          std::move(test.labels)};
+}
+
+Dataset open_digits(const std::filesystem::path& directory, const DigitsRandomness& randomness,
+                    const OpenOptions& options) {
+  std::array<std::vector<std::uint8_t>, 4> made;
+  const auto make = [&](const SetFile& file, const FileCheck&) {
+    // All four at once, at the first that is missing; as a rule all are.
+    if (made[0].empty()) made = make_digits(randomness);
+    return made[static_cast<std::size_t>(&file - kDigits.files.data())];
+  };
+  return open_file_set(directory, kDigits, make, options);
+}
+
+}  // namespace disttf::data

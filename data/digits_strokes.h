@@ -1,0 +1,26 @@
+// The shapes of the built-in digits: how a hand draws each, in several styles.
+//
+// A style is a sequence of nodes in a unit square, x to the right, y down. A start node lifts the
+// pen and puts it down elsewhere; through smooth nodes the pen goes in a curve, at corners it
+// turns sharply. Constant tables; callable from any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace disttf::data {
+
+enum class NodeKind : std::uint8_t { kStart, kSmooth, kCorner };
+
+struct StrokeNode {
+  float x = 0;
+  float y = 0;
+  NodeKind kind = NodeKind::kSmooth;
+};
+
+using DigitStyle = std::span<const StrokeNode>;
+
+// The styles of a digit, at least two. REQUIRES: label < 10.
+[[nodiscard]] std::span<const DigitStyle> digit_styles(std::uint8_t label) noexcept;
+
+}  // namespace disttf::data
