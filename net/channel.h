@@ -4,38 +4,16 @@
 // another thread on that way. Every wait has a deadline and can be interrupted.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
 #include <system_error>
 
 #include "net/address.h"
 #include "net/frame.h"
+#include "net/interrupt.h"
 
 namespace disttf::net {
-
-using Clock = std::chrono::steady_clock;
-using Deadline = Clock::time_point;
-
-// Ends every wait that watches it, from any thread or a signal handler, and stays set.
-// An eventfd: readable once interrupt() was called.
-class Interrupt {
- public:
-  Interrupt();  // throws std::system_error (out of file descriptors)
-  ~Interrupt();
-  Interrupt(const Interrupt&) = delete;
-  Interrupt& operator=(const Interrupt&) = delete;
-  void interrupt() noexcept;  // async-signal-safe
-  [[nodiscard]] bool interrupted() const noexcept;
-  [[nodiscard]] int fd() const noexcept { return fd_; }
-  // Sleeps until the deadline or the interrupt; true when interrupted.
-  bool wait_until(Deadline deadline) const noexcept;
-
- private:
-  int fd_;
-};
 
 // Not thread-safe. After any error the channel is closed: part of a frame may be gone.
 // Errors: std::errc::timed_out (deadline), std::errc::operation_canceled (interrupt), WireError,
@@ -61,11 +39,9 @@ class Channel {
 };
 
 // Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.
-// Numeric addresses and "localhost" (127.0.0.1, then ::1) need no resolver. Other names cost a
-// detached thread, since getaddrinfo cannot be interrupted: when the deadline or the interrupt
-// comes first, that thread is left behind with data of its own and ends when the resolver
-// gives up. `interrupt` is borrowed for the channel's life. On failure returns nullptr and
-// sets `error`: of the last address tried, or why the name has none.
+// The time until the deadline is shared among them. See net/resolve.h for how names are looked up.
+// `interrupt` is borrowed for the channel's life. On failure returns nullptr and sets `error`: of
+// the last address tried, or why the name has none.
 [[nodiscard]] std::unique_ptr<Channel> connect_tcp(const Address& address,
                                                    const Interrupt& interrupt, Deadline deadline,
                                                    std::error_code& error);

@@ -1,4 +1,18 @@
-// The bodies of HELLO, WELCOME and REFUSED. Pure functions; byte tables in docs/wire_format.md.
+// The bodies of HELLO, WELCOME and REFUSED.
+//
+//   HELLO, 52 bytes                    WELCOME, 28 bytes              REFUSED, 4 bytes and more
+//    0  32  cluster hash                0  8  incarnation              0  1  exit code
+//   32   8  incarnation                 8  8  step                     1  3  reserved, 0
+//   40   4  from: index                16  4  generation               4  n  sentence, UTF-8,
+//   44   4  to: index                  20  4  heartbeat_ms                   n <= 4096
+//   48   1  from: job                  24  1  state
+//   49   1  to: job                    25  3  reserved, 0
+//   50   1  purpose
+//   51   1  reserved, 0
+//
+// Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
+// vouches for: any other length, job, purpose, state or reserved byte is WireError::kBadBody, and
+// `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +27,12 @@
 
 namespace disttf::net {
 
+inline constexpr std::size_t kHelloBytes = 52;
+inline constexpr std::size_t kWelcomeBytes = 28;
+
 // What a connection is for. The step channel belongs to the computing thread and may wait for
-// minutes; the control channel carries heartbeats, so its silence is death.
+// minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
+// whether the task is there, and is closed after WELCOME.
 enum class ChannelPurpose : std::uint8_t { kStep = 1, kControl = 2, kProbe = 3 };
 
 struct Hello {
@@ -41,9 +59,15 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
+// Exit codes that net/ itself puts into a refusal (docs/operations.md lists all).
+inline constexpr std::uint8_t kExitMisconfigured = 2;
+inline constexpr std::uint8_t kExitRestartMe = 138;
+
 struct Refusal {
   std::uint8_t exit_code = 1;  // what the refused task should exit with
-  std::string sentence;        // UTF-8, at most kMaxSentenceBytes; longer ones are cut
+  std::string sentence;        // UTF-8; encoding cuts it to kMaxSentenceBytes, decoding makes it
+                               // safe to log (one_line() in net/text.h)
+  friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 inline constexpr std::size_t kMaxSentenceBytes = 4096;
 

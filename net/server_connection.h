@@ -83,35 +83,43 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // At once; queued frames are dropped.
   void close() noexcept;
 
-  // For the listener only: what the handshake found out.
+  // For the listener only. From begin_handshake() to set_hello() all reads together end at the
+  // timeout, however slowly the bytes drip.
+  void begin_handshake(std::chrono::milliseconds timeout);
   void set_hello(const Hello& hello);
   // The first frame's header, but returns kBadMagic as soon as a byte shows that no frame comes.
+  // On kBadVersion the connection stays open for a refusal.
   asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
+  // "10.0.0.7:51312"
+  [[nodiscard]] const std::string& endpoint_text() const noexcept { return endpoint_text_; }
 
  private:
   enum class State : std::uint8_t { kOpen, kFinishing, kClosed };
   struct Queued {
     std::array<std::byte, kHeaderBytes> header{};
     std::vector<std::byte> owned;
-    std::span<const std::byte> body;  // owned's bytes, or borrowed
-    std::size_t sent = 0;             // bytes of header and body together
+    std::span<const std::byte> borrowed;  // used when owned is empty
+    std::size_t sent = 0;                 // bytes of header and body together
+    [[nodiscard]] std::span<const std::byte> body() const noexcept {
+      return owned.empty() ? borrowed : std::span<const std::byte>(owned);
+    }
+    [[nodiscard]] bool complete() const noexcept { return sent == header.size() + body().size(); }
+    [[nodiscard]] std::size_t cost() const noexcept { return header.size() + owned.size(); }
   };
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr TimePoint kNever = TimePoint::max();
 
   asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
                                              std::chrono::milliseconds timeout);
-  asio::awaitable<std::error_code> read_exactly(std::span<std::byte> buffer,
-                                                std::chrono::milliseconds timeout);
   std::error_code read_failed(std::error_code error) noexcept;
-  void enqueue(Queued frame);
+  void enqueue(FrameHeader header, Queued frame);
   std::error_code write_now(Queued& frame);
   void start_writer();
   asio::awaitable<void> write_queue();
   asio::awaitable<void> linger();
   void watch(TimePoint deadline);
   void on_timer();
-  void wake_drain_waiters() noexcept;
+  void wake_drain_waiters();
 
   asio::ip::tcp::socket socket_;
   const ConnectionLimits limits_;
@@ -130,6 +138,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   TimePoint timer_at_ = kNever;  // when it fires; kNever: not armed
   TimePoint read_deadline_ = kNever;
   TimePoint write_deadline_ = kNever;
+  TimePoint linger_deadline_ = kNever;
+  TimePoint handshake_deadline_ = kNever;  // an upper bound of read_deadline_
   std::vector<asio::steady_timer*> drain_waiters_;
 };
 

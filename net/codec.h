@@ -1,0 +1,93 @@
+// Fixed-width little-endian integers in byte buffers: what the frame header and the handshake
+// bodies are written with.
+//
+// Pure; callable from any thread. A reader never reads past its bytes: it turns bad and stays so.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace disttf::net {
+
+// REQUIRES: out has sizeof(T) bytes or more.
+template <std::unsigned_integral T>
+constexpr void store_le(T value, std::span<std::byte> out) noexcept {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    out[i] = static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xFFU);
+  }
+}
+
+// REQUIRES: bytes has sizeof(T) bytes or more.
+template <std::unsigned_integral T>
+[[nodiscard]] constexpr T load_le(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+  }
+  return static_cast<T>(value);
+}
+
+// Appends to a vector of bytes.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::size_t expected_bytes) { bytes_.reserve(expected_bytes); }
+
+  template <std::unsigned_integral T>
+  void put(T value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    store_le(value, std::span(bytes_).subspan(at));
+  }
+  void put_bytes(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  [[nodiscard]] std::vector<std::byte> take() && { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Reads from bytes we do not trust. Past the end it returns zeros and ok() is false.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
+
+  template <std::unsigned_integral T>
+  [[nodiscard]] T get() noexcept {
+    if (rest_.size() < sizeof(T)) {
+      fail();
+      return 0;
+    }
+    const T value = load_le<T>(rest_);
+    rest_ = rest_.subspan(sizeof(T));
+    return value;
+  }
+  void get_bytes(std::span<std::byte> out) noexcept {
+    if (rest_.size() < out.size()) {
+      fail();
+      return;
+    }
+    std::copy_n(rest_.begin(), out.size(), out.begin());
+    rest_ = rest_.subspan(out.size());
+  }
+  [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  // Every byte was read, and none was missing.
+  [[nodiscard]] bool complete() const noexcept { return ok_ && rest_.empty(); }
+
+ private:
+  void fail() noexcept {
+    ok_ = false;
+    rest_ = {};
+  }
+
+  std::span<const std::byte> rest_;
+  bool ok_ = true;
+};
+
+}  // namespace disttf::net

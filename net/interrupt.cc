@@ -1,0 +1,70 @@
+#include "net/interrupt.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace disttf::net {
+namespace {
+
+[[nodiscard]] std::error_code last_error() noexcept { return {errno, std::system_category()}; }
+
+// Rounded up: waking a moment early would cost one more turn of the loop.
+[[nodiscard]] int poll_timeout(Deadline deadline) noexcept {
+  const Deadline now = Clock::now();
+  if (deadline <= now) return 0;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
+  return static_cast<int>(std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max()));
+}
+
+// poll() again after signals, until the deadline. No error: something in `fds` is ready.
+[[nodiscard]] std::error_code poll_until(std::span<pollfd> fds, Deadline deadline) noexcept {
+  while (true) {
+    const int timeout = poll_timeout(deadline);
+    const int ready = ::poll(fds.data(), fds.size(), timeout);
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return last_error();
+    if (timeout == 0) return std::make_error_code(std::errc::timed_out);
+  }
+}
+
+}  // namespace
+
+Interrupt::Interrupt() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (fd_ < 0) throw std::system_error(last_error(), "cannot open an eventfd");
+}
+
+Interrupt::~Interrupt() { ::close(fd_); }
+
+void Interrupt::interrupt() noexcept {
+  const int saved_errno = errno;  // we may be in a signal handler
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, that is, set already.
+  [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+  errno = saved_errno;
+}
+
+bool Interrupt::interrupted() const noexcept { return wait_until(Deadline::min()); }
+
+bool Interrupt::wait_until(Deadline deadline) const noexcept {
+  // Nobody reads the eventfd, so it stays readable.
+  std::array<pollfd, 1> fds{pollfd{fd_, POLLIN, 0}};
+  return !poll_until(fds, deadline);
+}
+
+std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
+                         Deadline deadline) noexcept {
+  std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{interrupt.fd(), POLLIN, 0}};
+  if (const std::error_code error = poll_until(fds, deadline)) return error;
+  if (fds[0].revents != 0) return {};
+  return std::make_error_code(std::errc::operation_canceled);
+}
+
+}  // namespace disttf::net

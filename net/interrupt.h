@@ -1,0 +1,36 @@
+// Bounded, interruptible waits for the synchronous half of net/.
+#pragma once
+
+#include <chrono>
+#include <system_error>
+
+namespace disttf::net {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+// Ends every wait that watches it, from any thread or a signal handler, and stays set.
+// An eventfd: readable once interrupt() was called.
+class Interrupt {
+ public:
+  Interrupt();  // throws std::system_error (out of file descriptors)
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  void interrupt() noexcept;  // async-signal-safe
+  [[nodiscard]] bool interrupted() const noexcept;
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  // Sleeps until the deadline or the interrupt; true when interrupted.
+  bool wait_until(Deadline deadline) const noexcept;
+
+ private:
+  int fd_;
+};
+
+// Waits until `fd` has one of poll()'s `events` (or has failed: the next call on it tells how).
+// Callable from any thread. std::errc::timed_out, std::errc::operation_canceled (interrupt), or
+// what poll() said. A ready `fd` comes before both.
+[[nodiscard]] std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
+                                       Deadline deadline) noexcept;
+
+}  // namespace disttf::net
