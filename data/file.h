@@ -35,6 +35,8 @@ class FileDescriptor {
   ~FileDescriptor();
   [[nodiscard]] int number() const noexcept { return number_; }
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+  // Hands the descriptor to the caller, who closes it.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;

@@ -1,0 +1,281 @@
+#include "main/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "main/arguments.h"
+#include "main/cluster_source.h"
+#include "main/version.h"
+#include "roles/outcome.h"
+
+namespace disttf {
+namespace {
+
+constexpr std::array kEnvironmentNames = {"TF_CONFIG", "http_proxy",  "https_proxy", "all_proxy",
+                                          "no_proxy",  "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
+
+std::string value_of(const Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+std::string top_level_help() {
+  CLI::App app("disttf trains a model with parameter servers: one static file, any cluster.",
+               "disttf");
+  app.set_version_flag("--version", std::string(kVersion), "Print the version and exit");
+  for (const CommandInfo& info : commands()) {
+    app.add_subcommand(info.name, info.description);
+  }
+  app.footer(
+      "\nTry: disttf launch --workers 2 --ps 1\n"
+      "Without a command the role comes from --job_name or TF_CONFIG, as with train.\n"
+      "disttf COMMAND --help lists a command's flags.");
+  return app.help();
+}
+
+std::string command_names() {
+  std::string names;
+  for (const CommandInfo& info : commands()) {
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  }
+  return names;
+}
+
+// Takes the command's name off the front of `arguments`; flags without one mean train.
+Command take_command(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    return Command::kTrain;
+  }
+  for (const CommandInfo& info : commands()) {
+    if (arguments.front() == info.name) {
+      arguments.erase(arguments.begin());
+      return info.command;
+    }
+  }
+  throw std::invalid_argument("\"" + arguments.front() + "\" is not a command; one of " +
+                              command_names());
+}
+
+// Fills the app's flags. Returns the help text when it was asked for.
+std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::string> arguments) {
+  std::set<std::string, std::less<>> flag_names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) {
+      for (const std::string& name : option->get_lnames()) {
+        flag_names.insert("--" + name);
+      }
+    }
+  }
+  std::vector<std::string> words = normalize_arguments(
+      arguments, [&](std::string_view name) { return flag_names.contains(name); });
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::CallForHelp&) {
+    return app.help();
+  } catch (const CLI::ParseError& error) {
+    throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
+                                " --help lists the flags)");
+  }
+  return std::nullopt;
+}
+
+// Long names of the options that were given, on the command line or in the config file.
+std::set<std::string> given_options(const CLI::App& app) {
+  std::set<std::string> given;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 && !option->get_lnames().empty()) {
+      given.insert(option->get_lnames().front());
+    }
+  }
+  return given;
+}
+
+// The given options as arguments for launch's children.
+std::vector<std::string> arguments_for_children(const CLI::App& app) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_group() == kLaunchGroup ||
+        option == app.get_config_ptr() || option == app.get_help_ptr()) {
+      continue;
+    }
+    std::string value;
+    for (const std::string& part : option->results()) {
+      value += (value.empty() ? "" : ",") + part;
+    }
+    arguments.push_back("--" + option->get_lnames().front() + "=" + value);
+  }
+  return arguments;
+}
+
+math::Isa isa_from_flag(const std::string& name) {
+  const auto supported = math::supported_isas();
+  if (name == "auto") {
+    return supported.front();
+  }
+  const auto isa = math::isa_from_name(name);
+  if (!isa || std::find(supported.begin(), supported.end(), *isa) == supported.end()) {
+    std::string allowed = "auto";
+    for (const math::Isa each : supported) {
+      allowed += ", " + std::string(math::isa_name(each));
+    }
+    throw std::invalid_argument("--isa: \"" + name + "\" is not one that this CPU has: " + allowed);
+  }
+  return *isa;
+}
+
+roles::RunConfig run_config(const Flags& flags, std::size_t trainers) {
+  roles::RunConfig config;
+  config.model.kind = *math::model_from_name(flags.model);  // CLI11 has checked the names
+  config.model.hidden = flags.hidden_units;
+  config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
+  config.optimizer.learning_rate = flags.learning_rate.value_or(
+      roles::default_learning_rate(config.model.kind, config.optimizer.kind));
+  config.optimizer.momentum = flags.momentum;
+  config.isa = isa_from_flag(flags.isa);
+  config.batch_size = flags.batch_size;
+  config.train_steps = flags.train_steps;
+  config.sync_replicas = flags.sync_replicas;
+  config.replicas_to_aggregate = flags.replicas_to_aggregate;
+  config.max_staleness = flags.max_staleness;
+  config.seed = flags.seed;
+  config.trainers = trainers;
+  config.eval_every = flags.eval_every;
+  roles::validate(config);
+  return config;
+}
+
+roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
+  roles::DataOptions data;
+  data.dataset = *roles::dataset_choice_from_name(flags.dataset);
+  data.directory = flags.data_dir;
+  data.mirrors = flags.data_url;
+  data.ca_file = flags.ca_file;
+  data.timeout = std::chrono::seconds(flags.download_timeout_s);
+  const auto either_case = [&](std::string_view lower, std::string_view upper) {
+    const std::string value = value_of(environment, lower);
+    return value.empty() ? value_of(environment, upper) : value;
+  };
+  // HTTP_PROXY in capitals is not read: a CGI program's client can set it.
+  data.proxy = {.http_proxy = value_of(environment, "http_proxy"),
+                .https_proxy = either_case("https_proxy", "HTTPS_PROXY"),
+                .all_proxy = either_case("all_proxy", "ALL_PROXY"),
+                .no_proxy = either_case("no_proxy", "NO_PROXY")};
+  return data;
+}
+
+roles::LogOptions log_options(const Flags& flags) {
+  using roles::LogLevel;
+  static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
+                                                          {"info", LogLevel::kInfo},
+                                                          {"warning", LogLevel::kWarning},
+                                                          {"error", LogLevel::kError},
+                                                          {"off", LogLevel::kOff}};
+  return {.level = kLevels.at(flags.log_level),
+          .format = flags.log_format == "json" ? roles::LogFormat::kJson : roles::LogFormat::kText,
+          .task = {},
+          .name_task = flags.listen_fd < 0};
+}
+
+RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, std::size_t workers) {
+  const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
+  if (trainers == 0) {
+    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+  }
+  static_cast<void>(run_config(flags, trainers));  // a wrong flag is told once, not by each child
+  return {.options = {.ps = ps,
+                      .workers = workers,
+                      .chief = flags.launch_chief,
+                      .task_arguments = arguments_for_children(app)}};
+}
+
+RunTask run_task(const Flags& flags, const Environment& environment, net::ClusterAndTask found,
+                 std::set<std::string> given) {
+  using std::chrono::seconds;
+  roles::TrainerOptions options;
+  options.task = {.cluster = std::move(found.cluster),
+                  .self = found.task,
+                  .incarnation = roles::random_incarnation(),
+                  .timeouts = {.start = seconds(flags.start_timeout_s),
+                               .peer = seconds(flags.peer_timeout_s),
+                               .worker = seconds(flags.worker_timeout_s),
+                               .silence = seconds(flags.heartbeat_timeout_s)},
+                  .listen_fd = flags.listen_fd};
+  options.config = run_config(flags, options.task.cluster.trainer_count());
+  options.explicit_flags = std::move(given);
+  options.data = data_options(flags, environment);
+  options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself
+  options.log_every = flags.log_every;
+  options.print_weights_hash = flags.print_weights_hash;
+  options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);
+  options.progress_fd = flags.progress_fd;
+  return {.options = std::move(options)};
+}
+
+}  // namespace
+
+std::span<const char* const> environment_names() { return kEnvironmentNames; }
+
+Invocation parse_command_line(std::span<const std::string> given_arguments,
+                              const Environment& environment) {
+  std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
+  Invocation invocation;
+  const std::string tf_config = value_of(environment, "TF_CONFIG");
+  if (arguments.empty() && tf_config.empty()) {
+    invocation.action = Print{.text = top_level_help(), .exit_code = roles::kUsage};
+    return invocation;
+  }
+  if (!arguments.empty()) {
+    if (arguments.front() == "--version") {
+      invocation.action = Print{.text = "disttf " + std::string(kVersion) + "\n"};
+      return invocation;
+    }
+    if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
+      invocation.action = Print{.text = top_level_help()};
+      return invocation;
+    }
+  }
+  const Command command = take_command(arguments);
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  if (auto help = parse_flags(*app, arguments)) {
+    invocation.action = Print{.text = std::move(*help)};
+    return invocation;
+  }
+  invocation.log = log_options(flags);
+  if (!flags.train_dir.empty()) {
+    invocation.warnings.push_back("--train_dir: this version writes no checkpoints");
+  }
+  if (command == Command::kDownload || flags.download_only) {
+    invocation.action = RunDownload{.data = data_options(flags, environment)};
+    return invocation;
+  }
+  if (command == Command::kLaunch) {
+    invocation.action = run_launch(*app, flags, flags.launch_ps, flags.launch_workers);
+    return invocation;
+  }
+  std::optional<net::ClusterAndTask> found = find_cluster(command, flags, tf_config);
+  if (!found) {
+    // No cluster: the local run that orchestrators expect of a job with a single task.
+    invocation.action = run_launch(*app, flags, 1, 1);
+    return invocation;
+  }
+  invocation.warnings.insert(invocation.warnings.end(), found->warnings.begin(),
+                             found->warnings.end());
+  invocation.log.task =
+      std::string(net::job_name(found->task.job)) + ":" + std::to_string(found->task.index);
+  if (found->task.job == net::Job::kEvaluator) {
+    invocation.action =
+        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do"};
+    return invocation;
+  }
+  invocation.action = run_task(flags, environment, std::move(*found), given_options(*app));
+  return invocation;
+}
+
+}  // namespace disttf

@@ -1,0 +1,53 @@
+// argv and the environment -> what to run, checked; or what to print and exit with.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "main/flags.h"
+#include "roles/launcher.h"
+#include "roles/log.h"
+#include "roles/trainer.h"
+
+namespace disttf {
+
+// The variables that disttf reads; main fills it, nobody else calls getenv.
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+struct RunTask {  // ps, worker or chief, as options.task says
+  roles::TrainerOptions options;
+};
+struct RunLaunch {
+  roles::LaunchOptions options;
+};
+struct RunDownload {
+  roles::DataOptions data;
+};
+struct RunNothing {  // an evaluator: the chief evaluates
+  std::string why;
+};
+// --help and --version: exit 0. No command at all: exit 2.
+struct Print {
+  std::string text;
+  int exit_code = 0;
+};
+
+struct Invocation {
+  roles::LogOptions log;
+  std::vector<std::string> warnings;  // for the log, once it is set up
+  std::variant<Print, RunTask, RunLaunch, RunDownload, RunNothing> action;
+};
+
+// `arguments`: argv without the program's name. Throws std::invalid_argument with one sentence:
+// the flag, its value, what is allowed.
+[[nodiscard]] Invocation parse_command_line(std::span<const std::string> arguments,
+                                            const Environment& environment);
+
+// The names of Environment.
+[[nodiscard]] std::span<const char* const> environment_names();
+
+}  // namespace disttf

@@ -1,0 +1,88 @@
+// The flags of every command, as CLI11 options in groups, and the values they leave behind.
+//
+// Each command is a CLI::App of its own, so that --help shows what that command takes and a
+// --config file needs no section names.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace disttf {
+
+enum class Command : std::uint8_t { kPs, kWorker, kChief, kTrain, kLaunch, kDownload };
+
+struct CommandInfo {
+  Command command;
+  const char* name;
+  const char* description;
+};
+// All commands, in the order in which the help lists them.
+[[nodiscard]] const std::vector<CommandInfo>& commands();
+
+// What was written, before any of it is checked against the rest.
+struct Flags {
+  // Cluster
+  std::string job_name;
+  std::optional<std::int64_t> task_index;
+  std::string ps_hosts;
+  std::string worker_hosts;
+  std::string chief_host;
+  // Launch
+  std::size_t launch_ps = 1;
+  std::size_t launch_workers = 2;
+  bool launch_chief = false;
+  // Training
+  std::string model = "mlp";
+  std::vector<std::size_t> hidden_units = {100};
+  std::string optimizer = "adam";
+  std::optional<float> learning_rate;
+  float momentum = 0.9F;
+  std::size_t batch_size = 100;
+  std::uint64_t train_steps = 2000;
+  bool sync_replicas = true;
+  std::size_t replicas_to_aggregate = 0;
+  std::optional<std::uint64_t> max_staleness;
+  std::uint64_t seed = 1;
+  std::string isa = "auto";
+  std::string train_dir;
+  // Evaluation and output
+  std::uint64_t eval_every = 0;
+  std::uint64_t log_every = 100;
+  bool print_weights_hash = false;
+  // Data
+  std::string dataset = "auto";
+  std::string data_dir = "./input_data";
+  std::vector<std::string> data_url;
+  std::string ca_file;
+  std::uint64_t download_timeout_s = 600;
+  bool download_only = false;
+  // Patience
+  std::uint64_t start_timeout_s = 300;
+  std::uint64_t peer_timeout_s = 60;
+  std::uint64_t worker_timeout_s = 60;
+  std::uint64_t heartbeat_timeout_s = 10;
+  // Log
+  std::string log_level = "info";
+  std::string log_format = "text";
+  // Testing
+  std::uint64_t debug_delay_ms = 0;
+  // Between launch and its children
+  int listen_fd = -1;
+  int progress_fd = -1;
+};
+
+// The app that reads `command`'s flags into `flags`, which must outlive it.
+[[nodiscard]] std::unique_ptr<CLI::App> make_app(Command command, Flags& flags);
+
+// Options that only tell launch what to start: not handed on to its children.
+inline constexpr const char* kLaunchGroup = "Launch";
+// Hidden from --help.
+inline constexpr const char* kHiddenGroup = "";
+
+}  // namespace disttf

@@ -1,0 +1,86 @@
+// disttf: flags and environment -> a validated configuration -> one role -> an exit code.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "main/command_line.h"
+#include "roles/chief.h"
+#include "roles/launcher.h"
+#include "roles/log.h"
+#include "roles/outcome.h"
+#include "roles/parameter_server.h"
+#include "roles/stop_signal.h"
+#include "roles/worker.h"
+
+namespace {
+
+using namespace disttf;  // NOLINT(google-build-using-namespace): this file is the product's front
+
+int run(const Print& print) {
+  std::fputs(print.text.c_str(), print.exit_code == 0 ? stdout : stderr);
+  return print.exit_code;
+}
+
+int run(const RunTask& run) {
+  const roles::Task& task = run.options.task;
+  if (task.self.job == net::Job::kPs) {
+    return roles::run_parameter_server(task);
+  }
+  return task.cluster.is_chief(task.self) ? roles::run_chief(run.options)
+                                          : roles::run_worker(run.options);
+}
+
+int run(const RunLaunch& run) { return roles::run_launcher(run.options); }
+
+int run(const RunDownload& run) {
+  const roles::StopSignal stop;
+  roles::download_mnist(run.data, stop);
+  return roles::kDone;
+}
+
+int run(const RunNothing& nothing) {
+  roles::log_info(nothing.why);
+  return roles::kDone;
+}
+
+Environment read_environment() {
+  Environment environment;
+  for (const char* name : environment_names()) {
+    if (const char* value = std::getenv(name); value != nullptr) {
+      environment.emplace(name, value);
+    }
+  }
+  return environment;
+}
+
+int fail(int exit_code, const char* sentence) {
+  roles::log_error(sentence);
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  roles::set_up_log({});
+  try {
+    const Invocation invocation = parse_command_line(arguments, read_environment());
+    roles::set_up_log(invocation.log);
+    for (const std::string& warning : invocation.warnings) {
+      roles::log_warning(warning);
+    }
+    return std::visit([](const auto& action) { return run(action); }, invocation.action);
+  } catch (const roles::Failure& failure) {
+    return fail(failure.exit_code(), failure.what());
+  } catch (const std::invalid_argument& error) {
+    return fail(roles::kUsage, error.what());
+  } catch (const std::exception& error) {
+    return fail(roles::kError, error.what());
+  }
+}

@@ -1,0 +1,29 @@
+// A trainer's second thread: everything that is not the step.
+//
+//   - heartbeats to every ps on a control channel of its own, so that a ps can tell a trainer that
+//     computes for a minute from one that is frozen or cut off;
+//   - the task's own port, which answers HELLO: whoever was given a wrong address learns so by a
+//     sentence instead of waiting for nobody.
+#pragma once
+
+#include <memory>
+
+#include "roles/task.h"
+
+namespace disttf::roles {
+
+class Background {
+ public:
+  // Opens the port and starts the thread. `task` must outlive it. Throws std::system_error when
+  // the port cannot be had.
+  explicit Background(const Task& task);
+  ~Background();  // ends the thread
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,123 @@
+#include "roles/child_process.h"
+
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+struct Pipe {
+  data::FileDescriptor read_end;
+  data::FileDescriptor write_end;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot make a pipe for a child");
+  }
+  return {data::FileDescriptor(ends[0]), data::FileDescriptor(ends[1])};
+}
+
+// The environment without TF_CONFIG: a child is told who it is by flags, and a TF_CONFIG that
+// describes this process would contradict them.
+std::vector<char*> child_environment() {
+  constexpr std::string_view kTfConfig = "TF_CONFIG=";
+  std::vector<char*> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, kTfConfig.data(), kTfConfig.size()) != 0) {
+      entries.push_back(*entry);
+    }
+  }
+  entries.push_back(nullptr);
+  return entries;
+}
+
+// What the child's descriptors are to become. Plain numbers: used between fork and exec.
+struct ChildFds {
+  int standard_output = -1;
+  int standard_error = -1;
+  int listen = -1;
+  int progress = -1;
+};
+
+// Runs in the child between fork and exec: async-signal-safe calls only.
+[[noreturn]] void become(const ChildFds& fds, pid_t parent, char* const* arguments,
+                         char* const* environment) {
+  // Exit codes that a shell uses for "could not be run".
+  constexpr int kCannotRun = 126;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) {
+    _exit(kCannotRun);  // the launcher died before the line above
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) {
+    dup2(null, STDIN_FILENO);
+  } else {
+    close(STDIN_FILENO);  // an empty root has no /dev/null
+  }
+  dup2(fds.standard_output, STDOUT_FILENO);
+  dup2(fds.standard_error, STDERR_FILENO);
+  for (const int fd : {fds.listen, fds.progress}) {
+    if (fd >= 0) {
+      fcntl(fd, F_SETFD, 0);
+    }
+  }
+  // /proc names the very file that runs, even one replaced on disk since; an empty root has none.
+  execve("/proc/self/exe", arguments, environment);
+  const auto path = getauxval(AT_EXECFN);
+  execve(reinterpret_cast<const char*>(path), arguments, environment);  // NOLINT
+  _exit(kCannotRun);
+}
+
+}  // namespace
+
+ChildProcess start_child(const ChildOptions& options) {
+  Pipe output = make_pipe();
+  Pipe error = make_pipe();
+  Pipe progress;
+  std::vector<std::string> words = {"disttf"};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  words.push_back("--listen_fd=" + std::to_string(options.listen_fd));
+  if (options.progress) {
+    progress = make_pipe();
+    fcntl(progress.write_end.number(), F_SETFL, O_NONBLOCK);
+    words.push_back("--progress_fd=" + std::to_string(progress.write_end.number()));
+  }
+  std::vector<char*> arguments(words.size() + 1, nullptr);
+  std::transform(words.begin(), words.end(), arguments.begin(),
+                 [](std::string& word) { return word.data(); });
+  const std::vector<char*> environment = child_environment();
+  const ChildFds fds{.standard_output = output.write_end.number(),
+                     .standard_error = error.write_end.number(),
+                     .listen = options.listen_fd,
+                     .progress = progress.write_end.number()};
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot start a child process");
+  }
+  if (pid == 0) {
+    become(fds, parent, arguments.data(), environment.data());
+  }
+  return {.pid = pid,
+          .standard_output = std::move(output.read_end),
+          .standard_error = std::move(error.read_end),
+          .progress = std::move(progress.read_end)};
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,247 @@
+#include "roles/run_config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxBatchSize = 1U << 20U;
+// JSON numbers survive every reader up to 2^53.
+constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
+
+[[noreturn]] void refuse(std::string_view field, const std::string& value,
+                         std::string_view allowed) {
+  throw std::invalid_argument("--" + std::string(field) + ": " + value + " is not " +
+                              std::string(allowed));
+}
+
+// A value for a sentence: cut to a length that a person reads, control characters escaped.
+std::string shown(const json& value) {
+  constexpr std::size_t kMaxShown = 80;
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > kMaxShown) {
+    text = text.substr(0, kMaxShown) + "...";
+  }
+  return text;
+}
+
+// The shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
+json number(float value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  double parsed = 0;
+  std::from_chars(text.data(), end, parsed);
+  return parsed;
+}
+
+std::uint64_t read_count(std::string_view field, const json& value) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxCount) {
+    refuse(field, shown(value), "a whole number from 0 to 2^53");
+  }
+  return value.get<std::uint64_t>();
+}
+
+float read_float(std::string_view field, const json& value) {
+  if (!value.is_number()) {
+    refuse(field, shown(value), "a number");
+  }
+  return static_cast<float>(value.get<double>());
+}
+
+std::string read_string(std::string_view field, const json& value) {
+  if (!value.is_string()) {
+    refuse(field, shown(value), "a string");
+  }
+  return value.get<std::string>();
+}
+
+template <typename T>
+T read_name(std::string_view field, const json& value,
+            std::optional<T> (*from_name)(std::string_view) noexcept) {
+  const std::string name = read_string(field, value);
+  const std::optional<T> found = from_name(name);
+  if (!found) {
+    refuse(field, shown(value), "a name that this version knows");
+  }
+  return *found;
+}
+
+std::vector<std::size_t> read_hidden(std::string_view field, const json& value) {
+  if (!value.is_array() || value.size() > math::kMaxHiddenLayers) {
+    refuse(field, shown(value), "a list of at most 16 layers");
+  }
+  std::vector<std::size_t> hidden;
+  for (const json& units : value) {
+    hidden.push_back(read_count(field, units));
+  }
+  return hidden;
+}
+
+// One field of the configuration. The table below is the only place that knows them all: writing,
+// reading and comparing go through it, so none can be forgotten in one of the three.
+struct Field {
+  const char* flag;
+  json (*get)(const RunConfig&);
+  void (*set)(RunConfig&, std::string_view flag, const json&);
+};
+
+const auto& fields() {
+  static const std::array kFields{
+      Field{"dataset", [](const RunConfig& c) { return json(c.dataset); },
+            [](RunConfig& c, auto f, const json& v) { c.dataset = read_string(f, v); }},
+      Field{"data_checksum", [](const RunConfig& c) { return json(c.data_checksum); },
+            [](RunConfig& c, auto f, const json& v) { c.data_checksum = read_string(f, v); }},
+      Field{"model", [](const RunConfig& c) { return json(math::model_name(c.model.kind)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.model.kind = read_name(f, v, &math::model_from_name);
+            }},
+      Field{"hidden_units", [](const RunConfig& c) { return json(c.model.hidden); },
+            [](RunConfig& c, auto f, const json& v) { c.model.hidden = read_hidden(f, v); }},
+      Field{"optimizer",
+            [](const RunConfig& c) { return json(math::optimizer_name(c.optimizer.kind)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.optimizer.kind = read_name(f, v, &math::optimizer_from_name);
+            }},
+      Field{"learning_rate", [](const RunConfig& c) { return number(c.optimizer.learning_rate); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.optimizer.learning_rate = read_float(f, v);
+            }},
+      Field{"momentum", [](const RunConfig& c) { return number(c.optimizer.momentum); },
+            [](RunConfig& c, auto f, const json& v) { c.optimizer.momentum = read_float(f, v); }},
+      Field{"isa", [](const RunConfig& c) { return json(math::isa_name(c.isa)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.isa = read_name(f, v, &math::isa_from_name);
+            }},
+      Field{"batch_size", [](const RunConfig& c) { return json(c.batch_size); },
+            [](RunConfig& c, auto f, const json& v) { c.batch_size = read_count(f, v); }},
+      Field{"train_steps", [](const RunConfig& c) { return json(c.train_steps); },
+            [](RunConfig& c, auto f, const json& v) { c.train_steps = read_count(f, v); }},
+      Field{"sync_replicas", [](const RunConfig& c) { return json(c.sync_replicas); },
+            [](RunConfig& c, auto f, const json& v) {
+              if (!v.is_boolean()) {
+                refuse(f, shown(v), "true or false");
+              }
+              c.sync_replicas = v.get<bool>();
+            }},
+      Field{
+          "replicas_to_aggregate", [](const RunConfig& c) { return json(c.replicas_to_aggregate); },
+          [](RunConfig& c, auto f, const json& v) { c.replicas_to_aggregate = read_count(f, v); }},
+      Field{"max_staleness",
+            [](const RunConfig& c) { return c.max_staleness ? json(*c.max_staleness) : json(); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.max_staleness.reset();
+              if (!v.is_null()) {
+                c.max_staleness = read_count(f, v);
+              }
+            }},
+      Field{"trainers", [](const RunConfig& c) { return json(c.trainers); },
+            [](RunConfig& c, auto f, const json& v) { c.trainers = read_count(f, v); }},
+      Field{"seed", [](const RunConfig& c) { return json(c.seed); },
+            [](RunConfig& c, auto f, const json& v) { c.seed = read_count(f, v); }},
+      Field{"eval_every", [](const RunConfig& c) { return json(c.eval_every); },
+            [](RunConfig& c, auto f, const json& v) { c.eval_every = read_count(f, v); }},
+  };
+  return kFields;
+}
+
+}  // namespace
+
+std::string to_json(const RunConfig& config) {
+  nlohmann::ordered_json out;
+  for (const Field& field : fields()) {
+    out[field.flag] = field.get(config);
+  }
+  return out.dump();
+}
+
+RunConfig run_config_from_json(std::string_view text) {
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    throw std::invalid_argument("the published configuration is not a JSON object");
+  }
+  RunConfig config;
+  for (const Field& field : fields()) {
+    const auto found = parsed.find(field.flag);
+    if (found == parsed.end()) {
+      throw std::invalid_argument("the published configuration lacks --" + std::string(field.flag));
+    }
+    field.set(config, field.flag, *found);
+  }
+  return config;
+}
+
+void validate(const RunConfig& config) {
+  const std::size_t trainers = config.trainers;
+  if (trainers < 1 || trainers > kMaxTrainers) {
+    refuse("worker_hosts", std::to_string(trainers) + " trainers", "from 1 to 10000 trainers");
+  }
+  if (config.batch_size < 1 || config.batch_size > kMaxBatchSize) {
+    refuse("batch_size", std::to_string(config.batch_size), "from 1 to 1048576");
+  }
+  if (config.train_steps < 1) {
+    refuse("train_steps", "0", "at least 1");
+  }
+  math::validate(config.optimizer);
+  math::validate(config.model);
+  if (math::layout_of(config.model).size() > kMaxParameters) {
+    refuse("hidden_units", std::to_string(math::layout_of(config.model).size()) + " parameters",
+           "within 2147483648 parameters in all");
+  }
+  if (config.replicas_to_aggregate > trainers) {
+    refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
+           "at most the number of trainers, " + std::to_string(trainers));
+  }
+  if (!config.sync_replicas && config.replicas_to_aggregate != 0) {
+    refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
+           "allowed with --sync_replicas=false");
+  }
+  if (config.sync_replicas && config.max_staleness) {
+    refuse("max_staleness", std::to_string(*config.max_staleness),
+           "allowed without --sync_replicas=false");
+  }
+}
+
+std::optional<std::string> contradiction(const RunConfig& mine,
+                                         const std::set<std::string>& explicit_flags,
+                                         const RunConfig& published) {
+  for (const Field& field : fields()) {
+    if (!explicit_flags.contains(field.flag)) {
+      continue;
+    }
+    const json own = field.get(mine);
+    const json theirs = field.get(published);
+    if (own != theirs) {
+      return "--" + std::string(field.flag) + ": this task was given " + shown(own) +
+             ", the chief published " + shown(theirs) +
+             "; leave the flag out or give the chief's value";
+    }
+  }
+  return std::nullopt;
+}
+
+float default_learning_rate(math::ModelKind model, math::OptimizerKind optimizer) {
+  const bool softmax = model == math::ModelKind::kSoftmax;
+  switch (optimizer) {
+    case math::OptimizerKind::kSgd:
+      return 0.5F;
+    case math::OptimizerKind::kMomentum:
+      return softmax ? 0.1F : 0.1F;
+    case math::OptimizerKind::kAdagrad:
+      return softmax ? 0.1F : 0.05F;
+    case math::OptimizerKind::kAdam:
+      return 0.002F;
+  }
+  return 0.001F;
+}
+
+}  // namespace disttf::roles

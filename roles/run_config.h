@@ -1,0 +1,66 @@
+// What one run trains and how: everything that its final weights depend on. The chief publishes
+// it through the ps; the other tasks need only the addresses.
+//
+// Values and pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "math/kernels.h"
+#include "math/model.h"
+#include "math/optimizer.h"
+
+namespace disttf::roles {
+
+struct RunConfig {
+  std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
+  std::string data_checksum;  // data::Dataset::checksum, hex
+  math::ModelSpec model;
+  math::OptimizerSpec optimizer;
+  math::Isa isa = math::Isa::kGeneric;
+  std::size_t batch_size = 100;      // rows per trainer and step
+  std::uint64_t train_steps = 2000;  // global steps; sync: aggregated updates
+  bool sync_replicas = true;
+  std::size_t replicas_to_aggregate = 0;       // sync: 0 = all trainers; fewer: backup workers
+  std::optional<std::uint64_t> max_staleness;  // async: none = unbounded
+  std::uint64_t seed = 1;
+  std::size_t trainers = 0;      // chief and workers: the cluster's
+  std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
+
+  // The strictest mode: every trainer's gradient counts in every step, so the final weights are a
+  // function of this configuration alone.
+  [[nodiscard]] bool every_gradient_counts() const noexcept {
+    return sync_replicas && (replicas_to_aggregate == 0 || replicas_to_aggregate >= trainers);
+  }
+};
+
+// The largest parameter vector that a run may ask a ps to hold, in floats (8 GiB): a limit for
+// configurations that come over the wire, not for users' ambitions.
+inline constexpr std::size_t kMaxParameters = std::size_t{1} << 31U;
+inline constexpr std::size_t kMaxTrainers = 10'000;
+
+// One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
+[[nodiscard]] std::string to_json(const RunConfig& config);
+
+// Reads it back. Throws std::invalid_argument with the key, the value and what is allowed: the
+// bytes come from a peer.
+[[nodiscard]] RunConfig run_config_from_json(std::string_view json);
+
+// Throws std::invalid_argument naming the flag, the value and what is allowed.
+void validate(const RunConfig& config);
+
+// The first flag in `explicit_flags` (names as on the command line, without dashes) on which
+// `mine` contradicts what the chief published, as a sentence with both values; else nullopt.
+[[nodiscard]] std::optional<std::string> contradiction(const RunConfig& mine,
+                                                       const std::set<std::string>& explicit_flags,
+                                                       const RunConfig& published);
+
+// The default learning rate of a pair: what trains well in the default number of steps.
+[[nodiscard]] float default_learning_rate(math::ModelKind model, math::OptimizerKind optimizer);
+
+}  // namespace disttf::roles

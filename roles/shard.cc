@@ -1,0 +1,216 @@
+#include "roles/shard.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace disttf::roles {
+
+Shard::Shard(RunConfig config, math::Range range)
+    : config_(std::move(config)),
+      range_(range),
+      strict_(config_.every_gradient_counts()),
+      parameters_(range.size()),
+      optimizer_(config_.optimizer, range.size(), config_.isa),
+      slots_(config_.trainers) {
+  for (Slot& slot : slots_) {
+    slot.gradient = math::AlignedVector(range.size());
+    if (!strict_) {
+      slot.snapshot = math::AlignedVector(range.size());
+    }
+  }
+}
+
+void Shard::restore(std::uint64_t step) {
+  step_ = step;
+  arrived_ = 0;
+  folded_ = 0;
+  for (Slot& slot : slots_) {
+    slot.filled = false;
+    slot.dropped = false;
+  }
+}
+
+Admission Shard::admit(const PushId& push) {
+  assert(push.trainer < slots_.size());
+  if (finished()) {
+    // A gradient for a run that is over: answered with the final parameters.
+    slots_[push.trainer].last_step = push.step;
+    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
+  }
+  return config_.sync_replicas ? admit_sync(push) : admit_async(push);
+}
+
+Admission Shard::admit_sync(const PushId& push) {
+  Slot& slot = slots_[push.trainer];
+  if (push.step > step_) {
+    return {.verdict = Admission::Verdict::kRefuse,
+            .destination = {},
+            .why = "a gradient for step " + std::to_string(push.step) +
+                   " came while the parameters are at step " + std::to_string(step_)};
+  }
+  slot.last_step = push.step;
+  if (push.step < step_ || slot.filled) {
+    // Strict: its step was applied with this very gradient. Backup workers: it may be a late one.
+    const bool late = !strict_ && push.step < step_ && !slot.dropped;
+    slot.dropped = late;
+    ++(late ? counters_.dropped : counters_.repeats);
+    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
+  }
+  slot.dropped = false;
+  return {.verdict = Admission::Verdict::kReceive, .destination = slot.gradient.span(), .why = {}};
+}
+
+Admission Shard::admit_async(const PushId& push) {
+  Slot& slot = slots_[push.trainer];
+  if (push.incarnation == slot.incarnation && push.sequence <= slot.last_sequence) {
+    ++counters_.repeats;
+    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
+  }
+  return {.verdict = Admission::Verdict::kReceive, .destination = slot.gradient.span(), .why = {}};
+}
+
+void Shard::commit(const PushId& push) {
+  ++counters_.pushes;
+  if (finished()) {
+    return;  // others made the last step while this body was on its way
+  }
+  if (config_.sync_replicas) {
+    commit_sync(push);
+  } else {
+    commit_async(push);
+  }
+}
+
+void Shard::commit_sync(const PushId& push) {
+  Slot& slot = slots_[push.trainer];
+  if (push.step < step_) {
+    slot.dropped = true;  // backup workers: overtaken while the body was on its way
+    ++counters_.dropped;
+    return;
+  }
+  slot.filled = true;
+  ++arrived_;
+  Slot& first = slots_.front();
+  if (strict_) {
+    for (; folded_ < slots_.size() && slots_[folded_].filled; ++folded_) {
+      if (folded_ > 0) {
+        math::accumulate(first.gradient.span(), slots_[folded_].gradient.span(), config_.isa);
+      }
+    }
+  }
+  if (arrived_ < wanted()) {
+    return;
+  }
+  if (strict_) {
+    apply(first.gradient.span(), arrived_);
+    return;
+  }
+  auto sum = std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.filled; });
+  for (auto other = std::next(sum); other != slots_.end(); ++other) {
+    if (other->filled) {
+      math::accumulate(sum->gradient.span(), other->gradient.span(), config_.isa);
+    }
+  }
+  apply(sum->gradient.span(), arrived_);
+}
+
+void Shard::commit_async(const PushId& push) {
+  Slot& slot = slots_[push.trainer];
+  slot.incarnation = push.incarnation;
+  slot.last_sequence = push.sequence;
+  ++slot.clock;
+  const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
+  counters_.staleness_sum += staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+  arrived_ = 1;
+  apply(slot.gradient.span(), 1);
+}
+
+void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
+  optimizer_.apply(parameters_.span(), gradient_sum, 1.0F / static_cast<float>(count), step_ + 1);
+  counters_.applied += count;
+  ++step_;
+  arrived_ = 0;
+  folded_ = 0;
+  for (Slot& slot : slots_) {
+    slot.filled = false;
+  }
+}
+
+void Shard::abandon(std::size_t trainer) {
+  // The slot was never marked as filled, and what lies in it will be overwritten.
+  assert(trainer < slots_.size());
+  slots_[trainer].dropped = false;
+}
+
+bool Shard::answerable(std::size_t trainer) const {
+  const Slot& slot = slots_[trainer];
+  if (finished()) {
+    return true;
+  }
+  if (config_.sync_replicas) {
+    return slot.last_step < step_;
+  }
+  if (!config_.max_staleness) {
+    return true;
+  }
+  std::uint64_t slowest = slot.clock;
+  for (const Slot& other : slots_) {
+    if (other.joined) {
+      slowest = std::min(slowest, other.clock);
+    }
+  }
+  return slot.clock <= slowest + *config_.max_staleness;
+}
+
+Answer Shard::answer(std::size_t trainer) {
+  Slot& slot = slots_[trainer];
+  Answer answer{.parameters = parameters_.span(),
+                .step = step_,
+                .finished = finished(),
+                .dropped = slot.dropped};
+  if (!strict_) {
+    // Others may move the parameters on while this reply is still leaving: a torn read.
+    std::copy(answer.parameters.begin(), answer.parameters.end(), slot.snapshot.data());
+    answer.parameters = slot.snapshot.span();
+  }
+  return answer;
+}
+
+void Shard::join(std::size_t trainer) {
+  Slot& slot = slots_[trainer];
+  if (slot.joined) {
+    return;
+  }
+  // A newcomer starts level with the slowest, else everybody would wait for it to catch up.
+  std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
+  for (const Slot& other : slots_) {
+    if (other.joined) {
+      slowest = std::min(slowest, other.clock);
+    }
+  }
+  if (slowest != std::numeric_limits<std::uint64_t>::max()) {
+    slot.clock = std::max(slot.clock, slowest);
+  }
+  slot.joined = true;
+}
+
+void Shard::leave(std::size_t trainer) { slots_[trainer].joined = false; }
+
+std::vector<std::size_t> Shard::missing() const {
+  std::vector<std::size_t> ranks;
+  for (std::size_t rank = 0; rank < slots_.size(); ++rank) {
+    if (!slots_[rank].filled) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+std::size_t Shard::wanted() const noexcept {
+  return strict_ ? slots_.size() : config_.replicas_to_aggregate;
+}
+
+}  // namespace disttf::roles

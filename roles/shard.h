@@ -1,0 +1,140 @@
+// A shard: the range of the parameter vector that one ps owns, and the rules by which gradients
+// change it. No socket and no clock here: the ps's connections call this, and so can a test.
+//
+// A push goes through three calls:
+//   admit()   when its header has come: where its gradient belongs, or that it is not wanted
+//   commit()  when its gradient has come whole; applies the step when it was the last one missing
+//   answer()  when answerable() says so: the parameters to reply with
+//
+// Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
+// gradient is (step, trainer): a repeat is answered, never added twice.
+// Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
+// Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
+// retries. `max_staleness` S holds the answer of a trainer that is more than S pushes ahead of
+// the slowest joined one.
+//
+// Not thread-safe: the ps's one thread owns it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "math/aligned.h"
+#include "math/optimizer.h"
+#include "math/parameter_layout.h"
+#include "roles/run_config.h"
+
+namespace disttf::roles {
+
+// What identifies a push, from its frame's header and its connection.
+struct PushId {
+  std::size_t trainer = 0;        // rank
+  std::uint64_t incarnation = 0;  // of the trainer's process
+  std::uint64_t step = 0;         // the step its parameters were of
+  std::uint64_t sequence = 0;     // async: the trainer's count of pushes, from 1
+};
+
+struct Admission {
+  enum class Verdict : std::uint8_t {
+    kReceive,  // receive the gradient into `destination`, then commit()
+    kDiscard,  // a repeat, or too late: throw the body away, then answer when answerable()
+    kRefuse,   // makes no sense: `why` is the sentence
+  };
+  Verdict verdict = Verdict::kRefuse;
+  std::span<float> destination;
+  std::string why;
+};
+
+// What the reply to a push or a pull carries. `parameters` stays unchanged until the same trainer
+// pushes again (sync: until every trainer has).
+struct Answer {
+  std::span<const float> parameters;
+  std::uint64_t step = 0;  // the step these parameters are of: updates applied so far
+  bool finished = false;   // the run has made all its steps
+  bool dropped = false;    // this trainer's last gradient came late and was not used
+};
+
+// Counted since the shard was made; reported by status and at the end of a run.
+struct ShardCounters {
+  std::uint64_t pushes = 0;   // gradients received whole
+  std::uint64_t applied = 0;  // gradients that changed parameters
+  std::uint64_t repeats = 0;  // gradients seen before
+  std::uint64_t dropped = 0;  // backup workers: late gradients
+  std::uint64_t staleness_sum =
+      0;  // async: updates by others between a trainer's read and its push
+  std::uint64_t staleness_max = 0;
+};
+
+class Shard {
+ public:
+  // `range`: this ps's part of the vector. Throws std::bad_alloc.
+  Shard(RunConfig config, math::Range range);
+
+  // Sets the parameters' step. The caller has filled parameters().
+  void restore(std::uint64_t step);
+
+  [[nodiscard]] Admission admit(const PushId& push);
+  // The gradient of the admitted push lies whole in its destination.
+  void commit(const PushId& push);
+  // The admitted push's body will not come (its connection broke): its slot is free again.
+  void abandon(std::size_t trainer);
+
+  // Whether the trainer's last push can be answered now.
+  [[nodiscard]] bool answerable(std::size_t trainer) const;
+  [[nodiscard]] Answer answer(std::size_t trainer);
+
+  // A trainer that has not joined, or has left, holds back nobody in async.
+  void join(std::size_t trainer);
+  void leave(std::size_t trainer);
+
+  // Sync: the trainers whose gradient of the current step is still missing, in rank order.
+  [[nodiscard]] std::vector<std::size_t> missing() const;
+
+  [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
+  [[nodiscard]] math::Range range() const noexcept { return range_; }
+  [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+  [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
+  [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
+  [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
+
+ private:
+  struct Slot {
+    math::AlignedVector gradient;  // received into; [range.size()]
+    math::AlignedVector snapshot;  // what the last answer carried, where parameters may move on
+    bool filled = false;           // sync: holds this step's gradient
+    bool dropped = false;          // backup workers: the last push came too late
+    bool joined = false;
+    std::uint64_t last_step = 0;  // of the last push
+    std::uint64_t incarnation = 0;
+    std::uint64_t last_sequence = 0;  // async: the newest push applied
+    std::uint64_t clock = 0;          // async: pushes, for max_staleness
+  };
+
+  [[nodiscard]] Admission admit_sync(const PushId& push);
+  [[nodiscard]] Admission admit_async(const PushId& push);
+  void commit_sync(const PushId& push);
+  void commit_async(const PushId& push);
+  void apply(std::span<const float> gradient_sum, std::size_t count);
+  [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
+
+  // Constant after construction.
+  RunConfig config_;
+  math::Range range_;
+  bool strict_;  // config_.every_gradient_counts: parameters stay put until all have been answered
+
+  math::AlignedVector parameters_;
+  math::Optimizer optimizer_;
+  std::vector<Slot> slots_;  // by rank
+  std::uint64_t step_ = 0;
+  std::size_t arrived_ = 0;  // sync: filled slots
+  // Strict: slots [0, folded_) are already added up in slot 0, in rank order, while others are
+  // still on their way; the sum is the same as adding all at the end.
+  std::size_t folded_ = 0;
+  ShardCounters counters_;
+};
+
+}  // namespace disttf::roles

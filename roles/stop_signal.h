@@ -1,0 +1,45 @@
+// SIGINT and SIGTERM as an orderly request to stop.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "net/channel.h"
+
+namespace disttf::roles {
+
+// From construction on the two signals are blocked in this thread and those it starts, and taken by
+// a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
+// thread.
+class StopSignal {
+ public:
+  // `on_signal` runs on the watcher's thread, once, with the first signal.
+  explicit StopSignal(std::function<void(int)> on_signal = {});
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // The first signal that came, or 0.
+  [[nodiscard]] int number() const noexcept { return number_.load(std::memory_order_relaxed); }
+  // Ends waits when a signal has come.
+  [[nodiscard]] const net::Interrupt& interrupt() const noexcept { return interrupt_; }
+  // Throws Failure (130 or 143) when a signal has come.
+  void throw_if_stopped() const;
+
+ private:
+  void watch(int signal_fd);
+
+  std::function<void(int)> on_signal_;
+  std::atomic<int> number_ = 0;
+  net::Interrupt interrupt_;  // signalled
+  net::Interrupt done_;       // the watcher's thread may end
+  std::thread thread_;
+};
+
+// "SIGTERM" or "SIGINT"; the number as text for others.
+[[nodiscard]] const char* signal_name(int number) noexcept;
+// What a process ends with that `number` stopped: 128 + number.
+[[nodiscard]] int exit_code_for(int number) noexcept;
+
+}  // namespace disttf::roles

@@ -1,0 +1,22 @@
+#include "roles/task.h"
+
+#include <random>
+
+namespace disttf::roles {
+
+std::string describe(const net::Cluster& cluster, const net::TaskId& task) {
+  std::string text = net::to_string(task);
+  const auto& tasks = cluster.tasks_of(task.job);
+  if (task.index < tasks.size() && tasks[task.index].port != 0) {
+    text += " (" + net::to_string(tasks[task.index]) + ")";
+  }
+  return text;
+}
+
+std::uint64_t random_incarnation() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  return (high << 32U) | device();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,37 @@
+// What every task knows from its command line: the cluster, its place in it, its patience.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "net/cluster.h"
+
+namespace disttf::roles {
+
+// How long a task waits before it ends with a sentence. All bounded: nothing hangs.
+struct Timeouts {
+  std::chrono::seconds start{300};   // for tasks that have not been seen yet
+  std::chrono::seconds peer{60};     // for a chief or a ps that was lost
+  std::chrono::seconds worker{60};   // for a worker that was lost (sync)
+  std::chrono::seconds silence{10};  // without a heartbeat: as good as dead
+};
+
+// A trainer beats this often on its control channels, a ps on a step channel that waits for it.
+inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
+
+struct Task {
+  net::Cluster cluster;
+  net::TaskId self;
+  std::uint64_t incarnation = 0;  // random, per process
+  Timeouts timeouts;
+  int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
+};
+
+// "worker 1 (10.0.0.7:2223)": how messages name a task.
+[[nodiscard]] std::string describe(const net::Cluster& cluster, const net::TaskId& task);
+
+// A random number that no other process has: tells a restarted task from its old self.
+[[nodiscard]] std::uint64_t random_incarnation();
+
+}  // namespace disttf::roles

@@ -1,0 +1,32 @@
+#include "roles/task_listener.h"
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "roles/log.h"
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+
+std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
+                                                  net::ServerHooks hooks) {
+  const net::Address& own = task.cluster.address_of(task.self);
+  net::ServerOptions options;
+  options.self = task.self;
+  options.cluster = task.cluster;
+  options.self_text = describe(task.cluster, task.self);
+  hooks.log = [](std::string_view sentence) { log_warning(sentence); };
+  try {
+    auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)
+                                        : net::listen_on(context, own.port);
+    auto listener = std::make_unique<net::Listener>(context, std::move(acceptor),
+                                                    std::move(options), std::move(hooks));
+    log_info("Started server with target: tcp://" + net::to_string(own));
+    return listener;
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, describe(task.cluster, task.self) + " " + error.what());
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,147 @@
+#include "roles/trainer.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "data/sha256.h"
+#include "math/random.h"
+#include "roles/log.h"
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+template <typename... Args>
+std::string format(const char* pattern, Args... args) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(), pattern, args...);
+  return text.data();
+}
+
+math::ImageSet image_set(const data::Split& split) {
+  return {.images = split.images, .labels = split.labels};
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerOptions& options, const StopSignal& stop)
+    : options_(options),
+      stop_(stop),
+      background_(options.task),
+      dataset_(open_dataset(options.data, stop)),
+      client_(options.task, stop),
+      progress_(options.progress_fd) {}
+
+void Trainer::use_digits() { dataset_ = open_digits_dataset(options_.data); }
+
+std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options_.task.self); }
+
+math::ImageSet Trainer::train_set() const { return image_set(dataset_.train); }
+
+void Trainer::prepare(const RunConfig& config) {
+  config_ = config;
+  model_.emplace(config.model, config.batch_size, config.isa);
+  const std::size_t size = model_->layout().size();
+  parameters_ = math::AlignedVector(size);
+  gradient_ = math::AlignedVector(size);
+  rows_.resize(config.batch_size);
+  sampler_.emplace(
+      data::SamplerOptions{.seed = config.seed,
+                           .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
+                           .rows = static_cast<std::uint32_t>(dataset_.train.labels.size()),
+                           .batch_size = config.batch_size,
+                           .trainers = config.trainers,
+                           .random_bits = &math::random_bits});
+  client_.set_parameter_count(size);
+}
+
+void Trainer::train(const std::function<void(std::uint64_t)>& after_step) {
+  reply_ = client_.pull(parameters_.span());
+  log_info(
+      format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t first_step = reply_.step;
+  std::uint64_t local_step = 0;
+  while (!reply_.finished) {
+    take_step(local_step);
+    ++local_step;
+    after_step(reply_.step);
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  // Sync: every step takes all trainers' rows; async: a step is one push.
+  const std::uint64_t rows_per_step =
+      config_.batch_size * (config_.sync_replicas ? config_.trainers : 1);
+  log_info(
+      format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
+             static_cast<double>((reply_.step - first_step) * rows_per_step) / elapsed.count()));
+}
+
+void Trainer::take_step(std::uint64_t local_step) {
+  stop_.throw_if_stopped();
+  // Async: each trainer walks its own slices of the epochs, at its own pace.
+  sampler_->batch(config_.sync_replicas ? reply_.step : local_step, rank(), rows_);
+  const float loss = model_->gradient(parameters_.span(), train_set(), rows_, gradient_.span());
+  if (!std::isfinite(loss)) {
+    throw Failure(kError,
+                  format("the loss became %f at step %llu: training has diverged; a lower "
+                         "--learning_rate than %g may help",
+                         static_cast<double>(loss), static_cast<unsigned long long>(reply_.step),
+                         static_cast<double>(config_.optimizer.learning_rate)));
+  }
+  if (options_.max_injected_delay.count() > 0) {
+    const std::uint64_t bits =
+        math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kInjectedDelay),
+                          options_.task.incarnation, local_step);
+    const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
+    stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
+  }
+  reply_ = client_.push_pull(local_step + 1, gradient_.span(), parameters_.span());
+  log_step(local_step + 1, loss);
+}
+
+void Trainer::log_step(std::uint64_t local_step, float loss) {
+  if (options_.log_every != 0 && local_step % options_.log_every == 0) {
+    log_info(format("Worker %zu: training step %llu done (global step: %llu, loss: %.4f)", rank(),
+                    static_cast<unsigned long long>(local_step),
+                    static_cast<unsigned long long>(reply_.step), static_cast<double>(loss)));
+  }
+  progress_.write({.step = reply_.step,
+                   .train_steps = config_.train_steps,
+                   .loss = static_cast<double>(loss),
+                   .images = reply_.step * config_.batch_size *
+                             (config_.sync_replicas ? config_.trainers : 1)});
+}
+
+void Trainer::print_evaluation(std::uint64_t step) {
+  const math::Evaluation validation =
+      model_->evaluate(parameters_.span(), image_set(dataset_.validation));
+  const math::Evaluation test = model_->evaluate(parameters_.span(), image_set(dataset_.test));
+  print_result(
+      format("After %llu training step(s), validation cross entropy = %.6g, "
+             "test accuracy = %.4f",
+             static_cast<unsigned long long>(step), validation.cross_entropy, test.accuracy()));
+}
+
+void Trainer::print_result_lines() {
+  const math::Evaluation validation =
+      model_->evaluate(parameters_.span(), image_set(dataset_.validation));
+  const math::Evaluation test = model_->evaluate(parameters_.span(), image_set(dataset_.test));
+  print_result(format("After %llu training step(s), validation cross entropy = %.6g",
+                      static_cast<unsigned long long>(reply_.step), validation.cross_entropy));
+  if (options_.print_weights_hash) {
+    print_result("Weights SHA-256: " + weights_hash(model_->layout(), parameters_.span()));
+  }
+  print_result(dataset_.name + format(" accuracy: %.4f", test.accuracy()));
+}
+
+std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {
+  data::Sha256 hash;
+  for (const math::Variable& variable : layout.variables()) {
+    hash.update(std::as_bytes(parameters.subspan(variable.offset, variable.size)));
+  }
+  return hash.hex();
+}
+
+}  // namespace disttf::roles

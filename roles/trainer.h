@@ -1,0 +1,93 @@
+// What chief and worker have in common: the data, the model, and the loop of steps.
+//
+//   rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "math/aligned.h"
+#include "math/model.h"
+#include "roles/background.h"
+#include "roles/dataset_source.h"
+#include "roles/progress.h"
+#include "roles/ps_client.h"
+#include "roles/run_config.h"
+#include "roles/stop_signal.h"
+#include "roles/task.h"
+
+namespace disttf::roles {
+
+struct TrainerOptions {
+  Task task;
+  RunConfig config;                      // what this task's command line says
+  std::set<std::string> explicit_flags;  // of it: what the user wrote, rather than a default
+  DataOptions data;
+  std::uint64_t log_every = 100;  // local steps between log lines; 0: none
+  bool print_weights_hash = false;
+  // Testing: before each push wait a random time of at most this long.
+  std::chrono::milliseconds max_injected_delay{0};
+  int progress_fd = -1;  // where `launch` reads progress from; -1: nowhere
+};
+
+class Trainer {
+ public:
+  // Opens the own port and the data set. `options` and `stop` must outlive the trainer. Throws
+  // Failure.
+  Trainer(const TrainerOptions& options, const StopSignal& stop);
+
+  [[nodiscard]] PsClient& client() noexcept { return client_; }
+  [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
+  // For a worker whose chief trains on the built-in digits.
+  void use_digits();
+
+  // Makes the model that `config` describes; before the calls below.
+  void prepare(const RunConfig& config);
+  [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
+  // The whole parameter vector as this trainer last saw it.
+  [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+  [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
+
+  // Pulls the parameters and trains until the run is over. `after_step(global step)`: called after
+  // each local step, on this thread.
+  void train(const std::function<void(std::uint64_t)>& after_step);
+
+  // Prints the validation cross-entropy as the tutorials do, and returns the test accuracy.
+  void print_evaluation(std::uint64_t step);
+  // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for.
+  void print_result_lines();
+  [[nodiscard]] std::uint64_t global_step() const noexcept { return reply_.step; }
+
+ private:
+  void take_step(std::uint64_t local_step);
+  void log_step(std::uint64_t local_step, float loss);
+  [[nodiscard]] std::size_t rank() const;
+  [[nodiscard]] math::ImageSet train_set() const;
+
+  const TrainerOptions& options_;
+  const StopSignal& stop_;
+  Background background_;
+  data::Dataset dataset_;
+  PsClient client_;
+  ProgressWriter progress_;
+  RunConfig config_;
+  std::optional<math::Model> model_;
+  std::optional<data::Sampler> sampler_;
+  math::AlignedVector parameters_;
+  math::AlignedVector gradient_;
+  std::vector<std::uint32_t> rows_;
+  StepReply reply_;
+};
+
+// SHA-256 (hex) over all variables in order, each as little-endian float32, padding left out.
+[[nodiscard]] std::string weights_hash(const math::ParameterLayout& layout,
+                                       std::span<const float> parameters);
+
+}  // namespace disttf::roles

@@ -1,0 +1,89 @@
+// What a ps knows of each trainer: its connections, its outstanding request, when it was last
+// heard.
+//
+// No socket is touched here but to close or refuse a connection. Not thread-safe: the ps's one
+// thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/server.h"
+#include "roles/task.h"
+
+namespace disttf::roles {
+
+using Clock = std::chrono::steady_clock;
+using Connection = std::shared_ptr<net::ServerConnection>;
+
+// A request that cannot be answered yet.
+struct WaitingRequest {
+  Connection connection;
+  net::FrameHeader header;
+};
+
+struct TrainerRecord {
+  Connection step;                         // the computing thread's channel; null when it has none
+  Connection control;                      // the heartbeats'
+  std::uint64_t incarnation = 0;           // of the process that is this trainer now
+  std::uint64_t replaced_incarnation = 0;  // of the one before: fenced off when it wakes up
+  bool joined = false;                     // has been seen at least once
+  bool goodbye = false;                    // has left for good
+  Clock::time_point last_heard{};
+  Clock::time_point absent_since{};  // while step is null: since when
+  std::optional<WaitingRequest> waiting;
+
+  [[nodiscard]] bool present() const noexcept { return step != nullptr; }
+};
+
+// A trainer that has been away for longer than its timeout.
+struct Absence {
+  std::size_t rank = 0;
+  std::chrono::seconds limit{0};
+  bool joined = false;  // lost, rather than never seen
+};
+
+class TrainerTable {
+ public:
+  // `now`: when the ps began to wait for everybody.
+  TrainerTable(const Task& task, Clock::time_point now);
+
+  [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+  [[nodiscard]] TrainerRecord& operator[](std::size_t rank) { return records_[rank]; }
+  [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
+
+  // Why this process may not be trainer `rank`, if it may not: it was replaced by a newer one.
+  [[nodiscard]] std::optional<std::string> reason_to_refuse(std::size_t rank,
+                                                            const net::Hello& hello) const;
+  // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
+  // process, is closed. True when a step channel makes the trainer present that was not.
+  bool attach(std::size_t rank, const Connection& connection, Clock::time_point now);
+  // The connection has ended. True when that made the trainer absent.
+  bool detach(std::size_t rank, const Connection& connection, Clock::time_point now);
+
+  // Closes the connections of trainers that have been silent for too long; they become absent when
+  // their coroutines call detach().
+  void close_silent(Clock::time_point now);
+
+  // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
+  // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
+  [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
+                                               const std::vector<bool>& matters) const;
+
+  // No trainer but rank 0 is still connected without having said goodbye.
+  [[nodiscard]] bool only_chief_left() const;
+
+  // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
+  [[nodiscard]] std::string never_seen() const;
+
+ private:
+  const Task& task_;
+  std::vector<TrainerRecord> records_;  // by rank
+};
+
+}  // namespace disttf::roles

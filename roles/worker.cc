@@ -1,0 +1,62 @@
+#include "roles/worker.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "roles/log.h"
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// What the chief published, after holding it against this task's own flags and data.
+RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
+  RunConfig published;
+  try {
+    published = run_config_from_json(trainer.client().get_config());
+    validate(published);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kError,
+                  std::string("the chief published what this version cannot use: ") + error.what());
+  }
+  if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
+    throw Failure(kUsage, *why);
+  }
+  if (published.dataset == "Digits" && options.data.dataset == DatasetChoice::kAuto) {
+    trainer.use_digits();
+  }
+  const data::Dataset& own = trainer.dataset();
+  if (own.name != published.dataset || own.checksum != published.data_checksum) {
+    throw Failure(kBadData, "--dataset: the chief trains on " + published.dataset + " (SHA-256 " +
+                                published.data_checksum.substr(0, 12) + "), this task has " +
+                                own.name + " (SHA-256 " + own.checksum.substr(0, 12) + ")");
+  }
+  const auto isas = math::supported_isas();
+  if (std::find(isas.begin(), isas.end(), published.isa) == isas.end()) {
+    throw Failure(kUsage, "--isa: the chief computes with " +
+                              std::string(math::isa_name(published.isa)) +
+                              ", which this CPU lacks; start the chief with --isa " +
+                              std::string(math::isa_name(isas.back())));
+  }
+  return published;
+}
+
+}  // namespace
+
+int run_worker(const TrainerOptions& options) {
+  const StopSignal stop;
+  Trainer trainer(options, stop);
+  PsClient& client = trainer.client();
+  if (client.connect() == net::ShardState::kFinished) {
+    log_info("the run has finished already");
+    return kDone;
+  }
+  trainer.prepare(adopt_config(trainer, options));
+  trainer.train([](std::uint64_t) {});
+  client.goodbye();
+  trainer.print_result_lines();
+  return kDone;
+}
+
+}  // namespace disttf::roles
