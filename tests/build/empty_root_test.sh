@@ -12,15 +12,13 @@ cp "$1" "$root/disttf"
 cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || : >"$root/etc/resolv.conf"
 
 # inside ARGS...: disttf in the empty root, by whichever way this machine allows.
-if [ "$EUID" -eq 0 ] && chroot "$root" /disttf --version >/dev/null 2>&1; then
-  inside() { env -i chroot "$root" /disttf "$@"; }
-elif unshare --user --map-root-user true 2>/dev/null; then
-  inside() { env -i unshare --user --map-root-user chroot "$root" /disttf "$@"; }
-elif [ "$EUID" -eq 0 ]; then
-  echo "disttf --version does not run in an empty root"
-  exit 1
+readonly chroot=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot)
+if "$chroot" / true 2>/dev/null; then
+  inside() { env -i "$chroot" "$root" /disttf "$@"; }
+elif unshare --user --map-root-user "$chroot" / true 2>/dev/null; then
+  inside() { env -i unshare --user --map-root-user "$chroot" "$root" /disttf "$@"; }
 else
-  echo "skipped: this user is not root and may not make a user namespace"
+  echo "skipped: this user may neither chroot nor make a user namespace"
   exit 77
 fi
 
