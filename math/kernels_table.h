@@ -25,8 +25,14 @@ struct ProductShape {
   std::size_t depth = 0;
 };
 
+// A product is computed in blocks of at most this many of each, packed side by side. They decide
+// the order of a sum, so they are constants and never asked of the CPU; kernels_impl.inc says why
+// these values.
+inline constexpr std::size_t kBlockRows = 200;
+inline constexpr std::size_t kBlockColumns = 480;
+inline constexpr std::size_t kBlockDepth = 264;
 // Floats of scratch that a product needs, 64-byte aligned: room for the packed blocks.
-inline constexpr std::size_t kProductScratchFloats = 0;
+inline constexpr std::size_t kProductScratchFloats = kBlockDepth * (kBlockRows + kBlockColumns);
 
 // One adam update: w -= rate * m / (sqrt(v) + epsilon).
 struct AdamStep {

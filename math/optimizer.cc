@@ -1,0 +1,152 @@
+#include "math/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "math/kernels_table.h"
+
+namespace disttf::math {
+namespace {
+
+struct NamedKind {
+  OptimizerKind kind;
+  std::string_view name;
+};
+constexpr std::array<NamedKind, 4> kNames = {{{OptimizerKind::kSgd, "sgd"},
+                                              {OptimizerKind::kMomentum, "momentum"},
+                                              {OptimizerKind::kAdagrad, "adagrad"},
+                                              {OptimizerKind::kAdam, "adam"}}};
+
+// TensorFlow's initial_accumulator_value: the first step divides by its root, not by zero.
+constexpr float kAdagradStart = 0.1F;
+
+// base^exponent by squaring: the C library's pow picks its code by CPU, and its last bit with it.
+double power(double base, std::uint64_t exponent) noexcept {
+  double result = 1.0;
+  for (; exponent != 0; exponent >>= 1U) {
+    if ((exponent & 1U) != 0) {
+      result *= base;
+    }
+    base *= base;
+  }
+  return result;
+}
+
+void require(bool allowed, std::string_view field, float value, std::string_view rule) {
+  if (allowed) {
+    return;
+  }
+  std::ostringstream sentence;
+  sentence << field << ": " << value << " is not allowed, it must be " << rule;
+  throw std::invalid_argument(sentence.str());
+}
+
+bool is_positive(float value) noexcept {
+  return value > 0.0F && value <= std::numeric_limits<float>::max();
+}
+bool is_fraction(float value) noexcept { return value >= 0.0F && value < 1.0F; }
+
+}  // namespace
+
+std::string_view optimizer_name(OptimizerKind kind) noexcept {
+  for (const NamedKind& entry : kNames) {
+    if (entry.kind == kind) {
+      return entry.name;
+    }
+  }
+  return "unknown";
+}
+
+std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept {
+  for (const NamedKind& entry : kNames) {
+    if (entry.name == name) {
+      return entry.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+void validate(const OptimizerSpec& spec) {
+  constexpr std::string_view kPositive = "a finite number above 0";
+  constexpr std::string_view kFraction = "at least 0 and below 1";
+  require(is_positive(spec.learning_rate), "learning_rate", spec.learning_rate, kPositive);
+  require(is_fraction(spec.momentum), "momentum", spec.momentum, kFraction);
+  require(is_fraction(spec.beta1), "beta1", spec.beta1, kFraction);
+  require(is_fraction(spec.beta2), "beta2", spec.beta2, kFraction);
+  require(is_positive(spec.epsilon), "epsilon", spec.epsilon, kPositive);
+}
+
+Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa)
+    : spec_(spec), kernels_(&kernels(isa)), size_(size) {
+  validate(spec_);
+  if (spec_.kind != OptimizerKind::kSgd) {
+    first_ = AlignedVector(size);
+  }
+  if (spec_.kind == OptimizerKind::kAdagrad) {
+    std::ranges::fill(first_.span(), kAdagradStart);
+  }
+  if (spec_.kind == OptimizerKind::kAdam) {
+    second_ = AlignedVector(size);
+  }
+}
+
+void Optimizer::apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
+                      std::uint64_t step) {
+  assert(parameters.size() == size_);
+  assert(gradient_sum.size() == size_);
+  assert(step > 0);
+  float* w = parameters.data();
+  const float* g = gradient_sum.data();
+  const float rate = spec_.learning_rate;
+  switch (spec_.kind) {
+    case OptimizerKind::kSgd:
+      kernels_->sgd(w, g, size_, scale, rate);
+      break;
+    case OptimizerKind::kMomentum:
+      kernels_->momentum(w, first_.data(), g, size_, scale, rate, spec_.momentum);
+      break;
+    case OptimizerKind::kAdagrad:
+      kernels_->adagrad(w, first_.data(), g, size_, scale, rate);
+      break;
+    case OptimizerKind::kAdam: {
+      const double unbias1 = 1.0 - power(double{spec_.beta1}, step);
+      const double unbias2 = 1.0 - power(double{spec_.beta2}, step);
+      // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
+      const auto corrected = static_cast<float>(double{rate} * std::sqrt(unbias2) / unbias1);
+      kernels_->adam(w, first_.data(), second_.data(), g, size_,
+                     {.scale = scale,
+                      .rate = corrected,
+                      .beta1 = spec_.beta1,
+                      .beta2 = spec_.beta2,
+                      .epsilon = spec_.epsilon});
+      break;
+    }
+  }
+}
+
+std::vector<StateTensor> Optimizer::state() {
+  switch (spec_.kind) {
+    case OptimizerKind::kSgd:
+      return {};
+    case OptimizerKind::kMomentum:
+      return {{"momentum", first_.span()}};
+    case OptimizerKind::kAdagrad:
+      return {{"accumulator", first_.span()}};
+    case OptimizerKind::kAdam:
+      return {{"m", first_.span()}, {"v", second_.span()}};
+  }
+  return {};
+}
+
+void accumulate(std::span<float> sum, std::span<const float> addend, Isa isa) {
+  assert(sum.size() == addend.size());
+  kernels(isa).accumulate(sum.data(), addend.data(), sum.size());
+}
+
+}  // namespace disttf::math
