@@ -6,6 +6,8 @@ target_include_directories(disttf_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(disttf_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wold-style-cast -Wcast-align -Wnull-dereference -Wimplicit-fallthrough
+  # g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # Contracting a*b+c into one rounding is the compiler's choice from build to build; the
   # same bits everywhere is a promise. The kernels of math/ ask for it explicitly (-mfma + Eigen).
   -ffp-contract=off
