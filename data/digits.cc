@@ -16,23 +16,23 @@ constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
 
 constexpr FileSet kDigits{
     .name = "Digits",
-    .checksum = "",
+    .checksum = "6106c05ab9b6a910c41528a94cc9aed454931121c9fd4132fc6b53948d1a1c87",
     .files = {{{.name = "digits-train-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 60000,
-                .sha256 = ""},
+                .sha256 = "55dbfd7b873de6ba30747aad45e24dffd68ed5ff643984b125b88f35a48b9fb0"},
                {.name = "digits-train-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 60000,
-                .sha256 = ""},
+                .sha256 = "182b51038b827b1a3488627d1d03bbe6a404fe84d3af4eced2be5f72958843da"},
                {.name = "digits-t10k-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 10000,
-                .sha256 = ""},
+                .sha256 = "8ac80b579db3fd71cfbcef13ddf7d2d33e09ee03e0c3dce882df705f6c0c4e1d"},
                {.name = "digits-t10k-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 10000,
-                .sha256 = ""}}},
+                .sha256 = "578c3756942649d229613c931bd29976d6f973ac20304fa71b6975f69e5c33a3"}}},
 };
 
 struct Part {

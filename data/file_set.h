@@ -43,7 +43,7 @@ struct SetFile {
   FileKind kind = FileKind::kImages;
   std::uint32_t rows = 0;
   std::string_view sha256{};     // of the extracted contents; their size follows from the rows
-  std::size_t gz_bytes = 0;    // size of the .gz; 0: there is none (built-in data)
+  std::size_t gz_bytes = 0;      // size of the .gz; 0: there is none (built-in data)
   std::string_view gz_sha256{};  // of the .gz
 
   [[nodiscard]] std::size_t size_bytes() const noexcept;  // of the extracted contents
@@ -83,10 +83,10 @@ struct OpenOptions {
   // and the right contents are held in memory.
   bool replace_wrong = false;
   // Called before a .gz is extracted, with its path.
-  std::function<void(const std::filesystem::path& gz)> on_extract;
+  std::function<void(const std::filesystem::path& gz)> on_extract{};
   // Called with a sentence when something is amiss that does not keep the set from being used: the
   // directory cannot be written (the contents are then held in memory), a wrong file lies about.
-  std::function<void(const std::string& sentence)> on_warning;
+  std::function<void(const std::string& sentence)> on_warning{};
 };
 
 // The set, mapped from the extracted files; extracts those that only exist as .gz. Throws

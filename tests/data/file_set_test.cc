@@ -1,0 +1,476 @@
+#include "data/file_set.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+
+#include "data/error.h"
+#include "data/idx.h"
+#include "data/sha256.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using test::Bytes;
+
+std::string hash(const Bytes& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); }
+
+// A set of 30 + 10 rows made up here, so that no test needs the real one; its first 5 training
+// rows are for validation.
+class FileSetTest : public ::testing::Test {
+ protected:
+  FileSetTest() {
+    set_ = {.name = "Tiny", .checksum = "identity", .files = {}, .validation_rows = 5};
+    add(0, "train-images", FileKind::kImages, 30);
+    add(1, "train-labels", FileKind::kLabels, 30);
+    add(2, "test-images", FileKind::kImages, 10);
+    add(3, "test-labels", FileKind::kLabels, 10);
+  }
+
+  void add(std::size_t i, std::string_view name, FileKind kind, std::uint32_t rows) {
+    const bool images = kind == FileKind::kImages;
+    const auto images_start = images_header(rows);
+    const auto labels_start = labels_header(rows);
+    contents_[i] = images ? Bytes(images_start.begin(), images_start.end())
+                          : Bytes(labels_start.begin(), labels_start.end());
+    for (std::size_t k = 0; k < (images ? rows * kImagePixels : rows); ++k) {
+      contents_[i].push_back(static_cast<std::uint8_t>(images ? (k * 7 + i) % 251 : k % 10));
+    }
+    gz_[i] = test::gzip(contents_[i]);
+    hashes_[i] = {hash(contents_[i]), hash(gz_[i])};
+    set_.files[i] = {.name = name,
+                     .kind = kind,
+                     .rows = rows,
+                     .sha256 = hashes_[i][0],
+                     .gz_bytes = gz_[i].size(),
+                     .gz_sha256 = hashes_[i][1]};
+  }
+
+  [[nodiscard]] const std::filesystem::path& at() const { return directory_.path(); }
+  [[nodiscard]] std::filesystem::path extracted(std::size_t i) const {
+    return at() / set_.files[i].name;
+  }
+  [[nodiscard]] std::filesystem::path gz(std::size_t i) const {
+    return at() / set_.files[i].gz_name();
+  }
+  void put_all_gz() const {
+    for (std::size_t i = 0; i < 4; ++i) test::write(gz(i), gz_[i]);
+  }
+
+  // Opens, and notes what was extracted and warned of.
+  Dataset open(bool replace_wrong = false) { return open_in(at(), replace_wrong); }
+  Dataset open_in(const std::filesystem::path& directory, bool replace_wrong = false) {
+    extractions_.clear();
+    warnings_.clear();
+    return open_file_set(
+        directory, set_,
+        {.replace_wrong = replace_wrong,
+         .on_extract = [&](const auto& path) { extractions_.push_back(path.filename()); },
+         .on_warning = [&](const std::string& sentence) { warnings_.push_back(sentence); }});
+  }
+  std::system_error error_of_open() {
+    try {
+      static_cast<void>(open());
+    } catch (const std::system_error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no exception";
+    return std::system_error(std::error_code{});
+  }
+
+  // Whether the data set is the one that was made here.
+  [[nodiscard]] bool is_right(const Dataset& dataset) const {
+    const auto joined = [](const std::span<const std::uint8_t>& a,
+                           const std::span<const std::uint8_t>& b, std::size_t header_bytes) {
+      Bytes bytes(header_bytes);
+      bytes.insert(bytes.end(), a.begin(), a.end());
+      bytes.insert(bytes.end(), b.begin(), b.end());
+      return bytes;
+    };
+    const auto same = [](Bytes found, const Bytes& expected, std::size_t header_bytes) {
+      std::copy_n(expected.begin(), header_bytes, found.begin());
+      return found == expected;
+    };
+    const Dataset& d = dataset;
+    return same(joined(d.validation.images, d.train.images, 16), contents_[0], 16) &&
+           same(joined(d.validation.labels, d.train.labels, 8), contents_[1], 8) &&
+           same(joined(d.test.images, {}, 16), contents_[2], 16) &&
+           same(joined(d.test.labels, {}, 8), contents_[3], 8);
+  }
+
+  // Names that end in neither .gz nor .verified nor are an extracted file: leftovers.
+  [[nodiscard]] std::vector<std::string> leftovers() const {
+    std::vector<std::string> names = directory_.names();
+    std::erase_if(names, [&](const std::string& name) {
+      return std::any_of(set_.files.begin(), set_.files.end(), [&](const SetFile& file) {
+        const std::string base(file.name);
+        return name == base || name == base + ".gz" || name == base + ".verified";
+      });
+    });
+    return names;
+  }
+
+  test::ScratchDirectory directory_;
+  FileSet set_;
+  std::array<Bytes, 4> contents_;
+  std::array<Bytes, 4> gz_;
+  std::array<std::array<std::string, 2>, 4> hashes_;  // of contents, of gz
+  std::vector<std::string> extractions_;
+  std::vector<std::string> warnings_;
+};
+
+// --- the ordinary way ---
+
+TEST_F(FileSetTest, OpensWhatItExtracts) {
+  put_all_gz();
+  const Dataset dataset = open();
+  EXPECT_TRUE(is_right(dataset));
+  EXPECT_EQ(dataset.name, "Tiny");
+  EXPECT_EQ(dataset.checksum, "identity");
+  EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(FileSetTest, SplitsOffTheFirstTrainingRowsForValidation) {
+  put_all_gz();
+  const Dataset dataset = open();
+  EXPECT_EQ(dataset.validation.labels.size(), 5U);
+  EXPECT_EQ(dataset.validation.images.size(), 5 * kImagePixels);
+  EXPECT_EQ(dataset.validation.labels[0], contents_[1][8]);
+  EXPECT_EQ(dataset.train.labels.size(), 25U);
+  EXPECT_EQ(dataset.train.images.size(), 25 * kImagePixels);
+  EXPECT_EQ(dataset.test.labels.size(), 10U);
+}
+
+TEST_F(FileSetTest, ExtractsEachFileOnce) {
+  put_all_gz();
+  static_cast<void>(open());
+  EXPECT_EQ(extractions_, (std::vector<std::string>{"train-images.gz", "train-labels.gz",
+                                                    "test-images.gz", "test-labels.gz"}));
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_TRUE(extractions_.empty());
+}
+
+TEST_F(FileSetTest, WritesTheContentsToTheByteAndNothingElse) {
+  put_all_gz();
+  static_cast<void>(open());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(test::read(extracted(i)), contents_[i]) << i;
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(FileSetTest, NeedsNoGzOnceExtracted) {
+  put_all_gz();
+  static_cast<void>(open());
+  for (std::size_t i = 0; i < 4; ++i) std::filesystem::remove(gz(i));
+  EXPECT_TRUE(is_right(open()));
+}
+
+TEST_F(FileSetTest, TakesFilesThatSomebodyElseExtracted) {
+  for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_TRUE(extractions_.empty());
+}
+
+TEST_F(FileSetTest, TheDataOutlivesTheFiles) {
+  put_all_gz();
+  const Dataset dataset = open();
+  std::filesystem::remove_all(at());
+  EXPECT_TRUE(is_right(dataset));
+}
+
+// --- check_gz, check_file ---
+
+TEST_F(FileSetTest, CheckFindsAnAbsentFile) {
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.state, FileState::kAbsent);
+  EXPECT_EQ(check.sentence(), "cannot read " + gz(0).string() + ": No such file or directory");
+}
+
+TEST_F(FileSetTest, CheckFindsAnAbsentDirectory) {
+  EXPECT_EQ(check_file(at() / "absent", set_.files[0]).state, FileState::kAbsent);
+}
+
+TEST_F(FileSetTest, CheckAcceptsARightGzUnderAnyName) {
+  test::write(at() / "part", gz_[0]);
+  EXPECT_EQ(check_gz(at() / "part", set_.files[0]).state, FileState::kReady);
+}
+
+TEST_F(FileSetTest, CheckAcceptsARightExtractedFile) {
+  test::write(extracted(1), contents_[1]);
+  EXPECT_EQ(check_file(at(), set_.files[1]).state, FileState::kReady);
+}
+
+TEST_F(FileSetTest, CheckNamesExpectedAndFoundSize) {
+  test::write(gz(0), test::bytes_of("<html>"));
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.state, FileState::kWrong);
+  EXPECT_EQ(check.error, DataError::kWrongSize);
+  EXPECT_EQ(check.what,
+            gz(0).string() + ": expected " + std::to_string(gz_[0].size()) + " bytes, found 6");
+}
+
+TEST_F(FileSetTest, CheckNamesExpectedAndFoundChecksum) {
+  Bytes wrong = gz_[0];
+  wrong[20] ^= 1;
+  test::write(gz(0), wrong);
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.error, DataError::kWrongChecksum);
+  EXPECT_EQ(check.what,
+            gz(0).string() + ": expected SHA-256 " + hashes_[0][1] + ", found " + hash(wrong));
+}
+
+TEST_F(FileSetTest, CheckReportsAWrongExtractedFileWhenThereIsNoGz) {
+  test::write(extracted(0), test::bytes_of("hello"));
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.state, FileState::kWrong);
+  EXPECT_EQ(check.what.find(extracted(0).string()), 0U) << check.what;
+}
+
+TEST_F(FileSetTest, CheckReportsADirectoryInPlaceOfAFile) {
+  std::filesystem::create_directory(gz(0));
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.state, FileState::kWrong);
+  EXPECT_EQ(check.sentence(), "cannot read " + gz(0).string() + ": Is a directory");
+}
+
+// --- what is wrong is refused and left alone ---
+
+TEST_F(FileSetTest, RefusesASetWithAFileMissing) {
+  put_all_gz();
+  std::filesystem::remove(gz(3));
+  const std::system_error error = error_of_open();
+  EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
+  EXPECT_EQ(std::string(error.what()).find("cannot read " + gz(3).string()), 0U) << error.what();
+}
+
+TEST_F(FileSetTest, RefusesAWrongGzAndLeavesIt) {
+  put_all_gz();
+  Bytes wrong = gz_[2];
+  wrong.back() ^= 1;
+  test::write(gz(2), wrong);
+  const std::system_error error = error_of_open();
+  EXPECT_EQ(error.code(), DataError::kWrongChecksum);
+  EXPECT_EQ(test::read(gz(2)), wrong);
+}
+
+TEST_F(FileSetTest, RefusesATruncatedGz) {
+  put_all_gz();
+  std::filesystem::resize_file(gz(0), gz_[0].size() - 1);
+  EXPECT_EQ(error_of_open().code(), DataError::kWrongSize);
+}
+
+TEST_F(FileSetTest, RefusesAGzThatHasTheRightChecksumAndIsDamaged) {
+  put_all_gz();
+  Bytes damaged = gz_[0];
+  damaged[damaged.size() - 8] ^= 1;  // the CRC
+  test::write(gz(0), damaged);
+  hashes_[0][1] = hash(damaged);
+  set_.files[0].gz_sha256 = hashes_[0][1];
+  const std::system_error error = error_of_open();
+  EXPECT_EQ(error.code(), DataError::kGzipCorrupt);
+  EXPECT_EQ(error.what(), gz(0).string() + ": the gzip file is corrupt");
+}
+
+TEST_F(FileSetTest, RefusesAGzOfOtherContents) {
+  put_all_gz();
+  Bytes other = contents_[0];
+  other.back() ^= 1;
+  const Bytes other_gz = test::gzip(other);
+  test::write(gz(0), other_gz);
+  hashes_[0][1] = hash(other_gz);
+  set_.files[0].gz_sha256 = hashes_[0][1];
+  set_.files[0].gz_bytes = other_gz.size();
+  EXPECT_EQ(error_of_open().code(), DataError::kWrongChecksum);
+  EXPECT_FALSE(std::filesystem::exists(extracted(0)));
+}
+
+TEST_F(FileSetTest, RefusesPinnedContentsThatAreNotIdx) {
+  contents_[1][8] = 10;  // a label above 9
+  hashes_[1][0] = hash(contents_[1]);
+  set_.files[1].sha256 = hashes_[1][0];
+  for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
+  const std::system_error error = error_of_open();
+  EXPECT_EQ(error.code(), DataError::kBadLabel);
+  EXPECT_EQ(std::string(error.what()).find("train-labels: expected labels 0 to 9, found 10"), 0U)
+      << error.what();
+}
+
+TEST_F(FileSetTest, RefusesAnImageFileOfOtherRowsThanPinned) {
+  for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
+  std::array<FileBytes, 4> contents;
+  for (std::size_t i = 0; i < 4; ++i) contents[i] = FileBytes(contents_[i]);
+  contents[2] = FileBytes(contents_[0]);  // 30 rows in place of 10
+  EXPECT_THROW(static_cast<void>(assemble(set_, std::move(contents))), std::system_error);
+}
+
+TEST_F(FileSetTest, UsesTheGzInPlaceOfAWrongExtractedFileAndLeavesThat) {
+  put_all_gz();
+  test::write(extracted(0), test::bytes_of("mine"));
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_EQ(test::read(extracted(0)), test::bytes_of("mine"));
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_EQ(warnings_[0], extracted(0).string() +
+                              ": expected 23536 bytes, found 4: wrong size; it "
+                              "is left alone and not used");
+}
+
+TEST_F(FileSetTest, ReplacesAWrongExtractedFileWhenAskedTo) {
+  put_all_gz();
+  test::write(extracted(0), test::bytes_of("broken"));
+  EXPECT_TRUE(is_right(open(true)));
+  EXPECT_EQ(test::read(extracted(0)), contents_[0]);
+  EXPECT_TRUE(warnings_.empty());
+}
+
+// --- stamps ---
+
+TEST_F(FileSetTest, NoticesAFlippedBitInAnExtractedFile) {
+  put_all_gz();
+  static_cast<void>(open());
+  Bytes flipped = contents_[0];
+  flipped[1000] ^= 1;
+  test::write(extracted(0), flipped);  // the same size and inode; the times tell
+  const FileCheck check = check_file(at(), set_.files[0]);
+  EXPECT_EQ(check.state, FileState::kReady) << "the .gz is still right";
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_EQ(extractions_, std::vector<std::string>{"train-images.gz"});
+}
+
+TEST_F(FileSetTest, NoticesAFlippedBitThoughTheModificationTimeWasSetBack) {
+  put_all_gz();
+  static_cast<void>(open());
+  const auto time = std::filesystem::last_write_time(extracted(0));
+  Bytes flipped = contents_[0];
+  flipped[1000] ^= 1;
+  test::write(extracted(0), flipped);
+  std::filesystem::last_write_time(extracted(0), time);
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_EQ(warnings_.size(), 1U);
+}
+
+TEST_F(FileSetTest, ARightFileWhoseStampIsGoneGetsANewOne) {
+  put_all_gz();
+  static_cast<void>(open());
+  const auto stamp = extracted(0).string() + ".verified";
+  const Bytes before = test::read(stamp);
+  std::filesystem::remove(stamp);
+  EXPECT_TRUE(is_right(open()));
+  EXPECT_EQ(test::read(stamp), before);
+}
+
+// Looks into how it is done, since speed is the point: with a stamp that fits, nothing is hashed.
+// A set that pins another checksum is only found out where the bytes are hashed.
+TEST_F(FileSetTest, AStampThatFitsSavesTheHash) {
+  put_all_gz();
+  static_cast<void>(open());
+  const auto stamp = extracted(0).string() + ".verified";
+  std::string text;
+  for (const std::uint8_t byte : test::read(stamp)) text += static_cast<char>(byte);
+  const std::string other(64, 'a');
+  text.replace(text.find(hashes_[0][0]), 64, other);
+  test::write(stamp, test::bytes_of(text));
+  set_.files[0].sha256 = other;
+  FileBytes contents;
+  EXPECT_EQ(open_verified(at(), set_.files[0], contents).state, FileState::kReady);
+}
+
+TEST_F(FileSetTest, ARubbishStampIsNotBelieved) {
+  for (const std::string& text :
+       {std::string(), std::string("disttf"), std::string(100'000, 'x')}) {
+    test::write(extracted(1), Bytes(set_.files[1].size_bytes()));
+    test::write(extracted(1).string() + ".verified", test::bytes_of(text));
+    FileBytes contents;
+    EXPECT_EQ(open_verified(at(), set_.files[1], contents).error, DataError::kWrongChecksum);
+  }
+}
+
+// --- places that cannot be written ---
+
+TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDiskIsFull) {
+  put_all_gz();
+  EXPECT_TRUE(test::in_child([&] {
+    const rlimit limit{.rlim_cur = 1000, .rlim_max = 1000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0 || ::signal(SIGXFSZ, SIG_IGN) == SIG_ERR) {
+      return false;
+    }
+    return is_right(open()) && warnings_.size() == 1 &&
+           warnings_[0].find("File too large; the data set is held in memory") != std::string::npos;
+  }));
+  EXPECT_EQ(directory_.names().size(), 4U) << "only the four .gz";
+}
+
+// Other users' directories are not writable; to root every one is, so the child stops being root.
+TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDirectoryIsReadOnly) {
+  put_all_gz();
+  std::filesystem::permissions(at(), std::filesystem::perms{0555});
+  EXPECT_TRUE(test::in_child([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 && ::setuid(kNobody) != 0) return false;
+    return is_right(open()) && warnings_.size() == 1 &&
+           warnings_[0] == "cannot create a file in " + at().string() +
+                               ": Permission denied; the data set is held in memory";
+  }));
+  std::filesystem::permissions(at(), std::filesystem::perms{0755});
+  EXPECT_EQ(directory_.names().size(), 4U) << "only the four .gz";
+}
+
+// --- several at once ---
+
+TEST_F(FileSetTest, ManyProcessesExtractIntoOneDirectory) {
+  put_all_gz();
+  EXPECT_EQ(test::in_children(8, [&] { return is_right(open()) && warnings_.empty(); }), 8);
+  EXPECT_TRUE(leftovers().empty());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(test::read(extracted(i)), contents_[i]) << i;
+}
+
+TEST_F(FileSetTest, OnlyOneOfManyProcessesExtracts) {
+  put_all_gz();
+  const auto log = at() / "log";
+  test::write(log, {});
+  EXPECT_EQ(test::in_children(8,
+                              [&] {
+                                static_cast<void>(open());
+                                // Appends of one byte do not get lost among processes.
+                                std::FILE* file = std::fopen(log.c_str(), "a");
+                                for (std::size_t i = 0; i < extractions_.size(); ++i) {
+                                  std::fputc('x', file);
+                                }
+                                return std::fclose(file) == 0;
+                              }),
+            8);
+  EXPECT_EQ(test::read(log).size(), 4U) << "files extracted in all processes together";
+}
+
+// --- made rather than downloaded ---
+
+TEST_F(FileSetTest, WritesWhatWasMadeAndMakesItOnce) {
+  int made = 0;
+  const MakeContents make = [&](const SetFile& file, const FileCheck&) {
+    ++made;
+    return contents_[static_cast<std::size_t>(&file - set_.files.data())];
+  };
+  EXPECT_TRUE(is_right(open_file_set(at(), set_, make, {})));
+  EXPECT_EQ(made, 4);
+  EXPECT_TRUE(is_right(open_file_set(at(), set_, make, {})));
+  EXPECT_EQ(made, 4);
+}
+
+TEST_F(FileSetTest, ThrowsOutWhatWasMadeWrong) {
+  const MakeContents make = [&](const SetFile& file, const FileCheck&) {
+    return Bytes(file.size_bytes());
+  };
+  try {
+    static_cast<void>(open_file_set(at(), set_, make, {}));
+    FAIL() << "no exception";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), DataError::kWrongChecksum);
+  }
+  EXPECT_TRUE(directory_.names().empty());
+}
+
+}  // namespace
+}  // namespace disttf::data

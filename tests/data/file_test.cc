@@ -1,0 +1,183 @@
+#include "data/file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <system_error>
+
+#include "data/error.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Bytes;
+
+class FileTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "file"; }
+  test::ScratchDirectory directory_;
+};
+
+// The system_error that `work` throws.
+template <typename Work>
+std::system_error thrown_by(Work work) {
+  try {
+    work();
+  } catch (const std::system_error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no exception";
+  return std::system_error(std::error_code{});
+}
+
+TEST_F(FileTest, ReadsWhatWasWritten) {
+  write_file_atomically(path(), test::bytes_of("hello"));
+  EXPECT_EQ(read_file(path(), 5), test::bytes_of("hello"));
+}
+
+TEST_F(FileTest, ReplacesWhatWasThere) {
+  test::write(path(), test::bytes_of("old and longer"));
+  write_file_atomically(path(), test::bytes_of("new"));
+  EXPECT_EQ(test::read(path()), test::bytes_of("new"));
+}
+
+TEST_F(FileTest, LeavesNothingButTheFile) {
+  write_file_atomically(path(), test::bytes_of("x"));
+  EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
+}
+
+TEST_F(FileTest, WritesAFileThatEverybodyMayRead) {
+  const struct stat status = write_file_atomically(path(), test::bytes_of("x"));
+  EXPECT_EQ(status.st_mode & 0777U, 0644U);
+}
+
+TEST_F(FileTest, ReturnsTheStatusOfTheFileUnderItsName) {
+  const struct stat status = write_file_atomically(path(), test::bytes_of("12345"));
+  struct stat found {};
+  ASSERT_EQ(::stat(path().c_str(), &found), 0);
+  EXPECT_EQ(status.st_ino, found.st_ino);
+  EXPECT_EQ(status.st_size, 5);
+  EXPECT_EQ(status.st_ctim.tv_nsec, found.st_ctim.tv_nsec);
+}
+
+TEST_F(FileTest, ADirectoryThatTakesNoFilesIsNamed) {
+  // /proc takes no new files, not even from root.
+  const std::system_error error =
+      thrown_by([] { write_file_atomically("/proc/file", test::bytes_of("x")); });
+  EXPECT_EQ(std::string(error.what()).find("cannot create a file in /proc: "), 0U) << error.what();
+}
+
+// A disk that fills up while a file is written, played by a limit on the size of files: write()
+// then fails with EFBIG in the middle, as it does with ENOSPC.
+TEST_F(FileTest, ADiskThatFillsUpLeavesTheOldFileAndNoOther) {
+  test::write(path(), test::bytes_of("old"));
+  EXPECT_TRUE(test::in_child([&] {
+    const rlimit limit{.rlim_cur = 100'000, .rlim_max = 100'000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0 || ::signal(SIGXFSZ, SIG_IGN) == SIG_ERR) {
+      return false;
+    }
+    const std::system_error error =
+        thrown_by([&] { write_file_atomically(path(), Bytes(1'000'000, 1)); });
+    return error.code() == std::errc::file_too_large;
+  }));
+  EXPECT_EQ(test::read(path()), test::bytes_of("old"));
+  EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
+}
+
+TEST_F(FileTest, ReadersNeverSeeAPartOfAFile) {
+  const Bytes first(300'000, 1);
+  const Bytes second(200'000, 2);
+  test::write(path(), first);
+  EXPECT_EQ(test::in_children(4,
+                              [&] {
+                                for (int i = 0; i < 30; ++i) {
+                                  write_file_atomically(path(), i % 2 == 0 ? second : first);
+                                  const Bytes found = test::read(path());
+                                  if (found != first && found != second) return false;
+                                }
+                                return true;
+                              }),
+            4);
+  EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
+}
+
+TEST_F(FileTest, RemovesTemporariesOfKilledWritersOnly) {
+  const auto old_one = path().string() + ".disttf-abcdef";
+  const auto young_one = path().string() + ".disttf-ghijkl";
+  const auto other = directory_.path() / "other.disttf-abcdef";
+  for (const std::filesystem::path& each : {std::filesystem::path(old_one), other}) {
+    test::write(each, {});
+    std::filesystem::last_write_time(each, std::filesystem::file_time_type::clock::now() - 1h);
+  }
+  test::write(young_one, {});
+  remove_abandoned_temporaries(path(), 600s);
+  EXPECT_EQ(directory_.names(),
+            (std::vector<std::string>{"file.disttf-ghijkl", "other.disttf-abcdef"}));
+}
+
+TEST_F(FileTest, RefusesAFileLongerThanAllowed) {
+  test::write(path(), test::bytes_of("hello"));
+  const std::system_error error = thrown_by([&] { static_cast<void>(read_file(path(), 4)); });
+  EXPECT_EQ(error.code(), DataError::kWrongSize);
+  EXPECT_EQ(error.what(), path().string() + ": expected at most 4 bytes, found 5: wrong size");
+}
+
+TEST_F(FileTest, RefusesADirectory) {
+  const auto error = thrown_by([&] { static_cast<void>(read_file(directory_.path(), 4)); });
+  EXPECT_EQ(error.code(), std::errc::is_a_directory);
+}
+
+TEST_F(FileTest, RefusesAPipeInsteadOfWaitingForAWriter) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  const auto error = thrown_by([&] { static_cast<void>(read_file(path(), 4)); });
+  EXPECT_EQ(error.code(), DataError::kNotRegularFile);
+}
+
+TEST_F(FileTest, MapsAFile) {
+  test::write(path(), test::bytes_of("hello"));
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path(), status);
+  const FileBytes mapped = FileBytes::map(file, 5, path());
+  EXPECT_EQ(Bytes(mapped.bytes().begin(), mapped.bytes().end()), test::bytes_of("hello"));
+}
+
+TEST_F(FileTest, MovingContentsDoesNotMoveTheBytes) {
+  FileBytes held(test::bytes_of("hello"));
+  const std::uint8_t* before = held.bytes().data();
+  const FileBytes moved = std::move(held);
+  EXPECT_EQ(moved.bytes().data(), before);
+}
+
+TEST_F(FileTest, MapsAnEmptyFileAsNothing) {
+  test::write(path(), {});
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path(), status);
+  EXPECT_TRUE(FileBytes::map(file, 0, path()).bytes().empty());
+}
+
+TEST_F(FileTest, ALockIsHeldByOneAtATime) {
+  const DirectoryLock first(directory_.path(), 0ms);
+  EXPECT_TRUE(first.is_held());
+  const DirectoryLock second(directory_.path(), 0ms);
+  EXPECT_FALSE(second.is_held());
+}
+
+TEST_F(FileTest, ALockIsFreeAfterItsHolder) {
+  { const DirectoryLock first(directory_.path(), 0ms); }
+  const DirectoryLock second(directory_.path(), 0ms);
+  EXPECT_TRUE(second.is_held());
+}
+
+TEST_F(FileTest, ALockOnNothingIsNotHeld) {
+  const DirectoryLock lock(directory_.path() / "absent", 1h);
+  EXPECT_FALSE(lock.is_held());
+}
+
+}  // namespace
+}  // namespace disttf::data

@@ -1,0 +1,200 @@
+#include "data/idx.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/error.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using test::Bytes;
+
+// A file of any type and shape, `elements` bytes of zero behind the header.
+Bytes idx(std::uint8_t type, std::initializer_list<std::uint32_t> sizes, std::size_t elements) {
+  Bytes bytes{0, 0, type, static_cast<std::uint8_t>(sizes.size())};
+  for (const std::uint32_t size : sizes) {
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+      bytes.push_back(static_cast<std::uint8_t>(size >> shift));
+    }
+  }
+  bytes.resize(bytes.size() + elements);
+  return bytes;
+}
+
+Bytes images(std::uint32_t rows) { return idx(8, {rows, 28, 28}, rows * kImagePixels); }
+Bytes labels(std::initializer_list<std::uint8_t> values) {
+  Bytes bytes = idx(8, {static_cast<std::uint32_t>(values.size())}, 0);
+  bytes.insert(bytes.end(), values.begin(), values.end());
+  return bytes;
+}
+
+struct Result {
+  std::error_code error;
+  std::string detail;
+};
+
+Result parse(const Bytes& bytes) {
+  IdxView view;
+  view.dimensions = 77;
+  Result result;
+  result.error = parse_idx(bytes, view, result.detail);
+  EXPECT_TRUE(!result.error || view.dimensions == 77) << "the output was touched";
+  return result;
+}
+
+Result parse_as_images(const Bytes& bytes) {
+  std::span<const std::uint8_t> out;
+  Result result;
+  result.error = parse_images(bytes, out, result.detail);
+  return result;
+}
+
+Result parse_as_labels(const Bytes& bytes) {
+  std::span<const std::uint8_t> out;
+  Result result;
+  result.error = parse_labels(bytes, out, result.detail);
+  return result;
+}
+
+TEST(Idx, FindsShapeAndElements) {
+  Bytes bytes = idx(8, {2, 3, 4}, 24);
+  bytes.back() = 9;
+  IdxView view;
+  std::string detail;
+  ASSERT_FALSE(parse_idx(bytes, view, detail));
+  EXPECT_EQ(view.dimensions, 3U);
+  EXPECT_EQ(view.sizes, (std::array<std::uint32_t, 3>{2, 3, 4}));
+  EXPECT_EQ(view.elements.data(), bytes.data() + 16);
+  EXPECT_EQ(view.elements.size(), 24U);
+  EXPECT_EQ(view.elements.back(), 9);
+}
+
+TEST(Idx, ReadsSizesAsBigEndian) {
+  IdxView view;
+  std::string detail;
+  ASSERT_FALSE(parse_idx(idx(8, {0x010203}, 0x010203), view, detail));
+  EXPECT_EQ(view.sizes[0], 0x010203U);
+}
+
+TEST(Idx, RefusesAFileThatDoesNotStartWithTwoZeros) {
+  Bytes bytes = labels({1, 2});
+  bytes[0] = '<';
+  const Result result = parse(bytes);
+  EXPECT_EQ(result.error, DataError::kIdxBadMagic);
+  EXPECT_EQ(result.detail, "expected two zero bytes at the start, found 60 and 0");
+}
+
+TEST(Idx, RefusesANonZeroSecondByte) {
+  Bytes bytes = labels({1, 2});
+  bytes[1] = 1;
+  EXPECT_EQ(parse(bytes).error, DataError::kIdxBadMagic);
+}
+
+TEST(Idx, RefusesEveryOtherElementType) {
+  for (unsigned type = 0; type < 256; ++type) {
+    if (type == 8) continue;
+    EXPECT_EQ(parse(idx(static_cast<std::uint8_t>(type), {1}, 1)).error, DataError::kIdxBadType)
+        << type;
+  }
+}
+
+TEST(Idx, RefusesEveryOtherNumberOfDimensions) {
+  for (unsigned dimensions = 0; dimensions < 256; ++dimensions) {
+    if (dimensions == 1 || dimensions == 3) continue;
+    Bytes bytes = idx(8, {}, 4 * dimensions);  // every size 0: consistent but for the number
+    bytes[3] = static_cast<std::uint8_t>(dimensions);
+    EXPECT_EQ(parse(bytes).error, DataError::kIdxBadShape) << dimensions;
+  }
+}
+
+TEST(Idx, CallsEveryPrefixTruncated) {
+  const Bytes whole = idx(8, {2, 3, 4}, 24);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const Bytes prefix(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(parse(prefix).error, DataError::kIdxTruncated) << "cut at " << size;
+  }
+}
+
+TEST(Idx, NamesBothSizesOfATruncatedFile) {
+  EXPECT_EQ(parse(idx(8, {2, 3, 4}, 20)).detail,
+            "expected 24 bytes for shape [2, 3, 4] after the header, found 20 bytes");
+}
+
+TEST(Idx, RefusesATrailingByte) {
+  const Result result = parse(idx(8, {2, 3, 4}, 25));
+  EXPECT_EQ(result.error, DataError::kIdxTrailingBytes);
+  EXPECT_EQ(result.detail,
+            "expected 24 bytes for shape [2, 3, 4] after the header, found 25 bytes");
+}
+
+TEST(Idx, RefusesTheLargestSizes) {
+  const std::uint32_t most = 0xFFFFFFFF;
+  EXPECT_EQ(parse(idx(8, {most, most, most}, 1)).error, DataError::kIdxTruncated);
+  EXPECT_EQ(parse(idx(8, {most}, 1)).error, DataError::kIdxTruncated);
+}
+
+TEST(Idx, RefusesSizesWhoseProductWrapsToZero) {
+  // 2^31 * 2^31 * 4 = 2^64, which is 0 in 64 bits: exactly what follows the header here.
+  EXPECT_EQ(parse(idx(8, {0x80000000, 0x80000000, 4}, 0)).error, DataError::kIdxTruncated);
+}
+
+TEST(Idx, AcceptsASizeOfZeroWithNothingBehindIt) {
+  EXPECT_FALSE(parse(idx(8, {0, 0xFFFFFFFF, 0xFFFFFFFF}, 0)).error);
+  EXPECT_EQ(parse(idx(8, {0, 28, 28}, 1)).error, DataError::kIdxTrailingBytes);
+}
+
+TEST(IdxImages, GivesThePixels) {
+  const Bytes bytes = images(3);
+  std::span<const std::uint8_t> out;
+  std::string detail;
+  ASSERT_FALSE(parse_images(bytes, out, detail));
+  EXPECT_EQ(out.size(), 3 * kImagePixels);
+  EXPECT_EQ(out.data(), bytes.data() + kIdxImagesHeaderBytes);
+}
+
+TEST(IdxImages, RefusesLabels) {
+  const Result result = parse_as_images(labels({1, 2, 3}));
+  EXPECT_EQ(result.error, DataError::kIdxBadShape);
+  EXPECT_EQ(result.detail, "expected images, shape [rows, 28, 28], found [3]");
+}
+
+TEST(IdxImages, RefusesOtherHeights) {
+  EXPECT_EQ(parse_as_images(idx(8, {1, 27, 28}, 27 * 28)).error, DataError::kIdxBadShape);
+}
+
+TEST(IdxImages, RefusesOtherWidths) {
+  EXPECT_EQ(parse_as_images(idx(8, {1, 28, 29}, 28 * 29)).error, DataError::kIdxBadShape);
+}
+
+TEST(IdxLabels, GivesTheLabels) {
+  const Bytes bytes = labels({0, 9, 5});
+  std::span<const std::uint8_t> out;
+  std::string detail;
+  ASSERT_FALSE(parse_labels(bytes, out, detail));
+  EXPECT_EQ(Bytes(out.begin(), out.end()), (Bytes{0, 9, 5}));
+}
+
+TEST(IdxLabels, RefusesImages) {
+  EXPECT_EQ(parse_as_labels(images(1)).error, DataError::kIdxBadShape);
+}
+
+TEST(IdxLabels, RefusesALabelAboveNine) {
+  const Result result = parse_as_labels(labels({0, 9, 10, 200}));
+  EXPECT_EQ(result.error, DataError::kBadLabel);
+  EXPECT_EQ(result.detail, "expected labels 0 to 9, found 10 in row 2");
+}
+
+TEST(IdxHeaders, AreReadBackAsTheyWereWritten) {
+  const auto images_start = images_header(70000);
+  EXPECT_EQ(Bytes(images_start.begin(), images_start.end()), idx(8, {70000, 28, 28}, 0));
+  const auto labels_start = labels_header(70000);
+  EXPECT_EQ(Bytes(labels_start.begin(), labels_start.end()), idx(8, {70000}, 0));
+}
+
+}  // namespace
+}  // namespace disttf::data

@@ -1,0 +1,58 @@
+#include "data/sha256.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <system_error>
+
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+// FIPS 180-2, appendix B, and the digest of nothing.
+constexpr const char* kEmpty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+constexpr const char* kMillion = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+TEST(Sha256, HashesNothing) { EXPECT_EQ(sha256_hex({}), kEmpty); }
+
+TEST(Sha256, HashesAbc) { EXPECT_EQ(sha256_hex(bytes("abc")), kAbc); }
+
+TEST(Sha256, HashesPiecesAsIfTheyWereOne) {
+  Sha256 hash;
+  hash.update(bytes("a"));
+  hash.update({});
+  hash.update(bytes("bc"));
+  EXPECT_EQ(hash.hex(), kAbc);
+}
+
+TEST(Sha256, StartsAnewAfterADigest) {
+  Sha256 hash;
+  hash.update(bytes("rubbish"));
+  EXPECT_NE(hash.hex(), kEmpty);
+  hash.update(bytes("abc"));
+  EXPECT_EQ(hash.hex(), kAbc);
+}
+
+TEST(Sha256, HashesAFileLargerThanItsBuffer) {
+  const test::ScratchDirectory directory;
+  const auto path = directory.path() / "million";
+  test::write(path, test::Bytes(1'000'000, 'a'));
+  EXPECT_EQ(sha256_file(path), kMillion);
+}
+
+TEST(Sha256, NamesTheFileThatCannotBeRead) {
+  try {
+    static_cast<void>(sha256_file("/nowhere/file"));
+    FAIL() << "no exception";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
+    EXPECT_STREQ(error.what(), "cannot read /nowhere/file: No such file or directory");
+  }
+}
+
+}  // namespace
+}  // namespace disttf::data
