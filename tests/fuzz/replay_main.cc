@@ -7,7 +7,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -26,11 +25,11 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
 }
 
 void replay(const std::filesystem::path& file) {
+  // Of exactly the right size: a sanitizer then sees any read past the end.
+  std::vector<std::uint8_t> input(std::filesystem::file_size(file));
   std::ifstream stream(file, std::ios::binary);
   stream.exceptions(std::ios::badbit | std::ios::failbit);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  // A copy of exactly the right size: a sanitizer then sees any read past the end.
-  const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
+  stream.read(reinterpret_cast<char*>(input.data()), static_cast<std::streamsize>(input.size()));
   LLVMFuzzerTestOneInput(input.data(), input.size());
 }
 

@@ -1,0 +1,45 @@
+// The IDX reader: on bytes it accepts, what it points at must lie inside them.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/idx.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+bool is_inside(std::span<const std::uint8_t> part, std::span<const std::uint8_t> whole) {
+  return part.data() >= whole.data() && part.data() + part.size() == whole.data() + whole.size();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace disttf::data;
+  const std::span bytes(data, size);
+  IdxView view;
+  std::string detail;
+  if (!parse_idx(bytes, view, detail)) {
+    require(is_inside(view.elements, bytes));
+    require(4 + 4 * view.dimensions + view.elements.size() == size);
+  } else {
+    require(!detail.empty());
+  }
+  std::span<const std::uint8_t> images;
+  if (!parse_images(bytes, images, detail)) {
+    require(is_inside(images, bytes));
+    require(images.size() % kImagePixels == 0);
+  }
+  std::span<const std::uint8_t> labels;
+  if (!parse_labels(bytes, labels, detail)) {
+    require(is_inside(labels, bytes));
+    for (const std::uint8_t label : labels) require(label < kClasses);
+  }
+  return 0;
+}
