@@ -29,6 +29,12 @@ bool is_numeric(const std::string& host) {
   return !error;
 }
 
+// Asio's own system category (1.22) does not know std::errc; the standard's does.
+std::error_code standard(const std::error_code& error) {
+  if (error.category() != asio::error::get_system_category()) return error;
+  return {error.value(), std::system_category()};
+}
+
 // Whom the certificate must be for, and (for names) whom the server should present itself as.
 bool expect_host(SSL* ssl, const std::string& host) {
   if (is_numeric(host)) {
@@ -76,16 +82,16 @@ std::error_code HttpConnection::run(Deadline deadline, std::size_t& bytes, const
   close();
   const bool finished = result.has_value();
   while (!result) io_.run_one();
-  if (finished) return *result;
+  if (finished) return standard(*result);
   return std::make_error_code(interrupt_.interrupted() ? std::errc::operation_canceled
                                                        : std::errc::timed_out);
 }
 
 std::error_code HttpConnection::connect(const std::string& host, std::uint16_t port,
                                         Deadline deadline) {
-  std::vector<asio::ip::tcp::endpoint> endpoints;
-  std::error_code error = resolve(host, port, interrupt_, deadline, endpoints);
-  if (error) return error;
+  std::error_code error;
+  const std::vector<asio::ip::tcp::endpoint> endpoints =
+      resolve({.host = host, .port = port}, interrupt_, deadline, error);
   std::size_t left = endpoints.size();
   for (const asio::ip::tcp::endpoint& endpoint : endpoints) {
     const Deadline::duration share = (deadline - Clock::now()) / static_cast<int>(left--);

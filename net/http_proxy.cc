@@ -79,7 +79,7 @@ bool matches(std::string_view entry, const Url& url) {
   if (!port.empty() && (!read_number(port.substr(1), number) || number != url.port)) return false;
   const IpBytes address = ip_bytes(std::string(name));
   if (address.size != 0) return same_prefix(host, address, static_cast<unsigned>(address.size * 8));
-  return matches_name(name, url.host);
+  return host.size == 0 && matches_name(name, url.host);
 }
 
 int hex_digit(char c) {

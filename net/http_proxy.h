@@ -15,17 +15,17 @@ namespace disttf::net {
 
 // The variables' values as they are; empty: not set.
 struct ProxySettings {
-  std::string http_proxy;   // for http URLs
-  std::string https_proxy;  // for https URLs
-  std::string all_proxy;    // for both, where the one above is not set
-  std::string no_proxy;     // hosts reached directly, comma separated
+  std::string http_proxy{};   // for http URLs
+  std::string https_proxy{};  // for https URLs
+  std::string all_proxy{};    // for both, where the one above is not set
+  std::string no_proxy{};     // hosts reached directly, comma separated
 };
 
 // A proxy that is spoken to in plain http; https goes through it in a CONNECT tunnel.
 struct Proxy {
   std::string host;  // as Url::host
   std::uint16_t port = 0;
-  std::string authorization;  // value of Proxy-Authorization; empty: none
+  std::string authorization{};  // value of Proxy-Authorization; empty: none
   friend bool operator==(const Proxy&, const Proxy&) = default;
 };
 

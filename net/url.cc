@@ -84,7 +84,8 @@ bool read_authority(std::string_view text, Url& url, std::string& why) {
 // Path and query as they go on the wire; a fragment stays behind.
 std::string target_of(std::string_view text) {
   text = text.substr(0, text.find('#'));
-  return text.starts_with('/') ? std::string(text) : "/" + std::string(text);
+  std::string target = text.starts_with('/') ? "" : "/";
+  return target.append(text);
 }
 
 // RFC 3986 section 5.2.4, on an absolute path without query.
@@ -105,6 +106,13 @@ std::string remove_dot_segments(std::string_view path) {
   return ends_in_slash ? result + "/" : result;
 }
 
+// As a URL writes it.
+std::string bracketed(const std::string& host) {
+  if (host.find(':') == std::string::npos) return host;
+  std::string result = "[";
+  return result.append(host).append("]");
+}
+
 bool has_scheme(std::string_view reference) {
   const std::size_t colon = reference.find_first_of(":/?");
   return colon != std::string_view::npos && reference[colon] == ':' && is_alpha(reference.front());
@@ -119,13 +127,11 @@ std::string_view scheme_name(Scheme scheme) noexcept {
 std::uint16_t default_port(Scheme scheme) noexcept { return scheme == Scheme::kHttps ? 443 : 80; }
 
 std::string authority(const Url& url) {
-  if (url.port != default_port(url.scheme)) return host_and_port(url);
-  return url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]";
+  return url.port == default_port(url.scheme) ? bracketed(url.host) : host_and_port(url);
 }
 
 std::string host_and_port(const Url& url) {
-  const bool ipv6 = url.host.find(':') != std::string::npos;
-  return (ipv6 ? "[" + url.host + "]" : url.host) + ":" + std::to_string(url.port);
+  return bracketed(url.host) + ":" + std::to_string(url.port);
 }
 
 std::string to_string(const Url& url) {
