@@ -55,9 +55,10 @@ struct Cluster {
 //
 //   "disttf cluster 1\n" "ps a:1,b:2\n" "chief c:3\n" "worker d:4,e:5\n"
 //
-// Two tasks with different hashes have been given different clusters and would wait for each
-// other for ever. A sparse cluster's text has "worker *\n" instead, since it does not know them:
-// a listener accepts hash_of(its cluster) and sparse_hash_of(its cluster).
+// (a job without tasks: its name alone). Two tasks with different hashes have been given different
+// clusters and would wait for each other for ever. A sparse cluster's text has "worker *\n"
+// instead, since it does not know them: a listener accepts hash_of(its cluster) and
+// sparse_hash_of(its cluster).
 using ClusterHash = std::array<std::uint8_t, 32>;
 [[nodiscard]] ClusterHash hash_of(const Cluster& cluster);
 [[nodiscard]] ClusterHash sparse_hash_of(const Cluster& cluster);

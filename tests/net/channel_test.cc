@@ -1,0 +1,176 @@
+#include "net/channel.h"
+
+#include <gtest/gtest.h>
+
+#include <asio/error.hpp>
+#include <future>
+#include <thread>
+
+#include "net/resolve.h"
+#include "tests/net/test_server.h"
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A channel whose peer is a bare socket in the test's hands.
+class ChannelTest : public ::testing::Test {
+ protected:
+  ChannelTest() : acceptor_(listen_on(context_, 0, ListenScope::kLoopback)), peer_(context_) {
+    std::error_code error;
+    channel_ = connect_tcp({"127.0.0.1", port()}, interrupt_, patience(), error);
+    EXPECT_TRUE(channel_) << error.message();
+    acceptor_.accept(peer_);
+  }
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  void peer_writes(std::span<const std::byte> bytes) {
+    asio::write(peer_, asio::buffer(bytes.data(), bytes.size()));
+  }
+
+  Interrupt interrupt_;
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_;
+  asio::ip::tcp::socket peer_;
+  std::unique_ptr<Channel> channel_;
+  FrameHeader header_;
+};
+
+TEST_F(ChannelTest, SendsHeaderAndBodyAsOneFrame) {
+  const std::vector<std::byte> body(100, std::byte{5});
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPushPull, .step = 3}, body, patience()));
+  std::vector<std::byte> received(kHeaderBytes + body.size());
+  asio::read(peer_, asio::buffer(received));
+  EXPECT_EQ(received, frame_bytes({.kind = FrameKind::kPushPull, .step = 3}, body));
+}
+
+TEST_F(ChannelTest, ReceivesABodyInParts) {
+  const std::vector<std::byte> body{std::byte{1}, std::byte{2}, std::byte{3}};
+  peer_writes(frame_bytes({.kind = FrameKind::kParameters}, body));
+  ASSERT_FALSE(channel_->receive_header(header_, patience()));
+  std::vector<std::byte> received(3);
+  EXPECT_FALSE(channel_->receive_body(std::span(received).first(1), patience()));
+  EXPECT_FALSE(channel_->receive_body(std::span(received).subspan(1), patience()));
+  EXPECT_EQ(received, body);
+}
+
+TEST_F(ChannelTest, DeadlineEndsAReceive) {
+  EXPECT_EQ(channel_->receive_header(header_, after(5ms)), std::errc::timed_out);
+  EXPECT_FALSE(channel_->is_open());
+}
+
+TEST_F(ChannelTest, DeadlineEndsASendThatNobodyReads) {
+  const std::vector<std::byte> body(std::size_t{64} << 20U);
+  EXPECT_EQ(channel_->send({.kind = FrameKind::kPushPull}, body, after(20ms)),
+            std::errc::timed_out);
+}
+
+TEST_F(ChannelTest, InterruptEndsAReceive) {
+  std::thread other([this] { interrupt_.interrupt(); });
+  EXPECT_EQ(channel_->receive_header(header_, patience()), std::errc::operation_canceled);
+  other.join();
+}
+
+TEST_F(ChannelTest, ReportsAPeerThatClosesInMidBody) {
+  const std::vector<std::byte> frame =
+      frame_bytes({.kind = FrameKind::kParameters}, std::vector<std::byte>(100));
+  peer_writes(std::span(frame).first(kHeaderBytes + 10));
+  peer_.close();
+  ASSERT_FALSE(channel_->receive_header(header_, patience()));
+  std::vector<std::byte> body(100);
+  EXPECT_EQ(channel_->receive_body(body, patience()), asio::error::eof);
+  EXPECT_FALSE(channel_->is_open());
+}
+
+TEST_F(ChannelTest, ClosesOnABadHeader) {
+  peer_writes(std::vector<std::byte>(kHeaderBytes, std::byte{'x'}));
+  EXPECT_EQ(channel_->receive_header(header_, patience()), WireError::kBadMagic);
+  EXPECT_FALSE(channel_->is_open());
+}
+
+TEST_F(ChannelTest, RefusesToSendOnceClosed) {
+  channel_->close();
+  EXPECT_EQ(channel_->send({}, {}, patience()), asio::error::not_connected);
+}
+
+TEST_F(ChannelTest, ConnectsToLocalhostByName) {
+  std::error_code error;
+  EXPECT_TRUE(connect_tcp({"localhost", port()}, interrupt_, patience(), error)) << error.message();
+}
+
+TEST_F(ChannelTest, ReportsARefusedConnection) {
+  const std::uint16_t closed_port = port();
+  acceptor_.close();
+  std::error_code error;
+  EXPECT_FALSE(connect_tcp({"127.0.0.1", closed_port}, interrupt_, patience(), error));
+  EXPECT_EQ(error, std::errc::connection_refused);
+}
+
+TEST(ReceiveRefusal, HasASentenceEvenWhenThePeersIsTooLong) {
+  asio::io_context context;
+  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
+  const Interrupt interrupt;
+  std::error_code error;
+  const auto channel =
+      connect_tcp({"127.0.0.1", acceptor.local_endpoint().port()}, interrupt, patience(), error);
+  ASSERT_TRUE(channel);
+  const FrameHeader header{.kind = FrameKind::kRefused, .body_size = kMaxControlBodyBytes + 1};
+  EXPECT_FALSE(receive_refusal(*channel, header, patience()).sentence.empty());
+}
+
+TEST(OpenChannel, RejectsAnAnswerThatIsNoAnswer) {
+  asio::io_context context;
+  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
+  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
+  const Interrupt interrupt;
+  auto opened = std::async(std::launch::async, [&] {
+    return open_channel(address, hello_of_worker_1(), interrupt, patience());
+  });
+  auto peer = acceptor.accept();
+  asio::write(peer, asio::buffer(frame_bytes({.kind = FrameKind::kAck}, {})));
+  EXPECT_EQ(opened.get().error, WireError::kUnexpected);
+}
+
+TEST(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
+  asio::io_context context;
+  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
+  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
+  const Interrupt interrupt;
+  auto opened = std::async(std::launch::async, [&] {
+    return open_channel(address, hello_of_worker_1(), interrupt, patience());
+  });
+  auto peer = acceptor.accept();
+  asio::write(peer, asio::buffer(frame_bytes({.kind = FrameKind::kWelcome},
+                                             std::vector<std::byte>(kWelcomeBytes + 1))));
+  EXPECT_EQ(opened.get().error, WireError::kBadBody);
+}
+
+TEST(Resolve, NeedsNoResolverForLocalhost) {
+  Interrupt interrupt;
+  interrupt.interrupt();  // nothing waits, so nothing is interrupted
+  std::error_code error;
+  const auto endpoints = resolve({"localhost", 80}, interrupt, after(0ms), error);
+  ASSERT_EQ(endpoints.size(), 2U);
+  EXPECT_EQ(endpoints[0].address().to_string(), "127.0.0.1");
+  EXPECT_EQ(endpoints[1].address().to_string(), "::1");
+}
+
+TEST(Resolve, NeedsNoResolverForANumber) {
+  Interrupt interrupt;
+  interrupt.interrupt();
+  std::error_code error;
+  const auto endpoints = resolve({"::1", 80}, interrupt, after(0ms), error);
+  ASSERT_EQ(endpoints.size(), 1U);
+  EXPECT_EQ(endpoints[0].address().to_string(), "::1");
+}
+
+TEST(Resolve, InterruptDoesNotWaitForTheResolver) {
+  Interrupt interrupt;
+  interrupt.interrupt();
+  std::error_code error;
+  EXPECT_TRUE(resolve({"no-such-host.invalid", 80}, interrupt, patience(), error).empty());
+  EXPECT_TRUE(error);
+}
+
+}  // namespace
+}  // namespace disttf::net

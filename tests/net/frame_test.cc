@@ -1,0 +1,120 @@
+#include "net/frame.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <array>
+#include <set>
+#include <string>
+
+#include "net/codec.h"
+
+namespace disttf::net {
+namespace {
+
+using Bytes = std::array<std::byte, kHeaderBytes>;
+
+constexpr FrameHeader kExample{.kind = FrameKind::kPushPull,
+                               .flags = kFlagDropped,
+                               .request_id = 0x0102030405060708,
+                               .body_size = 318040,
+                               .step = 2000,
+                               .sequence = 0x1112131415161718,
+                               .range_begin = 1024,
+                               .generation = 0x21222324};
+
+[[nodiscard]] Bytes encoded(const FrameHeader& header) {
+  Bytes bytes{};
+  encode_header(header, bytes);
+  return bytes;
+}
+
+// `bytes` changed at `at`, under a checksum that fits again.
+[[nodiscard]] std::error_code decode_with(std::size_t at, std::uint8_t value) {
+  Bytes bytes = encoded(kExample);
+  bytes[at] = std::byte{value};
+  const auto crc =
+      static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), 60));
+  store_le(crc, std::span(bytes).subspan(60));
+  FrameHeader out;
+  return decode_header(bytes, out);
+}
+
+TEST(Frame, HasTheBytesOfTheDocument) {
+  const std::array<std::uint8_t, kHeaderBytes> golden{
+      'D',  'T',  'F',  '1',  0x01, 0x09, 0x02, 0x00,  // magic, version, kind, flags
+      0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,  // request_id
+      0x58, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // body_size 318040
+      0xD0, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // step 2000
+      0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // sequence
+      0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // range_begin 1024
+      0x24, 0x23, 0x22, 0x21, 0x00, 0x00, 0x00, 0x00,  // generation, reserved
+      0x00, 0x00, 0x00, 0x00, 0x1A, 0xE9, 0x7F, 0xA1,  // reserved, header_crc
+  };
+  const Bytes bytes = encoded(kExample);
+  for (std::size_t i = 0; i < golden.size(); ++i) {
+    EXPECT_EQ(std::to_integer<int>(bytes[i]), golden[i]) << "at offset " << i;
+  }
+}
+
+TEST(Frame, SurvivesARoundTrip) {
+  FrameHeader out;
+  ASSERT_FALSE(decode_header(encoded(kExample), out));
+  EXPECT_EQ(out, kExample);
+}
+
+TEST(Frame, KnowsEveryKind) {
+  for (std::uint8_t kind = 1; kind <= 16; ++kind) {
+    EXPECT_FALSE(decode_with(5, kind)) << "kind " << int{kind};
+  }
+}
+
+TEST(Frame, RejectsAFlippedBitAnywhereInTheHeader) {
+  for (std::size_t bit = 0; bit < 8 * kHeaderBytes; ++bit) {
+    Bytes bytes = encoded(kExample);
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    FrameHeader out;
+    EXPECT_TRUE(decode_header(bytes, out)) << "bit " << bit;
+    EXPECT_EQ(out, FrameHeader{}) << "bit " << bit << " changed the output";
+  }
+}
+
+TEST(Frame, NamesWhatIsWrong) {
+  EXPECT_EQ(decode_with(0, 'd'), WireError::kBadMagic);
+  EXPECT_EQ(decode_with(4, 2), WireError::kBadVersion);
+  EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
+  EXPECT_EQ(decode_with(5, 17), WireError::kBadKind);
+  EXPECT_EQ(decode_with(6, 4), WireError::kBadFlags);
+  EXPECT_EQ(decode_with(7, 1), WireError::kBadFlags);
+  EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
+  EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);
+  Bytes bytes = encoded(kExample);
+  bytes[63] ^= std::byte{1};
+  FrameHeader out;
+  EXPECT_EQ(decode_header(bytes, out), WireError::kBadChecksum);
+}
+
+TEST(Frame, KnowsFromTheFirstByteThatNoFrameComes) {
+  const Bytes bytes = encoded(kExample);
+  for (std::size_t size = 0; size <= bytes.size(); ++size) {
+    EXPECT_TRUE(may_be_frame(std::span(bytes).first(size)));
+  }
+  EXPECT_FALSE(may_be_frame(std::array{std::byte{'G'}}));
+  EXPECT_FALSE(may_be_frame(std::array{std::byte{'D'}, std::byte{'T'}, std::byte{'G'}}));
+}
+
+TEST(WireError, EveryCodeHasAMessageOfItsOwn) {
+  std::set<std::string> messages;
+  const int last = static_cast<int>(WireError::kRefused);
+  for (int code = 1; code <= last; ++code) {
+    const std::string message = make_error_code(static_cast<WireError>(code)).message();
+    EXPECT_EQ(message.find("unknown wire error"), std::string::npos) << code;
+    messages.insert(message);
+  }
+  EXPECT_EQ(messages.size(), static_cast<std::size_t>(last));
+  EXPECT_EQ(make_error_code(static_cast<WireError>(last + 1)).message(),
+            "unknown wire error " + std::to_string(last + 1));
+}
+
+}  // namespace
+}  // namespace disttf::net

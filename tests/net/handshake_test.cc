@@ -1,0 +1,151 @@
+#include "net/handshake.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "net/cluster.h"
+
+namespace disttf::net {
+namespace {
+
+// The frame of docs/wire_format.md: worker 1 of a run on one machine says HELLO to ps 0.
+[[nodiscard]] Hello documented_hello() {
+  Cluster cluster;
+  cluster.ps = parse_address_list("ps", "127.0.0.1:2222");
+  cluster.workers = parse_address_list("worker", "127.0.0.1:2223,127.0.0.1:2224");
+  return {.cluster = hash_of(cluster),
+          .from = {Job::kWorker, 1},
+          .to = {Job::kPs, 0},
+          .purpose = ChannelPurpose::kStep,
+          .incarnation = 0x0123456789ABCDEF};
+}
+
+[[nodiscard]] std::string hex(std::span<const std::byte> bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const std::byte byte : bytes) {
+    out += kDigits[std::to_integer<std::size_t>(byte >> 4)];
+    out += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
+  }
+  return out;
+}
+
+template <typename Body>
+void expect_every_cut_rejected(const Body& body) {
+  std::vector<std::byte> bytes = encode(body);
+  Body out;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(decode(std::span(bytes).first(size), out), WireError::kBadBody) << size;
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_EQ(decode(bytes, out), WireError::kBadBody);
+  EXPECT_EQ(out, Body{}) << "a rejected body changed the output";
+}
+
+template <typename Body>
+[[nodiscard]] std::error_code decode_with(const Body& body, std::size_t at, std::uint8_t value) {
+  std::vector<std::byte> bytes = encode(body);
+  bytes[at] = std::byte{value};
+  Body out;
+  return decode(bytes, out);
+}
+
+TEST(Hello, HasTheBytesOfTheDocument) {
+  const std::vector<std::byte> body = encode(documented_hello());
+  std::array<std::byte, kHeaderBytes> header{};
+  encode_header({.kind = FrameKind::kHello, .request_id = 1, .body_size = body.size()}, header);
+  EXPECT_EQ(hex(header),
+            "44544631010100000100000000000000"
+            "34000000000000000000000000000000"
+            "00000000000000000000000000000000"
+            "0000000000000000000000002da06ddd");
+  EXPECT_EQ(hex(body),
+            "499586f058786688809ace4fbe13a0f73171d18117e9773e22d737fa12b9f0e2"
+            "efcdab8967452301"
+            "01000000"
+            "00000000"
+            "02010100");
+}
+
+TEST(Hello, SurvivesARoundTrip) {
+  Hello out;
+  ASSERT_FALSE(decode(encode(documented_hello()), out));
+  EXPECT_EQ(out, documented_hello());
+}
+
+TEST(Hello, RejectsEveryOtherLength) { expect_every_cut_rejected(documented_hello()); }
+
+TEST(Hello, RejectsValuesThatMeanNothing) {
+  for (const std::size_t job_at : {48U, 49U}) {
+    EXPECT_EQ(decode_with(documented_hello(), job_at, 0), WireError::kBadBody);
+    EXPECT_EQ(decode_with(documented_hello(), job_at, 5), WireError::kBadBody);
+  }
+  EXPECT_EQ(decode_with(documented_hello(), 50, 0), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 50, 4), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 51, 1), WireError::kBadBody);
+}
+
+constexpr Welcome kWelcome{.incarnation = 0x1122334455667788,
+                           .state = ShardState::kFinished,
+                           .generation = 3,
+                           .step = 2000,
+                           .heartbeat_ms = 1000};
+
+TEST(Welcome, HasTheBytesOfTheDocument) {
+  EXPECT_EQ(hex(encode(kWelcome)),
+            "8877665544332211"
+            "d007000000000000"
+            "03000000"
+            "e8030000"
+            "02000000");
+}
+
+TEST(Welcome, SurvivesARoundTrip) {
+  Welcome out;
+  ASSERT_FALSE(decode(encode(kWelcome), out));
+  EXPECT_EQ(out, kWelcome);
+}
+
+TEST(Welcome, RejectsEveryOtherLength) { expect_every_cut_rejected(kWelcome); }
+
+TEST(Welcome, RejectsValuesThatMeanNothing) {
+  EXPECT_EQ(decode_with(kWelcome, 24, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 25, 1), WireError::kBadBody);
+}
+
+TEST(Refusal, SurvivesARoundTrip) {
+  const Refusal refusal{.exit_code = 138, .sentence = "ps 1 is gone – restart me"};
+  Refusal out;
+  ASSERT_FALSE(decode(encode(refusal), out));
+  EXPECT_EQ(out, refusal);
+}
+
+TEST(Refusal, CutsALongSentenceBetweenCharacters) {
+  Refusal refusal;
+  while (refusal.sentence.size() <= kMaxSentenceBytes) refusal.sentence += "\u20AC";  // 3 bytes
+  Refusal out;
+  ASSERT_FALSE(decode(encode(refusal), out));
+  EXPECT_EQ(out.sentence.size(), kMaxSentenceBytes / 3 * 3);
+  EXPECT_EQ(out.sentence, refusal.sentence.substr(0, out.sentence.size()));
+}
+
+TEST(Refusal, RejectsASentenceThatIsTooLong) {
+  Refusal out;
+  EXPECT_EQ(decode(std::vector<std::byte>(4 + kMaxSentenceBytes + 1), out), WireError::kBadBody);
+}
+
+TEST(Refusal, RejectsReservedBytesAndShortBodies) {
+  EXPECT_EQ(decode_with(Refusal{}, 1, 1), WireError::kBadBody);
+  Refusal out;
+  EXPECT_EQ(decode(std::vector<std::byte>(3), out), WireError::kBadBody);
+}
+
+TEST(Refusal, MakesAHostileSentenceSafeToLog) {
+  Refusal out;
+  ASSERT_FALSE(decode(encode(Refusal{.sentence = "a\nb\x1b[2Jc\xFF"}), out));
+  EXPECT_EQ(out.sentence, "a b [2Jc?");
+}
+
+}  // namespace
+}  // namespace disttf::net

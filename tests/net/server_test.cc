@@ -1,0 +1,306 @@
+#include "net/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <asio/co_spawn.hpp>
+#include <list>
+#include <stdexcept>
+
+#include "tests/net/test_server.h"
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+asio::awaitable<void> answer_every_header(Connection connection) {
+  FrameHeader header;
+  while (!co_await connection->read_header(header, 0ms)) {
+    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  }
+}
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] OpenedChannel open(const TestServer& server, const Hello& hello) {
+    return open_channel(server.address(), hello, interrupt_, patience());
+  }
+  // A HELLO is refused with a sentence that contains all of `parts`.
+  void expect_refused(const Hello& hello, std::initializer_list<const char*> parts,
+                      const ServerOptions& options = ps0_options()) {
+    TestServer server(answer_every_header, options);
+    server.start();
+    const OpenedChannel opened = open(server, hello);
+    EXPECT_EQ(opened.error, WireError::kRefused) << opened.error.message();
+    EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
+    for (const char* part : parts) EXPECT_THAT(opened.refusal.sentence, HasSubstr(part));
+  }
+  // Bytes from no disttf task: closed without a word, and counted.
+  void expect_stranger(std::string_view text) {
+    TestServer server(answer_every_header);
+    server.start();
+    RawClient client(server.address());
+    client.write(text);
+    EXPECT_TRUE(client.read_to_end().empty());
+    EXPECT_TRUE(server.events().wait_for("before a valid HELLO"));
+    EXPECT_EQ(server.ask([](Listener& listener) { return listener.strangers(); }), 1U);
+  }
+  [[nodiscard]] bool is_served(const TestServer& server) {
+    const OpenedChannel opened = open(server, hello_of_worker_1());
+    FrameHeader header{.kind = FrameKind::kPull, .request_id = 3};
+    return opened.channel && !opened.channel->send(header, {}, patience()) &&
+           !opened.channel->receive_header(header, patience()) && header.kind == FrameKind::kAck;
+  }
+
+  Interrupt interrupt_;
+};
+
+TEST_F(ListenerTest, WelcomesATaskOfTheCluster) {
+  TestServer server(answer_every_header);
+  server.start();
+  const OpenedChannel opened = open(server, hello_of_worker_1());
+  ASSERT_TRUE(opened.channel) << opened.error.message();
+  EXPECT_EQ(opened.welcome.step, 9U);
+}
+
+TEST_F(ListenerTest, RefusesAHelloForAnotherTask) {
+  Cluster theirs = two_ps_two_workers();
+  std::swap(theirs.ps[0], theirs.ps[1]);
+  Hello hello = hello_of_worker_1();
+  hello.cluster = hash_of(theirs);
+  hello.to = {Job::kPs, 1};
+  expect_refused(hello, {"this is ps 0 (ps0:2222), not ps 1: --ps_hosts differs between tasks"});
+}
+
+TEST_F(ListenerTest, RefusesAHelloThatCameToTheWrongAddress) {
+  Hello hello = hello_of_worker_1();
+  hello.to = {Job::kPs, 1};
+  expect_refused(hello, {"not ps 1: the address of ps 1 leads to the wrong task"});
+}
+
+TEST_F(ListenerTest, RefusesOtherAddressLists) {
+  Hello hello = hello_of_worker_1();
+  hello.cluster[0] = static_cast<std::uint8_t>(hello.cluster[0] ^ 1U);
+  expect_refused(hello, {"your address lists", short_hex(hello.cluster).c_str(),
+                         short_hex(hash_of(two_ps_two_workers())).c_str()});
+}
+
+TEST_F(ListenerTest, RefusesATaskThatIsNotListed) {
+  Hello hello = hello_of_worker_1();
+  hello.from = {Job::kWorker, 2};
+  expect_refused(hello, {"there is no worker 2", "has 2 of job worker"});
+}
+
+TEST_F(ListenerTest, WelcomesAnEvaluatorThatIsNotListed) {
+  TestServer server(answer_every_header);
+  server.start();
+  Hello hello = hello_of_worker_1();
+  hello.from = {Job::kEvaluator, 0};
+  EXPECT_TRUE(open(server, hello).channel);
+}
+
+TEST_F(ListenerTest, WelcomesAWorkerThatKnowsOnlyItself) {
+  TestServer server(answer_every_header);
+  server.start();
+  Hello hello = hello_of_worker_1();
+  hello.cluster = sparse_hash_of(two_ps_two_workers());
+  EXPECT_TRUE(open(server, hello).channel);
+}
+
+TEST_F(ListenerTest, PassesOnTheOwnersRefusal) {
+  TestServer server(answer_every_header);
+  server.refuse_all({.exit_code = 7, .sentence = "the run has failed"});
+  server.start();
+  const OpenedChannel opened = open(server, hello_of_worker_1());
+  EXPECT_EQ(opened.refusal, (Refusal{.exit_code = 7, .sentence = "the run has failed"}));
+}
+
+TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
+  TestServer server(answer_every_header);
+  server.start();
+  RawClient client(server.address());
+  std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
+  bytes[4] = std::byte{9};
+  client.write(bytes);
+  const auto refusal = refusal_in(client.read_to_end());
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 1"));
+}
+
+TEST_F(ListenerTest, RefusesAFrameBeforeHello) {
+  TestServer server(answer_every_header);
+  server.start();
+  RawClient client(server.address());
+  client.write(frame_bytes({.kind = FrameKind::kPull}, {}));
+  const auto refusal = refusal_in(client.read_to_end());
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(refusal->sentence, HasSubstr("expected a HELLO"));
+}
+
+TEST_F(ListenerTest, RefusesAHelloWhoseBodyDoesNotDecode) {
+  TestServer server(answer_every_header);
+  server.start();
+  RawClient client(server.address());
+  client.write(frame_bytes({}, std::vector<std::byte>(kHelloBytes)));
+  EXPECT_TRUE(refusal_in(client.read_to_end()));
+}
+
+TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
+  TestServer server(answer_every_header);
+  server.start();
+  RawClient client(server.address());
+  std::vector<std::byte> bytes(kHeaderBytes);
+  encode_header({.body_size = std::uint64_t{1} << 60U}, std::span(bytes).first<kHeaderBytes>());
+  client.write(bytes);
+  EXPECT_TRUE(refusal_in(client.read_to_end()));
+}
+
+TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) { expect_stranger("GET / HTTP/1.0\r\n\r\n"); }
+TEST_F(ListenerTest, ClosesATlsClientAtOnce) { expect_stranger("\x16\x03\x01"); }
+TEST_F(ListenerTest, ClosesOnTheFirstWrongByte) { expect_stranger("DTG"); }
+
+TEST_F(ListenerTest, ClosesOnAWrongChecksum) {
+  std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
+  bytes[63] ^= std::byte{1};
+  expect_stranger({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+TEST_F(ListenerTest, CutsOffASilentClient) {
+  ServerOptions options = ps0_options();
+  options.handshake_timeout = 30ms;
+  TestServer server(answer_every_header, options);
+  server.start();
+  RawClient client(server.address());
+  EXPECT_TRUE(client.read_to_end().empty());
+  EXPECT_TRUE(server.events().wait_for("silence"));
+}
+
+TEST_F(ListenerTest, CutsOffAClientThatStallsInItsHello) {
+  ServerOptions options = ps0_options();
+  options.handshake_timeout = 30ms;
+  TestServer server(answer_every_header, options);
+  server.start();
+  RawClient client(server.address());
+  const std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
+  client.write(std::span(bytes).first(bytes.size() - 1));
+  EXPECT_TRUE(client.read_to_end().empty());
+}
+
+TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
+  ServerOptions options = ps0_options();
+  options.max_pending = 16;
+  options.handshake_timeout = 60s;
+  TestServer server(answer_every_header, options);
+  server.start();
+  std::list<RawClient> silent;
+  for (int i = 0; i < 600; ++i) silent.emplace_back(server.address());
+  EXPECT_TRUE(is_served(server));
+  EXPECT_LE(server.ask([](Listener& listener) { return listener.connections(); }), 16U + 1U);
+  EXPECT_GE(server.ask([](Listener& listener) { return listener.strangers(); }), 600U - 16U);
+}
+
+TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
+  ServerOptions options = ps0_options();
+  options.max_connections = 2;
+  TestServer server(answer_every_header, options);
+  server.start();
+  const OpenedChannel first = open(server, hello_of_worker_1());
+  const OpenedChannel second = open(server, hello_of_worker_1());
+  EXPECT_TRUE(RawClient(server.address()).read_to_end().empty());
+  EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 2U);
+}
+
+TEST_F(ListenerTest, OutlivesALackOfDescriptors) {
+  TestServer server(answer_every_header);
+  std::list<RawClient> waiting;
+  for (int i = 0; i < 20; ++i) waiting.emplace_back(server.address());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next_free = ::dup(STDIN_FILENO);
+  ::close(next_free);
+  const rlimit tight{static_cast<rlim_t>(next_free) + 3, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  server.start();
+  EXPECT_TRUE(server.events().wait_for("cannot accept connections"));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(is_served(server));
+}
+
+TEST_F(ListenerTest, ClosesAProbeAfterItsWelcome) {
+  TestServer server([](const Connection&) -> asio::awaitable<void> {
+    throw std::runtime_error("a probe was served");
+    co_return;
+  });
+  server.start();
+  Hello hello = hello_of_worker_1();
+  hello.purpose = ChannelPurpose::kProbe;
+  const OpenedChannel opened = open(server, hello);
+  ASSERT_TRUE(opened.channel);
+  FrameHeader header;
+  EXPECT_EQ(opened.channel->receive_header(header, patience()), asio::error::eof);
+}
+
+TEST_F(ListenerTest, HandsExceptionsToItsOwner) {
+  TestServer server([](const Connection&) -> asio::awaitable<void> {
+    throw std::runtime_error("the owner's bug");
+    co_return;
+  });
+  server.start();
+  const OpenedChannel opened = open(server, hello_of_worker_1());
+  EXPECT_TRUE(server.events().wait_for("error: the owner's bug"));
+}
+
+TEST_F(ListenerTest, FreesTheSocketOfAClientThatLeft) {
+  TestServer server([&server](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    static_cast<void>(co_await connection->read_header(header, 0ms));
+    server.events().add("left");
+  });
+  server.start();
+  open(server, hello_of_worker_1()).channel.reset();
+  ASSERT_TRUE(server.events().wait_for("left"));
+  EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 0U);
+}
+
+TEST_F(ListenerTest, StopsListening) {
+  TestServer server(answer_every_header);
+  server.start();
+  server.ask([](Listener& listener) { listener.stop(); });
+  std::error_code error;
+  EXPECT_EQ(connect_tcp(server.address(), interrupt_, patience(), error), nullptr);
+  EXPECT_EQ(error, std::errc::connection_refused);
+}
+
+TEST(ListenOn, SaysWhichPortIsTaken) {
+  asio::io_context context;
+  const auto first = listen_on(context, 0, ListenScope::kLoopback);
+  const std::uint16_t port = first.local_endpoint().port();
+  try {
+    static_cast<void>(listen_on(context, port, ListenScope::kLoopback));
+    FAIL() << "the same port was opened twice";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(std::string(error.what()), "cannot listen on 127.0.0.1 port " + std::to_string(port) +
+                                             ": Address already in use");
+  }
+}
+
+TEST(AdoptListening, TakesOverAListeningSocket) {
+  asio::io_context context;
+  auto opened = listen_on(context, 0, ListenScope::kLoopback);
+  const std::uint16_t port = opened.local_endpoint().port();
+  const auto adopted = adopt_listening(context, opened.release());
+  EXPECT_EQ(adopted.local_endpoint().port(), port);
+}
+
+TEST(AdoptListening, RefusesASocketThatDoesNotListen) {
+  asio::io_context context;
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_THROW(static_cast<void>(adopt_listening(context, fd)), std::system_error);
+}
+
+}  // namespace
+}  // namespace disttf::net

@@ -1,0 +1,192 @@
+// A Listener on 127.0.0.1 with its own thread, and raw clients for it: the plumbing of the socket
+// tests.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/peer.h"
+#include "net/server.h"
+
+namespace disttf::net {
+
+// Far beyond what any machine needs: a test that waits this long has failed.
+[[nodiscard]] inline Deadline patience() { return Clock::now() + std::chrono::seconds(30); }
+[[nodiscard]] inline Deadline after(std::chrono::milliseconds time) { return Clock::now() + time; }
+
+[[nodiscard]] inline Cluster two_ps_two_workers() {
+  Cluster cluster;
+  cluster.ps = {{"ps0", 2222}, {"ps1", 2222}};
+  cluster.workers = {{"w0", 2222}, {"w1", 2222}};
+  return cluster;
+}
+
+[[nodiscard]] inline ServerOptions ps0_options() {
+  ServerOptions options;
+  options.self = {Job::kPs, 0};
+  options.cluster = two_ps_two_workers();
+  options.self_text = "ps 0 (ps0:2222)";
+  return options;
+}
+
+// What worker 1 says to ps 0.
+[[nodiscard]] inline Hello hello_of_worker_1() {
+  return {.cluster = hash_of(two_ps_two_workers()),
+          .from = {Job::kWorker, 1},
+          .to = {Job::kPs, 0},
+          .purpose = ChannelPurpose::kStep,
+          .incarnation = 77};
+}
+
+[[nodiscard]] inline std::vector<std::byte> frame_bytes(FrameHeader header,
+                                                        std::span<const std::byte> body) {
+  header.body_size = body.size();
+  std::vector<std::byte> bytes(kHeaderBytes + body.size());
+  encode_header(header, std::span(bytes).first<kHeaderBytes>());
+  std::copy(body.begin(), body.end(), bytes.begin() + kHeaderBytes);
+  return bytes;
+}
+
+// Things that happened on the server's thread, for a test to wait on.
+class Events {
+ public:
+  void add(std::string event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    changed_.notify_all();
+  }
+  // False when no event contains `part` in time.
+  [[nodiscard]] bool wait_for(std::string_view part) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, patience(), [&] { return contains(part); });
+  }
+
+ private:
+  [[nodiscard]] bool contains(std::string_view part) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const std::string& event) {
+      return event.find(part) != std::string::npos;
+    });
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> events_;  // guarded by mutex_
+};
+
+using Connection = std::shared_ptr<ServerConnection>;
+
+class TestServer {
+ public:
+  using Serve = std::function<asio::awaitable<void>(Connection)>;
+
+  // `serve` runs for each valid connection; what it throws lands in events().
+  explicit TestServer(Serve serve, ServerOptions options = ps0_options())
+      : listener_(context_, listen_on(context_, 0, ListenScope::kLoopback), std::move(options),
+                  hooks(std::move(serve))),
+        port_(listener_.port()) {}
+  ~TestServer() {
+    if (thread_.joinable()) {
+      context_.stop();
+      thread_.join();
+    }
+  }
+  TestServer(const TestServer&) = delete;
+  TestServer& operator=(const TestServer&) = delete;
+
+  TestServer& start() {
+    thread_ = std::thread([this] { context_.run(); });
+    return *this;
+  }
+  [[nodiscard]] Address address() const { return {"127.0.0.1", port_}; }
+  [[nodiscard]] Events& events() { return events_; }
+  // Set before start(): every HELLO that fits is refused with it.
+  void refuse_all(Refusal refusal) { refusal_ = std::move(refusal); }
+
+  // Runs `what` on the server's thread and returns its result.
+  template <typename What>
+  auto ask(What what) {
+    std::packaged_task<decltype(what(std::declval<Listener&>()))()> task(
+        [&] { return what(listener_); });
+    auto answer = task.get_future();
+    asio::post(context_, [&task] { task(); });
+    return answer.get();
+  }
+
+ private:
+  ServerHooks hooks(Serve serve) {
+    return {.make_welcome = [this](const Hello&) -> std::variant<Welcome, Refusal> {
+              if (refusal_) return *refusal_;
+              return Welcome{.incarnation = 5, .state = ShardState::kReady, .step = 9};
+            },
+            .on_connection = std::move(serve),
+            .on_error =
+                [this](const std::exception_ptr& failure) {
+                  try {
+                    std::rethrow_exception(failure);
+                  } catch (const std::exception& error) {
+                    events_.add(std::string("error: ") + error.what());
+                  }
+                },
+            .log = [this](std::string_view sentence) { events_.add(std::string(sentence)); }};
+  }
+
+  Events events_;
+  std::optional<Refusal> refusal_;
+  asio::io_context context_{1};
+  Listener listener_;
+  const std::uint16_t port_;
+  std::thread thread_;
+};
+
+// A client that need not follow the protocol.
+class RawClient {
+ public:
+  explicit RawClient(const Address& address) : socket_(context_) {
+    socket_.connect({asio::ip::make_address(address.host), address.port});
+  }
+  void write(std::span<const std::byte> bytes) {
+    asio::write(socket_, asio::buffer(bytes.data(), bytes.size()));
+  }
+  void write(std::string_view text) { asio::write(socket_, asio::buffer(text)); }
+  void close() { socket_.close(); }
+  // All that comes until the server closes, by end of file or reset.
+  [[nodiscard]] std::vector<std::byte> read_to_end() {
+    std::vector<std::byte> bytes;
+    std::error_code end;
+    asio::read(socket_, asio::dynamic_buffer(bytes), end);
+    return bytes;
+  }
+
+ private:
+  asio::io_context context_;
+  asio::ip::tcp::socket socket_;
+};
+
+// The refusal in the bytes that a raw client read; nullopt when they are none.
+[[nodiscard]] inline std::optional<Refusal> refusal_in(std::span<const std::byte> bytes) {
+  FrameHeader header;
+  Refusal refusal;
+  if (bytes.size() < kHeaderBytes || decode_header(bytes.first<kHeaderBytes>(), header) ||
+      header.kind != FrameKind::kRefused || decode(bytes.subspan(kHeaderBytes), refusal)) {
+    return std::nullopt;
+  }
+  return refusal;
+}
+
+}  // namespace disttf::net
