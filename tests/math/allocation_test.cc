@@ -1,0 +1,98 @@
+// Nothing is allocated inside a step. The linker hands every call of an allocation function to the
+// counting ones below (--wrap in CMakeLists.txt).
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include "math/model.h"
+#include "math/optimizer.h"
+#include "math/products.h"
+#include "tests/math/isa_test.h"
+#include "tests/math/made_up.h"
+
+namespace {
+// Atomic would be too much: these tests have one thread.
+std::size_t allocations = 0;
+}  // namespace
+
+// The names are the linker's: --wrap=f turns calls of f into __wrap_f, and __real_f is f.
+extern "C" {
+void* __real_malloc(std::size_t size);
+void* __real__Znwm(std::size_t size);
+void* __real__Znam(std::size_t size);
+void* __real__ZnwmSt11align_val_t(std::size_t size, std::align_val_t alignment);
+void* __real__ZnamSt11align_val_t(std::size_t size, std::align_val_t alignment);
+
+void* __wrap_malloc(std::size_t size) {
+  ++allocations;
+  return __real_malloc(size);
+}
+void* __wrap__Znwm(std::size_t size) {
+  ++allocations;
+  return __real__Znwm(size);
+}
+void* __wrap__Znam(std::size_t size) {
+  ++allocations;
+  return __real__Znam(size);
+}
+void* __wrap__ZnwmSt11align_val_t(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  return __real__ZnwmSt11align_val_t(size, alignment);
+}
+void* __wrap__ZnamSt11align_val_t(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  return __real__ZnamSt11align_val_t(size, alignment);
+}
+}
+
+namespace disttf::math {
+namespace {
+
+class Allocation : public IsaTest {
+ protected:
+  template <class Work>
+  static std::size_t count(Work work) {
+    const std::size_t before = allocations;
+    work();
+    return allocations - before;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, Allocation, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+TEST_P(Allocation, IsSeenByTheCounter) {
+  EXPECT_GT(count([] { const AlignedVector vector(100); }), 0U);
+  EXPECT_GT(count([] { const Model model({}, 10, isa()); }), 0U);
+}
+
+TEST_P(Allocation, DoesNotHappenInAStep) {
+  const ModelSpec spec{.hidden = {1024, 100}};
+  const MadeUpImages images(200, spec.inputs, spec.classes);
+  const std::vector<std::uint32_t> rows = row_numbers(0, 200);
+  Model model(spec, 200, isa());
+  AlignedVector parameters = made_up_parameters(model.layout(), 0.1F);
+  AlignedVector gradient(model.layout().size());
+  Optimizer optimizer({}, parameters.size(), isa());
+  EXPECT_EQ(count([&] {
+              model.gradient(parameters.span(), images.set(), rows, gradient.span());
+              accumulate(gradient.span(), gradient.span(), isa());
+              optimizer.apply(parameters.span(), gradient.span(), 0.5F, 1);
+              model.evaluate(parameters.span(), images.set());
+            }),
+            0U);
+}
+
+TEST_P(Allocation, DoesNotHappenInTheBareProducts) {
+  StepProducts products({}, 100, isa());
+  EXPECT_EQ(count([&] { products.run(); }), 0U);
+}
+
+// 784-100-10: forward 784x100 and 100x10, backward both again and 100x10 for the hidden layer.
+TEST(StepProducts, CountsTwoOperationsAMultiplyAdd) {
+  const StepProducts products({}, 50, Isa::kGeneric);
+  EXPECT_EQ(products.operations(), 2.0 * 50 * (2 * 784 * 100 + 3 * 100 * 10));
+}
+
+}  // namespace
+}  // namespace disttf::math

@@ -1,0 +1,48 @@
+// A fixture for what has to hold on every instruction set: the test runs once for each that the
+// project knows, and skips, with the reason, those that this machine cannot run.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "math/kernels.h"
+
+namespace disttf::math {
+
+class IsaTest : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (std::ranges::find(supported_isas(), isa()) == supported_isas().end()) {
+      GTEST_SKIP() << "this machine, or this build, has no " << isa_name(isa());
+    }
+  }
+  [[nodiscard]] static Isa isa() { return GetParam(); }
+};
+
+inline std::string isa_test_name(const testing::TestParamInfo<Isa>& info) {
+  return std::string(isa_name(info.param));
+}
+
+// GoogleTest's way to print a value.
+inline void PrintTo(Isa isa, std::ostream* out) { *out << isa_name(isa); }
+
+inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512};
+
+// The bits, for comparisons in which 0 and -0 differ and a NaN equals itself.
+inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
+  std::vector<std::uint32_t> bits;
+  bits.reserve(values.size());
+  for (const float value : values) {
+    bits.push_back(std::bit_cast<std::uint32_t>(value));
+  }
+  return bits;
+}
+
+}  // namespace disttf::math

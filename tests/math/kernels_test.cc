@@ -1,0 +1,273 @@
+#include "math/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "math/aligned.h"
+#include "math/kernels_table.h"
+#include "tests/math/isa_test.h"
+#include "tests/math/made_up.h"
+
+namespace disttf::math {
+namespace {
+
+TEST(Isa, NamesComeBack) {
+  for (const Isa isa : kEveryIsa) {
+    EXPECT_EQ(isa_from_name(isa_name(isa)), isa);
+  }
+}
+
+TEST(Isa, UnknownNameIsNone) {
+  EXPECT_EQ(isa_from_name("avx"), std::nullopt);
+  EXPECT_EQ(isa_from_name(""), std::nullopt);
+}
+
+TEST(Isa, GenericIsSupportedEverywhereAndNeverPreferred) {
+  ASSERT_FALSE(supported_isas().empty());
+  EXPECT_EQ(supported_isas().back(), Isa::kGeneric);
+}
+
+class KernelsOf : public IsaTest {
+ protected:
+  [[nodiscard]] static const Kernels& table() { return kernels(isa()); }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, KernelsOf, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+// ---- Products ----
+
+enum class Form : std::uint8_t { kPlain, kFirstTransposed, kSecondTransposed };
+
+// op(A) op(B) by the formula, in double.
+double product_element(Form form, const AlignedVector& a, const AlignedVector& b,
+                       const ProductShape& shape, std::size_t i, std::size_t j) {
+  double sum = 0;
+  for (std::size_t k = 0; k < shape.depth; ++k) {
+    const std::size_t in_a =
+        form == Form::kFirstTransposed ? k * shape.rows + i : i * shape.depth + k;
+    const std::size_t in_b =
+        form == Form::kSecondTransposed ? j * shape.depth + k : k * shape.columns + j;
+    sum += static_cast<double>(a.data()[in_a]) * static_cast<double>(b.data()[in_b]);
+  }
+  return sum;
+}
+
+class Products : public KernelsOf {
+ protected:
+  // C starts at 1 everywhere, since the kernels add. Tolerance: each of `depth` additions of
+  // numbers below 1 rounds by at most 2^-24 of the running sum; the sums stay near sqrt(depth),
+  // and depth * 1e-7 bounds it with room to spare.
+  static void expect_product(Form form, ProductShape shape) {
+    const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+    const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+    AlignedVector c(shape.rows * shape.columns);
+    std::ranges::fill(c.span(), 1.0F);
+    AlignedVector scratch(kProductScratchFloats);
+    multiply(form, a, b, c, shape, scratch);
+    const double tolerance = 1e-6 + 1e-7 * static_cast<double>(shape.depth);
+    for (std::size_t i = 0; i < shape.rows; ++i) {
+      for (std::size_t j = 0; j < shape.columns; ++j) {
+        ASSERT_NEAR(c.data()[i * shape.columns + j], 1 + product_element(form, a, b, shape, i, j),
+                    tolerance)
+            << shape.rows << "x" << shape.depth << "x" << shape.columns << " at " << i << "," << j;
+      }
+    }
+  }
+
+  static void multiply(Form form, const AlignedVector& a, const AlignedVector& b, AlignedVector& c,
+                       ProductShape shape, AlignedVector& scratch) {
+    switch (form) {
+      case Form::kPlain:
+        table().add_product(a.data(), b.data(), c.data(), shape, scratch.data());
+        break;
+      case Form::kFirstTransposed:
+        table().add_product_at(a.data(), b.data(), c.data(), shape, scratch.data());
+        break;
+      case Form::kSecondTransposed:
+        table().add_product_bt(a.data(), b.data(), c.data(), shape, scratch.data());
+        break;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, Products, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+// One less, equal, one more than every vector length and panel; and ragged ones.
+constexpr std::size_t kSides[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 47, 48, 49};
+
+TEST_P(Products, AreRightForEverySmallShape) {
+  for (const std::size_t rows : kSides) {
+    for (const std::size_t columns : kSides) {
+      const ProductShape shape{
+          .rows = rows, .columns = columns, .depth = (rows * columns) % 19 + 1};
+      ASSERT_NO_FATAL_FAILURE(expect_product(Form::kPlain, shape));
+      ASSERT_NO_FATAL_FAILURE(expect_product(Form::kFirstTransposed, shape));
+      ASSERT_NO_FATAL_FAILURE(expect_product(Form::kSecondTransposed, shape));
+    }
+  }
+}
+
+TEST_P(Products, AreRightWhereEveryBlockBorderIsCrossed) {
+  const ProductShape shape{
+      .rows = kBlockRows + 3, .columns = kBlockColumns + 5, .depth = 2 * kBlockDepth + 1};
+  expect_product(Form::kPlain, shape);
+  expect_product(Form::kFirstTransposed, shape);
+  expect_product(Form::kSecondTransposed, shape);
+}
+
+TEST_P(Products, OfDepthZeroAddNothing) {
+  AlignedVector c = made_up_numbers(12, 3);
+  const auto before = bits_of(c.span());
+  AlignedVector scratch(kProductScratchFloats);
+  const AlignedVector none;
+  multiply(Form::kPlain, none, none, c, {.rows = 3, .columns = 4, .depth = 0}, scratch);
+  EXPECT_EQ(bits_of(c.span()), before);
+}
+
+// What a product leaves in the scratch must not reach the next one.
+TEST_P(Products, DoNotReadWhatTheScratchHeld) {
+  const ProductShape shape{.rows = 101, .columns = 103, .depth = 271};
+  const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+  const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+  AlignedVector clean(shape.rows * shape.columns);
+  AlignedVector dirty(shape.rows * shape.columns);
+  AlignedVector scratch(kProductScratchFloats);
+  multiply(Form::kPlain, a, b, clean, shape, scratch);
+  std::ranges::fill(scratch.span(), std::numeric_limits<float>::quiet_NaN());
+  multiply(Form::kPlain, a, b, dirty, shape, scratch);
+  EXPECT_EQ(bits_of(clean.span()), bits_of(dirty.span()));
+}
+
+// ---- Batch and layers ----
+
+TEST_P(KernelsOf, PixelsBecomeParts255) {
+  std::vector<std::uint8_t> pixels(256);
+  for (std::size_t i = 0; i < 256; ++i) {
+    pixels[i] = static_cast<std::uint8_t>(i);
+  }
+  std::vector<float> out(256);
+  table().pixels_to_floats(pixels.data(), out.data(), 256);
+  EXPECT_EQ(out[0], 0.0F);
+  EXPECT_EQ(out[255], 1.0F);
+  for (std::size_t i = 0; i < 256; ++i) {
+    EXPECT_FLOAT_EQ(out[i], static_cast<float>(i) / 255.0F);
+  }
+}
+
+TEST_P(KernelsOf, ColumnSumsAddRowsFromTheFirstToTheLast) {
+  // 2^24 swallows a 1 that is added to it, so only this order gives these sums.
+  const std::vector<float> matrix = {16777216.0F, 1.0F, 1.0F, 1.0F, 1.0F, 16777216.0F};
+  std::vector<float> sums(2, 99.0F);
+  table().column_sums(matrix.data(), sums.data(), 3, 2);
+  EXPECT_EQ(sums[0], 16777216.0F);
+  EXPECT_EQ(sums[1], 16777218.0F);
+}
+
+TEST_P(KernelsOf, RepeatRowFillsEveryRow) {
+  const std::vector<float> row = {1, 2, 3};
+  std::vector<float> out(6);
+  table().repeat_row(row.data(), out.data(), 2, 3);
+  EXPECT_EQ(out, (std::vector<float>{1, 2, 3, 1, 2, 3}));
+}
+
+TEST_P(KernelsOf, ReluKeepsThePositiveAndNotANumber) {
+  std::vector<float> values = {-2.0F, 0.0F, 3.0F, std::numeric_limits<float>::quiet_NaN()};
+  table().relu(values.data(), values.size());
+  EXPECT_EQ(values[0], 0.0F);
+  EXPECT_EQ(values[1], 0.0F);
+  EXPECT_EQ(values[2], 3.0F);
+  EXPECT_TRUE(std::isnan(values[3]));
+}
+
+TEST_P(KernelsOf, ReluBackwardPassesWhereTheOutputWasPositive) {
+  const std::vector<float> output = {0.0F, 2.0F, 0.0F, 1e-30F};
+  std::vector<float> gradient = {5.0F, 6.0F, -7.0F, -8.0F};
+  table().relu_backward(output.data(), gradient.data(), gradient.size());
+  EXPECT_EQ(gradient, (std::vector<float>{0.0F, 6.0F, 0.0F, -8.0F}));
+}
+
+// ---- Softmax and cross-entropy ----
+
+class SoftmaxCrossEntropy : public KernelsOf {
+ protected:
+  // Loss and gradient of one image.
+  static double run(std::vector<float>& logits, std::uint8_t label, float scale = 1.0F) {
+    return table().softmax_cross_entropy(logits.data(), &label, 1, logits.size(), scale);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, SoftmaxCrossEntropy, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+// By hand: exp(log 1), exp(log 2), exp(log 5) are 1, 2, 5 of 8; the label's share is 2/8.
+TEST_P(SoftmaxCrossEntropy, MatchesACaseWorkedByHand) {
+  std::vector<float> logits = {0.0F, 0.69314718F, 1.60943791F};
+  EXPECT_NEAR(run(logits, 1, 2.0F), std::log(4.0), 1e-6);
+  EXPECT_NEAR(logits[0], 2.0 * 0.125, 1e-6);
+  EXPECT_NEAR(logits[1], 2.0 * (0.25 - 1.0), 1e-6);
+  EXPECT_NEAR(logits[2], 2.0 * 0.625, 1e-6);
+}
+
+// The kernel's own exp and log against the C library's, over the whole range that matters.
+TEST_P(SoftmaxCrossEntropy, FollowsTheLibrarysExpAndLog) {
+  for (int i = 0; i <= 8700; ++i) {
+    const float distance = static_cast<float>(i) * 0.01F;
+    std::vector<float> logits = {-distance, 0.0F};
+    const double small = std::exp(-static_cast<double>(distance));
+    ASSERT_NEAR(run(logits, 1), std::log1p(small), 2e-7) << "at distance " << distance;
+    ASSERT_NEAR(logits[0], small / (1 + small), 4e-7 * small) << "at distance " << distance;
+  }
+}
+
+// Sums of up to 256 terms, on both sides of every power of two that they pass.
+TEST_P(SoftmaxCrossEntropy, OfManyEqualClassesIsTheirLogarithm) {
+  for (std::size_t classes = 2; classes <= 256; ++classes) {
+    std::vector<float> logits(classes, -1.0F);
+    ASSERT_NEAR(run(logits, 0), std::log(static_cast<double>(classes)), 1e-14) << classes;
+  }
+}
+
+TEST_P(SoftmaxCrossEntropy, IsFiniteForTheLargestLogits) {
+  constexpr float kHuge = std::numeric_limits<float>::max();
+  std::vector<float> logits = {kHuge, -kHuge, 0.0F, 88.0F};
+  const double loss = run(logits, 1);
+  EXPECT_DOUBLE_EQ(loss, 2.0 * static_cast<double>(kHuge));
+  EXPECT_EQ(logits[0], 1.0F);
+  EXPECT_EQ(logits[1], -1.0F);
+  EXPECT_NEAR(logits[2], 0.0F, 1e-37);
+}
+
+TEST_P(SoftmaxCrossEntropy, LetsNotANumberThrough) {
+  std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
+  EXPECT_TRUE(std::isnan(run(logits, 0)));
+  EXPECT_TRUE(std::isnan(logits[0]));
+}
+
+TEST_P(SoftmaxCrossEntropy, TakesEachRowByItself) {
+  std::vector<float> both = {1.0F, 2.0F, 3.0F, -400.0F, 0.0F, 500.0F};
+  const std::vector<std::uint8_t> labels = {0, 2};
+  std::vector<float> first(both.begin(), both.begin() + 3);
+  std::vector<float> second(both.begin() + 3, both.end());
+  const double sum = table().softmax_cross_entropy(both.data(), labels.data(), 2, 3, 1.0F);
+  EXPECT_DOUBLE_EQ(sum, run(first, 0) + run(second, 2));
+  first.insert(first.end(), second.begin(), second.end());
+  EXPECT_EQ(bits_of(both), bits_of(first));
+}
+
+TEST_P(SoftmaxCrossEntropy, HasTheBitsOfTheGenericSet) {
+  const AlignedVector numbers = made_up_numbers(100 * 10, 4, 20.0F);
+  std::vector<std::uint8_t> labels(100);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<std::uint8_t>(i % 10);
+  }
+  std::vector<float> here(numbers.span().begin(), numbers.span().end());
+  std::vector<float> generic = here;
+  const double loss = table().softmax_cross_entropy(here.data(), labels.data(), 100, 10, 0.01F);
+  EXPECT_EQ(
+      loss,
+      kernels(Isa::kGeneric).softmax_cross_entropy(generic.data(), labels.data(), 100, 10, 0.01F));
+  EXPECT_EQ(bits_of(here), bits_of(generic));
+}
+
+}  // namespace
+}  // namespace disttf::math

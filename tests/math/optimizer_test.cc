@@ -1,0 +1,242 @@
+#include "math/optimizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/math/isa_test.h"
+#include "tests/math/made_up.h"
+
+namespace disttf::math {
+namespace {
+
+constexpr OptimizerKind kEveryKind[] = {OptimizerKind::kSgd, OptimizerKind::kMomentum,
+                                        OptimizerKind::kAdagrad, OptimizerKind::kAdam};
+
+TEST(OptimizerName, ComesBack) {
+  for (const OptimizerKind kind : kEveryKind) {
+    EXPECT_EQ(optimizer_from_name(optimizer_name(kind)), kind);
+  }
+  EXPECT_EQ(optimizer_from_name("rmsprop"), std::nullopt);
+}
+
+void expect_refused(const OptimizerSpec& spec, const std::string& field) {
+  try {
+    validate(spec);
+    ADD_FAILURE() << field << " was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith(field + ": "));
+  }
+}
+
+TEST(OptimizerSpec, IsRefusedWithTheField) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float value : {0.0F, -0.1F, kNan, kInfinity}) {
+    expect_refused({.learning_rate = value}, "learning_rate");
+    expect_refused({.epsilon = value}, "epsilon");
+  }
+  for (const float value : {-0.1F, 1.0F, kNan}) {
+    expect_refused({.momentum = value}, "momentum");
+    expect_refused({.beta1 = value}, "beta1");
+    expect_refused({.beta2 = value}, "beta2");
+  }
+}
+
+class OptimizerOf : public IsaTest {
+ protected:
+  // The parameters after one step for each gradient, from a start of 1.
+  static float follow(const OptimizerSpec& spec, const std::vector<float>& gradients) {
+    Optimizer optimizer(spec, 1, isa());
+    std::vector<float> parameter = {1.0F};
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      optimizer.apply(parameter, std::vector<float>{gradients[i]}, 1.0F, i + 1);
+    }
+    return parameter[0];
+  }
+
+  // A vector of `size` after five steps, updated in pieces that end at `cuts` and at the end.
+  static std::vector<std::uint32_t> after_steps(OptimizerKind kind, Isa isa, std::size_t size,
+                                                std::vector<std::size_t> cuts) {
+    AlignedVector parameters = made_up_numbers(size, 1);
+    cuts.push_back(size);
+    std::size_t begin = 0;
+    for (const std::size_t end : cuts) {
+      Optimizer optimizer({.kind = kind, .learning_rate = 0.01F}, end - begin, isa);
+      for (std::uint64_t step = 1; step <= 5; ++step) {
+        const AlignedVector gradient = made_up_numbers(size, 10 + step);
+        optimizer.apply(parameters.span().subspan(begin, end - begin),
+                        gradient.span().subspan(begin, end - begin), 1.0F / 3.0F, step);
+      }
+      begin = end;
+    }
+    return bits_of(parameters.span());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, OptimizerOf, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+// By hand: 1 - 0.1 * 2 = 0.8; 0.8 - 0.1 * -1 = 0.9.
+TEST_P(OptimizerOf, SgdStepsAgainstTheGradient) {
+  EXPECT_FLOAT_EQ(follow({.kind = OptimizerKind::kSgd, .learning_rate = 0.1F}, {2, -1}), 0.9F);
+}
+
+// By hand: m = 2, w = 0.8; m = 0.5 * 2 - 1 = 0, w = 0.8; m = 4, w = 0.4.
+TEST_P(OptimizerOf, MomentumRemembersAShareOfEarlierGradients) {
+  EXPECT_FLOAT_EQ(
+      follow({.kind = OptimizerKind::kMomentum, .learning_rate = 0.1F, .momentum = 0.5F},
+             {2, -1, 4}),
+      0.4F);
+}
+
+// By hand: a = 0.1 + 4, w = 1 - 0.2 / sqrt(4.1) = 0.9012270; a = 5.1, w += 0.1 / sqrt(5.1).
+TEST_P(OptimizerOf, AdagradDividesByTheRootOfTheSumOfSquares) {
+  EXPECT_NEAR(follow({.kind = OptimizerKind::kAdagrad, .learning_rate = 0.1F}, {2, -1}),
+              1 - 0.2 / std::sqrt(4.1) + 0.1 / std::sqrt(5.1), 1e-6);
+}
+
+// By the formula in double, with the powers multiplied out.
+TEST_P(OptimizerOf, AdamFollowsItsFormula) {
+  const std::vector<float> gradients = {2, -1, 0.5F, 3};
+  double m = 0;
+  double v = 0;
+  double w = 1;
+  double power1 = 1;
+  double power2 = 1;
+  for (const float gradient : gradients) {
+    const double g = gradient;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    power1 *= 0.9;
+    power2 *= 0.999;
+    w -= 0.01 * std::sqrt(1 - power2) / (1 - power1) * m / (std::sqrt(v) + 1e-8);
+  }
+  EXPECT_NEAR(follow({.kind = OptimizerKind::kAdam, .learning_rate = 0.01F}, gradients), w, 1e-6);
+}
+
+// The first step of adam is the learning rate, whatever the gradient's size.
+TEST_P(OptimizerOf, AdamsFirstStepIsTheLearningRate) {
+  const OptimizerSpec spec{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
+  EXPECT_NEAR(follow(spec, {1000}), 0.99F, 1e-6);
+  EXPECT_NEAR(follow(spec, {-0.01F}), 1.01F, 1e-6);
+}
+
+TEST_P(OptimizerOf, AdamStaysFiniteAtAStepOfBillions) {
+  Optimizer optimizer({}, 1, isa());
+  std::vector<float> parameter = {1.0F};
+  optimizer.apply(parameter, std::vector<float>{1.0F}, 1.0F, std::uint64_t{1} << 40U);
+  EXPECT_TRUE(std::isfinite(parameter[0]));
+}
+
+TEST_P(OptimizerOf, EveryKindScalesTheGradientSumFirst) {
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer whole({.kind = kind}, 1, isa());
+    Optimizer scaled({.kind = kind}, 1, isa());
+    std::vector<float> a = {1.0F};
+    std::vector<float> b = {1.0F};
+    whole.apply(a, std::vector<float>{0.5F}, 1.0F, 1);
+    scaled.apply(b, std::vector<float>{2.0F}, 0.25F, 1);
+    EXPECT_EQ(bits_of(a), bits_of(b)) << optimizer_name(kind);
+    EXPECT_NE(a[0], 1.0F) << optimizer_name(kind);
+  }
+}
+
+// What lets any number of parameter servers share a vector: the pieces' ends fall into the middle
+// of vector registers and the last ones are shorter than one.
+TEST_P(OptimizerOf, EveryKindHasTheSameBitsHoweverTheVectorIsCut) {
+  for (const OptimizerKind kind : kEveryKind) {
+    const auto whole = after_steps(kind, isa(), 1000, {});
+    EXPECT_EQ(after_steps(kind, isa(), 1000, {512}), whole) << optimizer_name(kind);
+    EXPECT_EQ(after_steps(kind, isa(), 1000, {1, 2, 5, 12, 29, 62, 127, 400, 999}), whole)
+        << optimizer_name(kind);
+  }
+}
+
+TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
+  for (const OptimizerKind kind : kEveryKind) {
+    EXPECT_EQ(after_steps(kind, isa(), 1003, {}), after_steps(kind, Isa::kGeneric, 1003, {}))
+        << optimizer_name(kind);
+  }
+}
+
+TEST_P(OptimizerOf, EveryKindKeepsPaddingZero) {
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer optimizer({.kind = kind}, 20, isa());
+    std::vector<float> padding(20);
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      optimizer.apply(padding, std::vector<float>(20), 1.0F, step);
+    }
+    EXPECT_THAT(bits_of(padding), testing::Each(0U)) << optimizer_name(kind);
+  }
+}
+
+TEST_P(OptimizerOf, EveryKindTakesAnEmptyRange) {
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer optimizer({.kind = kind}, 0, isa());
+    EXPECT_NO_FATAL_FAILURE(optimizer.apply({}, {}, 1.0F, 1));
+  }
+}
+
+std::vector<std::string> state_names(OptimizerKind kind) {
+  Optimizer optimizer({.kind = kind}, 4, Isa::kGeneric);
+  std::vector<std::string> names;
+  for (const StateTensor& tensor : optimizer.state()) {
+    EXPECT_EQ(tensor.values.size(), 4U);
+    names.emplace_back(tensor.name);
+  }
+  return names;
+}
+
+TEST(OptimizerState, HasTheNamesThatCheckpointsUse) {
+  EXPECT_THAT(state_names(OptimizerKind::kSgd), testing::IsEmpty());
+  EXPECT_THAT(state_names(OptimizerKind::kMomentum), testing::ElementsAre("momentum"));
+  EXPECT_THAT(state_names(OptimizerKind::kAdagrad), testing::ElementsAre("accumulator"));
+  EXPECT_THAT(state_names(OptimizerKind::kAdam), testing::ElementsAre("m", "v"));
+}
+
+TEST(OptimizerState, OfAdagradStartsAtATenth) {
+  Optimizer optimizer({.kind = OptimizerKind::kAdagrad}, 4, Isa::kGeneric);
+  EXPECT_THAT(optimizer.state()[0].values, testing::Each(0.1F));
+}
+
+// Save, load, step both: the copy goes on with the bits of the original.
+TEST(OptimizerState, CopiedIntoAnotherContinuesWithTheSameBits) {
+  for (const OptimizerKind kind : kEveryKind) {
+    const OptimizerSpec spec{.kind = kind};
+    Optimizer original(spec, 40, Isa::kGeneric);
+    Optimizer restored(spec, 40, Isa::kGeneric);
+    AlignedVector parameters = made_up_numbers(40, 1);
+    original.apply(parameters.span(), made_up_numbers(40, 2).span(), 1.0F, 1);
+
+    AlignedVector copy(40);
+    std::ranges::copy(parameters.span(), copy.data());
+    const auto from = original.state();
+    const auto to = restored.state();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      std::ranges::copy(from[i].values, to[i].values.begin());
+    }
+    original.apply(parameters.span(), made_up_numbers(40, 3).span(), 1.0F, 2);
+    restored.apply(copy.span(), made_up_numbers(40, 3).span(), 1.0F, 2);
+    EXPECT_EQ(bits_of(copy.span()), bits_of(parameters.span())) << optimizer_name(kind);
+  }
+}
+
+class Accumulate : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isas, Accumulate, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+TEST_P(Accumulate, AddsElementByElement) {
+  AlignedVector sum = made_up_numbers(37, 1);
+  const AlignedVector before = made_up_numbers(37, 1);
+  const AlignedVector addend = made_up_numbers(37, 2);
+  accumulate(sum.span(), addend.span(), isa());
+  for (std::size_t i = 0; i < 37; ++i) {
+    EXPECT_EQ(sum.data()[i], before.data()[i] + addend.data()[i]);
+  }
+}
+
+}  // namespace
+}  // namespace disttf::math

@@ -1,0 +1,100 @@
+#include "math/parameter_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace disttf::math {
+namespace {
+
+TEST(ParameterLayout, StartsEveryVariableOnACacheLine) {
+  ParameterLayout layout;
+  layout.add("a", {3, 5});
+  layout.add("b", {16});
+  layout.add("c", {17});
+  ASSERT_EQ(layout.variables().size(), 3U);
+  EXPECT_EQ(layout.variables()[0].offset, 0U);
+  EXPECT_EQ(layout.variables()[1].offset, 16U);
+  EXPECT_EQ(layout.variables()[2].offset, 32U);
+  EXPECT_EQ(layout.size(), 64U);
+}
+
+TEST(ParameterLayout, KeepsNamesAndShapes) {
+  ParameterLayout layout;
+  layout.add("hid_w", {784, 100});
+  EXPECT_EQ(layout.variables()[0].name, "hid_w");
+  EXPECT_EQ(layout.variables()[0].shape, (std::vector<std::size_t>{784, 100}));
+  EXPECT_EQ(layout.variables()[0].size, 78400U);
+}
+
+TEST(ParameterLayout, CountsParametersWithoutPadding) {
+  ParameterLayout layout;
+  layout.add("a", {3, 5});
+  layout.add("b", {10});
+  EXPECT_EQ(layout.parameter_count(), 25U);
+}
+
+TEST(ParameterLayout, IsEmptyWithoutVariables) {
+  const ParameterLayout layout;
+  EXPECT_EQ(layout.size(), 0U);
+  EXPECT_EQ(layout.parameter_count(), 0U);
+}
+
+class ShardRange : public testing::TestWithParam<std::size_t> {
+ protected:
+  static constexpr std::size_t kSizes[] = {0,    1,     16,    1023,   1024,   1025,
+                                           7856, 79520, 79536, 814096, 1 << 22};
+};
+
+TEST_P(ShardRange, CoversTheVectorInOrderWithoutGapOrOverlap) {
+  for (const std::size_t size : kSizes) {
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < GetParam(); ++i) {
+      const Range range = shard_range(size, i, GetParam());
+      EXPECT_EQ(range.begin, end) << "size " << size << " ps " << i;
+      EXPECT_LE(range.begin, range.end);
+      end = range.end;
+    }
+    EXPECT_EQ(end, size);
+  }
+}
+
+TEST_P(ShardRange, StartsOnAPageUnlessEmpty) {
+  for (const std::size_t size : kSizes) {
+    for (std::size_t i = 0; i < GetParam(); ++i) {
+      const Range range = shard_range(size, i, GetParam());
+      if (range.size() > 0) {
+        EXPECT_EQ(range.begin % kShardAlignmentFloats, 0U) << "size " << size << " ps " << i;
+      }
+    }
+  }
+}
+
+TEST_P(ShardRange, IsAsLongAsEveryOtherToAPage) {
+  for (const std::size_t size : kSizes) {
+    std::size_t longest = 0;
+    std::size_t shortest = size;
+    for (std::size_t i = 0; i < GetParam(); ++i) {
+      // In pages begun, because the vector's last page may be short.
+      const std::size_t pages =
+          (shard_range(size, i, GetParam()).size() + kShardAlignmentFloats - 1) /
+          kShardAlignmentFloats;
+      longest = std::max(longest, pages);
+      shortest = std::min(shortest, pages);
+    }
+    EXPECT_LE(longest - shortest, 1U) << "size " << size;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, ShardRange, testing::Values(1, 2, 3, 5, 7, 64, 1000));
+
+TEST(ShardRangeOfOne, IsTheWholeVector) { EXPECT_EQ(shard_range(79536, 0, 1), (Range{0, 79536})); }
+
+TEST(ShardRangeBeyondThePages, IsEmpty) {
+  EXPECT_EQ(shard_range(1500, 1, 5), (Range{1024, 1500}));
+  EXPECT_EQ(shard_range(1500, 2, 5).size(), 0U);
+  EXPECT_EQ(shard_range(1500, 4, 5).size(), 0U);
+}
+
+}  // namespace
+}  // namespace disttf::math
