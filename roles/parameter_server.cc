@@ -372,7 +372,6 @@ asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection,
   if (admission.verdict == Admission::Verdict::kReceive) {
     if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
                                        task_.timeouts.silence)) {
-      shard_->abandon(rank);
       co_return false;
     }
     shard_->commit(push);

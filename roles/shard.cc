@@ -29,56 +29,52 @@ void Shard::restore(std::uint64_t step) {
   for (Slot& slot : slots_) {
     slot.filled = false;
     slot.dropped = false;
+    slot.settled = step;  // what made these parameters is in them
   }
 }
 
 Admission Shard::admit(const PushId& push) {
   assert(push.trainer < slots_.size());
-  if (finished()) {
-    // A gradient for a run that is over: answered with the final parameters.
-    slots_[push.trainer].last_step = push.step;
-    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
-  }
-  return config_.sync_replicas ? admit_sync(push) : admit_async(push);
-}
-
-Admission Shard::admit_sync(const PushId& push) {
   Slot& slot = slots_[push.trainer];
-  if (push.step > step_) {
+  if (push.step > step_ && !finished()) {
     return {.verdict = Admission::Verdict::kRefuse,
             .destination = {},
             .why = "a gradient for step " + std::to_string(push.step) +
                    " came while the parameters are at step " + std::to_string(step_)};
   }
   slot.last_step = push.step;
-  if (push.step < step_ || slot.filled) {
-    // Strict: its step was applied with this very gradient. Backup workers: it may be a late one.
-    const bool late = !strict_ && push.step < step_ && !slot.dropped;
-    slot.dropped = late;
-    ++(late ? counters_.dropped : counters_.repeats);
+  const bool repeat = is_repeat(slot, push);
+  const bool late = !repeat && config_.sync_replicas && push.step < step_;
+  if (repeat) {
+    ++counters_.repeats;
+  }
+  if (late) {
+    drop(slot, push.step);
+  }
+  if (repeat || late || finished()) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
   }
-  slot.dropped = false;
   return {.verdict = Admission::Verdict::kReceive, .destination = slot.gradient.span(), .why = {}};
 }
 
-Admission Shard::admit_async(const PushId& push) {
-  Slot& slot = slots_[push.trainer];
-  if (push.incarnation == slot.incarnation && push.sequence <= slot.last_sequence) {
-    ++counters_.repeats;
-    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
+bool Shard::is_repeat(const Slot& slot, const PushId& push) const noexcept {
+  if (config_.sync_replicas) {
+    return push.step < slot.settled;
   }
-  return {.verdict = Admission::Verdict::kReceive, .destination = slot.gradient.span(), .why = {}};
+  return push.incarnation == slot.incarnation && push.sequence <= slot.last_sequence;
+}
+
+void Shard::drop(Slot& slot, std::uint64_t step) noexcept {
+  slot.dropped = true;
+  slot.settled = step + 1;
+  ++counters_.dropped;
 }
 
 void Shard::commit(const PushId& push) {
   ++counters_.pushes;
-  if (finished()) {
-    return;  // others made the last step while this body was on its way
-  }
   if (config_.sync_replicas) {
     commit_sync(push);
-  } else {
+  } else if (!finished()) {  // else others made the last step while this body was on its way
     commit_async(push);
   }
 }
@@ -86,11 +82,13 @@ void Shard::commit(const PushId& push) {
 void Shard::commit_sync(const PushId& push) {
   Slot& slot = slots_[push.trainer];
   if (push.step < step_) {
-    slot.dropped = true;  // backup workers: overtaken while the body was on its way
-    ++counters_.dropped;
+    drop(slot, push.step);  // backup workers: overtaken while the body was on its way
     return;
   }
+  assert(!slot.filled);
   slot.filled = true;
+  slot.dropped = false;
+  slot.settled = push.step + 1;
   ++arrived_;
   Slot& first = slots_.front();
   if (strict_) {
@@ -124,7 +122,6 @@ void Shard::commit_async(const PushId& push) {
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  arrived_ = 1;
   apply(slot.gradient.span(), 1);
 }
 
@@ -137,12 +134,6 @@ void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
   for (Slot& slot : slots_) {
     slot.filled = false;
   }
-}
-
-void Shard::abandon(std::size_t trainer) {
-  // The slot was never marked as filled, and what lies in it will be overwritten.
-  assert(trainer < slots_.size());
-  slots_[trainer].dropped = false;
 }
 
 bool Shard::answerable(std::size_t trainer) const {

@@ -3,7 +3,8 @@
 //
 // A push goes through three calls:
 //   admit()   when its header has come: where its gradient belongs, or that it is not wanted
-//   commit()  when its gradient has come whole; applies the step when it was the last one missing
+//   commit()  when its gradient has come whole; applies the step when it was the last one missing.
+//             One whose connection broke on the way is never committed; it may be admitted again
 //   answer()  when answerable() says so: the parameters to reply with
 //
 // Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
@@ -80,8 +81,6 @@ class Shard {
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
   void commit(const PushId& push);
-  // The admitted push's body will not come (its connection broke): its slot is free again.
-  void abandon(std::size_t trainer);
 
   // Whether the trainer's last push can be answered now.
   [[nodiscard]] bool answerable(std::size_t trainer) const;
@@ -106,16 +105,17 @@ class Shard {
     math::AlignedVector gradient;  // received into; [range.size()]
     math::AlignedVector snapshot;  // what the last answer carried, where parameters may move on
     bool filled = false;           // sync: holds this step's gradient
-    bool dropped = false;          // backup workers: the last push came too late
+    bool dropped = false;          // backup workers: the newest settled gradient came too late
     bool joined = false;
-    std::uint64_t last_step = 0;  // of the last push
+    std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
+    std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;  // async: the newest push applied
     std::uint64_t clock = 0;          // async: pushes, for max_staleness
   };
 
-  [[nodiscard]] Admission admit_sync(const PushId& push);
-  [[nodiscard]] Admission admit_async(const PushId& push);
+  [[nodiscard]] bool is_repeat(const Slot& slot, const PushId& push) const noexcept;
+  void drop(Slot& slot, std::uint64_t step) noexcept;
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
   void apply(std::span<const float> gradient_sum, std::size_t count);

@@ -1,0 +1,206 @@
+// Async training: exactly once across retries, staleness counted and bounded.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+#include "roles/shard.h"
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+PushId async_id(std::size_t trainer, std::uint64_t sequence, std::uint64_t step = 0,
+                std::uint64_t incarnation = kProcess) {
+  return {.trainer = trainer, .incarnation = incarnation, .step = step, .sequence = sequence};
+}
+
+class AsyncShard : public testing::Test {
+ protected:
+  void push_one(const PushId& id) { push(shard_, id, Values{1}); }
+  Shard shard_{async_config(2), {.begin = 0, .end = 1}};
+};
+
+TEST_F(AsyncShard, AppliesEachPushAtOnceAndAnswersIt) {
+  push_one(async_id(0, 1));
+  EXPECT_EQ(shard_.step(), 1U);
+  EXPECT_TRUE(shard_.answerable(0));
+  push_one(async_id(0, 2, 1));
+  EXPECT_EQ(values_of(shard_.answer(0).parameters), (Values{-2}));
+}
+
+TEST_F(AsyncShard, ARepeatIsAnsweredAndNotApplied) {
+  push_one(async_id(0, 1));
+  EXPECT_EQ(shard_.admit(async_id(0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard_.answerable(0));
+  EXPECT_EQ(shard_.step(), 1U);
+  EXPECT_EQ(shard_.counters().repeats, 1U);
+  EXPECT_EQ(shard_.counters().applied, 1U);
+}
+
+TEST_F(AsyncShard, APushThatBrokeOffMidwayIsAppliedOnceWhenRepeated) {
+  static_cast<void>(shard_.admit(async_id(0, 1)));
+  push_one(async_id(0, 1));
+  EXPECT_EQ(shard_.admit(async_id(0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-1}));
+}
+
+TEST_F(AsyncShard, TheSameSequenceOfAnotherTrainerIsAnotherPush) {
+  push_one(async_id(0, 1));
+  push_one(async_id(1, 1));
+  EXPECT_EQ(shard_.step(), 2U);
+}
+
+TEST_F(AsyncShard, ANewProcessCountsItsPushesFromOneAgain) {
+  push_one(async_id(0, 1));
+  push_one(async_id(0, 2, 1));
+  push_one(async_id(0, 1, 2, kProcess + 1));
+  EXPECT_EQ(shard_.step(), 3U);
+  EXPECT_EQ(shard_.admit(async_id(0, 1, 2, kProcess + 1)).verdict, Verdict::kDiscard);
+}
+
+TEST_F(AsyncShard, RefusesAPushFromTheFuture) {
+  EXPECT_EQ(shard_.admit(async_id(0, 1, 4)).verdict, Verdict::kRefuse);
+}
+
+TEST_F(AsyncShard, CountsTheUpdatesBetweenATrainersReadAndItsPush) {
+  push_one(async_id(0, 1, 0));  // read at 0, applied to 0: stale by 0
+  push_one(async_id(0, 2, 1));  // 0
+  push_one(async_id(1, 1, 0));  // read at 0, applied to 2: 2
+  push_one(async_id(0, 3, 2));  // read at 2, applied to 3: 1
+  EXPECT_EQ(shard_.counters().staleness_sum, 3U);
+  EXPECT_EQ(shard_.counters().staleness_max, 2U);
+}
+
+TEST_F(AsyncShard, AnAnswerStaysAsItWasWhileOthersPush) {
+  push_one(async_id(0, 1));
+  const Answer answer = shard_.answer(0);
+  push_one(async_id(1, 1));
+  EXPECT_EQ(values_of(answer.parameters), (Values{-1}));
+}
+
+TEST(AsyncShardAtTheEnd, DoesNotApplyWhatComesAfterTheLastStep) {
+  Shard shard(async_config(2, {}, /*train_steps=*/1), {.begin = 0, .end = 1});
+  const Admission slow = shard.admit(async_id(1, 1));
+  push(shard, async_id(0, 1), Values{1});
+  ASSERT_TRUE(shard.finished());
+  fill(slow, Values{1000});
+  shard.commit(async_id(1, 1));
+  EXPECT_EQ(shard.admit(async_id(1, 2)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard.answerable(1));
+  EXPECT_TRUE(shard.answer(1).finished);
+  EXPECT_EQ(values_of(shard.parameters()), (Values{-1}));
+  EXPECT_EQ(shard.step(), 1U);
+}
+
+// Three trainers, of which the test lets some join.
+class BoundedShard : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  void push_next(std::size_t trainer) {
+    push(shard_, async_id(trainer, ++pushes_[trainer], shard_.step()), Values{1});
+  }
+  void push_times(std::size_t trainer, std::uint64_t times) {
+    for (std::uint64_t each = 0; each < times; ++each) {
+      push_next(trainer);
+    }
+  }
+  [[nodiscard]] static std::uint64_t bound() { return GetParam(); }
+
+  Shard shard_{async_config(3, GetParam()), {.begin = 0, .end = 1}};
+  std::array<std::uint64_t, 3> pushes_{};
+};
+
+TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
+  shard_.join(0);
+  shard_.join(1);
+  push_times(0, bound());
+  EXPECT_TRUE(shard_.answerable(0));
+  push_next(0);
+  EXPECT_FALSE(shard_.answerable(0));
+  push_next(1);  // the slowest moves on
+  EXPECT_TRUE(shard_.answerable(0));
+  EXPECT_TRUE(shard_.answerable(1));
+}
+
+TEST_P(BoundedShard, AppliesThePushThatItDoesNotAnswerYet) {
+  shard_.join(0);
+  shard_.join(1);
+  push_times(0, bound() + 1);
+  EXPECT_FALSE(shard_.answerable(0));
+  EXPECT_EQ(shard_.step(), bound() + 1);
+}
+
+TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNobody) {
+  shard_.join(0);
+  push_times(0, bound() + 5);
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, TheSlowestReleasesTheOthersWhenItLeaves) {
+  shard_.join(0);
+  shard_.join(1);
+  push_times(0, bound() + 1);
+  EXPECT_FALSE(shard_.answerable(0));
+  shard_.leave(1);
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, TheSecondSlowestHoldsOnWhenTheSlowestLeaves) {
+  for (std::size_t trainer = 0; trainer < 3; ++trainer) {
+    shard_.join(trainer);
+  }
+  push_next(1);
+  push_times(0, bound() + 2);
+  shard_.leave(2);
+  EXPECT_FALSE(shard_.answerable(0));
+  push_next(1);
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, ANewcomerStartsLevelWithTheSlowest) {
+  shard_.join(0);
+  push_times(0, 10);
+  shard_.join(1);
+  push_times(0, bound());
+  EXPECT_TRUE(shard_.answerable(0));
+  push_next(0);
+  EXPECT_FALSE(shard_.answerable(0));
+  push_next(1);
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, ATrainerThatComesBackIsNotWaitedForOverWhatItMissed) {
+  shard_.join(0);
+  shard_.join(1);
+  push_next(1);
+  shard_.leave(1);
+  push_times(0, 10);
+  shard_.join(1);
+  push_times(0, bound());
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, JoiningTwiceMovesNothing) {
+  shard_.join(0);
+  shard_.join(1);
+  push_times(0, bound() + 1);
+  shard_.join(1);
+  EXPECT_FALSE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, TheEndOfTheRunReleasesEverybody) {
+  Shard shard(async_config(2, bound(), /*train_steps=*/bound() + 1), {.begin = 0, .end = 1});
+  shard.join(0);
+  shard.join(1);
+  for (std::uint64_t each = 0; each <= bound(); ++each) {
+    push(shard, async_id(0, each + 1, each), Values{1});
+  }
+  EXPECT_TRUE(shard.finished());
+  EXPECT_TRUE(shard.answerable(0));
+  EXPECT_TRUE(shard.answerable(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Bounds, BoundedShard, testing::Values(0U, 1U, 2U));
+
+}  // namespace
+}  // namespace disttf::roles

@@ -1,0 +1,121 @@
+// Sync training with backup workers: the first gradients make a step, late ones are dropped.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "roles/shard.h"
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+class BackupShard : public testing::Test {
+ protected:
+  // Two of three make a step.
+  Shard shard_{backup_config(3, 2), {.begin = 0, .end = 2}};
+};
+
+TEST_F(BackupShard, TheFirstGradientsMakeTheStep) {
+  push(shard_, 2, 0, 2);
+  push(shard_, 0, 0, 4);
+  EXPECT_EQ(shard_.step(), 1U);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+  EXPECT_EQ(shard_.counters().applied, 2U);
+}
+
+TEST_F(BackupShard, ALateGradientIsDroppedCountedAndToldToItsTrainer) {
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  EXPECT_EQ(shard_.admit(sync_id(2, 0)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard_.answerable(2));
+  const Answer answer = shard_.answer(2);
+  EXPECT_TRUE(answer.dropped);
+  EXPECT_EQ(answer.step, 1U);
+  EXPECT_EQ(shard_.counters().dropped, 1U);
+  EXPECT_EQ(shard_.counters().repeats, 0U);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-2, -2}));
+}
+
+TEST_F(BackupShard, ATrainerThatIsLateStepAfterStepIsDroppedEveryTime) {
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    push(shard_, 0, step, 2);
+    push(shard_, 1, step, 2);
+    EXPECT_EQ(shard_.admit(sync_id(2, step)).verdict, Verdict::kDiscard);
+    EXPECT_TRUE(shard_.answer(2).dropped) << step;
+    EXPECT_EQ(shard_.counters().dropped, step + 1);
+  }
+  EXPECT_EQ(shard_.counters().repeats, 0U);
+}
+
+TEST_F(BackupShard, ARepeatOfALateGradientIsCountedOnceAndStillDropped) {
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  static_cast<void>(shard_.admit(sync_id(2, 0)));
+  static_cast<void>(shard_.admit(sync_id(2, 0)));
+  EXPECT_TRUE(shard_.answer(2).dropped);
+  EXPECT_EQ(shard_.counters().dropped, 1U);
+  EXPECT_EQ(shard_.counters().repeats, 1U);
+}
+
+TEST_F(BackupShard, ARepeatOfAGradientThatCountedIsNotCalledDropped) {
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  EXPECT_EQ(shard_.admit(sync_id(0, 0)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(shard_.answer(0).dropped);
+  EXPECT_EQ(shard_.counters().dropped, 0U);
+  EXPECT_EQ(shard_.counters().repeats, 1U);
+}
+
+TEST_F(BackupShard, AGradientIsDroppedWhenOthersMakeTheStepWhileItIsOnItsWay) {
+  const PushId slow = sync_id(2, 0);
+  const Admission admission = shard_.admit(slow);
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  fill(admission, Values{1000, 1000});
+  shard_.commit(slow);
+  EXPECT_TRUE(shard_.answerable(2));
+  EXPECT_TRUE(shard_.answer(2).dropped);
+  EXPECT_EQ(shard_.counters().dropped, 1U);
+  // Neither this step nor the next has it.
+  push(shard_, 0, 1, 2);
+  EXPECT_EQ(shard_.step(), 1U);
+  push(shard_, 1, 1, 2);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-4, -4}));
+}
+
+TEST_F(BackupShard, TheLateFlagGoesWithTheNextGradientThatCounts) {
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  static_cast<void>(shard_.admit(sync_id(2, 0)));
+  push(shard_, 2, 1, 2);
+  push(shard_, 0, 1, 2);
+  EXPECT_FALSE(shard_.answer(2).dropped);
+}
+
+TEST_F(BackupShard, AnAnswerStaysAsItWasWhileLaterStepsAreMade) {
+  push(shard_, 0, 0, 2);
+  push(shard_, 1, 0, 2);
+  const Answer answer = shard_.answer(2);  // still leaving, slowly
+  push(shard_, 0, 1, 2);
+  push(shard_, 1, 1, 2);
+  EXPECT_EQ(values_of(answer.parameters), (Values{-2, -2}));
+  EXPECT_EQ(values_of(shard_.answer(0).parameters), (Values{-4, -4}));
+}
+
+TEST(BackupShardAtTheEnd, ALateGradientOfTheLastStepIsDroppedAsWell) {
+  Shard shard(backup_config(3, 2, /*train_steps=*/1), {.begin = 0, .end = 1});
+  const PushId slow = sync_id(1, 0);
+  const Admission admission = shard.admit(slow);
+  push(shard, 0, 0, 2);
+  push(shard, 2, 0, 2);
+  ASSERT_TRUE(shard.finished());
+  fill(admission, Values{1000});
+  shard.commit(slow);
+  EXPECT_TRUE(shard.answer(1).dropped);
+  EXPECT_TRUE(shard.answer(1).finished);
+  EXPECT_EQ(values_of(shard.parameters()), (Values{-2}));
+  EXPECT_EQ(shard.counters().dropped, 1U);
+}
+
+}  // namespace
+}  // namespace disttf::roles

@@ -1,0 +1,241 @@
+// Sync training where every gradient counts: who is waited for, what counts once, and the same
+// bits whatever the order of arrival and the number of ps.
+#include "roles/shard.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+class StrictShard : public testing::Test {
+ protected:
+  static constexpr std::size_t kTrainers = 3;
+  Shard shard_{sgd_config(kTrainers), {.begin = 0, .end = 2}};
+};
+
+TEST_F(StrictShard, MakesAStepWhenTheLastGradientHasCome) {
+  push(shard_, 0, 0, 3);
+  push(shard_, 2, 0, 6);
+  EXPECT_EQ(shard_.step(), 0U);
+  push(shard_, 1, 0, 9);
+  EXPECT_EQ(shard_.step(), 1U);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-6, -6}));
+}
+
+TEST_F(StrictShard, NamesWhoIsMissing) {
+  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
+  push(shard_, 1, 0, 1);
+  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 2}));
+}
+
+TEST_F(StrictShard, AnswersNobodyBeforeTheStepIsMade) {
+  push(shard_, 0, 0, 1);
+  push(shard_, 1, 0, 1);
+  EXPECT_FALSE(shard_.answerable(0));
+  EXPECT_FALSE(shard_.answerable(1));
+  push(shard_, 2, 0, 1);
+  EXPECT_TRUE(shard_.answerable(0));
+  EXPECT_TRUE(shard_.answerable(1));
+  EXPECT_TRUE(shard_.answerable(2));
+  EXPECT_EQ(shard_.answer(0).step, 1U);
+}
+
+TEST_F(StrictShard, RepeatBeforeTheStepIsNotAddedAndWaitsForTheStep) {
+  push(shard_, 0, 0, 3);
+  EXPECT_EQ(shard_.admit(sync_id(0, 0)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(shard_.answerable(0));
+  push(shard_, 1, 0, 3);
+  push(shard_, 2, 0, 3);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+  EXPECT_TRUE(shard_.answerable(0));
+  EXPECT_EQ(shard_.counters().repeats, 1U);
+}
+
+TEST_F(StrictShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard_, trainer, 0, 3);
+  }
+  EXPECT_EQ(shard_.admit(sync_id(1, 0)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard_.answerable(1));
+  const Answer answer = shard_.answer(1);
+  EXPECT_EQ(answer.step, 1U);
+  EXPECT_FALSE(answer.dropped);
+  EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
+  // Nor does the next step take it for that trainer's gradient.
+  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(shard_.counters().applied, 3U);
+}
+
+TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
+  push(shard_, 0, 0, 3);
+  const Admission broken = shard_.admit(sync_id(1, 0));
+  broken.destination[0] = 1000;  // half a body, then the connection was lost
+  push(shard_, 2, 0, 3);
+  EXPECT_EQ(shard_.step(), 0U);
+  push(shard_, 1, 0, 3);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+  EXPECT_EQ(shard_.counters().pushes, 3U);
+}
+
+TEST_F(StrictShard, RefusesAPushFromTheFuture) {
+  const Admission admission = shard_.admit(sync_id(0, 4));
+  EXPECT_EQ(admission.verdict, Verdict::kRefuse);
+  EXPECT_EQ(admission.why, "a gradient for step 4 came while the parameters are at step 0");
+}
+
+TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
+  std::fill(shard_.parameters().begin(), shard_.parameters().end(), 10.0F);
+  shard_.restore(50);
+  EXPECT_EQ(shard_.step(), 50U);
+  EXPECT_EQ(shard_.admit(sync_id(0, 49)).verdict, Verdict::kDiscard);
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard_, trainer, 50, 3);
+  }
+  EXPECT_EQ(shard_.step(), 51U);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{7, 7}));
+}
+
+TEST_F(StrictShard, RestoreForgetsGradientsOfAHalfMadeStep) {
+  push(shard_, 0, 0, 1000);
+  push(shard_, 1, 0, 1000);
+  shard_.restore(0);
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard_, trainer, 0, 3);
+  }
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+}
+
+TEST_F(StrictShard, AsManyReplicasToAggregateAsTrainersIsTheStrictMode) {
+  Shard shard(backup_config(kTrainers, kTrainers), {.begin = 0, .end = 1});
+  push(shard, 0, 0, 3);
+  push(shard, 1, 0, 3);
+  EXPECT_EQ(shard.step(), 0U);
+  push(shard, 2, 0, 3);
+  EXPECT_EQ(shard.step(), 1U);
+}
+
+TEST(Shard, DiscardsAndAnswersOnceTheRunIsFinished) {
+  Shard shard(sgd_config(1, /*train_steps=*/1), {.begin = 0, .end = 1});
+  EXPECT_FALSE(shard.finished());
+  push(shard, 0, 0, 2);
+  EXPECT_TRUE(shard.finished());
+  for (const std::uint64_t step : {0U, 1U, 9U}) {
+    EXPECT_EQ(shard.admit(sync_id(0, step)).verdict, Verdict::kDiscard) << step;
+    EXPECT_TRUE(shard.answerable(0)) << step;
+  }
+  EXPECT_TRUE(shard.answer(0).finished);
+  EXPECT_EQ(values_of(shard.answer(0).parameters), (Values{-2}));
+}
+
+TEST(Shard, AnEmptyRangeGoesThroughTheSteps) {
+  Shard shard(sgd_config(2), {.begin = 1024, .end = 1024});
+  push(shard, 1, 0, 1);
+  push(shard, 0, 0, 1);
+  EXPECT_EQ(shard.step(), 1U);
+  EXPECT_TRUE(shard.answerable(0));
+  EXPECT_TRUE(shard.answer(0).parameters.empty());
+}
+
+// ---- The same bits whatever the order, whatever the cut ----
+
+// gradients[step][trainer], of widely different sizes, so that another order of adding them
+// shows in the last bits.
+std::vector<std::vector<Values>> random_gradients(std::size_t steps, std::size_t trainers,
+                                                  std::size_t size) {
+  std::mt19937 random(20240607);
+  std::uniform_real_distribution<float> mantissa(-1.0F, 1.0F);
+  std::uniform_int_distribution<int> exponent(-12, 4);
+  std::vector<std::vector<Values>> gradients(steps, std::vector<Values>(trainers, Values(size)));
+  for (auto& step : gradients) {
+    for (auto& gradient : step) {
+      std::generate(gradient.begin(), gradient.end(),
+                    [&] { return std::ldexp(mantissa(random), exponent(random)); });
+    }
+  }
+  return gradients;
+}
+
+class SameBits : public testing::TestWithParam<math::OptimizerKind> {
+ protected:
+  static constexpr std::size_t kTrainers = 3;
+  static constexpr std::size_t kSteps = 4;
+  static constexpr std::size_t kSize = 4 * math::kShardAlignmentFloats + 32;
+
+  static RunConfig config() {
+    RunConfig config = sgd_config(kTrainers);
+    config.optimizer.kind = GetParam();
+    config.optimizer.learning_rate = 0.1F;
+    return config;
+  }
+
+  // The parameters after all steps. `order_of(step)`: the trainers' order of arrival.
+  template <typename OrderOf>
+  std::vector<std::uint32_t> train(math::Range range, OrderOf order_of) const {
+    Shard shard(config(), range);
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      for (const std::size_t trainer : order_of(step)) {
+        const std::span<const float> whole = gradients_[step][trainer];
+        push(shard, sync_id(trainer, step), whole.subspan(range.begin, range.size()));
+      }
+    }
+    EXPECT_EQ(shard.step(), kSteps);
+    return bits_of(shard.parameters());
+  }
+
+  std::vector<std::vector<Values>> gradients_ = random_gradients(kSteps, kTrainers, kSize);
+};
+
+using Order = std::array<std::size_t, 3>;
+constexpr Order kInOrder = {0, 1, 2};
+
+TEST_P(SameBits, InEveryOrderOfArrival) {
+  const math::Range range{.begin = 0, .end = kSize};
+  const auto expected = train(range, [](std::size_t) { return kInOrder; });
+  Order order = kInOrder;
+  while (std::next_permutation(order.begin(), order.end())) {
+    EXPECT_EQ(train(range, [&](std::size_t) { return order; }), expected)
+        << order[0] << order[1] << order[2];
+  }
+}
+
+TEST_P(SameBits, WhenTheOrderChangesFromStepToStep) {
+  const math::Range range{.begin = 0, .end = kSize};
+  const std::array<Order, kSteps> orders = {{{2, 1, 0}, {1, 0, 2}, {0, 2, 1}, {2, 0, 1}}};
+  EXPECT_EQ(train(range, [&](std::size_t step) { return orders[step]; }),
+            train(range, [](std::size_t) { return kInOrder; }));
+}
+
+TEST_P(SameBits, OnAnyNumberOfPs) {
+  const auto expected = train({.begin = 0, .end = kSize}, [](std::size_t) { return kInOrder; });
+  // 7 is more than there are pages: two ps have nothing.
+  for (const std::size_t ps : {2U, 3U, 5U, 7U}) {
+    std::vector<std::uint32_t> joined;
+    for (std::size_t index = 0; index < ps; ++index) {
+      const auto part = train(math::shard_range(kSize, index, ps), [&](std::size_t step) {
+        return (step + index) % 2 == 0 ? kInOrder : Order{2, 0, 1};
+      });
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(joined, expected) << ps;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, SameBits,
+                         testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
+                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam),
+                         [](const auto& param_info) {
+                           return std::string(math::optimizer_name(param_info.param));
+                         });
+
+}  // namespace
+}  // namespace disttf::roles
