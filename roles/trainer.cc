@@ -93,7 +93,7 @@ void Trainer::take_step(std::uint64_t local_step) {
   if (options_.max_injected_delay.count() > 0) {
     const std::uint64_t bits =
         math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kInjectedDelay),
-                          options_.task.incarnation, local_step);
+                          options_.task.incarnation % math::kStreamLimit, local_step);
     const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
     stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
   }
