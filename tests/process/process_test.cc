@@ -1,0 +1,169 @@
+#include "tests/process/process_test.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+#include <string_view>
+#include <system_error>
+
+#include "data/mnist.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A link is made under another name and renamed: several test programs do this at once.
+void link_to(const fs::path& target, const fs::path& link) {
+  if (fs::is_symlink(link)) {
+    return;
+  }
+  const fs::path temporary = link.string() + "." + std::to_string(getpid());
+  fs::create_symlink(target, temporary);
+  fs::rename(temporary, link);
+}
+
+// The .gz as links: nothing is written beside the originals.
+fs::path prepare_data_directory() {
+  fs::path directory = DISTTF_TEST_DATA_DIR;
+  fs::create_directories(directory);
+  if (has_mnist()) {
+    for (const data::SetFile& file : data::mnist().files) {
+      link_to(fs::absolute(mnist_directory() / file.gz_name()), directory / file.gz_name());
+    }
+  } else {
+    std::fprintf(stderr, "%s holds no MNIST: training on the built-in digits\n",
+                 mnist_directory().c_str());
+  }
+  return directory;
+}
+
+}  // namespace
+
+ProcessTest::ProcessTest() {
+  std::string pattern = (fs::temp_directory_path() / "disttf-process-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "cannot create " + pattern);
+  }
+  scratch_ = pattern;
+}
+
+ProcessTest::~ProcessTest() {
+  if (HasFailure()) {
+    for (const Process& process : processes_) {
+      std::fprintf(stderr, "%s\n", process.report().c_str());
+    }
+  }
+  processes_.clear();
+  std::error_code ignored;
+  fs::remove_all(scratch_, ignored);
+}
+
+Process& ProcessTest::run(const std::string& name, const Words& arguments,
+                          const Variables& environment) {
+  return processes_.emplace_back(ProcessOptions{.program = DISTTF_BINARY,
+                                                .arguments = arguments,
+                                                .environment = environment,
+                                                .working_directory = scratch_,
+                                                .name = name});
+}
+
+Process& ProcessTest::run_task(const ClusterOnLoopback& cluster, net::Job job, std::size_t index,
+                               const Words& more) {
+  const std::string command(net::job_name(job));
+  return run(command + " " + std::to_string(index),
+             Words{command, "--task_index=" + std::to_string(index)} + cluster.host_flags() +
+                 data_flags() + more);
+}
+
+Process& ProcessTest::run_program(const fs::path& program, const Words& arguments) {
+  return processes_.emplace_back(ProcessOptions{.program = program,
+                                                .arguments = arguments,
+                                                .environment = {},
+                                                .working_directory = scratch_,
+                                                .name = program.filename().string()});
+}
+
+fs::path mnist_directory() { return fs::path(DISTTF_SOURCE_DIR) / ".." / "shared" / "mnist"; }
+
+bool has_mnist() {
+  const auto& files = data::mnist().files;
+  return std::all_of(files.begin(), files.end(), [](const data::SetFile& file) {
+    return fs::exists(mnist_directory() / file.gz_name());
+  });
+}
+
+Words data_flags() {
+  static const fs::path kDirectory = prepare_data_directory();
+  return {"--data_dir=" + kDirectory.string(),
+          has_mnist() ? "--dataset=mnist" : "--dataset=digits"};
+}
+
+std::string data_name() { return has_mnist() ? "MNIST" : "Digits"; }
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+::testing::AssertionResult exits(Process& process, int exit_code, milliseconds limit) {
+  const Ending ending = process.wait(limit);
+  if (ending.exit_code == exit_code) {
+    return ::testing::AssertionSuccess();
+  }
+  auto failure = ::testing::AssertionFailure() << process.name();
+  if (ending.timed_out) {
+    return failure << " had not ended after " << limit.count() << " ms";
+  }
+  if (ending.signal != 0) {
+    return failure << " was killed by signal " << ending.signal;
+  }
+  return failure << " ended with " << ending.exit_code << ", not " << exit_code;
+}
+
+::testing::AssertionResult killed(Process& process, int signal, milliseconds limit) {
+  const Ending ending = process.wait(limit);
+  if (ending.signal == signal) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << process.name() << " was not killed by signal " << signal
+                                       << " but ended with " << ending.exit_code;
+}
+
+::testing::AssertionResult says(Process& process, const std::string& pattern, milliseconds limit) {
+  if (process.wait_for_line(pattern, limit)) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << process.name() << " did not say: " << pattern;
+}
+
+std::string captured(const std::string& text, const std::string& pattern) {
+  std::smatch match;
+  if (!std::regex_search(text, match, std::regex(pattern))) {
+    ADD_FAILURE() << "no " << pattern << " in:\n" << text;
+    return {};
+  }
+  return match[1];
+}
+
+std::string weights_hash_in(const Process& process) {
+  return captured(process.standard_output(), "Weights SHA-256: ([0-9a-f]{64})\n");
+}
+
+double accuracy_in(const Process& process) {
+  const std::string text =
+      captured(process.standard_output(), data_name() + " accuracy: (0\\.[0-9]{4})\n");
+  return text.empty() ? 0 : std::stod(text);
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace disttf::test_process

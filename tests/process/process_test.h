@@ -1,0 +1,91 @@
+// The fixture of the process ring: the real binary, real sockets, real data, real signals.
+//
+// Every process that a test starts is kept until the test ends; when an expectation has failed,
+// all that they printed is shown. Training uses MNIST where the source tree has it beside itself
+// (../shared/mnist), else the built-in digits, and says so.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/process/cluster_on_loopback.h"
+#include "tests/process/process.h"
+
+namespace disttf::test_process {
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Exit codes as documented for users: written out, so that a change of roles/outcome.h is noticed.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitError = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitBadData = 3;
+inline constexpr int kExitCannotListen = 4;
+inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitLostPeers = 138;
+inline constexpr int kExitTerminated = 143;
+
+class ProcessTest : public ::testing::Test {
+ protected:
+  ProcessTest();
+  ~ProcessTest() override;
+
+  // Starts disttf.
+  Process& run(const std::string& name, const Words& arguments, const Variables& environment = {});
+  // Starts one task of the cluster with flags: the lists, the data, kQuick and `more`.
+  Process& run_task(const ClusterOnLoopback& cluster, net::Job job, std::size_t index,
+                    const Words& more = {});
+  // Starts another program.
+  Process& run_program(const std::filesystem::path& program, const Words& arguments);
+
+  // A directory of this test's own, also its processes' working directory. Removed at the end.
+  [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
+
+ private:
+  std::filesystem::path scratch_;
+  std::deque<Process> processes_;
+};
+
+// --- the data ---
+
+// Whether the real MNIST is there.
+[[nodiscard]] bool has_mnist();
+// The folder of the source tree that holds it.
+[[nodiscard]] std::filesystem::path mnist_directory();
+// --data_dir and --dataset for training. The directory lies in the build tree and is shared by all
+// tests, so that the files are extracted once.
+[[nodiscard]] Words data_flags();
+// "MNIST" or "Digits": what the result line begins with.
+[[nodiscard]] std::string data_name();
+
+// --- words ---
+
+[[nodiscard]] Words operator+(Words left, const Words& right);
+
+// --- expectations: their messages name the process ---
+
+[[nodiscard]] ::testing::AssertionResult exits(Process& process, int exit_code,
+                                               milliseconds limit = kPatience);
+[[nodiscard]] ::testing::AssertionResult killed(Process& process, int signal,
+                                                milliseconds limit = kPatience);
+// A line that the regular expression is found in, now or within the limit.
+[[nodiscard]] ::testing::AssertionResult says(Process& process, const std::string& pattern,
+                                              milliseconds limit = kPatience);
+
+// The first capture of `pattern` in the text; empty and a failure when there is none.
+[[nodiscard]] std::string captured(const std::string& text, const std::string& pattern);
+// After "Weights SHA-256: ".
+[[nodiscard]] std::string weights_hash_in(const Process& process);
+[[nodiscard]] double accuracy_in(const Process& process);
+// How often `part` occurs.
+[[nodiscard]] std::size_t count_of(const std::string& text, const std::string& part);
+
+}  // namespace disttf::test_process
