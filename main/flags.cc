@@ -77,8 +77,13 @@ void add_model(CLI::App& app, Flags& flags) {
       ->capture_default_str()
       ->group(kTraining);
   app.add_option("--learning_rate", flags.learning_rate,
-                 "Default: what suits model and optimizer (docs/operations.md)")
+                 "Default: 0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd")
       ->type_name("RATE")
+      ->group(kTraining);
+  app.add_option("--learning_rate_decay", flags.learning_rate_decay,
+                 "linear: the rate falls evenly to 0 at --train_steps; none: it stays")
+      ->check(CLI::IsMember({"linear", "none"}))
+      ->capture_default_str()
       ->group(kTraining);
   app.add_option("--momentum", flags.momentum, "Of --optimizer momentum")
       ->type_name("RATE")

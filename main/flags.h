@@ -42,6 +42,7 @@ struct Flags {
   std::vector<std::size_t> hidden_units = {100};
   std::string optimizer = "adam";
   std::optional<float> learning_rate;
+  std::string learning_rate_decay = "linear";
   float momentum = 0.9F;
   std::size_t batch_size = 100;
   std::uint64_t train_steps = 2000;
@@ -53,7 +54,7 @@ struct Flags {
   std::string train_dir;
   // Evaluation and output
   std::uint64_t eval_every = 0;
-  std::uint64_t log_every = 100;
+  std::uint64_t log_every = 500;
   bool print_weights_hash = false;
   // Data
   std::string dataset = "auto";

@@ -97,13 +97,13 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa)
 }
 
 void Optimizer::apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
-                      std::uint64_t step) {
+                      std::uint64_t step, float rate_factor) {
   assert(parameters.size() == size_);
   assert(gradient_sum.size() == size_);
   assert(step > 0);
   float* w = parameters.data();
   const float* g = gradient_sum.data();
-  const float rate = spec_.learning_rate;
+  const float rate = spec_.learning_rate * rate_factor;
   switch (spec_.kind) {
     case OptimizerKind::kSgd:
       kernels_->sgd(w, g, size_, scale, rate);

@@ -59,10 +59,11 @@ class Optimizer {
   // REQUIRES: isa is in supported_isas().
   Optimizer(OptimizerSpec spec, std::size_t size, Isa isa);
 
-  // One update. `step` counts applied updates from 1 (adam's t). Nothing is allocated.
+  // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
+  // multiplied by in this step, for schedules. Nothing is allocated.
   // REQUIRES: parameters and gradient_sum have `size` floats and do not overlap; step > 0.
   void apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
-             std::uint64_t step);
+             std::uint64_t step, float rate_factor = 1.0F);
 
   // The state, to be saved from or restored into. The spans live as long as the optimizer.
   [[nodiscard]] std::vector<StateTensor> state();

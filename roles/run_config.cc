@@ -15,9 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxBatchSize = 1U << 20U;
-// JSON numbers survive every reader up to 2^53.
-constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
+// Of a data set's name or checksum.
+constexpr std::size_t kMaxWordBytes = 64;
 
 [[noreturn]] void refuse(std::string_view field, const std::string& value,
                          std::string_view allowed) {
@@ -28,6 +27,10 @@ constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // A value for a sentence: cut to a length that a person reads, control characters escaped.
 std::string shown(const json& value) {
   constexpr std::size_t kMaxShown = 80;
+  const auto is_structured = [](const json& part) { return part.is_structured(); };
+  if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
+    return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
+  }
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > kMaxShown) {
     text = text.substr(0, kMaxShown) + "...";
@@ -51,9 +54,16 @@ std::uint64_t read_count(std::string_view field, const json& value) {
   return value.get<std::uint64_t>();
 }
 
+void check_count(std::string_view field, std::uint64_t value) {
+  if (value > kMaxCount) {
+    refuse(field, std::to_string(value), "a whole number from 0 to 2^53");
+  }
+}
+
 float read_float(std::string_view field, const json& value) {
-  if (!value.is_number()) {
-    refuse(field, shown(value), "a number");
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (!value.is_number() || std::abs(value.get<double>()) > kLargest) {
+    refuse(field, shown(value), "a number of 32 bits");
   }
   return static_cast<float>(value.get<double>());
 }
@@ -63,6 +73,16 @@ std::string read_string(std::string_view field, const json& value) {
     refuse(field, shown(value), "a string");
   }
   return value.get<std::string>();
+}
+
+// A name or a checksum; it ends up in sentences and logs.
+std::string read_word(std::string_view field, const json& value) {
+  std::string word = read_string(field, value);
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+  if (word.size() > kMaxWordBytes || !std::all_of(word.begin(), word.end(), is_plain)) {
+    refuse(field, shown(value), "a word of at most 64 letters, digits and signs");
+  }
+  return word;
 }
 
 template <typename T>
@@ -98,9 +118,9 @@ struct Field {
 const auto& fields() {
   static const std::array kFields{
       Field{"dataset", [](const RunConfig& c) { return json(c.dataset); },
-            [](RunConfig& c, auto f, const json& v) { c.dataset = read_string(f, v); }},
+            [](RunConfig& c, auto f, const json& v) { c.dataset = read_word(f, v); }},
       Field{"data_checksum", [](const RunConfig& c) { return json(c.data_checksum); },
-            [](RunConfig& c, auto f, const json& v) { c.data_checksum = read_string(f, v); }},
+            [](RunConfig& c, auto f, const json& v) { c.data_checksum = read_word(f, v); }},
       Field{"model", [](const RunConfig& c) { return json(math::model_name(c.model.kind)); },
             [](RunConfig& c, auto f, const json& v) {
               c.model.kind = read_name(f, v, &math::model_from_name);
@@ -115,6 +135,11 @@ const auto& fields() {
       Field{"learning_rate", [](const RunConfig& c) { return number(c.optimizer.learning_rate); },
             [](RunConfig& c, auto f, const json& v) {
               c.optimizer.learning_rate = read_float(f, v);
+            }},
+      Field{"learning_rate_decay",
+            [](const RunConfig& c) { return json(rate_decay_name(c.rate_decay)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.rate_decay = read_name(f, v, &rate_decay_from_name);
             }},
       Field{"momentum", [](const RunConfig& c) { return number(c.optimizer.momentum); },
             [](RunConfig& c, auto f, const json& v) { c.optimizer.momentum = read_float(f, v); }},
@@ -191,6 +216,10 @@ void validate(const RunConfig& config) {
   if (config.train_steps < 1) {
     refuse("train_steps", "0", "at least 1");
   }
+  check_count("train_steps", config.train_steps);
+  check_count("seed", config.seed);
+  check_count("eval_every", config.eval_every);
+  check_count("max_staleness", config.max_staleness.value_or(0));
   math::validate(config.optimizer);
   math::validate(config.model);
   if (math::layout_of(config.model).size() > kMaxParameters) {
@@ -229,19 +258,30 @@ std::optional<std::string> contradiction(const RunConfig& mine,
   return std::nullopt;
 }
 
-float default_learning_rate(math::ModelKind model, math::OptimizerKind optimizer) {
-  const bool softmax = model == math::ModelKind::kSoftmax;
+std::string_view rate_decay_name(RateDecay decay) noexcept {
+  return decay == RateDecay::kLinear ? "linear" : "none";
+}
+
+std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
+  for (const RateDecay decay : {RateDecay::kNone, RateDecay::kLinear}) {
+    if (name == rate_decay_name(decay)) {
+      return decay;
+    }
+  }
+  return std::nullopt;
+}
+
+float default_learning_rate(math::OptimizerKind optimizer) {
   switch (optimizer) {
     case math::OptimizerKind::kSgd:
       return 0.5F;
     case math::OptimizerKind::kMomentum:
-      return softmax ? 0.1F : 0.1F;
     case math::OptimizerKind::kAdagrad:
-      return softmax ? 0.1F : 0.05F;
+      return 0.1F;
     case math::OptimizerKind::kAdam:
-      return 0.002F;
+      return 0.01F;  // mnist_replica's
   }
-  return 0.001F;
+  return 0.01F;
 }
 
 }  // namespace disttf::roles

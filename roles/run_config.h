@@ -17,11 +17,20 @@
 
 namespace disttf::roles {
 
+// How the learning rate moves over the run.
+enum class RateDecay : std::uint8_t {
+  kNone,
+  kLinear,  // falls evenly, to 0 at train_steps: the noise of the last steps does not stay in
+};
+[[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;  // "none", "linear"
+[[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
+
 struct RunConfig {
   std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
   std::string data_checksum;  // data::Dataset::checksum, hex
   math::ModelSpec model;
   math::OptimizerSpec optimizer;
+  RateDecay rate_decay = RateDecay::kLinear;
   math::Isa isa = math::Isa::kGeneric;
   std::size_t batch_size = 100;      // rows per trainer and step
   std::uint64_t train_steps = 2000;  // global steps; sync: aggregated updates
@@ -43,6 +52,9 @@ struct RunConfig {
 // configurations that come over the wire, not for users' ambitions.
 inline constexpr std::size_t kMaxParameters = std::size_t{1} << 31U;
 inline constexpr std::size_t kMaxTrainers = 10'000;
+inline constexpr std::size_t kMaxBatchSize = std::size_t{1} << 20U;
+// Of steps and seeds: numbers in JSON survive every reader up to 2^53.
+inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 
 // One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
 [[nodiscard]] std::string to_json(const RunConfig& config);
@@ -60,7 +72,7 @@ void validate(const RunConfig& config);
                                                        const std::set<std::string>& explicit_flags,
                                                        const RunConfig& published);
 
-// The default learning rate of a pair: what trains well in the default number of steps.
-[[nodiscard]] float default_learning_rate(math::ModelKind model, math::OptimizerKind optimizer);
+// What trains well in the default number of steps, with linear decay, on every model here.
+[[nodiscard]] float default_learning_rate(math::OptimizerKind optimizer);
 
 }  // namespace disttf::roles

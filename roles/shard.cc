@@ -126,7 +126,12 @@ void Shard::commit_async(const PushId& push) {
 }
 
 void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
-  optimizer_.apply(parameters_.span(), gradient_sum, 1.0F / static_cast<float>(count), step_ + 1);
+  const float rate_factor =
+      config_.rate_decay == RateDecay::kLinear
+          ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)
+          : 1.0F;
+  optimizer_.apply(parameters_.span(), gradient_sum, 1.0F / static_cast<float>(count), step_ + 1,
+                   rate_factor);
   counters_.applied += count;
   ++step_;
   arrived_ = 0;

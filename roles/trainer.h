@@ -30,7 +30,7 @@ struct TrainerOptions {
   RunConfig config;                      // what this task's command line says
   std::set<std::string> explicit_flags;  // of it: what the user wrote, rather than a default
   DataOptions data;
-  std::uint64_t log_every = 100;  // local steps between log lines; 0: none
+  std::uint64_t log_every = 500;  // local steps between log lines; 0: none
   bool print_weights_hash = false;
   // Testing: before each push wait a random time of at most this long.
   std::chrono::milliseconds max_injected_delay{0};
