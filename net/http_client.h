@@ -13,9 +13,9 @@
 #include <string>
 #include <system_error>
 
-#include "net/interrupt.h"
 #include "net/http_error.h"
 #include "net/http_proxy.h"
+#include "net/interrupt.h"
 #include "net/url.h"
 
 namespace disttf::net {

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "data/error.h"
-#include "data/mnist.h"
 #include "data/sha256.h"
 #include "net/backoff.h"
 #include "net/http_client.h"
@@ -253,17 +252,6 @@ void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& optio
     if (error.code() != std::errc::operation_canceled) lock.leave_failure(error.what());
     throw;
   }
-}
-
-void fetch_mnist(const DownloadOptions& options, const net::Interrupt& interrupt) {
-  std::vector<RemoteFile> files;
-  for (const data::SetFile& file : data::mnist().files) {
-    if (data::check_file(options.directory, file).state == data::FileState::kReady) continue;
-    files.push_back({.name = file.gz_name(),
-                     .size_bytes = file.gz_bytes,
-                     .sha256 = std::string(file.gz_sha256)});
-  }
-  fetch_files(files, options, interrupt);
 }
 
 }  // namespace disttf::roles

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/interrupt.h"
 #include "net/http_proxy.h"
+#include "net/interrupt.h"
 
 namespace disttf::roles {
 
@@ -80,9 +80,5 @@ class DownloadError : public std::system_error {
 // has come, a file is in the way (replace_wrong), no mirror could be had.
 void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& options,
                  const net::Interrupt& interrupt);
-
-// fetch_files() of those of MNIST's four .gz files that the directory lacks; one that has been
-// extracted already is not missed.
-void fetch_mnist(const DownloadOptions& options, const net::Interrupt& interrupt);
 
 }  // namespace disttf::roles

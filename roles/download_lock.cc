@@ -64,7 +64,8 @@ void DownloadLock::read_failure() {
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    inherited_failure_ += (inherited_failure_.empty() ? "" : "\n") + net::one_line(line);
+    if (!inherited_failure_.empty()) inherited_failure_ += '\n';
+    inherited_failure_ += net::one_line(line);
   }
 }
 
