@@ -23,12 +23,13 @@ constexpr std::string_view kExpectedTypes =
 
 [[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
-// A JSON value as messages show it: a string quoted, anything else as it is written.
-// net:: because std::quoted comes along with std::string arguments.
+// A JSON value as messages show it. Lists and maps by name only: writing them out would recurse as
+// deep as somebody nested them. (net:: because std::quoted comes along with std::string.)
 [[nodiscard]] std::string shown(const Json& value) {
   if (value.is_string()) return net::quoted(value.get_ref<const std::string&>());
-  const std::string text = value.dump();
-  return text.size() <= kMaxShownBytes ? text : text.substr(0, kMaxShownBytes) + "...";
+  if (value.is_array()) return value.empty() ? "[]" : "a list";
+  if (value.is_object()) return value.empty() ? "{}" : "a map";
+  return value.dump();
 }
 
 [[nodiscard]] Json parse_json(std::string_view text) {
@@ -43,6 +44,8 @@ constexpr std::string_view kExpectedTypes =
         begin < text.size() ? text.substr(begin, 2 * kContextBytes) : std::string_view{};
     fail("TF_CONFIG is not valid JSON at byte " + std::to_string(error.byte) + ", near " +
          net::quoted(near));
+  } catch (const Json::exception&) {  // no parse_error, but out_of_range
+    fail("TF_CONFIG holds a number that is too large for any use");
   }
 }
 

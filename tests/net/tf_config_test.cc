@@ -162,6 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{R"({"cluster":{"ps":['p:1']}})", R"(near ")"},
         Bad{"[]", "TF_CONFIG is []; expected {\"cluster\""}, Bad{"5", "TF_CONFIG is 5"},
         Bad{"\xFF", "not valid JSON"},
+        Bad{"1" + std::string(400, '0'), "a number that is too large"},
         Bad{R"({"cluster":[]})", "TF_CONFIG.cluster is []; expected a map"},
         Bad{R"({"cluster":{"ps":"p:1"}})", "TF_CONFIG.cluster.ps is \"p:1\"; expected a list"},
         Bad{R"({"cluster":{"ps":[1]}})", "TF_CONFIG.cluster.ps[0] is 1; expected"},
@@ -214,7 +215,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TfConfig, ShowsOnlyTheBeginningOfAHugeValue) {
   const std::string huge(100000, 'x');
   EXPECT_LT(error_of(with_task(R"({"type":")" + huge + R"("})")).size(), 400U);
-  EXPECT_LT(error_of(R"({"cluster":{"ps":[)" + std::string(50000, '[')).size(), 400U);
+}
+
+TEST(TfConfig, SurvivesDeepNesting) {
+  const std::string open(60000, '[');
+  const std::string shut(60000, ']');
+  EXPECT_LT(error_of(open).size(), 400U);
+  EXPECT_THAT(error_of(R"({"cluster":{"ps":)" + open + shut + "}}"),
+              HasSubstr("TF_CONFIG.cluster.ps[0] is a list; expected"));
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// parse_address_list: what it takes is written and read again unchanged; what it does not take
+// gives one short sentence that begins with the field and fits one line.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include "net/address.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    for (const auto& address : disttf::net::parse_address_list("--ps_hosts", text)) {
+      if (disttf::net::parse_address("again", to_string(address)) != address) std::abort();
+    }
+  } catch (const std::invalid_argument& error) {
+    static constexpr std::size_t kLongestSentence = 600;
+    const std::string_view sentence = error.what();
+    const bool one_line =
+        std::all_of(sentence.begin(), sentence.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+    if (!sentence.starts_with("--ps_hosts: ") || !one_line || sentence.size() > kLongestSentence) {
+      std::abort();
+    }
+  }
+  return 0;
+}

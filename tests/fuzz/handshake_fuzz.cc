@@ -1,0 +1,48 @@
+// The bodies of HELLO, WELCOME and REFUSED: what a decoder takes encodes to the same bytes again (a
+// refusal's sentence, made safe to log, to a body that decodes to the same). The first byte of
+// the input picks the decoder.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "net/handshake.h"
+
+namespace {
+
+using Body = std::span<const std::byte>;
+
+template <typename T>
+void check_exact(Body body) {
+  T value;
+  if (disttf::net::decode(body, value)) return;
+  const std::vector<std::byte> again = disttf::net::encode(value);
+  if (!std::equal(again.begin(), again.end(), body.begin(), body.end())) std::abort();
+}
+
+void check_refusal(Body body) {
+  disttf::net::Refusal refusal;
+  if (disttf::net::decode(body, refusal)) return;
+  disttf::net::Refusal again;
+  if (disttf::net::decode(disttf::net::encode(refusal), again) || again != refusal) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const Body body = std::as_bytes(std::span(data, size)).subspan(1);
+  switch (data[0] % 3) {
+    case 0:
+      check_exact<disttf::net::Hello>(body);
+      break;
+    case 1:
+      check_exact<disttf::net::Welcome>(body);
+      break;
+    default:
+      check_refusal(body);
+  }
+  return 0;
+}
