@@ -161,6 +161,7 @@ StepReply PsClient::exchange_all(RequestFor request_for) {
       reply = recover(link, requests_[index], errors_[index]);
     }
     link.step = reply.step;
+    outcome.same_step = outcome.same_step && link.step == links_.front().step;
     outcome.dropped += (reply.flags & net::kFlagDropped) != 0 ? 1 : 0;
     if (index == 0) {
       outcome.step = reply.step;

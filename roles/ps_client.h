@@ -31,6 +31,7 @@ namespace disttf::roles {
 struct StepReply {
   std::uint64_t step = 0;   // global step of the parameters received (ps 0's)
   bool finished = false;    // ps 0 says that training is over
+  bool same_step = true;    // all ps answered with parameters of the same step
   std::size_t dropped = 0;  // ps that did not use the gradient: it came late (backup workers)
 };
 

@@ -59,6 +59,13 @@ void Trainer::prepare(const RunConfig& config) {
 
 void Trainer::train(const std::function<void(std::uint64_t)>& after_step) {
   reply_ = client_.pull(parameters_.span());
+  if (config_.every_gradient_counts() && !reply_.same_step) {
+    // This task was lost between its pushes to two ps. A gradient computed from parameters of two
+    // steps would be nobody's: better no result than another one.
+    throw Failure(kLostPeers,
+                  "the ps are at different steps: this task was lost in the middle of one and "
+                  "cannot join the run again");
+  }
   log_info(
       format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
   const auto begin = std::chrono::steady_clock::now();

@@ -1,0 +1,300 @@
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "math/model.h"
+#include "roles/log.h"
+#include "roles/parameter_server_state.h"
+#include "roles/run_config.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::milliseconds;
+
+// At shutdown: how long trainers that are still connected get to say goodbye. "Every task exits
+// within 2 s of the end" bounds it from above, a final evaluation on a busy core from below.
+constexpr milliseconds kGoodbyeGrace{1500};
+
+}  // namespace
+
+asio::awaitable<bool> ParameterServer::handle(const Connection& connection, std::size_t rank,
+                                              const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::kPushPull:
+      co_return co_await handle_push(connection, rank, header);
+    case FrameKind::kPublish:
+      co_return co_await handle_publish(connection, rank, header);
+    case FrameKind::kRestore:
+      co_return co_await handle_restore(connection, rank, header);
+    default:
+      co_return header.body_size == 0
+          ? handle_bodiless(connection, rank, header)
+          : refuse(connection, header, kError, "this kind of frame has no body here");
+  }
+}
+
+bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t rank,
+                                      const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::kHeartbeat:
+      return true;
+    case FrameKind::kGetConfig:
+      wait_for_answer(rank, connection, header);
+      return true;
+    case FrameKind::kPull:
+      if (phase_ == Phase::kWaitingForChief) {
+        return refuse(connection, header, kError, "there are no parameters to pull yet");
+      }
+      wait_for_answer(rank, connection, header);
+      return true;
+    case FrameKind::kGoodbye:
+      trainers_[rank].goodbye = true;
+      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+      log_info(connection->peer_text() + " said goodbye");
+      finish_if_alone();
+      return true;
+    case FrameKind::kShutdown:
+      if (rank != 0 || phase_ == Phase::kEnded) {
+        break;
+      }
+      handle_shutdown(connection, header);
+      return true;
+    case FrameKind::kStatus: {
+      const std::string text = status();
+      const auto bytes = std::as_bytes(std::span(text));
+      connection->send({.kind = FrameKind::kStatusReply, .request_id = header.request_id},
+                       {bytes.begin(), bytes.end()});
+      return true;
+    }
+    default:
+      break;
+  }
+  return refuse(connection, header, kError,
+                "frame kind " + std::to_string(static_cast<int>(header.kind)) +
+                    " makes no sense from this task now");
+}
+
+asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connection,
+                                                      std::size_t rank, const FrameHeader& header) {
+  if (rank != 0 || header.body_size > net::kMaxControlBodyBytes) {
+    co_return refuse(connection, header, kError,
+                     "only the chief publishes a configuration, of at most 64 KiB");
+  }
+  std::vector<std::byte> body(header.body_size);
+  if (co_await connection->read_body(body, task_.timeouts.silence)) {
+    co_return false;
+  }
+  std::string json(body.size(), '\0');
+  std::memcpy(json.data(), body.data(), body.size());
+  try {
+    const RunConfig config = run_config_from_json(json);
+    if (config.trainers != trainers_.size()) {
+      throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
+                                  " trainers, " + self_text() + " " +
+                                  std::to_string(trainers_.size()));
+    }
+    validate(config);
+    if (phase_ != Phase::kWaitingForChief) {
+      if (json != config_json_) {
+        throw std::invalid_argument("a run with another configuration is under way here");
+      }
+    } else {
+      const std::size_t total = math::layout_of(config.model).size();
+      shard_.emplace(config, math::shard_range(total, task_.self.index, task_.cluster.ps.size()));
+      config_json_ = std::move(json);
+      for (std::size_t each = 0; each < trainers_.size(); ++each) {
+        if (trainers_[each].present()) {
+          shard_->join(each);
+        }
+      }
+    }
+  } catch (const std::invalid_argument& error) {
+    co_return refuse(connection, header, kUsage, error.what());
+  }
+  connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  co_return true;
+}
+
+asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connection,
+                                                      std::size_t rank, const FrameHeader& header) {
+  if (rank != 0 || !shard_ || phase_ != Phase::kWaitingForChief) {
+    co_return refuse(connection, header, kError,
+                     "parameters are restored by the chief, after it has published and before "
+                     "training begins");
+  }
+  if (const auto fault = fault_in(header)) {
+    co_return refuse(connection, header, kError, *fault);
+  }
+  const auto parameters = std::as_writable_bytes(shard_->parameters());
+  if (co_await connection->read_body(parameters, task_.timeouts.silence)) {
+    co_return false;
+  }
+  shard_->restore(header.step);
+  generation_ = header.generation;
+  phase_ = Phase::kTraining;
+  log_info("holds parameters [" + std::to_string(shard_->range().begin) + ", " +
+           std::to_string(shard_->range().end) + ") at step " + std::to_string(header.step));
+  connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  answer_waiting();
+  co_return true;
+}
+
+// Why a frame with a tensor cannot be about this ps's range, if it cannot.
+std::optional<std::string> ParameterServer::fault_in(const FrameHeader& header) const {
+  const math::Range range = shard_->range();
+  if (header.range_begin != range.begin || header.body_size != range.size() * sizeof(float)) {
+    return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not the range of " + self_text() + ": " +
+           std::to_string(range.size() * sizeof(float)) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection, std::size_t rank,
+                                                   const FrameHeader& header) {
+  if (phase_ == Phase::kWaitingForChief) {
+    co_return refuse(connection, header, kLostPeers,
+                     self_text() + " holds no parameters: it was restarted and lost them");
+  }
+  if (header.generation != generation_) {
+    co_return refuse(connection, header, kLostPeers,
+                     "a gradient of generation " + std::to_string(header.generation) +
+                         " came while the run is in generation " + std::to_string(generation_));
+  }
+  if (const auto fault = fault_in(header)) {
+    co_return refuse(connection, header, kError, *fault);
+  }
+  const PushId push{.trainer = rank,
+                    .incarnation = connection->hello().incarnation,
+                    .step = header.step,
+                    .sequence = header.sequence};
+  const Admission admission = shard_->admit(push);
+  if (admission.verdict == Admission::Verdict::kRefuse) {
+    co_return refuse(connection, header, kLostPeers, admission.why);
+  }
+  if (admission.verdict == Admission::Verdict::kReceive) {
+    if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
+                                       task_.timeouts.silence)) {
+      co_return false;
+    }
+    shard_->commit(push);
+  } else if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
+    co_return false;
+  }
+  wait_for_answer(rank, connection, header);
+  co_return true;
+}
+
+void ParameterServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
+  phase_ = Phase::kFinishing;
+  shutdown_ = WaitingRequest{.connection = connection, .header = header};
+  goodbye_deadline_ = Clock::now() + kGoodbyeGrace;
+  finish_if_alone();
+}
+
+// Answers the chief's shutdown once every other trainer has left or had its time to.
+void ParameterServer::finish_if_alone() {
+  if (!shutdown_ || (!trainers_.only_chief_left() && Clock::now() < goodbye_deadline_)) {
+    return;
+  }
+  const Connection chief = shutdown_->connection;
+  chief->send({.kind = FrameKind::kAck, .request_id = shutdown_->header.request_id});
+  shutdown_.reset();
+  phase_ = Phase::kEnded;
+  log_info("the run is over after step " + std::to_string(shard_ ? shard_->step() : 0));
+  spawn([this, chief]() -> asio::awaitable<void> {
+    co_await chief->drained(kDrainTimeout);
+    context_.stop();
+  });
+}
+
+void ParameterServer::wait_for_answer(std::size_t rank, const Connection& connection,
+                                      const FrameHeader& header) {
+  if (trainers_[rank].step == connection) {  // else a newer connection has taken its place
+    trainers_[rank].waiting = WaitingRequest{.connection = connection, .header = header};
+    answer_waiting();
+  }
+}
+
+void ParameterServer::answer_waiting() {
+  if (phase_ == Phase::kWaitingForChief) {
+    return;
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    auto& waiting = trainers_[rank].waiting;
+    if (!waiting) {
+      continue;
+    }
+    const FrameKind kind = waiting->header.kind;
+    if (kind == FrameKind::kPushPull && !shard_->answerable(rank)) {
+      continue;
+    }
+    const WaitingRequest request = std::move(*waiting);
+    waiting.reset();
+    if (kind == FrameKind::kGetConfig) {
+      send_config(request);
+    } else {
+      send_parameters(rank, request);
+    }
+  }
+}
+
+void ParameterServer::send_config(const WaitingRequest& request) {
+  const auto bytes = std::as_bytes(std::span(config_json_));
+  request.connection->send({.kind = FrameKind::kConfig,
+                            .request_id = request.header.request_id,
+                            .step = shard_->step(),
+                            .generation = generation_},
+                           {bytes.begin(), bytes.end()});
+}
+
+void ParameterServer::send_parameters(std::size_t rank, const WaitingRequest& request) {
+  const Answer answer = shard_->answer(rank);
+  std::uint16_t flags = answer.finished ? net::kFlagFinished : 0;
+  if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
+    flags |= net::kFlagDropped;
+  }
+  request.connection->send_borrowed({.kind = FrameKind::kParameters,
+                                     .flags = flags,
+                                     .request_id = request.header.request_id,
+                                     .step = answer.step,
+                                     .sequence = request.header.sequence,
+                                     .range_begin = shard_->range().begin,
+                                     .generation = generation_},
+                                    std::as_bytes(answer.parameters));
+}
+
+std::string ParameterServer::status() const {
+  nlohmann::ordered_json out;
+  out["task"] = net::to_string(task_.self);
+  out["generation"] = generation_;
+  if (shard_) {
+    const ShardCounters& counters = shard_->counters();
+    out["step"] = shard_->step();
+    out["finished"] = shard_->finished();
+    out["pushes"] = counters.pushes;
+    out["applied"] = counters.applied;
+    out["repeats"] = counters.repeats;
+    out["dropped"] = counters.dropped;
+    out["staleness_sum"] = counters.staleness_sum;
+    out["staleness_max"] = counters.staleness_max;
+  }
+  return out.dump();
+}
+
+// Always false, so that handlers can `return refuse(...)`.
+bool ParameterServer::refuse(const Connection& connection, const FrameHeader& header, ExitCode code,
+                             const std::string& sentence) {
+  log_warning("refused " + connection->peer_text() + ": " + sentence);
+  connection->refuse({.exit_code = static_cast<std::uint8_t>(code), .sentence = sentence},
+                     header.request_id);
+  return false;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,98 @@
+// The ps's state and its two halves, for the two files that implement them:
+//   parameter_server.cc           its life: connections come and go, time passes, it ends
+//   parameter_server_requests.cc  what a trainer may ask for, one handler a frame kind
+// Included by these two only.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "net/server.h"
+#include "roles/outcome.h"
+#include "roles/shard.h"
+#include "roles/task.h"
+#include "roles/trainer_table.h"
+
+namespace disttf::roles {
+
+// For the last frames to leave when the process is about to end.
+inline constexpr std::chrono::milliseconds kDrainTimeout{500};
+
+class ParameterServer {
+ public:
+  explicit ParameterServer(const Task& task)
+      : task_(task), trainers_(task, Clock::now()), watch_timer_(context_) {}
+
+  int run();
+
+ private:
+  enum class Phase : std::uint8_t { kWaitingForChief, kTraining, kFinishing, kEnded };
+
+  // Connections. Each coroutine ends with its connection.
+  std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello);
+  asio::awaitable<void> serve(Connection connection);
+  asio::awaitable<void> serve_step(Connection connection, std::size_t rank);
+  asio::awaitable<void> serve_control(Connection connection, std::size_t rank);
+
+  // One request each; false: the connection was refused or broke.
+  asio::awaitable<bool> handle(const Connection& connection, std::size_t rank,
+                               const net::FrameHeader& header);
+  asio::awaitable<bool> handle_publish(const Connection& connection, std::size_t rank,
+                                       const net::FrameHeader& header);
+  asio::awaitable<bool> handle_restore(const Connection& connection, std::size_t rank,
+                                       const net::FrameHeader& header);
+  asio::awaitable<bool> handle_push(const Connection& connection, std::size_t rank,
+                                    const net::FrameHeader& header);
+  bool handle_bodiless(const Connection& connection, std::size_t rank,
+                       const net::FrameHeader& header);
+  void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
+  void finish_if_alone();
+
+  void wait_for_answer(std::size_t rank, const Connection& connection,
+                       const net::FrameHeader& header);
+  void answer_waiting();
+  void send_config(const WaitingRequest& request);
+  void send_parameters(std::size_t rank, const WaitingRequest& request);
+  [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
+  [[nodiscard]] std::string status() const;
+  bool refuse(const Connection& connection, const net::FrameHeader& header, ExitCode code,
+              const std::string& sentence);
+
+  // The passage of time.
+  asio::awaitable<void> watch();
+  void check_absences(Clock::time_point now);
+  void send_heartbeats();
+
+  // Ends.
+  void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
+  void on_exception(std::exception_ptr exception);
+  void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost
+  [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
+
+  const Task task_;  // constant
+  // The io_context's thread owns everything below.
+  asio::io_context context_{1};
+  TrainerTable trainers_;
+  asio::steady_timer watch_timer_;
+  std::unique_ptr<net::Listener> listener_;
+  std::optional<Shard> shard_;
+  std::string config_json_;
+  std::uint32_t generation_ = 0;
+  Phase phase_ = Phase::kWaitingForChief;
+  std::optional<WaitingRequest> shutdown_;  // the chief's, until everybody has left
+  Clock::time_point goodbye_deadline_{};
+  Clock::time_point next_heartbeat_ = Clock::now();
+  std::optional<net::Refusal> verdict_;  // what peers are told once the run has failed
+  std::optional<Failure> failure_;       // what run() throws
+};
+
+}  // namespace disttf::roles
