@@ -59,6 +59,10 @@ PartFile::PartFile(const std::filesystem::path& directory, const RemoteFile& fil
   if (size_bytes_ > file_.size_bytes) restart();
 }
 
+PartFile::~PartFile() {
+  if (!published_ && size_bytes_ == 0) static_cast<void>(unlink(path_.c_str()));
+}
+
 std::error_code PartFile::truncate() noexcept {
   if (ftruncate(descriptor_.number(), 0) != 0) return last_error();
   size_bytes_ = 0;
@@ -89,6 +93,7 @@ void PartFile::publish() {
   if (std::rename(path_.c_str(), final_path.c_str()) != 0) {
     throw_disk("rename " + path_.string() + " to", final_path, last_error());
   }
+  published_ = true;
   // So that the new name survives a power cut. Not every file system can; the file is right anyway.
   const data::FileDescriptor folder(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.is_open()) static_cast<void>(fsync(folder.number()));

@@ -28,6 +28,10 @@ class PartFile final : public net::HttpSink {
 
   // Opens what an earlier run left, or a new one. Throws DownloadError. `file` is borrowed.
   PartFile(const std::filesystem::path& directory, const RemoteFile& file, OnProgress on_progress);
+  // Leaves what there is for a later run to resume; nothing when it is empty.
+  ~PartFile() override;
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
 
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
   [[nodiscard]] bool is_full() const noexcept { return size_bytes_ == file_.size_bytes; }
@@ -64,6 +68,7 @@ class PartFile final : public net::HttpSink {
   OnProgress on_progress_;
   data::FileDescriptor descriptor_;
   std::uint64_t size_bytes_ = 0;
+  bool published_ = false;  // there is no .part any more
   bool inherited_ = false;
   bool looks_like_page_ = false;  // what it holds begins like HTML
   std::error_code disk_error_;

@@ -36,8 +36,13 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::Not;
 using testing::StartsWith;
+
+// For a mirror that stalls; long enough for an honest one on a machine that is busy with other
+// tests.
+constexpr auto kShortStall = 500ms;
 
 std::string contents_of(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -65,7 +70,6 @@ class DownloadTest : public testing::Test {
   DownloadTest() {
     std::string name = testing::TempDir() + "/disttf_download_XXXXXX";
     options.directory = mkdtemp(name.data());
-    options.stall_timeout = 100ms;
     options.on_message = [this](std::string_view text) { messages.emplace_back(text); };
     options.on_result = [this](std::string_view text) { results.emplace_back(text); };
     for (const auto& [target, contents] : served) {
@@ -233,6 +237,7 @@ TEST_F(DownloadTest, ResumesAStalledTransferThatBroughtSomething) {
   const MirrorServer server(test_support::first_then(1, test_support::stall_after(served, 100'000),
                                                      test_support::serve(served)));
   use(server);
+  options.stall_timeout = kShortStall;
   fetch();
   expect_all_there();
   EXPECT_EQ(server.requests().at(1).range_begin(), 100'000U);
@@ -242,6 +247,7 @@ TEST_F(DownloadTest, LeavesAStalledMirrorForTheNext) {
   const MirrorServer stalled(test_support::stall_after(served, 1000));
   const MirrorServer good(test_support::serve(served));
   options.mirrors = {stalled.url(), good.url()};
+  options.stall_timeout = kShortStall;
   fetch();
   expect_all_there();
   // What the first brought was kept; and it was not asked for the second file.
@@ -325,8 +331,7 @@ TEST_F(DownloadTest, DropsWhatHasTheWrongChecksum) {
   use(server);
   EXPECT_THAT(failure(), AllOf(HasSubstr("has SHA-256 "), Not(HasSubstr("page"))));
   EXPECT_EQ(server.requests().size(), 1U);
-  EXPECT_EQ(contents_of(path("a.gz.part")), "");
-  EXPECT_THAT(names(), Not(Contains("a.gz")));
+  EXPECT_THAT(names(), ElementsAre(".download.lock"));
 }
 
 TEST_F(DownloadTest, ReplacesAWrongFileByTheNextMirrors) {
@@ -346,7 +351,7 @@ TEST_F(DownloadTest, RefusesABodyLongerThanTheFile) {
   });
   use(server);
   EXPECT_THAT(failure(), HasSubstr("has more than the expected 200000 bytes"));
-  EXPECT_LE(std::filesystem::file_size(path("a.gz.part")), 200'000U);
+  EXPECT_THAT(contents_of(path("a.gz.part")).size(), Le(200'000U));
 }
 
 TEST_F(DownloadTest, RefusesABodyShorterThanTheFile) {
@@ -525,11 +530,11 @@ TEST_F(DownloadRaceTest, ThoseWhoWaitShareTheFailure) {
   const MirrorServer server(test_support::answer_not_found());
   use(server);
   std::string inherited;
+  net::Interrupt waiting;  // raised once the other one waits
   std::thread waiter;
   {
     DownloadLock lock(options.directory, {}, {}, interrupt);
     DownloadOptions other = options;
-    net::Interrupt waiting;  // raised once the other one waits
     other.on_message = [&](std::string_view) { waiting.interrupt(); };
     waiter = std::thread([this, other, &inherited] {
       try {
