@@ -41,7 +41,9 @@ class ParameterLayout {
  public:
   // Appends a variable at the next 64-byte boundary.
   void add(std::string name, std::vector<std::size_t> shape);
-  [[nodiscard]] std::span<const Variable> variables() const noexcept { return variables_; }
+  // Borrowed from the layout, hence not from one that is about to go.
+  [[nodiscard]] std::span<const Variable> variables() const& noexcept { return variables_; }
+  std::span<const Variable> variables() const&& = delete;
   // The whole vector in floats, padding included; a multiple of 16.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   // Trainable values, padding not counted.

@@ -127,8 +127,10 @@ TEST_F(InitialValues, OfWeightsFollowTheTruncatedNormalDistribution) {
 }
 
 TEST_F(InitialValues, OfLaterLayersHaveTheirOwnDeviation) {
-  const AlignedVector values = of(mlp(784, {400}, 100), 42);
-  const Variable& sm_w = layout_of(mlp(784, {400}, 100)).variables()[2];
+  const ModelSpec spec = mlp(784, {400}, 100);
+  const AlignedVector values = of(spec, 42);
+  const ParameterLayout layout = layout_of(spec);
+  const Variable& sm_w = layout.variables()[2];
   const auto weights = values.span().subspan(sm_w.offset, sm_w.size);
   EXPECT_LE(*std::ranges::max_element(weights), 2.0F / 20.0F + 1e-6F);
   EXPECT_GT(*std::ranges::max_element(weights), 1.99F / 20.0F);

@@ -145,6 +145,18 @@ TEST_P(OptimizerOf, EveryKindScalesTheGradientSumFirst) {
   }
 }
 
+TEST_P(OptimizerOf, EveryKindMultipliesTheLearningRateByTheFactor) {
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer half({.kind = kind, .learning_rate = 0.5F}, 1, isa());
+    Optimizer factor({.kind = kind, .learning_rate = 2.0F}, 1, isa());
+    std::vector<float> a = {1.0F};
+    std::vector<float> b = {1.0F};
+    half.apply(a, std::vector<float>{0.3F}, 1.0F, 1);
+    factor.apply(b, std::vector<float>{0.3F}, 1.0F, 1, 0.25F);
+    EXPECT_EQ(bits_of(a), bits_of(b)) << optimizer_name(kind);
+  }
+}
+
 // What lets any number of parameter servers share a vector: the pieces' ends fall into the middle
 // of vector registers and the last ones are shorter than one.
 TEST_P(OptimizerOf, EveryKindHasTheSameBitsHoweverTheVectorIsCut) {
