@@ -3,11 +3,25 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <sstream>
 
 namespace disttf::roles {
+namespace {
+
+// Takes a number and the character behind it off the front of `text`.
+template <typename T>
+bool take_number(std::string_view& text, char terminator, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end == text.data() + text.size() || *end != terminator) {
+    return false;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  return true;
+}
+
+}  // namespace
 
 ProgressWriter::ProgressWriter(int fd) noexcept : fd_(fd) {}
 
@@ -33,26 +47,30 @@ void ProgressWriter::write(const Progress& progress) {
 }
 
 std::optional<Progress> parse_progress(std::string_view record) {
-  std::istringstream in{std::string(record)};
-  in.imbue(std::locale::classic());
+  std::string text(record);
+  text += '\n';
+  std::string_view rest = text;
   Progress progress;
-  if (!(in >> progress.step >> progress.train_steps >> progress.loss >> progress.images)) {
-    return std::nullopt;
+  if (take_number(rest, ' ', progress.step) && take_number(rest, ' ', progress.train_steps) &&
+      take_number(rest, ' ', progress.loss) && take_number(rest, '\n', progress.images) &&
+      rest.empty()) {
+    return progress;
   }
-  return progress;
+  return std::nullopt;
 }
 
 std::string progress_line(const Progress& progress, const Progress& first,
                           std::chrono::duration<double> elapsed) {
   std::array<char, 128> line{};
   const double seconds = elapsed.count();
-  const auto steps = static_cast<double>(progress.step - first.step);
-  if (seconds <= 0 || steps <= 0) {
+  if (seconds <= 0 || progress.step <= first.step || progress.images < first.images ||
+      progress.step > progress.train_steps) {
     std::snprintf(line.data(), line.size(), "step %llu/%llu  loss %.4f",
                   static_cast<unsigned long long>(progress.step),
                   static_cast<unsigned long long>(progress.train_steps), progress.loss);
     return line.data();
   }
+  const auto steps = static_cast<double>(progress.step - first.step);
   const double rate = static_cast<double>(progress.images - first.images) / seconds;
   const auto left = static_cast<long>(
       std::ceil(static_cast<double>(progress.train_steps - progress.step) * seconds / steps));

@@ -31,10 +31,11 @@ class ProgressWriter {
   std::chrono::steady_clock::time_point next_{};
 };
 
-// nullopt: not a record.
+// `record`: without its line end. nullopt: not a record.
 [[nodiscard]] std::optional<Progress> parse_progress(std::string_view record);
 
-// "step 1200/2000  loss 0.0812  321000 images/s  0:03 left". `elapsed`: since the first record.
+// "step 1200/2000  loss 0.0812  321000 images/s  0:03 left"; the rate and what follows once there
+// is one. `elapsed`: since the first record.
 [[nodiscard]] std::string progress_line(const Progress& progress, const Progress& first,
                                         std::chrono::duration<double> elapsed);
 

@@ -62,10 +62,12 @@ void check_count(std::string_view field, std::uint64_t value) {
 
 float read_float(std::string_view field, const json& value) {
   constexpr double kLargest = std::numeric_limits<float>::max();
-  if (!value.is_number() || std::abs(value.get<double>()) > kLargest) {
+  // The largest float's shortest decimal lies a little above it.
+  constexpr double kTolerance = 1.0 + double{std::numeric_limits<float>::epsilon()} / 4;
+  if (!value.is_number() || std::abs(value.get<double>()) > kLargest * kTolerance) {
     refuse(field, shown(value), "a number of 32 bits");
   }
-  return static_cast<float>(value.get<double>());
+  return static_cast<float>(std::clamp(value.get<double>(), -kLargest, kLargest));
 }
 
 std::string read_string(std::string_view field, const json& value) {

@@ -37,7 +37,7 @@ class StopSignal {
   std::thread thread_;
 };
 
-// "SIGTERM" or "SIGINT"; the number as text for others.
+// "SIGTERM" or "SIGINT"; "a signal" for others.
 [[nodiscard]] const char* signal_name(int number) noexcept;
 // What a process ends with that `number` stopped: 128 + number.
 [[nodiscard]] int exit_code_for(int number) noexcept;

@@ -31,6 +31,7 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
       }
     }
     record.waiting.reset();
+    record.absent_since = now;
   }
   record.incarnation = hello.incarnation;
   record.joined = true;
@@ -51,16 +52,20 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
 
 bool TrainerTable::detach(std::size_t rank, const Connection& connection, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
-  if (record.control == connection) {
+  // Neither, when a newer connection has replaced it meanwhile.
+  const bool was_control = record.control == connection;
+  const bool was_step = record.step == connection;
+  if (was_control) {
     record.control.reset();
   }
-  if (record.step != connection) {
-    return false;  // replaced by a newer connection meanwhile
+  if (was_step) {
+    record.step.reset();
+    record.waiting.reset();
   }
-  record.step.reset();
-  record.waiting.reset();
-  record.absent_since = now;
-  return true;
+  if (was_control || was_step) {
+    record.absent_since = now;
+  }
+  return was_step;
 }
 
 void TrainerTable::close_silent(Clock::time_point now) {
@@ -79,7 +84,7 @@ std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
                                              const std::vector<bool>& matters) const {
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
-    if (!matters[rank] || record.present() || record.goodbye) {
+    if (!matters[rank] || record.alive() || record.goodbye) {
       continue;
     }
     const auto limit = !record.joined ? task_.timeouts.start

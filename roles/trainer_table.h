@@ -35,10 +35,13 @@ struct TrainerRecord {
   bool joined = false;                     // has been seen at least once
   bool goodbye = false;                    // has left for good
   Clock::time_point last_heard{};
-  Clock::time_point absent_since{};  // while step is null: since when
+  Clock::time_point absent_since{};  // while it has no connection at all: since when
   std::optional<WaitingRequest> waiting;
 
+  // It can be sent parameters.
   [[nodiscard]] bool present() const noexcept { return step != nullptr; }
+  // Its process lives. Heartbeats come before the step channel: it may be loading its data still.
+  [[nodiscard]] bool alive() const noexcept { return step != nullptr || control != nullptr; }
 };
 
 // A trainer that has been away for longer than its timeout.
@@ -72,6 +75,7 @@ class TrainerTable {
 
   // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
   // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
+  // A trainer with any connection is not absent; one that has said goodbye is not missed.
   [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
                                                const std::vector<bool>& matters) const;
 

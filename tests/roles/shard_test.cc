@@ -137,6 +137,17 @@ TEST(Shard, DiscardsAndAnswersOnceTheRunIsFinished) {
   EXPECT_EQ(values_of(shard.answer(0).parameters), (Values{-2}));
 }
 
+TEST(Shard, TheLearningRateFallsEvenlyOverTheRun) {
+  RunConfig config = sgd_config(1, /*train_steps=*/4);
+  config.rate_decay = RateDecay::kLinear;
+  Shard shard(config, {.begin = 0, .end = 1});
+  const Values after = {-1, -1.75F, -2.25F, -2.5F};  // rates 1, 3/4, 1/2, 1/4
+  for (std::uint64_t step = 0; step < after.size(); ++step) {
+    push(shard, 0, step, 1);
+    EXPECT_EQ(values_of(shard.parameters()), Values{after[step]}) << step;
+  }
+}
+
 TEST(Shard, AnEmptyRangeGoesThroughTheSteps) {
   Shard shard(sgd_config(2), {.begin = 1024, .end = 1024});
   push(shard, 1, 0, 1);
@@ -175,6 +186,7 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
     RunConfig config = sgd_config(kTrainers);
     config.optimizer.kind = GetParam();
     config.optimizer.learning_rate = 0.1F;
+    config.rate_decay = RateDecay::kLinear;
     return config;
   }
 

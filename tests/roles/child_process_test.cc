@@ -1,0 +1,150 @@
+// start_child() runs this very file again: as a probe (see probe_main.cc), which reports what it
+// was started with.
+#include "roles/child_process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/roles/probe.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string read_to_end(const data::FileDescriptor& fd) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t length = 0; (length = read(fd.number(), buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+  return text;
+}
+
+class ChildProcessTest : public testing::Test {
+ protected:
+  // Runs the probe to its end.
+  void run(ChildOptions options) {
+    options.arguments.insert(options.arguments.begin(), kProbeArgument);
+    const ChildProcess child = start_child(options);
+    output_ = read_to_end(child.standard_output);
+    error_ = read_to_end(child.standard_error);
+    if (child.progress.number() >= 0) {
+      progress_ = read_to_end(child.progress);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+    ASSERT_TRUE(WIFEXITED(status));
+    exit_code_ = WEXITSTATUS(status);
+    pid_ = child.pid;
+  }
+  std::string output_;
+  std::string error_;
+  std::string progress_;
+  int exit_code_ = -1;
+  pid_t pid_ = -1;
+};
+
+TEST_F(ChildProcessTest, IsThisFileWithTheArguments) {
+  run({.arguments = {"worker", "--train_steps=3"}});
+  EXPECT_THAT(output_, HasSubstr("argument worker\nargument --train_steps=3\n"));
+  EXPECT_EQ(exit_code_, kProbeExitCode);
+}
+
+TEST_F(ChildProcessTest, PrintsIntoTheTwoPipes) {
+  run({});
+  EXPECT_THAT(output_, HasSubstr("on standard output\n"));
+  EXPECT_THAT(output_, Not(HasSubstr("on standard error\n")));
+  EXPECT_THAT(error_, HasSubstr("on standard error\n"));
+}
+
+TEST_F(ChildProcessTest, ReadsNothingFromStandardInput) {
+  run({});
+  EXPECT_THAT(output_, HasSubstr("standard input: empty\n"));
+}
+
+TEST_F(ChildProcessTest, LeadsAProcessGroupOfItsOwn) {
+  run({});
+  EXPECT_THAT(output_, HasSubstr("process group " + std::to_string(pid_) + "\n"));
+}
+
+TEST_F(ChildProcessTest, DoesNotSeeTheLaunchersTfConfig) {
+  setenv("TF_CONFIG", "{}", 1);
+  setenv("TF_CONFIG_OF_ANOTHER", "kept", 1);
+  run({});
+  unsetenv("TF_CONFIG");
+  unsetenv("TF_CONFIG_OF_ANOTHER");
+  EXPECT_THAT(output_, Not(HasSubstr("environment TF_CONFIG=")));
+  EXPECT_THAT(output_, HasSubstr("environment TF_CONFIG_OF_ANOTHER=kept\n"));
+}
+
+TEST_F(ChildProcessTest, HasNoSignalBlocked) {
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &term, &before);
+  run({});
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_THAT(output_, HasSubstr("SIGTERM blocked: no\n"));
+}
+
+TEST_F(ChildProcessTest, IsToldItsListeningSocketAndHasIt) {
+  const data::FileDescriptor listening(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  run({.arguments = {}, .listen_fd = listening.number()});
+  const std::string number = std::to_string(listening.number());
+  EXPECT_THAT(output_, HasSubstr("argument --listen_fd=" + number + "\n"));
+  EXPECT_THAT(output_, HasSubstr("descriptor " + number + " open\n"));
+}
+
+TEST_F(ChildProcessTest, HasNoOtherDescriptorOfTheLauncher) {
+  const data::FileDescriptor mine(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const data::FileDescriptor listening(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  run({.arguments = {}, .listen_fd = listening.number()});
+  EXPECT_THAT(output_, Not(HasSubstr("descriptor " + std::to_string(mine.number()) + " open\n")));
+}
+
+TEST_F(ChildProcessTest, WritesProgressIntoAPipeWhenAskedTo) {
+  run({.arguments = {}, .progress = true});
+  EXPECT_EQ(progress_, kProbeProgress);
+}
+
+TEST_F(ChildProcessTest, IsGivenNoProgressPipeUnasked) {
+  run({});
+  EXPECT_THAT(output_, Not(HasSubstr("--progress_fd")));
+}
+
+TEST(ChildProcess, DiesWithTheLauncher) {
+  // A launcher of our own, which dies at once; its child waits for ever and holds the write end
+  // of a pipe. End of file says that the child is gone.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);  // without CLOEXEC: the child inherits it
+  const data::FileDescriptor read_end(ends[0]);
+  data::FileDescriptor write_end(ends[1]);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    const ChildProcess child = start_child({.arguments = {kProbeArgument, kProbeWaits}});
+    std::array<char, 1> byte{};
+    const bool started = read(child.standard_output.number(), byte.data(), byte.size()) == 1;
+    kill(getpid(), started ? SIGKILL : SIGABRT);
+  }
+  write_end = data::FileDescriptor();
+  int status = 0;
+  ASSERT_EQ(waitpid(launcher, &status, 0), launcher);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_EQ(read_to_end(read_end), "");
+}
+
+}  // namespace
+}  // namespace disttf::roles

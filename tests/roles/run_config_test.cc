@@ -1,0 +1,380 @@
+#include "roles/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+RunConfig base_config() {
+  RunConfig config;
+  config.dataset = "MNIST";
+  config.data_checksum = "c0ffee";
+  config.trainers = 3;
+  return config;
+}
+
+template <typename Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "(nothing was thrown)";
+}
+
+// ---- Every field goes over the wire ----
+
+// One field of the configuration, by its key, and a value that is not base_config()'s.
+struct Mutation {
+  const char* key;
+  std::function<void(RunConfig&)> apply;
+  friend std::ostream& operator<<(std::ostream& out, const Mutation& m) { return out << m.key; }
+};
+
+std::vector<Mutation> mutations() {
+  return {
+      {"dataset", [](RunConfig& c) { c.dataset = "Digits"; }},
+      {"data_checksum", [](RunConfig& c) { c.data_checksum = "decaf"; }},
+      {"model", [](RunConfig& c) { c.model.kind = math::ModelKind::kSoftmax; }},
+      {"hidden_units",
+       [](RunConfig& c) {
+         c.model.hidden = {128, 64};
+       }},
+      {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
+      {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
+      {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = RateDecay::kNone; }},
+      {"momentum", [](RunConfig& c) { c.optimizer.momentum = 0.7F; }},
+      {"isa", [](RunConfig& c) { c.isa = math::Isa::kAvx2; }},
+      {"batch_size", [](RunConfig& c) { c.batch_size = 7; }},
+      {"train_steps", [](RunConfig& c) { c.train_steps = kMaxCount; }},
+      {"sync_replicas", [](RunConfig& c) { c.sync_replicas = false; }},
+      {"replicas_to_aggregate", [](RunConfig& c) { c.replicas_to_aggregate = 2; }},
+      {"max_staleness", [](RunConfig& c) { c.max_staleness = 0; }},
+      {"trainers", [](RunConfig& c) { c.trainers = 4; }},
+      {"seed", [](RunConfig& c) { c.seed = 99; }},
+      {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
+  };
+}
+
+class EachField : public testing::TestWithParam<Mutation> {
+ protected:
+  EachField() { GetParam().apply(mutated_); }
+  RunConfig mutated_ = base_config();
+};
+
+TEST_P(EachField, IsWrittenUnderItsOwnKeyAlone) {
+  const json before = json::parse(to_json(base_config()));
+  const json after = json::parse(to_json(mutated_));
+  std::set<std::string> changed;
+  for (const auto& [key, value] : after.items()) {
+    if (before.at(key) != value) {
+      changed.insert(key);
+    }
+  }
+  EXPECT_EQ(changed, std::set<std::string>{GetParam().key});
+}
+
+TEST_P(EachField, IsReadBackAsItWasWritten) {
+  EXPECT_EQ(to_json(run_config_from_json(to_json(mutated_))), to_json(mutated_));
+}
+
+TEST_P(EachField, IsComparedWithThePublishedOne) {
+  const auto why = contradiction(mutated_, {GetParam().key}, base_config());
+  ASSERT_TRUE(why.has_value());
+  EXPECT_THAT(*why, HasSubstr(std::string("--") + GetParam().key + ": "));
+}
+
+TEST_P(EachField, MustBeThere) {
+  json without = json::parse(to_json(base_config()));
+  without.erase(GetParam().key);
+  EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(without.dump())); }),
+              HasSubstr(std::string("lacks --") + GetParam().key));
+}
+
+TEST_P(EachField, OfAnotherTypeIsRefusedByNameAndValue) {
+  for (const json& wrong : {json(-5), json(0.25), json("no-such-name\n"), json(true),
+                            json::array({"x"}), json::object({{"a", 1}}), json()}) {
+    json config = json::parse(to_json(base_config()));
+    const json& right = config[GetParam().key];
+    const bool is_fine = wrong.type() == right.type() ||
+                         (right.is_number_float() && wrong.is_number()) ||
+                         (wrong.is_null() && right.is_null()) ||
+                         (std::string(GetParam().key) == "max_staleness" && wrong.is_null());
+    if (is_fine && !(wrong.is_string() || wrong.is_array())) {
+      continue;
+    }
+    config[GetParam().key] = wrong;
+    const std::string message =
+        message_of([&] { static_cast<void>(run_config_from_json(config.dump())); });
+    EXPECT_THAT(message, HasSubstr(std::string("--") + GetParam().key + ": ")) << wrong;
+    EXPECT_THAT(message, HasSubstr(" is not ")) << wrong;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << "one line, whatever was sent";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RunConfig, EachField, testing::ValuesIn(mutations()),
+                         [](const auto& param_info) { return param_info.param.key; });
+
+TEST(RunConfig, NoFieldIsForgotten) {
+  // Does not compile when RunConfig gains a field: give it a flag in run_config.cc and a line in
+  // mutations(). (model and optimizer hold several flags; the rest of them is the same in every
+  // run.)
+  [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
+                                batch_size, train_steps, sync_replicas, replicas_to_aggregate,
+                                max_staleness, seed, trainers, eval_every] = base_config();
+  std::set<std::string> keys;
+  const json written = json::parse(to_json(base_config()));
+  for (const auto& item : written.items()) {
+    keys.insert(item.key());
+  }
+  std::set<std::string> mutated;
+  for (const Mutation& mutation : mutations()) {
+    mutated.insert(mutation.key);
+  }
+  EXPECT_EQ(keys, mutated);
+}
+
+TEST(RunConfig, NumbersAreWrittenAsAPersonWouldWriteThem) {
+  RunConfig config = base_config();
+  config.optimizer.learning_rate = 0.1F;
+  EXPECT_THAT(to_json(config), HasSubstr("\"learning_rate\":0.1,"));
+}
+
+TEST(RunConfig, EveryFloatSurvivesTheTrip) {
+  RunConfig config = base_config();
+  for (const float rate : {0.1F, 1.0F / 3.0F, 1e-45F, 3.4028235e38F, 0.002F, 16777217.0F}) {
+    config.optimizer.learning_rate = rate;
+    EXPECT_EQ(run_config_from_json(to_json(config)).optimizer.learning_rate, rate);
+  }
+}
+
+TEST(RunConfig, AValueReadBackIsTheValueNotOnlyTheText) {
+  RunConfig config = base_config();
+  for (const Mutation& mutation : mutations()) {
+    mutation.apply(config);
+  }
+  const RunConfig read = run_config_from_json(to_json(config));
+  EXPECT_EQ(read.dataset, "Digits");
+  EXPECT_EQ(read.data_checksum, "decaf");
+  EXPECT_EQ(read.model, config.model);
+  EXPECT_EQ(read.optimizer, config.optimizer);
+  EXPECT_EQ(read.rate_decay, RateDecay::kNone);
+  EXPECT_EQ(read.isa, math::Isa::kAvx2);
+  EXPECT_EQ(read.batch_size, 7U);
+  EXPECT_EQ(read.train_steps, kMaxCount);
+  EXPECT_FALSE(read.sync_replicas);
+  EXPECT_EQ(read.replicas_to_aggregate, 2U);
+  EXPECT_EQ(read.max_staleness, 0U);
+  EXPECT_EQ(read.trainers, 4U);
+  EXPECT_EQ(read.seed, 99U);
+  EXPECT_EQ(read.eval_every, 5U);
+}
+
+// ---- Bytes from a peer ----
+
+TEST(RunConfigFromJson, RefusesWhatIsNoObject) {
+  for (const char* text :
+       {"", " ", "{", "[]", "null", "3", "\"x\"", "{\"a\":1}}", "\xff\xfe", "nan"}) {
+    EXPECT_EQ(message_of([&] { static_cast<void>(run_config_from_json(text)); }),
+              "the published configuration is not a JSON object")
+        << text;
+  }
+}
+
+TEST(RunConfigFromJson, IgnoresKeysOfLaterVersions) {
+  json config = json::parse(to_json(base_config()));
+  config["flux_capacitor"] = 1.21;
+  EXPECT_EQ(to_json(run_config_from_json(config.dump())), to_json(base_config()));
+}
+
+std::string message_with(const char* key, const json& value) {
+  json config = json::parse(to_json(base_config()));
+  config[key] = value;
+  return message_of([&] { static_cast<void>(run_config_from_json(config.dump())); });
+}
+
+TEST(RunConfigFromJson, RefusesCountsThatJsonCannotCarryExactly) {
+  EXPECT_EQ(message_with("seed", kMaxCount + 1),
+            "--seed: 9007199254740993 is not a whole number from 0 to 2^53");
+}
+
+TEST(RunConfigFromJson, RefusesNumbersThatNoFloatHolds) {
+  EXPECT_EQ(message_with("learning_rate", 1e39),
+            "--learning_rate: 1e+39 is not a number of 32 bits");
+}
+
+TEST(RunConfigFromJson, RefusesNamesThatThisVersionDoesNotKnow) {
+  EXPECT_EQ(message_with("optimizer", "lbfgs"),
+            "--optimizer: \"lbfgs\" is not a name that this version knows");
+  EXPECT_EQ(message_with("model", "cnn"), "--model: \"cnn\" is not a name that this version knows");
+  EXPECT_EQ(message_with("isa", "sse"), "--isa: \"sse\" is not a name that this version knows");
+}
+
+TEST(RunConfigFromJson, RefusesTooManyLayers) {
+  EXPECT_THAT(message_with("hidden_units", std::vector<int>(17, 1)),
+              HasSubstr("is not a list of at most 16 layers"));
+}
+
+TEST(RunConfigFromJson, CutsALongValueShort) {
+  EXPECT_LT(message_with("dataset", std::string(10'000, 'x')).size(), 250U);
+}
+
+TEST(RunConfigFromJson, SurvivesDeepNesting) {
+  constexpr std::size_t kDepth = 30'000;  // what fits into a control frame of 64 KiB
+  for (const Mutation& mutation : mutations()) {
+    std::string text = to_json(base_config());
+    text.pop_back();
+    // The last of two equal keys counts.
+    text += ",\"" + std::string(mutation.key) + "\":" + std::string(kDepth, '[') +
+            std::string(kDepth, ']') + "}";
+    EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(text)); }),
+                HasSubstr(mutation.key));
+  }
+}
+
+// ---- validate ----
+
+struct Invalid {
+  const char* name;
+  std::function<void(RunConfig&)> apply;
+  const char* message;
+  friend std::ostream& operator<<(std::ostream& out, const Invalid& i) { return out << i.name; }
+};
+
+class InvalidConfig : public testing::TestWithParam<Invalid> {};
+
+TEST_P(InvalidConfig, IsRefusedWithFieldValueAndWhatIsAllowed) {
+  RunConfig config = base_config();
+  GetParam().apply(config);
+  EXPECT_EQ(message_of([&] { validate(config); }), GetParam().message);
+}
+
+const std::vector<Invalid>& invalid_configs() {
+  static const std::vector<Invalid> kCases = {
+      {"NoTrainer", [](RunConfig& c) { c.trainers = 0; },
+       "--worker_hosts: 0 trainers is not from 1 to 10000 trainers"},
+      {"TooManyTrainers", [](RunConfig& c) { c.trainers = 10'001; },
+       "--worker_hosts: 10001 trainers is not from 1 to 10000 trainers"},
+      {"NoBatch", [](RunConfig& c) { c.batch_size = 0; },
+       "--batch_size: 0 is not from 1 to 1048576"},
+      {"HugeBatch", [](RunConfig& c) { c.batch_size = kMaxBatchSize + 1; },
+       "--batch_size: 1048577 is not from 1 to 1048576"},
+      {"NoSteps", [](RunConfig& c) { c.train_steps = 0; }, "--train_steps: 0 is not at least 1"},
+      {"HugeSteps", [](RunConfig& c) { c.train_steps = kMaxCount + 1; },
+       "--train_steps: 9007199254740993 is not a whole number from 0 to 2^53"},
+      {"HugeSeed", [](RunConfig& c) { c.seed = kMaxCount + 1; },
+       "--seed: 9007199254740993 is not a whole number from 0 to 2^53"},
+      {"HugeEvalEvery", [](RunConfig& c) { c.eval_every = kMaxCount + 1; },
+       "--eval_every: 9007199254740993 is not a whole number from 0 to 2^53"},
+      {"ReplicasAboveTrainers", [](RunConfig& c) { c.replicas_to_aggregate = 4; },
+       "--replicas_to_aggregate: 4 is not at most the number of trainers, 3"},
+      {"ReplicasWithAsync",
+       [](RunConfig& c) {
+         c.sync_replicas = false;
+         c.replicas_to_aggregate = 2;
+       },
+       "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
+      {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
+       "--max_staleness: 3 is not allowed without --sync_replicas=false"},
+      {"MoreParametersThanAPsMayHold",
+       [](RunConfig& c) {
+         c.model.hidden = {65'536, 65'536};
+       },
+       "--hidden_units: 4347133968 parameters is not within 2147483648 parameters in all"},
+  };
+  return kCases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Validate, InvalidConfig, testing::ValuesIn(invalid_configs()),
+                         [](const auto& param_info) { return param_info.param.name; });
+
+TEST(Validate, AcceptsTheDefaults) { EXPECT_NO_THROW(validate(base_config())); }
+
+TEST(Validate, RefusesWhatModelAndOptimizerRefuse) {
+  RunConfig config = base_config();
+  config.model.hidden = {0};
+  EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("hidden_units: 0 "));
+  config = base_config();
+  config.optimizer.learning_rate = -1;
+  EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("learning_rate: -1 "));
+  config = base_config();
+  config.optimizer.momentum = 1;
+  EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("momentum: 1 "));
+}
+
+TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {
+  RunConfig config = base_config();
+  config.replicas_to_aggregate = config.trainers;
+  EXPECT_NO_THROW(validate(config));
+  EXPECT_TRUE(config.every_gradient_counts());
+}
+
+// ---- contradiction ----
+
+TEST(Contradiction, NamesTheFlagAndBothValues) {
+  RunConfig mine = base_config();
+  mine.batch_size = 50;
+  EXPECT_EQ(contradiction(mine, {"batch_size"}, base_config()),
+            "--batch_size: this task was given 50, the chief published 100; leave the flag out or "
+            "give the chief's value");
+}
+
+TEST(Contradiction, ShowsListsAndNamesAsTheyAreWritten) {
+  RunConfig mine = base_config();
+  mine.model.hidden = {128, 64};
+  EXPECT_THAT(contradiction(mine, {"hidden_units"}, base_config()).value_or(""),
+              HasSubstr("was given [128,64], the chief published [100]"));
+}
+
+TEST(Contradiction, IgnoresFlagsThatTheUserDidNotWrite) {
+  RunConfig mine = base_config();
+  mine.batch_size = 50;
+  EXPECT_EQ(contradiction(mine, {"seed", "train_steps"}, base_config()), std::nullopt);
+}
+
+TEST(Contradiction, AcceptsTheChiefsOwnValues) {
+  const RunConfig published = run_config_from_json(to_json(base_config()));
+  std::set<std::string> all;
+  for (const Mutation& mutation : mutations()) {
+    all.insert(mutation.key);
+  }
+  EXPECT_EQ(contradiction(base_config(), all, published), std::nullopt);
+}
+
+TEST(Contradiction, IgnoresFlagsThatAreNotOfTheRun) {
+  EXPECT_EQ(contradiction(base_config(), {"task_index", "log_level"}, base_config()), std::nullopt);
+}
+
+// ---- default_learning_rate ----
+
+TEST(DefaultLearningRate, IsOneThatTheOptimizerAccepts) {
+  for (const auto optimizer : {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
+                               math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam}) {
+    const math::OptimizerSpec spec{.kind = optimizer,
+                                   .learning_rate = default_learning_rate(optimizer)};
+    EXPECT_NO_THROW(math::validate(spec));
+  }
+}
+
+TEST(RateDecay, NamesAreReadBack) {
+  for (const RateDecay decay : {RateDecay::kNone, RateDecay::kLinear}) {
+    EXPECT_EQ(rate_decay_from_name(rate_decay_name(decay)), decay);
+  }
+  EXPECT_EQ(rate_decay_from_name("cosine"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace disttf::roles

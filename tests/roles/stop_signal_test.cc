@@ -1,0 +1,125 @@
+// A signal that arrives in a process of its own: forked, so that gtest's stays out of it.
+#include "roles/stop_signal.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+
+#include "net/interrupt.h"
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kUnexpected = 99;
+// Far more than a wait takes that a signal ends; one that it does not end must not hang the test.
+constexpr std::chrono::seconds kPatience{30};
+
+// The exit status of a child that runs `body`.
+int status_of_child(const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int code = kUnexpected;
+    try {
+      code = body();
+    } catch (const Failure& failure) {
+      code = failure.exit_code();
+    }
+    _exit(code);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+  return WEXITSTATUS(status);
+}
+
+// Raises the signal and runs until the stop it asks for, as a role does.
+int run_until_stopped(int signal) {
+  const StopSignal stop;
+  kill(getpid(), signal);
+  stop.interrupt().wait_until(net::Clock::now() + kPatience);
+  stop.throw_if_stopped();
+  return kUnexpected;
+}
+
+TEST(StopSignal, SigtermEndsAWaitAndTheTaskWith143) {
+  EXPECT_EQ(status_of_child([] { return run_until_stopped(SIGTERM); }), kTerminated);
+}
+
+TEST(StopSignal, SigintEndsAWaitAndTheTaskWith130) {
+  EXPECT_EQ(status_of_child([] { return run_until_stopped(SIGINT); }), kInterrupted);
+}
+
+TEST(StopSignal, TheFirstSignalCounts) {
+  EXPECT_EQ(status_of_child([] {
+              const StopSignal stop;
+              kill(getpid(), SIGTERM);
+              stop.interrupt().wait_until(net::Clock::now() + kPatience);
+              kill(getpid(), SIGINT);
+              return stop.number() == SIGTERM ? 0 : kUnexpected;
+            }),
+            0);
+}
+
+TEST(StopSignal, CallsBackWithTheSignalsNumber) {
+  EXPECT_EQ(status_of_child([] {
+              net::Interrupt called;
+              std::atomic<int> number = 0;
+              const StopSignal stop([&](int signal) {
+                number = signal;
+                called.interrupt();
+              });
+              kill(getpid(), SIGTERM);
+              called.wait_until(net::Clock::now() + kPatience);
+              return number == SIGTERM ? 0 : kUnexpected;
+            }),
+            0);
+}
+
+TEST(StopSignal, ASignalOnTheWayOutKillsNothing) {
+  EXPECT_EQ(status_of_child([] {
+              { const StopSignal stop; }
+              kill(getpid(), SIGTERM);
+              return 0;
+            }),
+            0);
+}
+
+TEST(StopSignal, WithoutASignalNothingIsStopped) {
+  EXPECT_EQ(status_of_child([] {
+              const StopSignal stop;
+              stop.throw_if_stopped();
+              return stop.number() == 0 && !stop.interrupt().interrupted() ? 0 : kUnexpected;
+            }),
+            0);
+}
+
+TEST(StopSignal, TheSentenceNamesTheSignal) {
+  EXPECT_EQ(status_of_child([] {
+              const StopSignal stop;
+              kill(getpid(), SIGTERM);
+              stop.interrupt().wait_until(net::Clock::now() + kPatience);
+              try {
+                stop.throw_if_stopped();
+              } catch (const Failure& failure) {
+                return std::string(failure.what()) == "stopped by SIGTERM before the run finished"
+                           ? 0
+                           : kUnexpected;
+              }
+              return kUnexpected;
+            }),
+            0);
+}
+
+TEST(SignalName, KnowsTheTwo) {
+  EXPECT_STREQ(signal_name(SIGTERM), "SIGTERM");
+  EXPECT_STREQ(signal_name(SIGINT), "SIGINT");
+  EXPECT_STREQ(signal_name(SIGUSR1), "a signal");
+}
+
+}  // namespace
+}  // namespace disttf::roles

@@ -1,0 +1,282 @@
+#include "roles/trainer_table.h"
+
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto kStep = net::ChannelPurpose::kStep;
+constexpr auto kControl = net::ChannelPurpose::kControl;
+
+Task make_task() {
+  Task task;
+  task.cluster.ps = {{.host = "ps0", .port = 1}};
+  task.cluster.chief = {{.host = "boss", .port = 2}};
+  task.cluster.workers = {{.host = "w0", .port = 3}, {.host = "w1", .port = 4}};
+  task.self = {.job = net::Job::kPs, .index = 0};
+  task.timeouts = {
+      .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
+  return task;
+}
+
+// The chief is rank 0, the workers are ranks 1 and 2. Time is the test's own: seconds since the ps
+// began to wait.
+class TrainerTableTest : public testing::Test {
+ protected:
+  static Clock::time_point at(int second) { return kStart + seconds(second); }
+
+  // A connection that a trainer's process has opened, as the listener hands it on.
+  Connection connect(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process) {
+    tcp::acceptor acceptor(context_, {asio::ip::address_v4::loopback(), 0});
+    peers_.emplace_back(context_);
+    peers_.back().connect(acceptor.local_endpoint());
+    auto connection = std::make_shared<net::ServerConnection>(acceptor.accept(),
+                                                              net::ConnectionLimits{}, nullptr);
+    connection->set_hello(hello_of(rank, process, purpose));
+    return connection;
+  }
+  Connection attach(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process,
+                    int second) {
+    Connection connection = connect(rank, purpose, process);
+    table_.attach(rank, connection, at(second));
+    return connection;
+  }
+  [[nodiscard]] std::optional<Absence> overdue(int second) const {
+    return table_.overdue(at(second), kAllMatter);
+  }
+  [[nodiscard]] bool refuses(std::size_t rank, std::uint64_t process) const {
+    return table_.reason_to_refuse(rank, hello_of(rank, process)).has_value();
+  }
+
+  [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process,
+                                    net::ChannelPurpose purpose = kStep) const {
+    return {.cluster = {},
+            .from = task_.cluster.trainer(rank),
+            .to = task_.self,
+            .purpose = purpose,
+            .incarnation = process};
+  }
+
+  static constexpr Clock::time_point kStart{std::chrono::hours(1)};
+  const std::vector<bool> kAllMatter = {true, true, true};
+  const Task task_ = make_task();
+  asio::io_context context_{1};
+  std::vector<tcp::socket> peers_;
+  TrainerTable table_{task_, kStart};
+};
+
+// ---- attach and detach ----
+
+TEST_F(TrainerTableTest, AStepChannelMakesATrainerPresent) {
+  EXPECT_FALSE(table_[1].present());
+  EXPECT_TRUE(table_.attach(1, connect(1, kStep, 7), at(1)));
+  EXPECT_TRUE(table_[1].present());
+  EXPECT_TRUE(table_[1].joined);
+}
+
+TEST_F(TrainerTableTest, AControlChannelAloneDoesNotMakeItPresent) {
+  EXPECT_FALSE(table_.attach(1, connect(1, kControl, 7), at(1)));
+  EXPECT_FALSE(table_[1].present());
+  EXPECT_TRUE(table_[1].alive());
+}
+
+TEST_F(TrainerTableTest, AttachingIsHearing) {
+  attach(1, kControl, 7, 5);
+  EXPECT_EQ(table_[1].last_heard, at(5));
+}
+
+TEST_F(TrainerTableTest, ASecondStepChannelOfTheSameProcessReplacesTheFirst) {
+  const Connection first = attach(1, kStep, 7, 1);
+  const Connection control = attach(1, kControl, 7, 1);
+  const Connection second = connect(1, kStep, 7);
+  EXPECT_FALSE(table_.attach(1, second, at(2))) << "it was present already";
+  EXPECT_FALSE(first->is_open());
+  EXPECT_TRUE(control->is_open());
+  EXPECT_EQ(table_[1].step, second);
+}
+
+TEST_F(TrainerTableTest, TheEndOfAReplacedConnectionChangesNothing) {
+  const Connection first = attach(1, kStep, 7, 1);
+  const Connection second = attach(1, kStep, 7, 2);
+  EXPECT_FALSE(table_.detach(1, first, at(3)));
+  EXPECT_EQ(table_[1].step, second);
+}
+
+TEST_F(TrainerTableTest, TheEndOfTheStepChannelMakesItAbsent) {
+  const Connection step = attach(1, kStep, 7, 1);
+  EXPECT_TRUE(table_.detach(1, step, at(2)));
+  EXPECT_FALSE(table_[1].present());
+}
+
+TEST_F(TrainerTableTest, ARequestIsForgottenWithItsConnection) {
+  const Connection step = attach(1, kStep, 7, 1);
+  table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
+  table_.detach(1, step, at(2));
+  EXPECT_FALSE(table_[1].waiting.has_value());
+}
+
+TEST_F(TrainerTableTest, ARequestIsForgottenWhenANewStepChannelComes) {
+  const Connection step = attach(1, kStep, 7, 1);
+  table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
+  attach(1, kControl, 7, 2);
+  EXPECT_TRUE(table_[1].waiting.has_value());
+  attach(1, kStep, 7, 2);
+  EXPECT_FALSE(table_[1].waiting.has_value());
+}
+
+TEST_F(TrainerTableTest, TheEndOfTheControlChannelLeavesItPresent) {
+  attach(1, kStep, 7, 1);
+  const Connection control = attach(1, kControl, 7, 1);
+  EXPECT_FALSE(table_.detach(1, control, at(2)));
+  EXPECT_TRUE(table_[1].present());
+}
+
+// ---- A newer process takes over ----
+
+TEST_F(TrainerTableTest, ANewProcessClosesAllThatTheOldOneHad) {
+  const Connection step = attach(1, kStep, 7, 1);
+  const Connection control = attach(1, kControl, 7, 1);
+  attach(1, kControl, 8, 2);
+  EXPECT_FALSE(step->is_open());
+  EXPECT_FALSE(control->is_open());
+  EXPECT_FALSE(table_[1].present());
+  EXPECT_EQ(table_[1].incarnation, 8U);
+}
+
+TEST_F(TrainerTableTest, TheReplacedProcessIsFencedOff) {
+  attach(1, kStep, 7, 1);
+  EXPECT_FALSE(refuses(1, 7));
+  attach(1, kStep, 8, 2);
+  EXPECT_TRUE(refuses(1, 7));
+  EXPECT_FALSE(refuses(1, 8));
+  EXPECT_FALSE(refuses(2, 7)) << "another trainer";
+  EXPECT_EQ(table_.reason_to_refuse(1, hello_of(1, 7)),
+            "worker 0 (w0:3) has been replaced by a newer process; this one is no longer part of "
+            "the run");
+}
+
+TEST_F(TrainerTableTest, ANewProcessMakesGoodbyeUndone) {
+  attach(1, kStep, 7, 1);
+  table_[1].goodbye = true;
+  attach(1, kStep, 8, 2);
+  EXPECT_FALSE(table_[1].goodbye);
+}
+
+// ---- Silence ----
+
+TEST_F(TrainerTableTest, ASilentTrainersConnectionsAreClosed) {
+  const Connection step = attach(1, kStep, 7, 0);
+  const Connection control = attach(1, kControl, 7, 0);
+  table_.close_silent(at(10) - milliseconds(1));
+  EXPECT_TRUE(step->is_open());
+  table_.close_silent(at(10));
+  EXPECT_FALSE(step->is_open());
+  EXPECT_FALSE(control->is_open());
+}
+
+TEST_F(TrainerTableTest, ATrainerThatIsHeardKeepsItsConnections) {
+  const Connection step = attach(1, kStep, 7, 0);
+  table_[1].last_heard = at(9);
+  table_.close_silent(at(18));
+  EXPECT_TRUE(step->is_open());
+}
+
+// ---- Absence ----
+
+TEST_F(TrainerTableTest, NobodyIsOverdueBeforeTheStartTimeout) {
+  EXPECT_FALSE(overdue(300));
+  const auto absence = overdue(301);
+  ASSERT_TRUE(absence);
+  EXPECT_EQ(absence->rank, 0U);
+  EXPECT_FALSE(absence->joined);
+  EXPECT_EQ(absence->limit, seconds(300));
+}
+
+TEST_F(TrainerTableTest, ALostWorkerIsOverdueAfterItsTimeout) {
+  const Connection step = attach(1, kStep, 7, 100);
+  table_.detach(1, step, at(110));
+  EXPECT_FALSE(overdue(130));
+  const auto absence = overdue(131);
+  ASSERT_TRUE(absence);
+  EXPECT_EQ(absence->rank, 1U);
+  EXPECT_TRUE(absence->joined);
+  EXPECT_EQ(absence->limit, seconds(20));
+}
+
+TEST_F(TrainerTableTest, ALostChiefIsOverdueAfterThePeerTimeout) {
+  const Connection step = attach(0, kStep, 7, 100);
+  table_.detach(0, step, at(110));
+  EXPECT_FALSE(overdue(170));
+  const auto absence = overdue(171);
+  ASSERT_TRUE(absence);
+  EXPECT_EQ(absence->limit, seconds(60));
+}
+
+TEST_F(TrainerTableTest, OneThatDoesNotMatterIsNeverOverdue) {
+  const Connection step = attach(1, kStep, 7, 0);
+  table_.detach(1, step, at(1));
+  EXPECT_FALSE(table_.overdue(at(200), {true, false, true}));
+}
+
+TEST_F(TrainerTableTest, OneThatSaidGoodbyeIsNeverOverdue) {
+  const Connection step = attach(1, kStep, 7, 0);
+  table_[1].goodbye = true;
+  table_.detach(1, step, at(1));
+  EXPECT_FALSE(overdue(200));
+}
+
+// The heartbeats begin while the data set is still being downloaded.
+TEST_F(TrainerTableTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
+  attach(1, kControl, 7, 100);
+  EXPECT_FALSE(overdue(299));
+}
+
+TEST_F(TrainerTableTest, AbsenceBeginsWhenTheLastConnectionEnds) {
+  const Connection step = attach(1, kStep, 7, 0);
+  const Connection control = attach(1, kControl, 7, 0);
+  table_.detach(1, step, at(100));
+  EXPECT_FALSE(overdue(150)) << "its process lives: it is connecting again";
+  table_.detach(1, control, at(150));
+  EXPECT_FALSE(overdue(170));
+  EXPECT_TRUE(overdue(171));
+}
+
+TEST_F(TrainerTableTest, AReplacedTrainerIsNotOverdueForTheTimeItWasThere) {
+  attach(1, kStep, 7, 0);
+  const Connection control = attach(1, kControl, 8, 100);
+  table_.detach(1, control, at(110));
+  EXPECT_FALSE(overdue(130));
+  EXPECT_TRUE(overdue(131));
+}
+
+// ---- Who is left ----
+
+TEST_F(TrainerTableTest, NamesThoseThatWereNeverSeen) {
+  attach(1, kStep, 7, 0);
+  EXPECT_EQ(table_.never_seen(), "chief 0 (boss:2), worker 1 (w1:4)");
+}
+
+TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbyeOrGone) {
+  attach(0, kStep, 7, 0);
+  EXPECT_TRUE(table_.only_chief_left());
+  attach(1, kStep, 7, 0);
+  const Connection other = attach(2, kStep, 7, 0);
+  table_[1].goodbye = true;
+  EXPECT_FALSE(table_.only_chief_left());
+  table_.detach(2, other, at(1));
+  EXPECT_TRUE(table_.only_chief_left());
+}
+
+}  // namespace
+}  // namespace disttf::roles
