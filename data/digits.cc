@@ -1,6 +1,7 @@
 #include "data/digits.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "data/digits_draw.h"
 #include "data/idx.h"
@@ -16,11 +17,11 @@ constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
 
 constexpr FileSet kDigits{
     .name = "Digits",
-    .checksum = "6106c05ab9b6a910c41528a94cc9aed454931121c9fd4132fc6b53948d1a1c87",
+    .checksum = "7d2db9e923186ef1d91b37c3c1c70099390647e0563ad7509905fdd8ea54ef06",
     .files = {{{.name = "digits-train-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 60000,
-                .sha256 = "55dbfd7b873de6ba30747aad45e24dffd68ed5ff643984b125b88f35a48b9fb0"},
+                .sha256 = "315dbfc3512152ef9f5aa116d1648258d759a056f4f52d1ccbce6d4eaa067669"},
                {.name = "digits-train-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 60000,
@@ -28,7 +29,7 @@ constexpr FileSet kDigits{
                {.name = "digits-t10k-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 10000,
-                .sha256 = "8ac80b579db3fd71cfbcef13ddf7d2d33e09ee03e0c3dce882df705f6c0c4e1d"},
+                .sha256 = "9d30c1ba64e2c337b08050dc6c1267a81717c45f0a1451d507f80b09ad5a76fc"},
                {.name = "digits-t10k-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 10000,

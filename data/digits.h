@@ -1,10 +1,10 @@
-// The built-in data set: handwritten-looking digits drawn by code, in MNIST's shape (60 000 + 10
-// 000 images of 28x28, ten classes, equally many of each), for when MNIST cannot be had.
+// The built-in data set: handwritten-looking digits drawn by code, for when MNIST cannot be had. It
+// has MNIST's shape: 60,000 + 10,000 images of 28x28, ten classes, equally many of each.
 //
 // A digit is a few strokes in one of several styles, put through a random affine map (rotation,
 // shear, scale, aspect) and a smooth elastic deformation, drawn with a pen of random width, centred
 // by its mass, with noise on the ink. Difficulty is tuned so that a linear model stays near 0.90
-// and a hidden layer clearly gains (docs/glossary.md names both sets).
+// and a hidden layer clearly gains.
 //
 // The same bits on every machine and build: only + - * / sqrt on floats, which IEEE 754 fixes, and
 // integers; no libm function, whose last bit depends on the CPU. Every image is a function of

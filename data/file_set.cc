@@ -187,7 +187,7 @@ FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
 
 FileCheck check_file(const std::filesystem::path& directory, const SetFile& file) {
   FileBytes contents;
-  const FileCheck extracted = open_verified(directory, file, contents);
+  FileCheck extracted = open_verified(directory, file, contents);
   if (extracted.state == FileState::kReady) return extracted;
   const FileCheck gz = check_gz(directory / file.gz_name(), file);
   return more_telling(extracted, gz);

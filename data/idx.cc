@@ -1,8 +1,7 @@
 #include "data/idx.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <initializer_list>
 
 #include "data/dataset.h"
 #include "data/error.h"
