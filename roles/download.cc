@@ -128,7 +128,8 @@ void Fetcher::fetch(const RemoteFile& file) {
     if (part.is_right(why)) return publish(part, file);
     part.restart();
   }
-  std::ranges::stable_partition(mirrors_, [](const Mirror& m) { return !m.has_failed; });
+  std::stable_partition(mirrors_.begin(), mirrors_.end(),
+                        [](const Mirror& mirror) { return !mirror.has_failed; });
   for (Mirror& mirror : mirrors_) {
     if (mirror.is_unreachable) continue;
     if (fetch_from(mirror, part, file)) return publish(part, file);

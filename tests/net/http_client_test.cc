@@ -424,6 +424,7 @@ TEST_F(HttpsClientTest, RefusesACertificateOfAnUnknownAuthority) {
   EXPECT_TRUE(server.requests().empty());
 }
 
+// (OpenSSL at its default security level refuses it as well; two guards for one door.)
 TEST_F(HttpsClientTest, RefusesOldTls) {
   test_support::OpenSsl<SSL_CTX> old = authority_.issue("DNS:localhost");
   SSL_CTX_set_security_level(old.get(), 0);

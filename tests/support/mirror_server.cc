@@ -292,7 +292,7 @@ Handler break_after(Files files, std::size_t bytes, bool ranges) {
   };
 }
 
-Handler first_then(std::size_t count, Handler first, Handler later) {
+Handler first_then(std::size_t count, const Handler& first, const Handler& later) {
   // Handlers are copied and called by several threads; the count is one.
   auto calls = std::make_shared<std::atomic<std::size_t>>(0);
   return [=](const auto& request, const auto& connection) {
@@ -300,7 +300,7 @@ Handler first_then(std::size_t count, Handler first, Handler later) {
   };
 }
 
-Handler redirect(std::string status, std::string location) {
+Handler redirect(const std::string& status, const std::string& location) {
   return [=](const auto&, const auto& connection) {
     connection.respond(status, "", "Location: " + location + "\r\n");
   };

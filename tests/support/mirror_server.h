@@ -99,9 +99,9 @@ class MirrorServer {
 // Sends `bytes` bytes of what was asked for and hangs up.
 [[nodiscard]] Handler break_after(Files files, std::size_t bytes, bool ranges = true);
 // `first` for the first `count` requests, then `later`.
-[[nodiscard]] Handler first_then(std::size_t count, Handler first, Handler later);
+[[nodiscard]] Handler first_then(std::size_t count, const Handler& first, const Handler& later);
 // `status` ("302 Found") with `location`.
-[[nodiscard]] Handler redirect(std::string status, std::string location);
+[[nodiscard]] Handler redirect(const std::string& status, const std::string& location);
 // An http proxy: CONNECT opens a tunnel to that port of 127.0.0.1 whatever the name; requests in
 // absolute form go to `plain`.
 [[nodiscard]] Handler proxy(Handler plain);
