@@ -1,4 +1,5 @@
-// `disttf launch`: the whole job on one machine.
+// `disttf launch`: the whole job on one machine, and how it ends.
+#include <algorithm>
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -11,13 +12,121 @@ class Launch : public ProcessTest {
   Process& launch(const Words& arguments) {
     return run("launch", Words{"launch"} + arguments + data_flags());
   }
+  // A launch whose tasks are known to train.
+  Process& launch_endless(const Words& arguments = {}) {
+    Process& job = launch(endless() + arguments);
+    EXPECT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
+    return job;
+  }
 };
 
-// Sizes of the default job: the promise is made for it.
+// The digits are easier to be sure of: their accuracy is pinned by the data's own tests.
+double wanted(double of_mnist) { return has_mnist() ? of_mnist : 0.85; }
+
 TEST_F(Launch, ReachesTheAccuracyOfTheTutorialsWithAllDefaults) {
   Process& job = launch({"--workers=2", "--ps=1"});
   ASSERT_TRUE(exits(job, kExitDone));
-  EXPECT_GE(accuracy_in(job), has_mnist() ? 0.975 : 0.9);
+  EXPECT_GE(accuracy_in(job), wanted(0.975));
+}
+
+TEST_F(Launch, PrintsTheSameDigitsOnEveryRun) {
+  const Words arguments = {"--workers=2", "--ps=1", "--train_steps=300", "--eval_every=100"};
+  Process& first = launch(arguments);
+  ASSERT_TRUE(exits(first, kExitDone));
+  Process& second = launch(arguments);
+  ASSERT_TRUE(exits(second, kExitDone));
+  EXPECT_EQ(first.standard_output(), second.standard_output());
+}
+
+TEST_F(Launch, TrainsSoftmaxToItsAccuracy) {
+  Process& job = launch({"--model=softmax"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_GE(accuracy_in(job), wanted(0.92));
+}
+
+TEST_F(Launch, ReachesTheAsynchronousAccuracy) {
+  Process& job = launch({"--sync_replicas=false"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_GE(accuracy_in(job), wanted(0.97));
+}
+
+TEST_F(Launch, PrintsResultsAndNothingElseOnStandardOutput) {
+  Process& job = launch({"--train_steps=20", "--eval_every=10", "--print_weights_hash"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_THAT(
+      job.standard_output(),
+      ::testing::MatchesRegex("After 10 training step\\(s\\), validation cross entropy = [0-9.]+, "
+                              "test accuracy = 0\\.[0-9]{4}\n"
+                              "After 20 training step\\(s\\), validation cross entropy = [0-9.]+\n"
+                              "Weights SHA-256: [0-9a-f]{64}\n" +
+                              data_name() + " accuracy: 0\\.[0-9]{4}\n"));
+}
+
+TEST_F(Launch, NamesTheTaskBeforeEachLineOfItsLog) {
+  Process& job = launch({"--train_steps=5", "--ps=2", "--workers=1", "--chief"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  for (const char* name : {"ps:0", "ps:1", "chief:0", "worker:0"}) {
+    EXPECT_THAT(job.standard_error(), ::testing::HasSubstr(std::string("[") + name + "] "));
+  }
+  EXPECT_EQ(count_of(job.standard_error(), "\r"), 0U) << "no live line in a pipe";
+}
+
+TEST_F(Launch, PassesAnInterruptOnAndEndsWith130) {
+  Process& job = launch_endless();
+  const std::vector<pid_t> children = children_of(job.pid());
+  ASSERT_EQ(children.size(), 3U);
+  job.send(SIGINT);
+  EXPECT_TRUE(exits(job, kExitInterrupted));
+  EXPECT_TRUE(wait_until_gone(children));
+  EXPECT_EQ(count_of(job.standard_error(), "stopped by SIGINT before the run finished"), 3U);
+}
+
+TEST_F(Launch, PassesATerminationOnAndEndsWith143) {
+  Process& job = launch_endless();
+  const std::vector<pid_t> children = children_of(job.pid());
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_TRUE(wait_until_gone(children));
+}
+
+TEST_F(Launch, LeavesNoChildBehindWhenItIsKilled) {
+  Process& job = launch_endless();
+  const std::vector<pid_t> children = children_of(job.pid());
+  ASSERT_EQ(children.size(), 3U);
+  job.send(SIGKILL);
+  EXPECT_TRUE(killed(job, SIGKILL));
+  EXPECT_TRUE(wait_until_gone(children));
+}
+
+// Which child dies is one test each: the ps is the first that was started.
+class LaunchChildKilled : public Launch, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(LaunchChildKilled, EndsWith138AndStopsTheOthers) {
+  Process& job = launch_endless();
+  const std::vector<pid_t> children = children_of(job.pid());
+  ASSERT_EQ(children.size(), 3U);
+  kill(children[GetParam()], SIGKILL);
+  EXPECT_TRUE(exits(job, kExitLostPeers));
+  EXPECT_TRUE(wait_until_gone(children));
+  const std::string name = std::vector<std::string>{"ps:0", "worker:0", "worker:1"}[GetParam()];
+  EXPECT_TRUE(says(job, "disttf launch: \\[" + name + "\\] was killed by signal 9"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, LaunchChildKilled, ::testing::Values(0, 1, 2));
+
+TEST_F(Launch, EndsWithTheExitCodeOfAChildThatWasUsedWrongly) {
+  Process& job = run(
+      "launch", {"launch", "--dataset=mnist", "--data_dir=none", "--data_url=gopher://127.0.0.1/"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "gopher"));
+  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] ended with exit code 2"));
+}
+
+TEST_F(Launch, EndsWithASentenceWhenTrainingDiverges) {
+  Process& job = launch({"--optimizer=sgd", "--learning_rate=1e6"});
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "training has diverged; a lower --learning_rate than 1e\\+06 may help"));
+  EXPECT_EQ(job.standard_output(), "");
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ fs::path prepare_data_directory() {
   fs::path directory = DISTTF_TEST_DATA_DIR;
   fs::create_directories(directory);
   if (has_mnist()) {
-    for (const data::SetFile& file : data::mnist().files) {
-      link_to(fs::absolute(mnist_directory() / file.gz_name()), directory / file.gz_name());
+    for (const std::string& name : mnist_gz_names()) {
+      link_to(fs::absolute(mnist_directory() / name), directory / name);
     }
   } else {
     std::fprintf(stderr, "%s holds no MNIST: training on the built-in digits\n",
@@ -78,6 +78,18 @@ Process& ProcessTest::run_task(const ClusterOnLoopback& cluster, net::Job job, s
                  data_flags() + more);
 }
 
+Tasks ProcessTest::run_cluster(const ClusterOnLoopback& cluster, const Words& more) {
+  Tasks tasks;
+  for (std::size_t index = 0; index < cluster.tasks().ps.size(); ++index) {
+    tasks.ps.push_back(&run_task(cluster, net::Job::kPs, index, more));
+  }
+  for (std::size_t rank = 0; rank < cluster.tasks().trainer_count(); ++rank) {
+    const net::TaskId task = cluster.tasks().trainer(rank);
+    tasks.trainers.push_back(&run_task(cluster, task.job, task.index, more));
+  }
+  return tasks;
+}
+
 Process& ProcessTest::run_program(const fs::path& program, const Words& arguments) {
   return processes_.emplace_back(ProcessOptions{.program = program,
                                                 .arguments = arguments,
@@ -86,19 +98,35 @@ Process& ProcessTest::run_program(const fs::path& program, const Words& argument
                                                 .name = program.filename().string()});
 }
 
+std::vector<Process*> Tasks::all() const {
+  std::vector<Process*> processes = ps;
+  processes.insert(processes.end(), trainers.begin(), trainers.end());
+  return processes;
+}
+
 fs::path mnist_directory() { return fs::path(DISTTF_SOURCE_DIR) / ".." / "shared" / "mnist"; }
 
+std::vector<std::string> mnist_gz_names() {
+  std::vector<std::string> names;
+  for (const data::SetFile& file : data::mnist().files) {
+    names.push_back(file.gz_name());
+  }
+  return names;
+}
+
 bool has_mnist() {
-  const auto& files = data::mnist().files;
-  return std::all_of(files.begin(), files.end(), [](const data::SetFile& file) {
-    return fs::exists(mnist_directory() / file.gz_name());
-  });
+  const std::vector<std::string> names = mnist_gz_names();
+  return std::all_of(names.begin(), names.end(),
+                     [](const std::string& name) { return fs::exists(mnist_directory() / name); });
+}
+
+std::string data_dir_flag() {
+  static const fs::path kDirectory = prepare_data_directory();
+  return "--data_dir=" + kDirectory.string();
 }
 
 Words data_flags() {
-  static const fs::path kDirectory = prepare_data_directory();
-  return {"--data_dir=" + kDirectory.string(),
-          has_mnist() ? "--dataset=mnist" : "--dataset=digits"};
+  return {data_dir_flag(), has_mnist() ? "--dataset=mnist" : "--dataset=digits"};
 }
 
 std::string data_name() { return has_mnist() ? "MNIST" : "Digits"; }
@@ -107,6 +135,10 @@ Words operator+(Words left, const Words& right) {
   left.insert(left.end(), right.begin(), right.end());
   return left;
 }
+
+Words endless() { return {"--train_steps=1000000000", "--log_every=1"}; }
+
+Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbeat_timeout=4"}; }
 
 ::testing::AssertionResult exits(Process& process, int exit_code, milliseconds limit) {
   const Ending ending = process.wait(limit);
@@ -121,6 +153,19 @@ Words operator+(Words left, const Words& right) {
     return failure << " was killed by signal " << ending.signal;
   }
   return failure << " ended with " << ending.exit_code << ", not " << exit_code;
+}
+
+::testing::AssertionResult all_exit(const std::vector<Process*>& processes, int exit_code,
+                                    milliseconds limit) {
+  auto failure = ::testing::AssertionFailure();
+  bool all = true;
+  for (Process* process : processes) {
+    if (const auto result = exits(*process, exit_code, limit); !result) {
+      failure << (all ? "" : "; ") << result.message();
+      all = false;
+    }
+  }
+  return all ? ::testing::AssertionSuccess() : failure;
 }
 
 ::testing::AssertionResult killed(Process& process, int signal, milliseconds limit) {

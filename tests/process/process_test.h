@@ -5,6 +5,7 @@
 // (../shared/mnist), else the built-in digits, and says so.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -33,6 +34,15 @@ inline constexpr int kExitInterrupted = 130;
 inline constexpr int kExitLostPeers = 138;
 inline constexpr int kExitTerminated = 143;
 
+// The processes of a cluster.
+struct Tasks {
+  std::vector<Process*> ps;
+  std::vector<Process*> trainers;  // by rank: the chief first
+
+  [[nodiscard]] Process& chief() const { return *trainers.front(); }
+  [[nodiscard]] std::vector<Process*> all() const;
+};
+
 class ProcessTest : public ::testing::Test {
  protected:
   ProcessTest();
@@ -40,9 +50,11 @@ class ProcessTest : public ::testing::Test {
 
   // Starts disttf.
   Process& run(const std::string& name, const Words& arguments, const Variables& environment = {});
-  // Starts one task of the cluster with flags: the lists, the data, kQuick and `more`.
+  // Starts one task of the cluster with flags: the lists, the data and `more`.
   Process& run_task(const ClusterOnLoopback& cluster, net::Job job, std::size_t index,
                     const Words& more = {});
+  // Starts them all, the ps first.
+  Tasks run_cluster(const ClusterOnLoopback& cluster, const Words& more = {});
   // Starts another program.
   Process& run_program(const std::filesystem::path& program, const Words& arguments);
 
@@ -63,6 +75,10 @@ class ProcessTest : public ::testing::Test {
 // --data_dir and --dataset for training. The directory lies in the build tree and is shared by all
 // tests, so that the files are extracted once.
 [[nodiscard]] Words data_flags();
+// The first of the two.
+[[nodiscard]] std::string data_dir_flag();
+// The names of MNIST's four files, with .gz.
+[[nodiscard]] std::vector<std::string> mnist_gz_names();
 // "MNIST" or "Digits": what the result line begins with.
 [[nodiscard]] std::string data_name();
 
@@ -70,12 +86,21 @@ class ProcessTest : public ::testing::Test {
 
 [[nodiscard]] Words operator+(Words left, const Words& right);
 
+// A run that lasts until something ends it. Every step is logged, so that a test can wait for one.
+[[nodiscard]] Words endless();
+// Losses are noticed and given up within a few seconds. Heartbeats come every second: three of
+// them may be late on a busy machine.
+[[nodiscard]] Words impatient();
+
 // --- expectations: their messages name the process ---
 
 [[nodiscard]] ::testing::AssertionResult exits(Process& process, int exit_code,
                                                milliseconds limit = kPatience);
 [[nodiscard]] ::testing::AssertionResult killed(Process& process, int signal,
                                                 milliseconds limit = kPatience);
+// The same for several.
+[[nodiscard]] ::testing::AssertionResult all_exit(const std::vector<Process*>& processes,
+                                                  int exit_code, milliseconds limit = kPatience);
 // A line that the regular expression is found in, now or within the limit.
 [[nodiscard]] ::testing::AssertionResult says(Process& process, const std::string& pattern,
                                               milliseconds limit = kPatience);

@@ -1,0 +1,288 @@
+// Data that is damaged, mirrors with bad manners, disks without room: a sentence that names the
+// file, exit code 3, and nothing half-written left behind.
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DataInput : public ProcessTest {
+ protected:
+  // A port of this machine that refuses connections.
+  [[nodiscard]] std::string nowhere() const {
+    return "--data_url=http://127.0.0.1:" + std::to_string(closed_.number()) + "/";
+  }
+  [[nodiscard]] fs::path directory() const { return scratch() / "data"; }
+  [[nodiscard]] Words flags() const { return {"--data_dir=" + directory().string()}; }
+
+  // What lies in the directory but is no whole file of the set.
+  [[nodiscard]] std::vector<std::string> leavings() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory())) {
+      const std::string name = entry.path().filename();
+      if (name.find(".part") != std::string::npos || name.find(".tmp") != std::string::npos ||
+          name.find("XXXXXX") != std::string::npos || name.find(".new") != std::string::npos) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+ private:
+  const ReservedPort closed_;
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write_file(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// ------------------------------------------------------------------------------- files that lie
+
+struct Damage {
+  const char* name;
+  const char* file;
+  std::string (*make)(const std::string& good_gz);
+};
+
+class DamagedFile : public DataInput, public ::testing::WithParamInterface<Damage> {
+ protected:
+  void SetUp() override {
+    if (!has_mnist()) {
+      GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
+    }
+    fs::create_directory(directory());
+    for (const std::string& name : mnist_gz_names()) {
+      if (!name.starts_with("t10k-labels")) {
+        fs::create_symlink(fs::absolute(mnist_directory() / name), directory() / name);
+      }
+    }
+    write_file(directory() / GetParam().file,
+               GetParam().make(read_file(mnist_directory() / "t10k-labels-idx1-ubyte.gz")));
+  }
+};
+
+TEST_P(DamagedFile, IsNamedAndNotUsed) {
+  Process& task = run("download", Words{"download", nowhere()} + flags());
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, GetParam().file));
+  EXPECT_TRUE(leavings().empty());
+}
+
+TEST_P(DamagedFile, IsAnErrorForATaskThatWantsMnist) {
+  const ClusterOnLoopback cluster;
+  Process& task = run("worker", Words{"worker", "--task_index=0", "--dataset=mnist", nowhere()} +
+                                    cluster.host_flags() + flags());
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, GetParam().file));
+}
+
+// The IDX file, by way of gzip's own program.
+std::string flipped(std::string bytes, std::size_t at) {
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  return bytes;
+}
+
+const Damage kDamages[] = {
+    {"TruncatedGzip", "t10k-labels-idx1-ubyte.gz",
+     [](const std::string& gz) { return gz.substr(0, gz.size() / 2); }},
+    {"CorruptGzip", "t10k-labels-idx1-ubyte.gz",
+     [](const std::string& gz) { return flipped(gz, gz.size() / 2); }},
+    {"WrongMagicOfGzip", "t10k-labels-idx1-ubyte.gz",
+     [](const std::string& gz) { return flipped(gz, 0); }},
+    {"OversizedGzip", "t10k-labels-idx1-ubyte.gz",
+     [](const std::string& gz) { return gz + "more"; }},
+    {"EmptyGzip", "t10k-labels-idx1-ubyte.gz", [](const std::string&) { return std::string(); }},
+    {"PageSavedAsGzip", "t10k-labels-idx1-ubyte.gz",
+     [](const std::string&) { return std::string("<html>Please log in</html>"); }},
+    {"TruncatedIdx", "t10k-labels-idx1-ubyte",
+     [](const std::string&) { return std::string("\0\0\x08\x01\0\0\x27\x10", 8); }},
+    {"WrongMagicOfIdx", "t10k-labels-idx1-ubyte",
+     [](const std::string&) { return std::string(10'008, 'x'); }},
+    {"OversizedIdx", "t10k-labels-idx1-ubyte",
+     [](const std::string&) { return std::string(1'000'000, '\0'); }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, DamagedFile, ::testing::ValuesIn(kDamages),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_F(DataInput, DamagedMnistIsReplacedByDigitsWithAWarning) {
+  fs::create_directory(directory());
+  write_file(directory() / "t10k-labels-idx1-ubyte.gz", "not a gzip file");
+  Process& job =
+      run("launch", Words{"launch", "--workers=1", "--train_steps=2", nowhere()} + flags());
+  EXPECT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "t10k-labels-idx1-ubyte.gz"));
+  EXPECT_TRUE(says(job, "MNIST cannot be had, training on the built-in digits instead"));
+  EXPECT_TRUE(says(job, "^Digits accuracy: "));
+  EXPECT_EQ(count_of(job.standard_output(), "MNIST"), 0U) << "the word is for MNIST only";
+  EXPECT_TRUE(leavings().empty());
+}
+
+TEST_F(DataInput, UnreachableMirrorsAreNamedEach) {
+  const Words urls = {nowhere() + "," + "http://no-such-host.invalid/mnist"};
+  Process& task = run("download", Words{"download"} + urls + flags());
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "http://127.0.0.1:[0-9]+/.*Connection refused"));
+  EXPECT_TRUE(says(task, "http://no-such-host.invalid"));
+}
+
+// ------------------------------------------------------------------------------------- mirrors
+
+class Mirror : public DataInput {
+ protected:
+  void SetUp() override {
+    if (!has_mnist()) {
+      GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
+    }
+  }
+  // Downloads from a test mirror with these manners.
+  Process& download_from(const std::string& mode, const Words& more = {}) {
+    Process& mirror = run_program(
+        DISTTF_TEST_MIRROR, {"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode});
+    EXPECT_TRUE(says(mirror, "^http://"));
+    const std::string url = captured(mirror.standard_output(), "(http://[^\n]*)");
+    return run("download", Words{"download", "--data_url=" + url} + flags() + more);
+  }
+  void expect_whole_files() {
+    for (const std::string& name : mnist_gz_names()) {
+      EXPECT_EQ(fs::file_size(directory() / name), fs::file_size(mnist_directory() / name));
+    }
+    EXPECT_TRUE(leavings().empty());
+  }
+  void expect_nothing_final() {
+    for (const std::string& name : mnist_gz_names()) {
+      EXPECT_FALSE(fs::exists(directory() / name)) << name;
+    }
+  }
+};
+
+TEST_F(Mirror, GoodOnePrintsTheLinesOfTheTutorials) {
+  Process& task = download_from("good");
+  EXPECT_TRUE(exits(task, kExitDone));
+  EXPECT_TRUE(says(task, "Successfully downloaded train-images-idx3-ubyte.gz 9912422 bytes\\.$"));
+  EXPECT_TRUE(says(task, "Extracting .*/data/t10k-labels-idx1-ubyte.gz$"));
+  expect_whole_files();
+}
+
+TEST_F(Mirror, OneThatBreaksOffIsResumed) {
+  fs::create_directory(directory());
+  for (const std::string& name : mnist_gz_names()) {
+    if (!name.starts_with("t10k-labels")) {  // a thousand bytes at a time: the small one
+      fs::create_symlink(fs::absolute(mnist_directory() / name), directory() / name);
+    }
+  }
+  Process& task = download_from("break");
+  EXPECT_TRUE(exits(task, kExitDone));
+  EXPECT_TRUE(says(task, "trying again from byte 1000"));
+  EXPECT_TRUE(says(task, "Successfully downloaded t10k-labels-idx1-ubyte.gz 4542 bytes\\.$"));
+  expect_whole_files();
+}
+
+TEST_F(Mirror, OneThatServesAPageIsNotBelieved) {
+  Process& task = download_from("html");
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "http://127.0.0.1:[0-9]+/train-images-idx3-ubyte.gz: "));
+  expect_nothing_final();
+  EXPECT_TRUE(leavings().empty());
+}
+
+TEST_F(Mirror, OneThatStallsIsGivenUpInTime) {
+  Process& task = download_from("stall", {"--download_timeout=2"});
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "train-images-idx3-ubyte.gz"));
+  expect_nothing_final();
+}
+
+TEST_F(Mirror, OneThatRedirectsForEverIsLeft) {
+  Process& task = download_from("redirect_loop");
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "http://127.0.0.1:[0-9]+/.*redirect"));
+  expect_nothing_final();
+}
+
+TEST_F(Mirror, OneWithoutTheFilesIsLeft) {
+  Process& task = download_from("404");
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "http://127.0.0.1:[0-9]+/train-images-idx3-ubyte.gz: .*404"));
+  expect_nothing_final();
+}
+
+// --------------------------------------------------------------------------------------- disks
+
+// Runs disttf on a file system of its own, which the test may make as bad as it likes.
+class Disk : public Mirror {
+ protected:
+  // False, with a printed reason, where this user may not mount.
+  bool can_mount() {
+    Process& probe = run_program("/usr/bin/unshare",
+                                 {"-m", "/bin/mount", "-t", "tmpfs", "tmpfs", scratch().string()});
+    return probe.wait().exit_code == 0;
+  }
+  Process& download_onto(const std::string& mount_options) {
+    Process& mirror = run_program(
+        DISTTF_TEST_MIRROR, {"--dir", fs::absolute(mnist_directory()).string(), "--mode", "good"});
+    EXPECT_TRUE(says(mirror, "^http://"));
+    const std::string url = captured(mirror.standard_output(), "(http://[^\n]*)");
+    fs::create_directory(directory());
+    // ls: what was left behind dies with the mount.
+    return run_program(
+        "/usr/bin/unshare",
+        {"-m", "/bin/sh", "-c",
+         "mount -t tmpfs -o \"$1\" tmpfs \"$2\" && { \"$3\" download --data_url=\"$4\" "
+         "--data_dir=\"$2\"; code=$?; ls -A \"$2\"; exit $code; }",
+         "sh", mount_options, directory().string(), DISTTF_BINARY, url});
+  }
+};
+
+TEST_F(Disk, FullOneIsToldAndLeftClean) {
+  if (!can_mount()) {
+    GTEST_SKIP() << "this user may not mount a file system";
+  }
+  Process& task = download_onto("size=2m");
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "train-images-idx3-ubyte.gz.*No space left on device"));
+  EXPECT_EQ(count_of(task.standard_output(), "train-images-idx3-ubyte.gz\n"), 0U);
+}
+
+// There is room for the .gz but not for what is in it: then it is used from memory.
+TEST_F(Disk, FullOneAfterTheDownloadsIsNoError) {
+  if (!can_mount()) {
+    GTEST_SKIP() << "this user may not mount a file system";
+  }
+  Process& task = download_onto("size=20m");
+  EXPECT_TRUE(exits(task, kExitDone));
+  EXPECT_TRUE(says(task, "train-images-idx3-ubyte.*No space left on device"));
+  EXPECT_EQ(count_of(task.standard_output(), "train-images-idx3-ubyte\n"), 0U);
+  EXPECT_EQ(count_of(task.standard_output(), "tmp"), 0U);
+}
+
+TEST_F(Disk, ReadOnlyOneIsTold) {
+  if (!can_mount()) {
+    GTEST_SKIP() << "this user may not mount a file system";
+  }
+  Process& task = download_onto("ro");
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "/data.*Read-only file system"));
+}
+
+TEST_F(DataInput, DirectoryThatIsAFileIsTold) {
+  write_file(directory(), "");
+  Process& task = run("download", Words{"download", nowhere()} + flags());
+  EXPECT_TRUE(exits(task, kExitBadData));
+  EXPECT_TRUE(says(task, "/data"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

@@ -1,0 +1,162 @@
+// How tasks end when nothing is wrong, or when somebody asks them to: exit codes and sentences.
+#include <asio/io_context.hpp>
+#include <csignal>
+
+#include "net/server.h"
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+// The promise is 2 s after the chief's result. A hang is longer than this, a busy machine shorter.
+constexpr seconds kSoon{10};
+
+class Ends : public ProcessTest {};
+
+TEST_F(Ends, EveryTaskSoonAfterTheResult) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
+  const Tasks tasks = run_cluster(cluster, {"--train_steps=50"});
+  ASSERT_TRUE(says(tasks.chief(), data_name() + " accuracy: "));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone, kSoon));
+}
+
+TEST_F(Ends, EveryTaskOfAnAsynchronousRun) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
+  const Tasks tasks = run_cluster(cluster, {"--train_steps=200", "--sync_replicas=false"});
+  ASSERT_TRUE(says(tasks.chief(), data_name() + " accuracy: "));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone, kSoon));
+}
+
+TEST_F(Ends, EveryTaskOfARunWithBackupWorkers) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
+  const Tasks tasks = run_cluster(cluster, {"--train_steps=100", "--replicas_to_aggregate=2"});
+  ASSERT_TRUE(says(tasks.chief(), data_name() + " accuracy: "));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone, kSoon));
+}
+
+// A ps that has finished answers for a moment only, so a stand-in plays it for as long as needed.
+TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  asio::io_context context;
+  net::ServerHooks hooks;
+  hooks.make_welcome = [](const net::Hello&) {
+    return net::Welcome{.incarnation = 1, .state = net::ShardState::kFinished};
+  };
+  hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
+    co_return;
+  };
+  const std::uint16_t port = cluster.tasks().ps.front().port;
+  net::ServerOptions options;
+  options.self = {.job = Job::kPs, .index = 0};
+  options.cluster = cluster.tasks();
+  net::Listener listener(context, net::listen_on(context, port), options, hooks);
+  std::thread thread([&] { context.run(); });
+  Process& late = run_task(cluster, Job::kWorker, 1);
+  EXPECT_TRUE(exits(late, kExitDone));
+  EXPECT_TRUE(says(late, "the run has finished already"));
+  context.stop();
+  thread.join();
+}
+
+TEST_F(Ends, AWorkerThatComesWhenEverybodyHasLeft) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  EXPECT_TRUE(all_exit(run_cluster(cluster, {"--train_steps=5"}).all(), kExitDone));
+  Process& late = run_task(cluster, Job::kWorker, 0, {"--start_timeout=1"});
+  EXPECT_TRUE(exits(late, kExitLostPeers));
+}
+
+TEST_F(Ends, AWorkerWithoutPsNamingThemAll) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
+  Process& worker = run_task(cluster, Job::kWorker, 1, {"--start_timeout=1"});
+  EXPECT_TRUE(exits(worker, kExitLostPeers));
+  EXPECT_TRUE(says(worker, "waited 1 s in vain for ps 0 \\(" + cluster.address(Job::kPs, 0) +
+                               "\\): Connection refused, ps 1 \\(" + cluster.address(Job::kPs, 1) +
+                               "\\): Connection refused"));
+}
+
+TEST_F(Ends, APsWithoutTrainersNamingThemAll) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2, .chief = true});
+  Process& ps = run_task(cluster, Job::kPs, 0, {"--start_timeout=1"});
+  EXPECT_TRUE(exits(ps, kExitLostPeers));
+  EXPECT_TRUE(says(ps, "waited 1 s for chief 0 \\(" + cluster.address(Job::kChief, 0) +
+                           "\\), worker 0 \\(" + cluster.address(Job::kWorker, 0) +
+                           "\\), worker 1 \\(" + cluster.address(Job::kWorker, 1) + "\\) to join"));
+}
+
+TEST_F(Ends, EverybodyWhenOneWorkerNeverComes) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 3});
+  const Words flags = {"--start_timeout=3", "--peer_timeout=1"};
+  Process& ps = run_task(cluster, Job::kPs, 0, flags);
+  Process& chief = run_task(cluster, Job::kWorker, 0, flags);
+  Process& worker = run_task(cluster, Job::kWorker, 1, flags);
+  EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitLostPeers));
+  for (Process* task : {&ps, &chief, &worker}) {
+    EXPECT_TRUE(says(*task, "waited 3 s for worker 2 \\(.*\\) to join"));
+  }
+}
+
+struct Signalled {
+  const char* task;
+  int signal;
+  int exit_code;
+};
+
+class EndsBySignal : public ProcessTest, public ::testing::WithParamInterface<Signalled> {};
+
+TEST_P(EndsBySignal, WithASentenceAndItsCodeAndTheOthersFollow) {
+  const Signalled& param = GetParam();
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
+  const Tasks tasks = run_cluster(cluster, endless() + impatient());
+  ASSERT_TRUE(says(*tasks.trainers.back(), "training step 3 done"));
+  for (Process* task : tasks.all()) {
+    if (task->name() == param.task) {
+      task->send(param.signal);
+      EXPECT_TRUE(exits(*task, param.exit_code));
+      EXPECT_TRUE(says(*task, std::string("stopped by ") +
+                                  (param.signal == SIGINT ? "SIGINT" : "SIGTERM") +
+                                  " before the run finished"));
+    }
+  }
+  for (Process* task : tasks.all()) {
+    if (task->name() != param.task) {
+      EXPECT_TRUE(exits(*task, kExitLostPeers));
+      EXPECT_TRUE(says(*task, param.task)) << "who was lost";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, EndsBySignal,
+                         ::testing::Values(Signalled{"ps 0", SIGTERM, kExitTerminated},
+                                           Signalled{"ps 0", SIGINT, kExitInterrupted},
+                                           Signalled{"chief 0", SIGTERM, kExitTerminated},
+                                           Signalled{"chief 0", SIGINT, kExitInterrupted},
+                                           Signalled{"worker 0", SIGTERM, kExitTerminated},
+                                           Signalled{"worker 0", SIGINT, kExitInterrupted}),
+                         [](const auto& each) {
+                           std::string name = each.param.task;
+                           name.erase(name.find(' '), 1);
+                           return name +
+                                  (each.param.signal == SIGINT ? "Interrupted" : "Terminated");
+                         });
+
+// A signal must be heard wherever a task waits, not only between steps.
+TEST_F(Ends, AWorkerThatWaitsForItsPsBySignal) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  Process& worker = run_task(cluster, Job::kWorker, 0);
+  ASSERT_TRUE(says(worker, "Started server"));
+  worker.send(SIGTERM);
+  EXPECT_TRUE(exits(worker, kExitTerminated));
+}
+
+TEST_F(Ends, APsThatWaitsForItsTrainersBySignal) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  Process& ps = run_task(cluster, Job::kPs, 0);
+  ASSERT_TRUE(says(ps, "Started server"));
+  ps.send(SIGINT);
+  EXPECT_TRUE(exits(ps, kExitInterrupted));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

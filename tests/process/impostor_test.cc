@@ -1,0 +1,259 @@
+// A peer that speaks the protocol and knows the cluster, but lies: on a ps without another run,
+// since without authentication it could take a real worker's place. Every lie is refused with a
+// sentence, the connection closed, and what the ps holds stays as it was.
+#include "math/model.h"
+#include "roles/run_config.h"
+#include "tests/process/process_test.h"
+#include "tests/process/raw_peer.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using net::Job;
+
+// One ps, and one worker, which the test plays: the chief.
+class Impostor : public ProcessTest {
+ protected:
+  void SetUp() override {
+    ps_ = &run_task(cluster_, Job::kPs, 0);
+    ASSERT_TRUE(says(*ps_, "Started server"));
+    config_.dataset = "MNIST";
+    config_.data_checksum = "0";
+    config_.model.kind = math::ModelKind::kSoftmax;
+    config_.optimizer.learning_rate = 0.1F;
+    config_.trainers = 1;
+    size_ = math::layout_of(config_.model).size();
+  }
+  void TearDown() override { ps_->send(SIGKILL); }
+
+  // A step channel, welcomed.
+  [[nodiscard]] RawPeer connect(std::size_t worker = 0) const {
+    RawPeer peer(cluster_.tasks().ps.front().port);
+    peer.write(hello_frame({.cluster = net::hash_of(cluster_.tasks()),
+                            .from = {.job = Job::kWorker, .index = worker},
+                            .to = {.job = Job::kPs, .index = 0},
+                            .purpose = net::ChannelPurpose::kStep,
+                            .incarnation = 77}));
+    FrameHeader header;
+    Bytes body;
+    EXPECT_TRUE(peer.read_frame(header, body, kPatience));
+    EXPECT_EQ(header.kind, FrameKind::kWelcome);
+    return peer;
+  }
+
+  static FrameKind reply_to(const RawPeer& peer, const Bytes& request, Bytes& body) {
+    peer.write(request);
+    FrameHeader header;
+    EXPECT_TRUE(peer.read_frame(header, body, kPatience));
+    return header.kind;
+  }
+  static void expect_ack(const RawPeer& peer, const Bytes& request) {
+    Bytes body;
+    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kAck);
+  }
+  static void expect_refused(const RawPeer& peer, const Bytes& request,
+                             const std::string& sentence) {
+    peer.write(request);
+    bool timed_out = false;
+    const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
+    EXPECT_FALSE(timed_out) << "the ps kept the connection";
+    ASSERT_TRUE(refusal.has_value());
+    EXPECT_THAT(refusal->sentence, ::testing::HasSubstr(sentence));
+  }
+
+  [[nodiscard]] Bytes publish() const {
+    return frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
+  }
+  // Starts a run: every parameter is 0.
+  void start_run() const {
+    const RawPeer chief = connect();
+    expect_ack(chief, publish());
+    expect_ack(chief,
+               frame({.kind = FrameKind::kRestore, .generation = 1}, Bytes(size_ * sizeof(float))));
+  }
+  void expect_parameters_unchanged() const {
+    const RawPeer peer = connect();
+    Bytes parameters;
+    ASSERT_EQ(reply_to(peer, frame({.kind = FrameKind::kPull, .generation = 1}), parameters),
+              FrameKind::kParameters);
+    EXPECT_EQ(parameters, Bytes(size_ * sizeof(float)));
+  }
+  // A gradient of the right size, full of ones.
+  [[nodiscard]] Bytes gradient_bytes() const {
+    const std::vector<float> ones(size_, 1.0F);
+    const auto bytes = std::as_bytes(std::span(ones));
+    return {bytes.begin(), bytes.end()};
+  }
+
+  const ClusterOnLoopback cluster_{{.ps = 1, .workers = 1}};
+  Process* ps_ = nullptr;
+  roles::RunConfig config_;
+  std::size_t size_ = 0;
+};
+
+TEST_F(Impostor, PublishesSomethingElseThanJson) {
+  expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of("{{{{")),
+                 "the published configuration is not a JSON object");
+}
+
+TEST_F(Impostor, PublishesJsonOfADifferentShape) {
+  for (const char* json : {"[]", "null", "{}", R"({"model":7})", R"({"dataset":{"a":[1]}})"}) {
+    expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of(json)), "published");
+  }
+}
+
+TEST_F(Impostor, PublishesDeeplyNestedJson) {
+  expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of(std::string(60000, '['))),
+                 "the published configuration");
+}
+
+TEST_F(Impostor, PublishesAConfigurationThatIsTooLarge) {
+  expect_refused(connect(), frame({.kind = FrameKind::kPublish}, Bytes(100'000)),
+                 "of at most 64 KiB");
+}
+
+TEST_F(Impostor, PublishesAModelThatIsTooLarge) {
+  config_.model.kind = math::ModelKind::kMlp;
+  config_.model.hidden = {1'000'000, 1'000'000};
+  expect_refused(connect(), publish(), "hidden_units");
+}
+
+TEST_F(Impostor, PublishesAnotherNumberOfTrainers) {
+  config_.trainers = 5000;
+  expect_refused(connect(), publish(), "the chief counts 5000 trainers");
+}
+
+TEST_F(Impostor, PushesBeforeThereAreParameters) {
+  expect_refused(connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, Bytes(4)),
+                 "holds no parameters");
+}
+
+TEST_F(Impostor, PullsBeforeThereAreParameters) {
+  expect_refused(connect(), frame({.kind = FrameKind::kPull}), "no parameters to pull yet");
+}
+
+TEST_F(Impostor, RestoresBeforePublishing) {
+  expect_refused(connect(), frame({.kind = FrameKind::kRestore, .generation = 1}, Bytes(4)),
+                 "after it has published");
+}
+
+TEST_F(Impostor, PublishesAnotherConfigurationDuringTheRun) {
+  start_run();
+  config_.seed = 2;
+  expect_refused(connect(), publish(), "a run with another configuration is under way");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, RestoresDuringTheRun) {
+  start_run();
+  expect_refused(connect(), frame({.kind = FrameKind::kRestore, .generation = 2}, gradient_bytes()),
+                 "before training begins");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesAnotherRange) {
+  start_run();
+  expect_refused(
+      connect(),
+      frame({.kind = FrameKind::kPushPull, .range_begin = 16, .generation = 1}, gradient_bytes()),
+      "is not the range of ps 0");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesAnotherSize) {
+  start_run();
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{4}, size_ * 4 - 4, size_ * 4 + 4}) {
+    expect_refused(connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, Bytes(bytes)),
+                   "is not the range of ps 0");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, AnnouncesATensorLargerThanMemory) {
+  start_run();
+  const RawPeer peer = connect();
+  Bytes header(net::kHeaderBytes);
+  net::encode_header(
+      {.kind = FrameKind::kPushPull, .body_size = std::uint64_t{1} << 62U, .generation = 1},
+      std::span(header).first<net::kHeaderBytes>());
+  expect_refused(peer, header, "is not the range of ps 0");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesForAFutureStep) {
+  start_run();
+  expect_refused(
+      connect(),
+      frame({.kind = FrameKind::kPushPull, .step = 7, .generation = 1}, gradient_bytes()),
+      "a gradient for step 7 came while the parameters are at step 0");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesForAnotherGeneration) {
+  start_run();
+  expect_refused(connect(),
+                 frame({.kind = FrameKind::kPushPull, .generation = 9}, gradient_bytes()),
+                 "a gradient of generation 9 came while the run is in generation 1");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, HangsUpInTheMiddleOfAGradient) {
+  start_run();
+  {
+    const RawPeer peer = connect();
+    Bytes half = frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient_bytes());
+    half.resize(half.size() / 2);
+    peer.write(half);
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, SendsRepliesAsRequests) {
+  start_run();
+  for (const FrameKind kind : {FrameKind::kHello, FrameKind::kWelcome, FrameKind::kRefused,
+                               FrameKind::kParameters, FrameKind::kAck, FrameKind::kStatusReply}) {
+    expect_refused(connect(), frame({.kind = kind}), "makes no sense");
+    expect_refused(connect(), frame({.kind = kind}, Bytes(100)), "no body here");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, HonestPushIsApplied) {
+  start_run();
+  const RawPeer peer = connect();
+  Bytes parameters;
+  EXPECT_EQ(reply_to(peer,
+                     frame({.kind = FrameKind::kPushPull, .sequence = 1, .generation = 1},
+                           gradient_bytes()),
+                     parameters),
+            FrameKind::kParameters);
+  EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "or the other cases prove nothing";
+}
+
+// Only the chief may say these.
+class ImpostorOfAWorker : public ProcessTest {};
+
+TEST_F(ImpostorOfAWorker, PublishesOrShutsDown) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  Process& ps = run_task(cluster, Job::kPs, 0);
+  ASSERT_TRUE(says(ps, "Started server"));
+  for (const FrameKind kind : {FrameKind::kPublish, FrameKind::kShutdown, FrameKind::kRestore}) {
+    const RawPeer peer(cluster.tasks().ps.front().port);
+    peer.write(hello_frame({.cluster = net::hash_of(cluster.tasks()),
+                            .from = {.job = Job::kWorker, .index = 1},
+                            .to = {.job = Job::kPs, .index = 0},
+                            .purpose = net::ChannelPurpose::kStep,
+                            .incarnation = 77}));
+    peer.write(frame({.kind = kind}));
+    bool timed_out = false;
+    EXPECT_TRUE(refusal_in(peer.read_to_end(kPatience, timed_out)).has_value());
+    EXPECT_FALSE(timed_out);
+  }
+  ps.send(SIGTERM);
+  EXPECT_TRUE(exits(ps, kExitTerminated));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

@@ -1,0 +1,121 @@
+// Tasks that have been told different things: who is wrong learns it in a sentence, with the
+// documented exit code, and so do those who wait for it.
+#include <sys/socket.h>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+class Mismatch : public ProcessTest {
+ protected:
+  // A task with lists of its own making.
+  Process& run_with(Job job, std::size_t index, const std::string& ps_hosts,
+                    const std::string& worker_hosts) {
+    const std::string name(net::job_name(job));
+    return run(name + " " + std::to_string(index),
+               Words{name, "--task_index=" + std::to_string(index), "--ps_hosts=" + ps_hosts,
+                     "--worker_hosts=" + worker_hosts, "--start_timeout=3"} +
+                   data_flags());
+  }
+
+  const ClusterOnLoopback cluster_{{.ps = 1, .workers = 2}};
+  const std::string ps_ = cluster_.address(Job::kPs, 0);
+  const std::string worker0_ = cluster_.address(Job::kWorker, 0);
+  const std::string worker1_ = cluster_.address(Job::kWorker, 1);
+};
+
+TEST_F(Mismatch, OfHostListsIsLearntByBothSides) {
+  Process& ps = run_task(cluster_, Job::kPs, 0, {"--start_timeout=3"});
+  Process& worker = run_with(Job::kWorker, 1, ps_, worker1_ + "," + worker0_);
+  EXPECT_TRUE(exits(worker, kExitUsage));
+  EXPECT_TRUE(says(worker,
+                   "refused by ps 0 .*: your address lists \\(cluster [0-9a-f]{8}\\) "
+                   "differ from those of ps 0"));
+  EXPECT_TRUE(says(ps, "refused worker 1 .*: your address lists"));
+  EXPECT_TRUE(exits(ps, kExitLostPeers));
+}
+
+TEST_F(Mismatch, PsHostsThatLeadToAWorker) {
+  Process& worker1 = run_task(cluster_, Job::kWorker, 1, {"--start_timeout=3"});
+  ASSERT_TRUE(says(worker1, "Started server"));
+  Process& worker0 = run_with(Job::kWorker, 0, worker1_, worker0_);
+  EXPECT_TRUE(exits(worker0, kExitUsage));
+  EXPECT_TRUE(says(worker0, "this is worker 1 .*, not ps 0"));
+  EXPECT_TRUE(says(worker1, "refused worker 0 .*: this is worker 1"));
+  EXPECT_TRUE(exits(worker1, kExitLostPeers));
+}
+
+TEST_F(Mismatch, PsPortThatIsTaken) {
+  const ReservedPort taken;
+  ASSERT_EQ(listen(taken.socket(), 1), 0);
+  const std::string port = std::to_string(taken.number());
+  Process& ps = run_with(Job::kPs, 0, "127.0.0.1:" + port, worker0_);
+  EXPECT_TRUE(exits(ps, kExitCannotListen));
+  EXPECT_TRUE(says(ps, "ps 0 \\(127.0.0.1:" + port + "\\) cannot listen on port " + port +
+                           ": Address already in use"));
+}
+
+TEST_F(Mismatch, WorkerWithAFlagThatContradictsTheChiefs) {
+  const Words patience = {"--worker_timeout=1", "--peer_timeout=1"};
+  Process& ps = run_task(cluster_, Job::kPs, 0, patience);
+  Process& chief = run_task(cluster_, Job::kWorker, 0, patience + Words{"--batch_size=50"});
+  Process& worker = run_task(cluster_, Job::kWorker, 1, patience + Words{"--batch_size=60"});
+  EXPECT_TRUE(exits(worker, kExitUsage));
+  EXPECT_TRUE(says(worker, "--batch_size: .*60.*50"));
+  EXPECT_TRUE(all_exit({&ps, &chief}, kExitLostPeers));
+}
+
+TEST_F(Mismatch, WorkerThatLeavesTheChiefsFlagsOutTakesThem) {
+  Process& ps = run_task(cluster_, Job::kPs, 0);
+  Process& chief = run_task(cluster_, Job::kWorker, 0,
+                            {"--batch_size=50", "--train_steps=20", "--model=softmax"});
+  Process& worker = run_task(cluster_, Job::kWorker, 1);
+  EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitDone));
+  EXPECT_EQ(chief.standard_output(), worker.standard_output());
+}
+
+TEST_F(Mismatch, WorkerWithOtherDataThanTheChiefs) {
+  if (!has_mnist()) {
+    GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
+  }
+  const Words patience = {"--worker_timeout=1", "--peer_timeout=1"};
+  Process& ps = run_task(cluster_, Job::kPs, 0, patience);
+  Process& chief = run_task(cluster_, Job::kWorker, 0, patience);
+  Process& worker = run("worker 1", Words{"worker", "--task_index=1"} + cluster_.host_flags() +
+                                        Words{data_dir_flag(), "--dataset=digits"});
+  EXPECT_TRUE(exits(worker, kExitBadData));
+  EXPECT_TRUE(says(worker,
+                   "--dataset: the chief trains on MNIST \\(SHA-256 .*\\), this task has "
+                   "Digits \\(SHA-256"));
+  EXPECT_TRUE(all_exit({&ps, &chief}, kExitLostPeers));
+}
+
+// With --dataset auto a worker can have what the chief fell back to.
+TEST_F(Mismatch, WorkerWithMnistFollowsAChiefOnDigits) {
+  if (!has_mnist()) {
+    GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
+  }
+  const Words run_flags = {data_dir_flag(), "--train_steps=5"};
+  Process& ps = run_task(cluster_, Job::kPs, 0);
+  Process& chief = run("worker 0", Words{"worker", "--task_index=0"} + cluster_.host_flags() +
+                                       run_flags + Words{"--dataset=digits"});
+  Process& worker = run("worker 1", Words{"worker", "--task_index=1"} + cluster_.host_flags() +
+                                        run_flags + Words{"--dataset=auto"});
+  EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitDone));
+  EXPECT_TRUE(says(worker, "^Digits accuracy: "));
+}
+
+TEST_F(Mismatch, TrainingThatDivergesEndsEveryTask) {
+  const Words flags = {"--optimizer=sgd", "--learning_rate=1e6", "--worker_timeout=1",
+                       "--peer_timeout=1"};
+  const Tasks tasks = run_cluster(cluster_, flags);
+  EXPECT_TRUE(all_exit(tasks.trainers, kExitError));
+  EXPECT_TRUE(exits(*tasks.ps[0], kExitLostPeers));
+  EXPECT_TRUE(says(tasks.chief(), "the loss became .* at step [0-9]+: training has diverged"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

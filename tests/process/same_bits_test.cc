@@ -1,0 +1,75 @@
+// The final weights are a function of the configuration alone: not of the number of ps, the order
+// of arrival, delays, or who started the tasks. Three trainers, since two hide errors of order.
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+const Words kRun = {"--train_steps=100", "--print_weights_hash"};
+
+class SameBits : public ProcessTest {
+ protected:
+  std::string hash_of_launch(const Words& arguments) {
+    Process& job = run("launch", Words{"launch"} + arguments + kRun + data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  }
+  std::string undisturbed() { return hash_of_launch({"--workers=3"}); }
+};
+
+TEST_F(SameBits, WhateverTheNumberOfPs) {
+  const std::string one = undisturbed();
+  ASSERT_EQ(one.size(), 64U);
+  for (const char* ps : {"--ps=2", "--ps=3", "--ps=5"}) {
+    EXPECT_EQ(hash_of_launch({"--workers=3", ps}), one) << ps;
+  }
+}
+
+TEST_F(SameBits, WithRandomDelaysBeforeEachPush) {
+  EXPECT_EQ(hash_of_launch({"--workers=3", "--ps=2", "--debug_delay_ms=10"}), undisturbed());
+}
+
+TEST_F(SameBits, WithASeparateChief) {
+  EXPECT_EQ(hash_of_launch({"--workers=2", "--ps=2", "--chief"}), undisturbed());
+}
+
+TEST_F(SameBits, WhateverIsLogged) {
+  EXPECT_EQ(hash_of_launch({"--workers=3", "--log_level=debug", "--log_format=json"}),
+            undisturbed());
+}
+
+// The other way round: the hash does see what a run is made of.
+TEST_F(SameBits, ButOthersWithAnotherSeed) {
+  EXPECT_NE(hash_of_launch({"--workers=3", "--seed=2"}), undisturbed());
+}
+
+TEST_F(SameBits, WithWorkersStartedByHandBeforeThePs) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
+  std::vector<Process*> tasks;
+  for (const std::size_t worker : {2U, 1U, 0U}) {
+    tasks.push_back(&run_task(cluster, net::Job::kWorker, worker, kRun));
+    ASSERT_TRUE(says(*tasks.back(), "Started server with target"));
+  }
+  tasks.push_back(&run_task(cluster, net::Job::kPs, 1, kRun));
+  ASSERT_TRUE(says(*tasks.back(), "worker [0-2] .* joined"));
+  tasks.push_back(&run_task(cluster, net::Job::kPs, 0, kRun));
+  EXPECT_TRUE(all_exit(tasks, kExitDone));
+  EXPECT_EQ(weights_hash_in(*tasks[2]), undisturbed());
+}
+
+TEST_F(SameBits, WithTheChiefStartedLast) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
+  std::vector<Process*> tasks;
+  tasks.push_back(&run_task(cluster, net::Job::kPs, 0, kRun));
+  tasks.push_back(&run_task(cluster, net::Job::kPs, 1, kRun));
+  tasks.push_back(&run_task(cluster, net::Job::kWorker, 1, kRun));
+  tasks.push_back(&run_task(cluster, net::Job::kWorker, 0, kRun));
+  ASSERT_TRUE(says(*tasks[0], "worker 0 .* joined"));
+  ASSERT_TRUE(says(*tasks[0], "worker 1 .* joined"));
+  tasks.push_back(&run_task(cluster, net::Job::kChief, 0, kRun));
+  EXPECT_TRUE(all_exit(tasks, kExitDone));
+  EXPECT_EQ(weights_hash_in(*tasks.back()), undisturbed());
+}
+
+}  // namespace
+}  // namespace disttf::test_process
