@@ -1,33 +1,21 @@
 // Fetching files from a mirror on a real socket into a temporary directory.
 #include "roles/download.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "data/error.h"
-#include "data/sha256.h"
 #include "net/http_error.h"
-#include "roles/download_lock.h"
-#include "tests/support/mirror_server.h"
+#include "tests/roles/download_fixture.h"
 
 namespace disttf::roles {
 namespace {
 
 using namespace std::chrono_literals;
-using test_support::Files;
-using test_support::Handler;
 using test_support::MirrorConnection;
 using test_support::MirrorRequest;
 using test_support::MirrorServer;
@@ -43,84 +31,6 @@ using testing::StartsWith;
 // For a mirror that stalls; long enough for an honest one on a machine that is busy with other
 // tests.
 constexpr auto kShortStall = 500ms;
-
-std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-void write(const std::filesystem::path& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-// 200 000 bytes that are nowhere alike, so that a piece in the wrong place is noticed. They begin
-// as gzip does.
-std::string sample(unsigned seed) {
-  std::string text(200'000, '\0');
-  for (char& c : text) {
-    seed = seed * 1664525U + 1013904223U;
-    c = static_cast<char>(seed >> 24U);
-  }
-  text[0] = '\x1f';
-  return text;
-}
-
-class DownloadTest : public testing::Test {
- protected:
-  DownloadTest() {
-    std::string name = testing::TempDir() + "/disttf_download_XXXXXX";
-    options.directory = mkdtemp(name.data());
-    options.on_message = [this](std::string_view text) { messages.emplace_back(text); };
-    options.on_result = [this](std::string_view text) { results.emplace_back(text); };
-    for (const auto& [target, contents] : served) {
-      files.push_back({.name = target.substr(1),
-                       .size_bytes = contents.size(),
-                       .sha256 = data::sha256_hex(std::as_bytes(std::span(contents)))});
-    }
-  }
-  ~DownloadTest() override { std::filesystem::remove_all(options.directory); }
-
-  void use(const MirrorServer& server) { options.mirrors = {server.url()}; }
-  void fetch() { fetch_files(files, options, interrupt); }
-  // What fetching fails with; nothing when it does not.
-  std::string failure() {
-    try {
-      fetch();
-      return "";
-    } catch (const DownloadError& error) {
-      code = error.code();
-      return error.what();
-    }
-  }
-  std::filesystem::path path(const std::string& name) const { return options.directory / name; }
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (const auto& entry : std::filesystem::directory_iterator(options.directory)) {
-      result.push_back(entry.path().filename());
-    }
-    std::ranges::sort(result);
-    return result;
-  }
-  void expect_all_there() const {
-    for (const auto& [target, contents] : served) {
-      EXPECT_EQ(contents_of(path(target.substr(1))), contents) << target;
-    }
-    EXPECT_THAT(names(), ElementsAre(".download.lock", "a.gz", "b.gz"));
-  }
-  // A URL at which nobody listens.
-  static std::string dead_url() {
-    const MirrorServer gone(test_support::serve({}));
-    return gone.url();
-  }
-
-  const Files served{{"/a.gz", sample(1)}, {"/b.gz", sample(2)}};
-  std::vector<RemoteFile> files;
-  DownloadOptions options;
-  net::Interrupt interrupt;
-  std::error_code code;
-  std::vector<std::string> messages;
-  std::vector<std::string> results;
-};
 
 TEST_F(DownloadTest, FetchesWhatIsMissing) {
   const MirrorServer server(test_support::serve(served));
@@ -476,105 +386,6 @@ TEST_F(DownloadTest, AFullDiskIsNotTheMirrorsFault) {
   EXPECT_EQ(sentence, "cannot write " + path("a.gz.part").string() + ": File too large");
   EXPECT_THAT(names(), ElementsAre(".download.lock"));  // its space is given back
   EXPECT_THAT(other.requests(), IsEmpty());
-}
-
-// --- several processes ---
-
-// Runs fetch() in `count` processes at once; true when all succeed.
-class DownloadRaceTest : public DownloadTest {
- protected:
-  bool fetch_in_processes(int count) {
-    std::vector<pid_t> children;
-    for (int i = 0; i < count; ++i) {
-      const pid_t child = fork();
-      if (child == 0) _exit(failure().empty() ? 0 : 1);
-      children.push_back(child);
-    }
-    bool all_good = true;
-    for (const pid_t child : children) {
-      int status = 0;
-      waitpid(child, &status, 0);
-      all_good = all_good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-    return all_good;
-  }
-};
-
-TEST_F(DownloadRaceTest, OnlyOneOfSeveralProcessesDownloads) {
-  const MirrorServer server(test_support::serve(served));
-  use(server);
-  EXPECT_TRUE(fetch_in_processes(6));
-  expect_all_there();
-  EXPECT_EQ(server.requests().size(), 2U);
-}
-
-TEST_F(DownloadRaceTest, TheNextTakesOverFromOneThatIsKilled) {
-  const MirrorServer server(test_support::first_then(1, test_support::stall_after(served, 100'000),
-                                                     test_support::serve(served)));
-  use(server);
-  options.stall_timeout = 1h;
-  const pid_t victim = fork();
-  if (victim == 0) _exit(failure().empty() ? 0 : 1);
-  while (server.requests().empty()) std::this_thread::yield();  // it holds the lock, and stalls
-  options.on_message = [&](std::string_view text) {
-    messages.emplace_back(text);
-    kill(victim, SIGKILL);
-  };
-  fetch();
-  waitpid(victim, nullptr, 0);
-  expect_all_there();
-  EXPECT_THAT(messages, Contains(HasSubstr("another process is downloading into")));
-}
-
-TEST_F(DownloadRaceTest, ThoseWhoWaitShareTheFailure) {
-  const MirrorServer server(test_support::answer_not_found());
-  use(server);
-  std::string inherited;
-  net::Interrupt waiting;  // raised once the other one waits
-  std::thread waiter;
-  {
-    DownloadLock lock(options.directory, {}, {}, interrupt);
-    DownloadOptions other = options;
-    other.on_message = [&](std::string_view) { waiting.interrupt(); };
-    waiter = std::thread([this, other, &inherited] {
-      try {
-        fetch_files(files, other, interrupt);
-      } catch (const DownloadError& error) {
-        inherited = error.what();
-      }
-    });
-    waiting.wait_until(net::Clock::now() + 1min);
-    lock.leave_failure("cannot download a.gz from any mirror:\n  first\n  second");
-  }
-  waiter.join();
-  EXPECT_EQ(inherited,
-            "another process has just tried: cannot download a.gz from any mirror:\n  first\n"
-            "  second");
-  EXPECT_THAT(server.requests(), IsEmpty());
-}
-
-TEST_F(DownloadRaceTest, AFailureOfLongAgoIsNotInherited) {
-  write(path(".download.lock"), "cannot download a.gz from any mirror: yesterday");
-  const MirrorServer server(test_support::serve(served));
-  use(server);
-  fetch();
-  expect_all_there();
-}
-
-TEST_F(DownloadRaceTest, WaitingEndsAtTheDeadline) {
-  const DownloadLock lock(options.directory, {}, {}, interrupt);
-  options.mirrors = {dead_url()};
-  options.deadline = net::Clock::now() + 50ms;
-  EXPECT_THAT(failure(), StartsWith("another process is still downloading into "));
-  EXPECT_EQ(code, std::errc::timed_out);
-}
-
-TEST_F(DownloadRaceTest, WaitingEndsWithTheInterrupt) {
-  const DownloadLock lock(options.directory, {}, {}, interrupt);
-  options.mirrors = {dead_url()};
-  options.on_message = [this](std::string_view) { interrupt.interrupt(); };
-  EXPECT_THAT(failure(), StartsWith("interrupted while another process"));
-  EXPECT_EQ(code, std::errc::operation_canceled);
 }
 
 TEST(DefaultMirrors, AreTheTwoThatEverybodyKnows) {
