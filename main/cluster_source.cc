@@ -105,6 +105,11 @@ std::optional<net::ClusterAndTask> find_cluster(Command command, const Flags& fl
                                 " needs --ps_hosts and --worker_hosts, or a TF_CONFIG with a "
                                 "cluster");
   }
+  if (flags.task_index) {
+    throw std::invalid_argument("--task_index: " + std::to_string(*flags.task_index) +
+                                " is of no cluster; it needs --job_name, --ps_hosts and "
+                                "--worker_hosts, or a TF_CONFIG with a cluster");
+  }
   return std::nullopt;
 }
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "main/arguments.h"
 #include "main/cluster_source.h"
+#include "main/parse_flags.h"
 #include "main/version.h"
 #include "roles/outcome.h"
 
@@ -61,30 +61,6 @@ Command take_command(std::vector<std::string>& arguments) {
                               command_names());
 }
 
-// Fills the app's flags. Returns the help text when it was asked for.
-std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::string> arguments) {
-  std::set<std::string, std::less<>> flag_names;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_expected_max() == 0) {
-      for (const std::string& name : option->get_lnames()) {
-        flag_names.insert("--" + name);
-      }
-    }
-  }
-  std::vector<std::string> words = normalize_arguments(
-      arguments, [&](std::string_view name) { return flag_names.contains(name); });
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-  try {
-    app.parse(std::move(words));
-  } catch (const CLI::CallForHelp&) {
-    return app.help();
-  } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
-                                " --help lists the flags)");
-  }
-  return std::nullopt;
-}
-
 // Long names of the options that were given, on the command line or in the config file.
 std::set<std::string> given_options(const CLI::App& app) {
   std::set<std::string> given;
@@ -101,7 +77,8 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
-        option == app.get_config_ptr() || option == app.get_help_ptr()) {
+        option->get_group() == kClusterGroup || option == app.get_config_ptr() ||
+        option == app.get_help_ptr()) {
       continue;
     }
     std::string value;
@@ -211,6 +188,9 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
   options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself
+  if (flags.isa == "auto") {
+    options.explicit_flags.erase("isa");  // whatever it means on this CPU
+  }
   options.log_every = flags.log_every;
   options.print_weights_hash = flags.print_weights_hash;
   options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);

@@ -2,28 +2,34 @@
 
 #include <CLI/CLI.hpp>
 
-#include "math/kernels.h"
+#include "main/flag_values.h"
+#include "math/model.h"
+#include "net/tf_config.h"
+#include "roles/run_config.h"
 
 namespace disttf {
 namespace {
 
-constexpr const char* kCluster = "Cluster";
 constexpr const char* kTraining =
     "Training (the chief's count; a worker may leave them out, a ps ignores them)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
-constexpr const char* kPatience = "Patience: after these, a sentence and an exit code";
+constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
 
+constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
+
+using roles::kMaxCount;
+
 // A day is as good as for ever, and the sum of a few still fits everywhere.
-const CLI::Range kSeconds(1, 86'400);
+constexpr std::uint64_t kDaySeconds = 86'400;
 
 void add_cluster(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kTrain) {
     app.add_option("--job_name", flags.job_name, "This task's job: ps, worker or chief")
         ->type_name("JOB")
-        ->group(kCluster);
+        ->group(kClusterGroup);
   } else {
     // The tutorials pass it to every task; where the command says the same it may be there.
     app.add_option("--job_name", flags.job_name)->group(kHiddenGroup);
@@ -31,99 +37,118 @@ void add_cluster(CLI::App& app, Command command, Flags& flags) {
   app.add_option("--task_index,--worker_index", flags.task_index,
                  "This task's place in its job's list, from 0")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->group(kCluster);
+      ->transform(whole_number(0, net::kMaxTaskIndex))
+      ->group(kClusterGroup);
   app.add_option("--ps_hosts", flags.ps_hosts, "The parameter servers, in order")
       ->type_name("HOST:PORT,...")
-      ->group(kCluster);
+      ->group(kClusterGroup);
   app.add_option("--worker_hosts", flags.worker_hosts,
-                 "The workers, in order; worker 0 is the chief where there is no other")
+                 "The workers, in order; worker 0 is the chief without --chief_host")
       ->type_name("HOST:PORT,...")
-      ->group(kCluster);
-  app.add_option("--chief_host,--chief_hosts", flags.chief_host, "A chief task of its own")
+      ->group(kClusterGroup);
+  app.add_option("--chief_host,--chief_hosts", flags.chief_host,
+                 "The chief, where it is a task of its own")
       ->type_name("HOST:PORT")
-      ->group(kCluster);
+      ->group(kClusterGroup);
 }
 
 void add_launch(CLI::App& app, Flags& flags) {
-  constexpr std::size_t kMostTasks = 1000;
   app.add_option("--ps,-s", flags.launch_ps, "Parameter servers to start")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMostTasks))
+      ->transform(whole_number(1, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
   app.add_option("--workers,-w", flags.launch_workers, "Workers to start")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{0}, kMostTasks))
+      ->transform(whole_number(0, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_flag("--chief", flags.launch_chief, "Start a chief task besides; it trains as well")
+  app.add_flag("--chief", flags.launch_chief, "Start a chief task as well; it trains like a worker")
+      ->transform(boolean())
       ->group(kLaunchGroup);
 }
 
 void add_model(CLI::App& app, Flags& flags) {
-  app.add_option("--model", flags.model, "softmax, or mlp: hidden layers with ReLU")
-      ->check(CLI::IsMember({"softmax", "mlp"}))
+  app.add_option("--model", flags.model, "mlp: hidden layers with ReLU; softmax: no hidden layer")
+      ->type_name("NAME")
+      ->check(one_of({"softmax", "mlp"}))
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--hidden_units", flags.hidden_units, "Units of each hidden layer, e.g. 128,128")
+  app.add_option_function<std::vector<std::string>>(
+         "--hidden_units",
+         [&flags](const std::vector<std::string>& texts) {
+           flags.hidden_units.clear();
+           for (const std::string& units : split_at_commas(texts)) {
+             flags.hidden_units.push_back(std::stoul(units));  // its check has read it
+           }
+         },
+         "Units of each hidden layer, e.g. 128,128")
       ->type_name("N,...")
-      ->delimiter(',')
-      ->capture_default_str()
+      ->check(comma_list_of(whole_number(1, math::kMaxUnits)))
+      ->default_str("100")
       ->group(kTraining);
-  app.add_option("--optimizer", flags.optimizer,
-                 "sgd, momentum, adagrad or adam; it runs on the ps")
-      ->check(CLI::IsMember({"sgd", "momentum", "adagrad", "adam"}))
+  app.add_option("--optimizer", flags.optimizer, "TensorFlow's formulas; it runs on the ps")
+      ->type_name("NAME")
+      ->check(one_of({"sgd", "momentum", "adagrad", "adam"}))
       ->capture_default_str()
       ->group(kTraining);
   app.add_option("--learning_rate", flags.learning_rate,
                  "Default: 0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd")
       ->type_name("RATE")
+      ->check(number_above_zero())
       ->group(kTraining);
   app.add_option("--learning_rate_decay", flags.learning_rate_decay,
                  "linear: the rate falls evenly to 0 at --train_steps; none: it stays")
-      ->check(CLI::IsMember({"linear", "none"}))
+      ->type_name("NAME")
+      ->check(one_of({"linear", "none"}))
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--momentum", flags.momentum, "Of --optimizer momentum")
+  app.add_option("--momentum", flags.momentum, "Momentum of --optimizer momentum")
       ->type_name("RATE")
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--isa", flags.isa,
-                 "Instruction set of the arithmetic: auto, generic, avx2 or avx512. Its last bits "
-                 "depend on it, so the chief decides for the run")
+  app.add_option(
+         "--isa", flags.isa,
+         "Instruction set of the arithmetic: auto (the chief's best), generic, avx2, avx512")
+      ->type_name("NAME")
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--seed", flags.seed, "Of initial values and of the order of the rows")
+  app.add_option("--seed", flags.seed, "Seed of the initial values and of the order of the rows")
       ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kTraining);
 }
 
 void add_steps(CLI::App& app, Flags& flags) {
   app.add_option("--train_steps", flags.train_steps,
-                 "Global steps: updates of the parameters, by whoever they come from")
+                 "Global steps: updates of the parameters, whoever they come from")
       ->type_name("N")
+      ->transform(whole_number(1, kMaxCount))
       ->capture_default_str()
       ->group(kTraining);
   app.add_option("--batch_size", flags.batch_size, "Images per trainer and step")
       ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxBatchSize))
       ->capture_default_str()
       ->group(kTraining);
   app.add_flag("--sync_replicas,--sync_replica", flags.sync_replicas,
-               "A step takes one gradient of every trainer; =false: each is applied as it comes "
-               "[true]")
+               "A step takes a gradient from every trainer [true]; =false: each is applied as it "
+               "comes")
+      ->transform(boolean())
       ->group(kTraining);
   app.add_option("--replicas_to_aggregate", flags.replicas_to_aggregate,
                  "Sync: the first N gradients make a step, late ones are dropped (backup workers); "
                  "0: all")
       ->type_name("N")
+      ->transform(whole_number(0, roles::kMaxTrainers))
       ->capture_default_str()
       ->group(kTraining);
   app.add_option("--max_staleness", flags.max_staleness,
                  "Async: no trainer may be more than N steps of its own ahead of the slowest "
                  "[no bound]")
       ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
       ->group(kTraining);
   app.add_option("--train_dir", flags.train_dir)->group(kHiddenGroup);
 }
@@ -132,67 +157,80 @@ void add_output(CLI::App& app, Flags& flags) {
   app.add_option("--eval_every", flags.eval_every,
                  "Global steps between evaluations by the chief; 0: at the end only")
       ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kOutput);
   app.add_option("--log_every", flags.log_every, "Local steps between log lines; 0: none")
       ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kOutput);
   app.add_flag("--print_weights_hash", flags.print_weights_hash,
                "Print the SHA-256 of the final weights")
+      ->transform(boolean())
       ->group(kOutput);
 }
 
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
     app.add_option("--dataset", flags.dataset,
-                   "mnist, digits (built in), or auto: mnist, and digits where it cannot be had")
-        ->check(CLI::IsMember({"auto", "mnist", "digits"}))
+                   "digits is built in; auto: mnist, and digits where it cannot be had")
+        ->type_name("NAME")
+        ->check(one_of({"auto", "mnist", "digits"}))
         ->capture_default_str()
         ->group(kData);
     app.add_flag("--download_only", flags.download_only, "Fetch and extract MNIST, then exit")
+        ->transform(boolean())
         ->group(kData);
   }
-  app.add_option("--data_dir", flags.data_dir, "Where the data set is, or is downloaded to")
+  app.add_option("--data_dir", flags.data_dir, "Folder the data set is in, or is downloaded to")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kData);
-  app.add_option("--data_url", flags.data_url,
-                 "Mirrors to try in turn instead of the known ones; http or https")
+  app.add_option_function<std::vector<std::string>>(
+         "--data_url",
+         [&flags](const std::vector<std::string>& texts) {
+           flags.data_url = split_at_commas(texts);
+         },
+         "Mirrors to try in turn instead of the known ones; http or https")
       ->type_name("URL,...")
-      ->delimiter(',')
+      ->check(comma_list_of(url()))
       ->group(kData);
-  app.add_option("--ca_file", flags.ca_file, "Certificates to trust (PEM) [the system's]")
+  app.add_option("--ca_file", flags.ca_file, "Certificate authorities to trust, PEM [the system's]")
       ->type_name("FILE")
       ->group(kData);
-  app.add_option("--download_timeout", flags.download_timeout_s, "For all files together")
+  app.add_option("--download_timeout", flags.download_timeout_s, "Limit for all files together")
       ->type_name("SECONDS")
-      ->check(kSeconds)
+      ->transform(whole_number(1, kDaySeconds))
       ->capture_default_str()
       ->group(kData);
 }
 
-void add_patience(CLI::App& app, Flags& flags) {
-  const auto add = [&app](const char* name, std::uint64_t& value, const char* description) {
+void add_timeouts(CLI::App& app, Flags& flags) {
+  const auto add = [&app](const char* name, std::uint64_t& value, std::uint64_t least,
+                          const char* description) {
     app.add_option(name, value, description)
         ->type_name("SECONDS")
-        ->check(kSeconds)
+        ->transform(whole_number(least, kDaySeconds))
         ->capture_default_str()
-        ->group(kPatience);
+        ->group(kTimeouts);
   };
-  add("--start_timeout", flags.start_timeout_s, "For tasks that have not been seen yet");
-  add("--peer_timeout", flags.peer_timeout_s, "For a chief or a ps that was lost");
-  add("--worker_timeout", flags.worker_timeout_s, "Sync: for a worker that was lost");
-  add("--heartbeat_timeout", flags.heartbeat_timeout_s, "Silence that counts as death");
+  add("--start_timeout", flags.start_timeout_s, 1, "For tasks that have not been seen yet");
+  add("--peer_timeout", flags.peer_timeout_s, 1, "For a chief or a ps that was lost");
+  add("--worker_timeout", flags.worker_timeout_s, 1, "Sync: for a worker that was lost");
+  // Heartbeats come every second: with 1, one that is a little late would be a death.
+  add("--heartbeat_timeout", flags.heartbeat_timeout_s, 2, "Silence that counts as death");
 }
 
 void add_log(CLI::App& app, Flags& flags) {
-  app.add_option("--log_level", flags.log_level, "debug, info, warning, error or off")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+  app.add_option("--log_level", flags.log_level, "The least severe lines to write")
+      ->type_name("NAME")
+      ->check(one_of({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str()
       ->group(kLog);
-  app.add_option("--log_format", flags.log_format, "text, or json: one object a line")
-      ->check(CLI::IsMember({"text", "json"}))
+  app.add_option("--log_format", flags.log_format, "json: one object per line")
+      ->type_name("NAME")
+      ->check(one_of({"text", "json"}))
       ->capture_default_str()
       ->group(kLog);
 }
@@ -205,7 +243,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kPs, "ps", "One parameter server of a cluster"},
       {Command::kWorker, "worker",
        "One worker of a cluster; worker 0 is the chief where there is "
-       "no other"},
+       "no chief task"},
       {Command::kChief, "chief", "The chief of a cluster, as a task of its own"},
       {Command::kTrain, "train",
        "Any of these: the role comes from --job_name or TF_CONFIG; "
@@ -242,14 +280,17 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   add_data(*app, command, flags);
   if (command != Command::kDownload) {
-    add_patience(*app, flags);
+    add_timeouts(*app, flags);
+  }
+  add_log(*app, flags);
+  if (command != Command::kDownload) {
     app->add_option("--debug_delay_ms", flags.debug_delay_ms,
                     "Wait a random time of up to N ms before each push")
         ->type_name("N")
+        ->transform(whole_number(0, kDaySeconds))
         ->capture_default_str()
         ->group(kTesting);
   }
-  add_log(*app, flags);
   return app;
 }
 

@@ -81,8 +81,9 @@ struct Flags {
 // The app that reads `command`'s flags into `flags`, which must outlive it.
 [[nodiscard]] std::unique_ptr<CLI::App> make_app(Command command, Flags& flags);
 
-// Options that only tell launch what to start: not handed on to its children.
+// Options that tell launch what to start, and a task who it is: not handed on to launch's children.
 inline constexpr const char* kLaunchGroup = "Launch";
+inline constexpr const char* kClusterGroup = "Cluster";
 // Hidden from --help.
 inline constexpr const char* kHiddenGroup = "";
 

@@ -1,0 +1,146 @@
+#include "main/flag_values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "net/url.h"
+#include "roles/run_config.h"
+
+namespace disttf {
+namespace {
+
+std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
+
+std::string range_text(std::uint64_t least, std::uint64_t most) {
+  return "from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+// nullopt: not a float, written as a decimal number, that is finite.
+std::optional<float> read_float(const std::string& text) {
+  float value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  // A bound that exists for the machine's sake alone is not worth a place in the help.
+  const bool is_bounded = most < roles::kMaxCount;
+  const auto check = [least, most, is_bounded](std::string& text) -> std::string {
+    const bool is_number =
+        !text.empty() &&
+        std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (!is_number) {
+      return in_quotes(text) + " is not a whole number " +
+             (is_bounded ? range_text(least, most) : "of at least " + std::to_string(least));
+    }
+    std::uint64_t value = 0;
+    const auto error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
+    if (error == std::errc() && value < least && !is_bounded) {
+      return text + " is not at least " + std::to_string(least);
+    }
+    if (error != std::errc() || value < least || value > most) {
+      return text + " is not " + range_text(least, most);
+    }
+    text = std::to_string(value);
+    return {};
+  };
+  return {check, is_bounded ? std::to_string(least) + ".." + std::to_string(most) : std::string()};
+}
+
+CLI::Validator number_above_zero() {
+  return {[](std::string& text) -> std::string {
+            const auto value = read_float(text);
+            return value && *value > 0 ? std::string()
+                                       : in_quotes(text) + " is not a number above 0";
+          },
+          ""};
+}
+
+CLI::Validator fraction_below_one() {
+  return {[](std::string& text) -> std::string {
+            const auto value = read_float(text);
+            return value && *value >= 0 && *value < 1
+                       ? std::string()
+                       : in_quotes(text) + " is not a number of at least 0 and below 1";
+          },
+          ""};
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  std::string sentence;
+  std::string set;  // for the help
+  for (std::size_t each = 0; each < names.size(); ++each) {
+    const char* const separator = each == 0 ? "" : each + 1 == names.size() ? " or " : ", ";
+    sentence += separator + names[each];
+    set += (each == 0 ? "" : ",") + names[each];
+  }
+  return {[names = std::move(names), sentence](std::string& text) -> std::string {
+            return std::find(names.begin(), names.end(), text) != names.end()
+                       ? std::string()
+                       : in_quotes(text) + " is not " + sentence;
+          },
+          "{" + set + "}"};
+}
+
+CLI::Validator boolean() {
+  return {[](std::string& text) -> std::string {
+            std::string lower = text;
+            std::transform(lower.begin(), lower.end(), lower.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            if (lower != "true" && lower != "false") {
+              return in_quotes(text) + " is not true or false";
+            }
+            text = std::move(lower);
+            return {};
+          },
+          ""};
+}
+
+CLI::Validator url() {
+  return {[](std::string& text) -> std::string {
+            std::string why;
+            return net::read_url(text, why) ? std::string() : in_quotes(text) + " " + why;
+          },
+          ""};
+}
+
+CLI::Validator comma_list_of(CLI::Validator entry) {
+  return {[entry = std::move(entry)](std::string& text) -> std::string {
+            for (std::string& each : split_at_commas({text})) {
+              if (each.empty()) {
+                return in_quotes(text) + " has an empty entry; entries are separated by one comma";
+              }
+              if (std::string why = entry(each); !why.empty()) {
+                return why;
+              }
+            }
+            return {};
+          },
+          ""};
+}
+
+std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) {
+  std::vector<std::string> entries;
+  for (const std::string& text : texts) {
+    std::size_t begin = 0;
+    for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+      comma = text.find(',', begin);
+      entries.push_back(text.substr(begin, comma - begin));
+    }
+  }
+  return entries;
+}
+
+}  // namespace disttf

@@ -1,0 +1,145 @@
+#include "main/parse_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "main/arguments.h"
+
+namespace disttf {
+namespace {
+
+// Every value belongs to a flag, so each mistake in the words can be told before CLI11 sees them,
+// with the word that is wrong. What is in the values is the options' own to check.
+class WordCheck {
+ public:
+  WordCheck(const CLI::App& app, std::span<const std::string> words) : app_(app), words_(words) {}
+
+  // Throws std::invalid_argument.
+  void run() {
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_++];
+      if (word.size() < 2 || !word.starts_with("-")) {
+        fail("\"" + word + "\" is not expected here; values follow their flag, as in --flag value");
+      }
+      const std::size_t equals = word.find('=');
+      // A short flag's value may follow without a space: -s2.
+      const std::string name = word.starts_with("--") ? word.substr(0, equals) : word.substr(0, 2);
+      const CLI::Option* option = app_.get_option_no_throw(name);
+      if (option == nullptr) {
+        fail("\"" + name + "\" is not a flag of " + app_.get_name());
+      }
+      if (option->get_expected_max() == 0) {
+        check_flag(name, word);
+      } else {
+        check_value(*option, name, name.size() == word.size() ? "" : word.substr(name.size()));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& sentence) const {
+    throw std::invalid_argument(sentence + " (" + app_.get_name() + " --help lists the flags)");
+  }
+
+  // A word that can only be a value: there are no negative ones.
+  [[nodiscard]] bool is_value(std::size_t at) const {
+    constexpr std::string_view kDigits = "0123456789.";
+    return at < words_.size() &&
+           (!words_[at].starts_with("-") ||
+            (words_[at].size() > 1 && kDigits.find(words_[at][1]) != std::string_view::npos));
+  }
+
+  void check_flag(const std::string& name, const std::string& word) const {
+    if (word.size() > name.size() && word.substr(name.size()) == "=") {
+      fail(name + ": the value after = is missing; true or false");
+    }
+    if (word.size() == name.size() && is_value(at_)) {
+      fail(name + ": \"" + words_[at_] + "\" is not true or false");
+    }
+  }
+
+  void check_value(const CLI::Option& option, const std::string& name, std::string value) {
+    if (value.empty() && is_value(at_)) {
+      value = words_[at_++];
+    } else if (value.empty() || value == "=") {
+      fail(name + ": its value is missing; it takes " + option.get_type_name());
+    } else if (value.starts_with("=")) {
+      value.erase(0, 1);
+    }
+    if (&option == app_.get_config_ptr()) {
+      check_readable(name, value);
+    }
+    if (option.get_expected_max() > 1) {
+      while (is_value(at_)) {
+        ++at_;
+      }
+      return;
+    }
+    const auto [first, is_first] = values_.emplace(&option, value);
+    if (!is_first) {
+      fail(name + ": given twice, with " + first->second + " and " + value + "; once is allowed");
+    }
+  }
+
+  void check_readable(const std::string& name, const std::string& path) const {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
+      fail(name + ": \"" + path + "\" is not a file that can be read");
+    }
+  }
+
+  const CLI::App& app_;
+  std::span<const std::string> words_;
+  std::size_t at_ = 0;
+  std::map<const CLI::Option*, std::string> values_;  // of the options seen so far
+};
+
+// "INI was not able to parse training.batch_siz" -> "training.batch_siz"
+std::string unknown_key(const CLI::ConfigError& error) {
+  const std::string text = error.what();
+  std::string key = text.substr(text.rfind(' ') + 1);
+  if (key.ends_with(".++")) {  // how CLI11 marks the head of a section
+    key.erase(key.size() - 3);
+  }
+  return key;
+}
+
+std::vector<std::string> normalized(const CLI::App& app, std::span<const std::string> arguments) {
+  return normalize_arguments(arguments, [&app](std::string_view name) {
+    const CLI::Option* option = app.get_option_no_throw(std::string(name));
+    return option != nullptr && option->get_expected_max() == 0;
+  });
+}
+
+}  // namespace
+
+std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::string> arguments) {
+  std::vector<std::string> words = normalized(app, arguments);
+  const auto asks_for_help = [](const std::string& word) {
+    return word == "--help" || word == "-h";
+  };
+  if (std::any_of(words.begin(), words.end(), asks_for_help)) {
+    return app.help();
+  }
+  WordCheck(app, words).run();
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ConfigError& error) {
+    throw std::invalid_argument("--config: \"" + unknown_key(error) + "\" is not a flag of " +
+                                app.get_name() + ", so not a key of its file (" + app.get_name() +
+                                " --help lists the flags)");
+  } catch (const CLI::ParseError& error) {
+    throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
+                                " --help lists the flags)");
+  }
+  return std::nullopt;
+}
+
+}  // namespace disttf
