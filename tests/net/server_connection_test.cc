@@ -233,12 +233,16 @@ TEST_F(ServerConnectionTest, RefusalReachesAPeerThatIsStillSending) {
 }
 
 TEST_F(ServerConnectionTest, RefusalEndsAReadThatIsWaiting) {
-  connect([this](Connection connection) -> asio::awaitable<void> {
-    asio::steady_timer soon(co_await asio::this_coro::executor, 0ms);
-    soon.async_wait([connection](std::error_code) { connection->refuse({}); });
-    FrameHeader header;
-    record(co_await connection->read_header(header, 0ms));
-  });
+  ServerOptions options = ps0_options();
+  options.limits.linger = 1h;  // the peer does not hang up: nothing else can end the read
+  connect(
+      [this](Connection connection) -> asio::awaitable<void> {
+        asio::steady_timer soon(co_await asio::this_coro::executor, 0ms);
+        soon.async_wait([connection](std::error_code) { connection->refuse({}); });
+        FrameHeader header;
+        record(co_await connection->read_header(header, 0ms));
+      },
+      options);
   EXPECT_TRUE(read_ended_with(std::errc::operation_canceled));
 }
 
@@ -262,13 +266,16 @@ TEST_F(ServerConnectionTest, ClosesARefusedPeerThatDoesNotHangUp) {
 
 TEST_F(ServerConnectionTest, SendsWhatIsQueuedWhenItsOwnerReturns) {
   std::vector<std::byte> parameters(kBig, std::byte{3});
-  connect([&parameters](Connection connection) -> asio::awaitable<void> {
+  Connection kept;  // the owner's table may hold on to it
+  connect([&](Connection connection) -> asio::awaitable<void> {
+    kept = connection;
     connection->send_borrowed({.kind = FrameKind::kParameters}, parameters);
     co_return;
   });
   FrameHeader header;
   EXPECT_EQ(receive_frame(header), parameters);
   EXPECT_EQ(channel_->receive_header(header, patience()), asio::error::eof);
+  server_->ask([&](Listener&) { kept.reset(); });
 }
 
 }  // namespace

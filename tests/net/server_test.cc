@@ -39,14 +39,16 @@ class ListenerTest : public ::testing::Test {
     EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
     for (const char* part : parts) EXPECT_THAT(opened.refusal.sentence, HasSubstr(part));
   }
-  // Bytes from no disttf task: closed without a word, and counted.
-  void expect_stranger(std::string_view text) {
-    TestServer server(answer_every_header);
+  // Bytes from no disttf task: closed without a word, not after some time, and counted.
+  void expect_stranger(std::string_view text, std::string_view why) {
+    ServerOptions options = ps0_options();
+    options.handshake_timeout = 1h;
+    TestServer server(answer_every_header, options);
     server.start();
     RawClient client(server.address());
     client.write(text);
     EXPECT_TRUE(client.read_to_end().empty());
-    EXPECT_TRUE(server.events().wait_for("before a valid HELLO"));
+    EXPECT_TRUE(server.events().wait_for("before a valid HELLO: " + std::string(why)));
     EXPECT_EQ(server.ask([](Listener& listener) { return listener.strangers(); }), 1U);
   }
   [[nodiscard]] bool is_served(const TestServer& server) {
@@ -159,14 +161,19 @@ TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
   EXPECT_TRUE(refusal_in(client.read_to_end()));
 }
 
-TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) { expect_stranger("GET / HTTP/1.0\r\n\r\n"); }
-TEST_F(ListenerTest, ClosesATlsClientAtOnce) { expect_stranger("\x16\x03\x01"); }
-TEST_F(ListenerTest, ClosesOnTheFirstWrongByte) { expect_stranger("DTG"); }
+TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) {
+  expect_stranger("GET / HTTP/1.0\r\n\r\n", "not a disttf frame");
+}
+TEST_F(ListenerTest, ClosesATlsClientAtOnce) {
+  expect_stranger("\x16\x03\x01", "not a disttf frame");
+}
+TEST_F(ListenerTest, ClosesOnTheFirstWrongByte) { expect_stranger("DTG", "not a disttf frame"); }
 
 TEST_F(ListenerTest, ClosesOnAWrongChecksum) {
   std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
   bytes[63] ^= std::byte{1};
-  expect_stranger({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  expect_stranger({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                  make_error_code(WireError::kBadChecksum).message());
 }
 
 TEST_F(ListenerTest, CutsOffASilentClient) {
@@ -206,6 +213,7 @@ TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
 TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
   ServerOptions options = ps0_options();
   options.max_connections = 2;
+  options.handshake_timeout = 1h;
   TestServer server(answer_every_header, options);
   server.start();
   const OpenedChannel first = open(server, hello_of_worker_1());
@@ -255,15 +263,18 @@ TEST_F(ListenerTest, HandsExceptionsToItsOwner) {
 }
 
 TEST_F(ListenerTest, FreesTheSocketOfAClientThatLeft) {
-  TestServer server([&server](Connection connection) -> asio::awaitable<void> {
+  Connection kept;  // the owner's table may hold on to it
+  TestServer server([&server, &kept](Connection connection) -> asio::awaitable<void> {
+    kept = connection;
     FrameHeader header;
     static_cast<void>(co_await connection->read_header(header, 0ms));
     server.events().add("left");
   });
   server.start();
   open(server, hello_of_worker_1()).channel.reset();
-  ASSERT_TRUE(server.events().wait_for("left"));
+  EXPECT_TRUE(server.events().wait_for("left"));
   EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 0U);
+  server.ask([&](Listener&) { kept.reset(); });
 }
 
 TEST_F(ListenerTest, StopsListening) {
