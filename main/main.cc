@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "main/command_line.h"
+#include "net/tls.h"
 #include "roles/chief.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
@@ -67,6 +68,7 @@ int fail(int exit_code, const char* sentence) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
+  net::ignore_openssl_config();  // what this file does is not to depend on the machine's
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   roles::set_up_log({});
   try {

@@ -1,0 +1,70 @@
+// disttf_bench: every figure beside its floor. bench/benchmarks.h lists them.
+//
+//   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
+//                [--train_steps=N] [--no_jobs]
+//
+// Standard output: one JSON line a figure. Standard error: the same for people.
+#include <benchmark/benchmark.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/benchmarks.h"
+#include "roles/log.h"
+
+namespace {
+
+// Takes "--name=value" out of the arguments; google's own stay.
+bool take(std::string_view argument, std::string_view name, std::string& value) {
+  if (!argument.starts_with(name) || argument.size() <= name.size() ||
+      argument[name.size()] != '=') {
+    return false;
+  }
+  value = argument.substr(name.size() + 1);
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  disttf::bench::JobOptions jobs;
+  std::string repetitions = "5";
+  bool with_jobs = true;
+  std::vector<char*> rest;
+  for (int each = 0; each < argc; ++each) {
+    const std::string_view argument = argv[each];
+    if (argument == "--no_jobs") {
+      with_jobs = false;
+    } else if (!take(argument, "--repetitions", repetitions) &&
+               !take(argument, "--data_dir", jobs.data_dir) &&
+               !take(argument, "--dataset", jobs.dataset) &&
+               !take(argument, "--train_steps", jobs.train_steps)) {
+      rest.push_back(argv[each]);
+    }
+  }
+  std::string google_repetitions = "--benchmark_repetitions=" + repetitions;
+  rest.push_back(google_repetitions.data());
+  int count = static_cast<int>(rest.size());
+  disttf::roles::set_up_log(
+      {.level = disttf::roles::LogLevel::kOff, .format = {}, .task = {}, .name_task = false});
+  disttf::bench::register_floors();
+  disttf::bench::register_parts();
+  benchmark::Initialize(&count, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(count, rest.data())) {
+    return 2;
+  }
+  try {
+    jobs.repetitions = std::stoi(repetitions);
+    disttf::bench::Reporter reporter;
+    benchmark::RunSpecifiedBenchmarks(&reporter);
+    if (with_jobs) {
+      disttf::bench::run_jobs(jobs, reporter);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "disttf_bench: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,37 @@
+// All benchmarks, in the order in which they run: floors first, since others are divided by them.
+//
+//   memcpy/BYTES                    one copy of a parameter vector
+//   raw_echo/BYTES                  loopback round trip between two processes, blocking sockets
+//   products/MODEL                  the matrix products of one step of 100 images, one core
+//   gradient/MODEL                  Model::gradient                    floor: products
+//   optimizer/KIND                  one update of the 784-100-10 model floor: memcpy
+//   push_pull/BYTES                 1 worker, 1 real ps, sgd applied   floor: raw_echo
+//   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
+//                                   both cores at once, as images/s
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/reporter.h"
+
+namespace disttf::bench {
+
+void register_floors();
+void register_parts();
+
+struct JobOptions {
+  std::string train_steps = "2000";
+  std::string dataset = "auto";
+  std::string data_dir = "./input_data";
+  int repetitions = 5;
+};
+// Runs the jobs, alternating between them, and adds their figures. Throws std::runtime_error when
+// one does not end with a result.
+void run_jobs(const JobOptions& options, Reporter& reporter);
+
+// The models that several of them use, by name.
+[[nodiscard]] std::vector<std::size_t> hidden_units(const std::string& model);
+inline constexpr std::size_t kBatch = 100;
+
+}  // namespace disttf::bench

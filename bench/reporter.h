@@ -1,0 +1,41 @@
+// Prints each benchmark as a line for people, beside its floor, and as one JSON line for scripts.
+//
+// A benchmark names its floor in its label, "floor=NAME": what the same bytes or the same products
+// cost with nothing of disttf around them. A ratio is of medians over the repetitions of one run
+// of the program: figures of two runs are not comparable on a machine that others use too.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace disttf::bench {
+
+// One figure, from Google Benchmark or measured by hand (the whole job).
+struct Figure {
+  std::string name;
+  double median = 0;
+  double slowest = 0;
+  std::string unit;   // "us", "images/s"
+  std::string floor;  // the name of another figure in the same unit; empty: it is one itself
+  std::map<std::string, double> extras;  // e.g. accuracy
+};
+
+class Reporter final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context& context) override;     // NOLINT(readability-identifier-naming)
+  void ReportRuns(const std::vector<Run>& runs) override;  // NOLINT(readability-identifier-naming)
+
+  // Prints it at once; its floor must have been added before.
+  void add(const Figure& figure);
+
+ private:
+  std::map<std::string, Figure> figures_;
+};
+
+// The middle one; the mean of the two middle ones of an even number. REQUIRES: not empty.
+[[nodiscard]] double median(std::vector<double> values);
+
+}  // namespace disttf::bench
