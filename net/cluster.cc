@@ -54,7 +54,7 @@ struct NamedList {
           NamedList{fields.chief, cluster.chief}, NamedList{fields.evaluators, cluster.evaluators}};
 }
 
-[[noreturn]] void fail(std::string sentence) { throw std::invalid_argument(sentence); }
+[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
 void check_no_address_twice(const Cluster& cluster, const ClusterFields& fields) {
   struct Place {

@@ -37,6 +37,13 @@ namespace {
   return 0;
 }
 
+// Whether the UTF-8 character at the start of `text` is U+0000..U+001F or U+007F..U+009F:
+// terminals take some of them for commands.
+[[nodiscard]] bool is_control(std::string_view text) noexcept {
+  const std::uint8_t first = byte_at(text, 0);
+  return first < 0x20 || first == 0x7F || (first == 0xC2 && byte_at(text, 1) < 0xA0);
+}
+
 void append_escaped(std::string& out, char character) {
   static constexpr std::string_view kHex = "0123456789abcdef";
   const auto byte = static_cast<std::uint8_t>(character);
@@ -78,13 +85,10 @@ std::string one_line(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    const std::uint8_t first = byte_at(text, 0);
     if (length == 0) {
       out += '?';
-    } else if (first < 0x20 || first == 0x7F) {
+    } else if (is_control(text)) {
       out += ' ';
-    } else if (first == 0xC2 && byte_at(text, 1) < 0xA0) {
-      out += ' ';  // U+0080..U+009F: terminals take some of them for commands
     } else {
       out += text.substr(0, length);
     }
