@@ -9,13 +9,12 @@
 #include <system_error>
 #include <utility>
 
+#include "net/text.h"
 #include "net/url.h"
 #include "roles/run_config.h"
 
 namespace disttf {
 namespace {
-
-std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
 
 std::string range_text(std::uint64_t least, std::uint64_t most) {
   return "from " + std::to_string(least) + " to " + std::to_string(most);
@@ -42,7 +41,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
         !text.empty() &&
         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     if (!is_number) {
-      return in_quotes(text) + " is not a whole number " +
+      return net::quoted(text) + " is not a whole number " +
              (is_bounded ? range_text(least, most) : "of at least " + std::to_string(least));
     }
     std::uint64_t value = 0;
@@ -63,7 +62,7 @@ CLI::Validator number_above_zero() {
   return {[](std::string& text) -> std::string {
             const auto value = read_float(text);
             return value && *value > 0 ? std::string()
-                                       : in_quotes(text) + " is not a number above 0";
+                                       : net::quoted(text) + " is not a number above 0";
           },
           ""};
 }
@@ -73,7 +72,7 @@ CLI::Validator fraction_below_one() {
             const auto value = read_float(text);
             return value && *value >= 0 && *value < 1
                        ? std::string()
-                       : in_quotes(text) + " is not a number of at least 0 and below 1";
+                       : net::quoted(text) + " is not a number of at least 0 and below 1";
           },
           ""};
 }
@@ -89,7 +88,7 @@ CLI::Validator one_of(std::vector<std::string> names) {
   return {[names = std::move(names), sentence](std::string& text) -> std::string {
             return std::find(names.begin(), names.end(), text) != names.end()
                        ? std::string()
-                       : in_quotes(text) + " is not " + sentence;
+                       : net::quoted(text) + " is not " + sentence;
           },
           "{" + set + "}"};
 }
@@ -100,7 +99,7 @@ CLI::Validator boolean() {
             std::transform(lower.begin(), lower.end(), lower.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
             if (lower != "true" && lower != "false") {
-              return in_quotes(text) + " is not true or false";
+              return net::quoted(text) + " is not true or false";
             }
             text = std::move(lower);
             return {};
@@ -111,7 +110,7 @@ CLI::Validator boolean() {
 CLI::Validator url() {
   return {[](std::string& text) -> std::string {
             std::string why;
-            return net::read_url(text, why) ? std::string() : in_quotes(text) + " " + why;
+            return net::read_url(text, why) ? std::string() : net::quoted(text) + " " + why;
           },
           ""};
 }
@@ -120,7 +119,8 @@ CLI::Validator comma_list_of(CLI::Validator entry) {
   return {[entry = std::move(entry)](std::string& text) -> std::string {
             for (std::string& each : split_at_commas({text})) {
               if (each.empty()) {
-                return in_quotes(text) + " has an empty entry; entries are separated by one comma";
+                return net::quoted(text) +
+                       " has an empty entry; entries are separated by one comma";
               }
               if (std::string why = entry(each); !why.empty()) {
                 return why;

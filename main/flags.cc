@@ -105,6 +105,7 @@ void add_model(CLI::App& app, Flags& flags) {
       ->group(kTraining);
   app.add_option("--momentum", flags.momentum, "Momentum of --optimizer momentum")
       ->type_name("RATE")
+      ->check(fraction_below_one())
       ->capture_default_str()
       ->group(kTraining);
   app.add_option(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "main/arguments.h"
+#include "net/text.h"
 
 namespace disttf {
 namespace {
@@ -25,14 +26,15 @@ class WordCheck {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
       if (word.size() < 2 || !word.starts_with("-")) {
-        fail("\"" + word + "\" is not expected here; values follow their flag, as in --flag value");
+        fail(net::quoted(word) +
+             " is not expected here; values follow their flag, as in --flag value");
       }
       const std::size_t equals = word.find('=');
       // A short flag's value may follow without a space: -s2.
       const std::string name = word.starts_with("--") ? word.substr(0, equals) : word.substr(0, 2);
       const CLI::Option* option = app_.get_option_no_throw(name);
       if (option == nullptr) {
-        fail("\"" + name + "\" is not a flag of " + app_.get_name());
+        fail(net::quoted(name) + " is not a flag of " + app_.get_name());
       }
       if (option->get_expected_max() == 0) {
         check_flag(name, word);
@@ -60,7 +62,7 @@ class WordCheck {
       fail(name + ": the value after = is missing; true or false");
     }
     if (word.size() == name.size() && is_value(at_)) {
-      fail(name + ": \"" + words_[at_] + "\" is not true or false");
+      fail(name + ": " + net::quoted(words_[at_]) + " is not true or false");
     }
   }
 
@@ -83,14 +85,15 @@ class WordCheck {
     }
     const auto [first, is_first] = values_.emplace(&option, value);
     if (!is_first) {
-      fail(name + ": given twice, with " + first->second + " and " + value + "; once is allowed");
+      fail(name + ": given twice, with " + net::quoted(first->second) + " and " +
+           net::quoted(value) + "; once is allowed");
     }
   }
 
   void check_readable(const std::string& name, const std::string& path) const {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
-      fail(name + ": \"" + path + "\" is not a file that can be read");
+      fail(name + ": " + net::quoted(path) + " is not a file that can be read");
     }
   }
 
@@ -132,9 +135,9 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
   try {
     app.parse(std::move(words));
   } catch (const CLI::ConfigError& error) {
-    throw std::invalid_argument("--config: \"" + unknown_key(error) + "\" is not a flag of " +
-                                app.get_name() + ", so not a key of its file (" + app.get_name() +
-                                " --help lists the flags)");
+    throw std::invalid_argument(
+        "--config: " + net::quoted(unknown_key(error)) + " is not a flag of " + app.get_name() +
+        ", so not a key of its file (" + app.get_name() + " --help lists the flags)");
   } catch (const CLI::ParseError& error) {
     throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
                                 " --help lists the flags)");

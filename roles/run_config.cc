@@ -222,6 +222,11 @@ void validate(const RunConfig& config) {
   check_count("seed", config.seed);
   check_count("eval_every", config.eval_every);
   check_count("max_staleness", config.max_staleness.value_or(0));
+  const std::size_t layers = config.model.hidden.size();
+  if (config.model.kind == math::ModelKind::kMlp &&
+      (layers < 1 || layers > math::kMaxHiddenLayers)) {
+    refuse("hidden_units", std::to_string(layers) + " layers", "from 1 to 16 layers");
+  }
   math::validate(config.optimizer);
   math::validate(config.model);
   if (math::layout_of(config.model).size() > kMaxParameters) {

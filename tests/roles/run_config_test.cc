@@ -289,6 +289,10 @@ const std::vector<Invalid>& invalid_configs() {
        "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
       {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
        "--max_staleness: 3 is not allowed without --sync_replicas=false"},
+      {"NoLayer", [](RunConfig& c) { c.model.hidden.clear(); },
+       "--hidden_units: 0 layers is not from 1 to 16 layers"},
+      {"TooManyLayers", [](RunConfig& c) { c.model.hidden.assign(17, 1); },
+       "--hidden_units: 17 layers is not from 1 to 16 layers"},
       {"MoreParametersThanAPsMayHold",
        [](RunConfig& c) {
          c.model.hidden = {65'536, 65'536};

@@ -1,0 +1,319 @@
+// What is run: the action, and the options it is given.
+#include "main/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "math/kernels.h"
+#include "roles/outcome.h"
+#include "roles/run_config.h"
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Print print(const std::string& line) { return std::get<Print>(parse(line).action); }
+
+// ---- Printing ----
+
+TEST(CommandLine, PrintsItsVersion) {
+  EXPECT_THAT(print("--version").text,
+              testing::MatchesRegex("disttf [0-9]+\\.[0-9]+\\.[0-9]+.*\n"));
+  EXPECT_EQ(print("--version").exit_code, roles::kDone);
+}
+
+TEST(CommandLine, PrintsHelpWithAllCommands) {
+  for (const char* line : {"--help", "-h", "help"}) {
+    const Print help = print(line);
+    EXPECT_EQ(help.exit_code, roles::kDone);
+    for (const char* command : {"launch", "ps", "worker", "chief", "train", "download"}) {
+      EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
+    }
+  }
+}
+
+TEST(CommandLine, WithoutAnythingIsAUsageErrorWithTheHelp) {
+  EXPECT_EQ(print("").exit_code, roles::kUsage);
+  EXPECT_EQ(print("").text, print("--help").text);
+}
+
+TEST(CommandLine, PrintsACommandsHelp) {
+  EXPECT_EQ(print("worker --help").exit_code, roles::kDone);
+  EXPECT_THAT(print("worker --help").text, HasSubstr("--task_index"));
+  EXPECT_THAT(print("launch -h").text, HasSubstr("--workers"));
+}
+
+TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
+  EXPECT_EQ(refusal("dance"),
+            "\"dance\" is not a command; one of launch, ps, worker, chief, train, download");
+}
+
+// ---- A task ----
+
+TEST(CommandLine, GivesATaskItsConfiguration) {
+  const roles::RunConfig config =
+      parse_task(
+          "worker --task_index 1 --model softmax --optimizer momentum --learning_rate 0.25 "
+          "--learning_rate_decay none --momentum 0.5 --batch_size 7 --train_steps 9 --seed 3 "
+          "--eval_every 4 --replicas_to_aggregate 1 --isa generic --hidden_units 5,6" +
+          kHosts)
+          .config;
+  EXPECT_EQ(config.model.kind, math::ModelKind::kSoftmax);
+  EXPECT_THAT(config.model.hidden, ElementsAre(5, 6));
+  EXPECT_EQ(config.optimizer.kind, math::OptimizerKind::kMomentum);
+  EXPECT_EQ(config.optimizer.learning_rate, 0.25F);
+  EXPECT_EQ(config.rate_decay, roles::RateDecay::kNone);
+  EXPECT_EQ(config.optimizer.momentum, 0.5F);
+  EXPECT_EQ(config.batch_size, 7U);
+  EXPECT_EQ(config.train_steps, 9U);
+  EXPECT_EQ(config.seed, 3U);
+  EXPECT_EQ(config.eval_every, 4U);
+  EXPECT_EQ(config.replicas_to_aggregate, 1U);
+  EXPECT_EQ(config.isa, math::Isa::kGeneric);
+  EXPECT_EQ(config.trainers, 2U);
+  EXPECT_TRUE(config.sync_replicas);
+}
+
+TEST(CommandLine, GivesATaskItsAsyncConfiguration) {
+  const roles::RunConfig config =
+      parse_task("worker --task_index 0 --sync_replicas False --max_staleness 0" + kHosts).config;
+  EXPECT_FALSE(config.sync_replicas);
+  EXPECT_EQ(config.max_staleness, 0U);
+}
+
+TEST(CommandLine, TheDefaultLearningRateIsTheOptimizers) {
+  for (const auto optimizer : {math::OptimizerKind::kSgd, math::OptimizerKind::kAdagrad}) {
+    const std::string name(math::optimizer_name(optimizer));
+    EXPECT_EQ(parse_task("ps --optimizer " + name + kHosts).config.optimizer.learning_rate,
+              roles::default_learning_rate(optimizer));
+  }
+}
+
+TEST(CommandLine, GivesATaskItsOtherOptions) {
+  const roles::TrainerOptions options = parse_task(
+      "worker --task_index 1 --log_every 5 --print_weights_hash --debug_delay_ms 30 "
+      "--start_timeout 1 --peer_timeout 2 --worker_timeout 3 --heartbeat_timeout 4 "
+      "--listen_fd=7 --progress_fd=8" +
+      kHosts);
+  EXPECT_EQ(options.log_every, 5U);
+  EXPECT_TRUE(options.print_weights_hash);
+  EXPECT_EQ(options.max_injected_delay, milliseconds(30));
+  EXPECT_EQ(options.task.timeouts.start, seconds(1));
+  EXPECT_EQ(options.task.timeouts.peer, seconds(2));
+  EXPECT_EQ(options.task.timeouts.worker, seconds(3));
+  EXPECT_EQ(options.task.timeouts.silence, seconds(4));
+  EXPECT_EQ(options.task.listen_fd, 7);
+  EXPECT_EQ(options.progress_fd, 8);
+}
+
+TEST(CommandLine, GivesATaskItsData) {
+  const Environment environment = {{"http_proxy", "http://a:1"},
+                                   {"HTTPS_PROXY", "http://b:1"},
+                                   {"no_proxy", "c"},
+                                   {"NO_PROXY", "d"}};
+  const roles::DataOptions data =
+      parse_task(
+          "worker --task_index 1 --dataset digits --data_dir /data --data_url "
+          "http://a/,http://b/ --ca_file ca.pem --download_timeout 9" +
+              kHosts,
+          environment)
+          .data;
+  EXPECT_EQ(data.dataset, roles::DatasetChoice::kDigits);
+  EXPECT_EQ(data.directory, "/data");
+  EXPECT_THAT(data.mirrors, ElementsAre("http://a/", "http://b/"));
+  EXPECT_EQ(data.ca_file, "ca.pem");
+  EXPECT_EQ(data.timeout, seconds(9));
+  EXPECT_EQ(data.proxy.http_proxy, "http://a:1");
+  EXPECT_EQ(data.proxy.https_proxy, "http://b:1");
+  EXPECT_EQ(data.proxy.no_proxy, "c") << "lower case comes first, as with curl";
+}
+
+TEST(CommandLine, EveryProcessIsAnotherIncarnation) {
+  EXPECT_NE(parse_task("ps" + kHosts).task.incarnation, parse_task("ps" + kHosts).task.incarnation);
+}
+
+TEST(CommandLine, RemembersWhichFlagsTheUserWrote) {
+  EXPECT_THAT(parse_task("worker --task_index 1 --batch-size 100 --sync_replica True" + kHosts)
+                  .explicit_flags,
+              testing::UnorderedElementsAre("task_index", "ps_hosts", "worker_hosts", "batch_size",
+                                            "sync_replicas"));
+}
+
+TEST(CommandLine, DoesNotHoldAgainstTheChiefWhatItOnlyKnowsLater) {
+  EXPECT_THAT(parse_task("worker --task_index 1 --isa auto --dataset auto" + kHosts).explicit_flags,
+              Not(testing::AnyOf(Contains("isa"), Contains("dataset"))));
+  EXPECT_THAT(parse_task("worker --task_index 1 --isa generic" + kHosts).explicit_flags,
+              Contains("isa"));
+}
+
+TEST(CommandLine, RefusesAnInstructionSetThatTheCpuLacks) {
+  EXPECT_THAT(
+      refusal("worker --task_index 0 --isa mmx" + kHosts),
+      AllOf(StartsWith("--isa: \"mmx\" is not one that this CPU has: auto"), HasSubstr("generic")));
+}
+
+TEST(CommandLine, RefusesFlagsThatContradictEachOther) {
+  EXPECT_EQ(refusal("worker --task_index 0 --max_staleness 3" + kHosts),
+            "--max_staleness: 3 is not allowed without --sync_replicas=false");
+  EXPECT_EQ(refusal("worker --task_index 0 --replicas_to_aggregate 3" + kHosts),
+            "--replicas_to_aggregate: 3 is not at most the number of trainers, 2");
+  EXPECT_EQ(refusal("launch --hidden_units 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"),
+            "--hidden_units: 17 layers is not from 1 to 16 layers");
+}
+
+TEST(CommandLine, WarnsThatTrainDirDoesNothingYet) {
+  const Invocation invocation = parse("ps --train_dir d" + kHosts);
+  EXPECT_THAT(invocation.warnings, ElementsAre(StartsWith("--train_dir: ")));
+}
+
+// ---- The log ----
+
+TEST(CommandLine, NamesTheTaskInTheLog) {
+  const roles::LogOptions log = parse("worker --task_index 1" + kHosts).log;
+  EXPECT_EQ(log.task, "worker:1");
+  EXPECT_TRUE(log.name_task);
+  EXPECT_EQ(log.level, roles::LogLevel::kInfo);
+  EXPECT_EQ(log.format, roles::LogFormat::kText);
+}
+
+TEST(CommandLine, LeavesTheNameInTheLogToLaunch) {
+  EXPECT_FALSE(parse("worker --task_index 1 --listen_fd=3" + kHosts).log.name_task);
+}
+
+TEST(CommandLine, SetsTheLogUpAsItIsTold) {
+  const roles::LogOptions log = parse("ps --log_level off --log_format json" + kHosts).log;
+  EXPECT_EQ(log.level, roles::LogLevel::kOff);
+  EXPECT_EQ(log.format, roles::LogFormat::kJson);
+}
+
+// ---- Other actions ----
+
+TEST(CommandLine, AnEvaluatorHasNothingToDo) {
+  const Environment environment = {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"]},
+                        "task":{"type":"evaluator","index":0}})"}};
+  EXPECT_TRUE(std::holds_alternative<RunNothing>(parse("train", environment).action));
+}
+
+TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {
+  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("download").action));
+  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("--download_only").action));
+  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("worker --download_only=True").action));
+  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("launch --download-only").action));
+  EXPECT_EQ(std::get<RunDownload>(parse("download --data_dir /d").action).data.directory, "/d");
+}
+
+// ---- launch ----
+
+TEST(CommandLine, LaunchStartsWhatItIsTold) {
+  const roles::LaunchOptions options = parse_launch("launch --ps 3 -w 4 --chief");
+  EXPECT_EQ(options.ps, 3U);
+  EXPECT_EQ(options.workers, 4U);
+  EXPECT_TRUE(options.chief);
+  EXPECT_THAT(options.task_arguments, testing::IsEmpty()) << "they are launch's own";
+}
+
+TEST(CommandLine, LaunchMayDoWithAChiefAlone) {
+  EXPECT_EQ(parse_launch("launch --workers 0 --chief").workers, 0U);
+  EXPECT_EQ(refusal("launch --workers 0"),
+            "--workers: 0 leaves nobody to train; at least 1, or --chief");
+}
+
+TEST(CommandLine, LaunchChecksTheRunBeforeItStartsAnything) {
+  EXPECT_EQ(refusal("launch --workers 2 --replicas_to_aggregate 3"),
+            "--replicas_to_aggregate: 3 is not at most the number of trainers, 2");
+  EXPECT_EQ(
+      std::get<RunLaunch>(parse("launch --workers 2 --chief --replicas_to_aggregate 3").action)
+          .options.workers,
+      2U);
+}
+
+TEST(CommandLine, TrainWithoutAClusterIsALocalLaunch) {
+  for (const char* tf_config :
+       {"", "{}", R"({"cluster":{},"task":{"type":"worker","index":0}})",
+        R"({"cluster":{"worker":["w:1"]},"task":{"type":"worker","index":0}})"}) {
+    const roles::LaunchOptions options =
+        parse_launch("train --train_steps 9", {{"TF_CONFIG", tf_config}});
+    EXPECT_EQ(options.ps, 1U) << tf_config;
+    EXPECT_EQ(options.workers, 1U) << tf_config;
+    EXPECT_FALSE(options.chief) << tf_config;
+    EXPECT_THAT(options.task_arguments, ElementsAre("--train_steps=9"));
+  }
+}
+
+TEST(CommandLine, LaunchTakesNoNoticeOfTfConfig) {
+  EXPECT_EQ(parse_launch("launch", {{"TF_CONFIG", "not even JSON"}}).workers, 2U);
+}
+
+// What launch hands on makes a worker that runs what the same flags would have made it run.
+class HandedOn : public testing::TestWithParam<std::string> {};
+
+TEST_P(HandedOn, ArgumentsMeanTheSameToAChild) {
+  const std::string flags = " " + GetParam() + " ";
+  const roles::TrainerOptions direct = parse_task("worker --task_index 1" + kHosts + flags);
+  std::string line = "worker --task_index=1" + kHosts;
+  for (const std::string& argument :
+       parse_launch("launch --workers 2 --ps 1" + flags).task_arguments) {
+    line += " " + argument;
+  }
+  const roles::TrainerOptions child = parse_task(line);
+  EXPECT_EQ(to_json(child.config), to_json(direct.config));
+  EXPECT_EQ(child.explicit_flags, direct.explicit_flags);
+  EXPECT_EQ(child.data.mirrors, direct.data.mirrors);
+  EXPECT_EQ(child.data.directory, direct.data.directory);
+  EXPECT_EQ(child.log_every, direct.log_every);
+  EXPECT_EQ(child.print_weights_hash, direct.print_weights_hash);
+  EXPECT_EQ(child.max_injected_delay, direct.max_injected_delay);
+  EXPECT_EQ(child.task.timeouts.start, direct.task.timeouts.start);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, HandedOn,
+    testing::Values("", "--train_steps 9 --batch_size=010 --seed 3", "--hidden_units 128,64",
+                    "--hidden_units 128 --model mlp", "--sync_replicas False --max_staleness 2",
+                    "--sync_replica=false", "--print_weights_hash", "--print_weights_hash false",
+                    "--data_url http://a/,http://b/ --data_dir /d",
+                    "--data_url http://a/ --data_url http://b/",
+                    "--learning_rate 1e-3 --optimizer sgd",
+                    "--learning-rate-decay none --momentum 0.25", "--isa auto", "--isa generic",
+                    "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug"));
+
+TEST(CommandLine, LaunchHandsOnWhatItsConfigFileSaysButNotTheFile) {
+  const std::string path = testing::TempDir() + "disttf_launch_hands_on.toml";
+  std::ofstream(path) << "train_steps = 9\nhidden_units = [3, 4]\nworkers = 5\n";
+  const roles::LaunchOptions options = parse_launch("launch --config " + path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(options.workers, 5U);
+  EXPECT_THAT(options.task_arguments,
+              testing::UnorderedElementsAre("--train_steps=9", "--hidden_units=3,4"));
+}
+
+// ---- The environment ----
+
+TEST(EnvironmentNames, DoNotIncludeTheProxyThatAnyClientOfACgiProgramCanSet) {
+  const auto names = environment_names();
+  const auto holds = [&](std::string_view name) {
+    return std::any_of(names.begin(), names.end(), [&](const char* each) { return name == each; });
+  };
+  EXPECT_TRUE(holds("TF_CONFIG"));
+  EXPECT_TRUE(holds("http_proxy"));
+  EXPECT_FALSE(holds("HTTP_PROXY"));
+}
+
+}  // namespace
+}  // namespace disttf

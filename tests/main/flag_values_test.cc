@@ -1,0 +1,120 @@
+#include "main/flag_values.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "roles/run_config.h"
+
+namespace disttf {
+namespace {
+
+// What is wrong with `text`, "" when nothing is.
+std::string fault(const CLI::Validator& check, std::string text) { return check(text); }
+
+// `text` as a transforming check leaves it.
+std::string transformed(const CLI::Validator& check, std::string text) {
+  EXPECT_EQ(check(text), "");
+  return text;
+}
+
+TEST(WholeNumber, AcceptsItsBounds) {
+  EXPECT_EQ(fault(whole_number(1, 10), "1"), "");
+  EXPECT_EQ(fault(whole_number(1, 10), "10"), "");
+}
+
+TEST(WholeNumber, RefusesWhatIsBeyondThem) {
+  EXPECT_EQ(fault(whole_number(1, 10), "0"), "0 is not from 1 to 10");
+  EXPECT_EQ(fault(whole_number(1, 10), "11"), "11 is not from 1 to 10");
+  EXPECT_EQ(fault(whole_number(1, 10), "18446744073709551617"),
+            "18446744073709551617 is not from 1 to 10");
+}
+
+TEST(WholeNumber, RefusesWhatIsNoWholeNumber) {
+  for (const std::string text :
+       {"", " ", "abc", "-1", "+1", "1.5", "1e3", "0x10", "1 ", " 1", "1,2", "one"}) {
+    EXPECT_EQ(fault(whole_number(1, 10), text),
+              "\"" + text + "\" is not a whole number from 1 to 10");
+  }
+}
+
+TEST(WholeNumber, ShowsBytesThatNobodyCanRead) {
+  EXPECT_EQ(fault(whole_number(1, 10), "\xff\n"),
+            "\"\\xff\\n\" is not a whole number from 1 to 10");
+}
+
+TEST(WholeNumber, DoesNotBoreWithABoundThatNobodyMeets) {
+  const CLI::Validator check = whole_number(1, roles::kMaxCount);
+  EXPECT_EQ(fault(check, "x"), "\"x\" is not a whole number of at least 1");
+  EXPECT_EQ(fault(check, "0"), "0 is not at least 1");
+  EXPECT_EQ(fault(check, "9007199254740993"), "9007199254740993 is not from 1 to 9007199254740992");
+}
+
+// CLI11 would read 010 as 8.
+TEST(WholeNumber, ReadsLeadingZerosAsDecimal) {
+  EXPECT_EQ(transformed(whole_number(0, 100), "010"), "10");
+  EXPECT_EQ(transformed(whole_number(0, 100), "000"), "0");
+}
+
+TEST(NumberAboveZero, AcceptsDecimalNumbers) {
+  for (const char* text : {"1", "0.1", ".5", "5.", "1e-3", "1E5", "3e38"}) {
+    EXPECT_EQ(fault(number_above_zero(), text), "") << text;
+  }
+}
+
+TEST(NumberAboveZero, RefusesEverythingElse) {
+  for (const std::string text :
+       {"", "abc", "0", "-1", "-0", "nan", "inf", "1e39", "1e-60", "0x1p3", "1,5", "1 ", "1f"}) {
+    EXPECT_EQ(fault(number_above_zero(), text), "\"" + text + "\" is not a number above 0");
+  }
+}
+
+TEST(FractionBelowOne, AcceptsZeroButNotOne) {
+  EXPECT_EQ(fault(fraction_below_one(), "0"), "");
+  EXPECT_EQ(fault(fraction_below_one(), "0.999"), "");
+  for (const std::string text : {"1", "-0.1", "x", "nan", ""}) {
+    EXPECT_EQ(fault(fraction_below_one(), text),
+              "\"" + text + "\" is not a number of at least 0 and below 1");
+  }
+}
+
+TEST(OneOf, NamesAllThatIsAllowed) {
+  EXPECT_EQ(fault(one_of({"a", "b", "c"}), "b"), "");
+  EXPECT_EQ(fault(one_of({"a", "b", "c"}), "d"), "\"d\" is not a, b or c");
+  EXPECT_EQ(fault(one_of({"a", "b"}), "A"), "\"A\" is not a or b");
+}
+
+TEST(Boolean, TakesAnyLetterCase) {
+  EXPECT_EQ(transformed(boolean(), "True"), "true");
+  EXPECT_EQ(transformed(boolean(), "FALSE"), "false");
+  EXPECT_EQ(fault(boolean(), "maybe"), "\"maybe\" is not true or false");
+}
+
+TEST(UrlCheck, WantsHttpAndAHost) {
+  EXPECT_EQ(fault(url(), "https://host/mnist"), "");
+  EXPECT_EQ(fault(url(), "ftp://host/"), "\"ftp://host/\" does not begin with http:// or https://");
+}
+
+TEST(CommaListOf, ChecksEveryEntry) {
+  const CLI::Validator check = comma_list_of(whole_number(1, 10));
+  EXPECT_EQ(fault(check, "1,2,10"), "");
+  EXPECT_EQ(fault(check, "1,abc"), "\"abc\" is not a whole number from 1 to 10");
+  EXPECT_EQ(fault(check, "1,11"), "11 is not from 1 to 10");
+}
+
+TEST(CommaListOf, RefusesEmptyEntries) {
+  for (const std::string text : {"1,,2", ",1", "1,", ",", ""}) {
+    EXPECT_EQ(fault(comma_list_of(whole_number(1, 10)), text),
+              "\"" + text + "\" has an empty entry; entries are separated by one comma");
+  }
+}
+
+TEST(SplitAtCommas, KeepsEveryEntryInOrder) {
+  EXPECT_EQ(split_at_commas({"1,2", "3"}), (std::vector<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(split_at_commas({"a,,b"}), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(split_at_commas({}), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace disttf

@@ -1,0 +1,298 @@
+// How flags are read, from the command line and from a file, and how each mistake is told.
+#include "main/parse_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <string>
+
+#include "main/flags.h"
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Flags flags_of(Command command, const std::string& line) {
+  Flags flags;
+  const auto app = make_app(command, flags);
+  EXPECT_EQ(parse_flags(*app, words(line)), std::nullopt);
+  return flags;
+}
+
+TEST(ParseFlags, TakesValuesAsWordsAndBehindEqualsSigns) {
+  const Flags flags = flags_of(Command::kWorker, "--batch_size 7 --train_steps=9");
+  EXPECT_EQ(flags.batch_size, 7U);
+  EXPECT_EQ(flags.train_steps, 9U);
+}
+
+TEST(ParseFlags, TakesHyphensForUnderscores) {
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").batch_size, 7U);
+}
+
+TEST(ParseFlags, TakesTheOtherNamesOfAFlag) {
+  EXPECT_EQ(flags_of(Command::kWorker, "--worker_index 1").task_index, 1);
+  EXPECT_EQ(flags_of(Command::kWorker, "--chief_hosts c:1").chief_host, "c:1");
+  EXPECT_FALSE(flags_of(Command::kWorker, "--sync_replica False").sync_replicas);
+}
+
+TEST(ParseFlags, TakesBooleansInEveryForm) {
+  for (const char* line : {"--print_weights_hash", "--print_weights_hash=true",
+                           "--print_weights_hash True", "--print-weights-hash 1"}) {
+    EXPECT_TRUE(flags_of(Command::kWorker, line).print_weights_hash) << line;
+  }
+  for (const char* line :
+       {"", "--print_weights_hash=False", "--print_weights_hash false", "--print_weights_hash 0"}) {
+    EXPECT_FALSE(flags_of(Command::kWorker, line).print_weights_hash) << line;
+  }
+}
+
+TEST(ParseFlags, TakesListsWithCommas) {
+  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units 128,64").hidden_units,
+              ElementsAre(128, 64));
+  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units=32").hidden_units, ElementsAre(32));
+  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/,https://b/x").data_url,
+              ElementsAre("http://a/", "https://b/x"));
+  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/ --data_url http://b/").data_url,
+              ElementsAre("http://a/", "http://b/"));
+}
+
+TEST(ParseFlags, TakesShortNames) {
+  const Flags flags = flags_of(Command::kLaunch, "-s 3 -w4");
+  EXPECT_EQ(flags.launch_ps, 3U);
+  EXPECT_EQ(flags.launch_workers, 4U);
+}
+
+TEST(ParseFlags, ReadsLeadingZerosAsDecimal) {
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").batch_size, 10U);
+}
+
+TEST(ParseFlags, ALastFlagMayBeBare) {
+  EXPECT_TRUE(flags_of(Command::kLaunch, "--workers 1 --chief").launch_chief);
+}
+
+// ---- Help ----
+
+TEST(ParseFlags, HelpWinsOverEverythingElse) {
+  Flags flags;
+  const auto app = make_app(Command::kLaunch, flags);
+  EXPECT_TRUE(parse_flags(*app, words("--nonsense --batch_size -1 --help")).has_value());
+}
+
+struct Help {
+  Command command;
+  std::vector<std::string> texts;
+};
+
+TEST(ParseFlags, HelpOfEveryCommandHasItsGroupsAndDefaults) {
+  const std::vector<std::string> training = {
+      "Training", "--train_steps", "=2000",    "--hidden_units",
+      "=100",     "--model",       "=mlp",     "Evaluation and results",
+      "Data",     "=./input_data", "Timeouts", "SECONDS",
+      "=300",     "Log",           "=info",    "--config FILE"};
+  const std::vector<std::string> cluster = {"Cluster", "--task_index,--worker_index", "--ps_hosts",
+                                            "HOST:PORT,..."};
+  const std::vector<Help> helps = {
+      {Command::kPs, cluster},
+      {Command::kWorker, cluster},
+      {Command::kChief, cluster},
+      {Command::kTrain, {"Cluster", "--job_name"}},
+      {Command::kLaunch, {"Launch", "-w,--workers", "=2"}},
+      {Command::kDownload, {"Data", "--data_url", "Log"}},
+  };
+  for (const Help& help : helps) {
+    Flags flags;
+    const auto app = make_app(help.command, flags);
+    const std::string text = parse_flags(*app, words("-h")).value_or("");
+    for (const std::string& expected : help.texts) {
+      EXPECT_THAT(text, HasSubstr(expected));
+    }
+    for (const std::string& expected : training) {
+      if (help.command != Command::kDownload) {
+        EXPECT_THAT(text, HasSubstr(expected));
+      }
+    }
+  }
+}
+
+TEST(ParseFlags, HelpDoesNotShowWhatIsBetweenLaunchAndItsChildren) {
+  Flags flags;
+  const auto app = make_app(Command::kWorker, flags);
+  const std::string text = parse_flags(*app, words("--help")).value_or("");
+  EXPECT_EQ(text.find("listen_fd"), std::string::npos);
+  EXPECT_EQ(text.find("progress_fd"), std::string::npos);
+}
+
+// ---- Mistakes ----
+
+struct Mistake {
+  const char* name;
+  const char* line;      // of `worker`
+  const char* sentence;  // how it begins
+  friend std::ostream& operator<<(std::ostream& out, const Mistake& m) { return out << m.line; }
+};
+
+class Mistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, AreToldWithFlagValueAndWhatIsAllowed) {
+  EXPECT_EQ(refusal("worker " + std::string(GetParam().line)),
+            std::string(GetParam().sentence) + " (disttf worker --help lists the flags)");
+}
+
+constexpr Mistake kMistakes[] = {
+    {"UnknownFlag", "--nonsense 3", "\"--nonsense\" is not a flag of disttf worker"},
+    {"UnknownFlagWithValue", "--nonsense=3", "\"--nonsense\" is not a flag of disttf worker"},
+    {"UnknownShortFlag", "-x 3", "\"-x\" is not a flag of disttf worker"},
+    {"FlagOfAnotherCommand", "--workers 2", "\"--workers\" is not a flag of disttf worker"},
+    {"TwoHyphens", "-- foo", "\"--\" is not a flag of disttf worker"},
+    {"StrayWord", "extra",
+     "\"extra\" is not expected here; values follow their flag, as in --flag value"},
+    {"StrayWordBehindAValue", "--batch_size 3 4",
+     "\"4\" is not expected here; values follow their flag, as in --flag value"},
+    {"NoValueAtTheEnd", "--batch_size",
+     "--batch_size: its value is missing; it takes N:1..1048576"},
+    {"NoValueBeforeAFlag", "--max_staleness --seed 3",
+     "--max_staleness: its value is missing; it takes N"},
+    {"NoValueBehindEquals",
+     "--ps_hosts=", "--ps_hosts: its value is missing; it takes HOST:PORT,..."},
+    {"GivenTwice", "--batch_size 3 --batch-size=4",
+     "--batch_size: given twice, with \"3\" and \"4\"; once is allowed"},
+    {"GivenTwiceUnderTwoNames", "--task_index 0 --worker_index 1",
+     "--worker_index: given twice, with \"0\" and \"1\"; once is allowed"},
+    {"TextForAWholeNumber", "--batch_size abc",
+     "--batch_size: \"abc\" is not a whole number from 1 to 1048576"},
+    {"NegativeNumber", "--batch_size -1",
+     "--batch_size: \"-1\" is not a whole number from 1 to 1048576"},
+    {"NegativeNumberBehindEquals", "--seed=-1",
+     "--seed: \"-1\" is not a whole number of at least 0"},
+    {"Zero", "--batch_size 0", "--batch_size: 0 is not from 1 to 1048576"},
+    {"HugeNumber", "--batch_size 99999999999999999999",
+     "--batch_size: 99999999999999999999 is not from 1 to 1048576"},
+    {"Exponent", "--train_steps 1e3", "--train_steps: \"1e3\" is not a whole number of at least 1"},
+    {"NoSteps", "--train_steps 0", "--train_steps: 0 is not at least 1"},
+    {"HugeSeed", "--seed 9007199254740993",
+     "--seed: 9007199254740993 is not from 0 to 9007199254740992"},
+    {"TextForARate", "--learning_rate abc", "--learning_rate: \"abc\" is not a number above 0"},
+    {"RateThatIsNoNumber", "--learning_rate nan",
+     "--learning_rate: \"nan\" is not a number above 0"},
+    {"NegativeRate", "--learning_rate -0.1", "--learning_rate: \"-0.1\" is not a number above 0"},
+    {"FullMomentum", "--momentum 1", "--momentum: \"1\" is not a number of at least 0 and below 1"},
+    {"NoUnits", "--hidden_units 0", "--hidden_units: 0 is not from 1 to 65536"},
+    {"AnEmptyLayer", "--hidden_units 100,,100",
+     "--hidden_units: \"100,,100\" has an empty entry; entries are separated by one comma"},
+    {"TextForUnits", "--hidden_units abc",
+     "--hidden_units: \"abc\" is not a whole number from 1 to 65536"},
+    {"MaybeBehindAFlag", "--sync_replicas maybe",
+     "--sync_replicas: \"maybe\" is not true or false"},
+    {"MaybeBehindEquals", "--sync_replicas=maybe",
+     "--sync_replicas: \"maybe\" is not true or false"},
+    {"NothingBehindAFlagsEquals",
+     "--sync_replicas=", "--sync_replicas: the value after = is missing; true or false"},
+    {"UnknownLogLevel", "--log_level foo",
+     "--log_level: \"foo\" is not debug, info, warning, error or off"},
+    {"UnknownLogFormat", "--log_format xml", "--log_format: \"xml\" is not text or json"},
+    {"UnknownModel", "--model cnn", "--model: \"cnn\" is not softmax or mlp"},
+    {"UnknownOptimizer", "--optimizer lbfgs",
+     "--optimizer: \"lbfgs\" is not sgd, momentum, adagrad or adam"},
+    {"UnknownDecay", "--learning_rate_decay cosine",
+     "--learning_rate_decay: \"cosine\" is not linear or none"},
+    {"UnknownDataset", "--dataset fashion", "--dataset: \"fashion\" is not auto, mnist or digits"},
+    {"NoTime", "--start_timeout 0", "--start_timeout: 0 is not from 1 to 86400"},
+    {"TextForATime", "--peer_timeout soon",
+     "--peer_timeout: \"soon\" is not a whole number from 1 to 86400"},
+    {"SilenceNoLongerThanAHeartbeat", "--heartbeat_timeout 1",
+     "--heartbeat_timeout: 1 is not from 2 to 86400"},
+    {"NegativeIndex", "--task_index -1",
+     "--task_index: \"-1\" is not a whole number from 0 to 9999"},
+    {"TextForAnIndex", "--task_index one",
+     "--task_index: \"one\" is not a whole number from 0 to 9999"},
+    {"UrlWithoutScheme", "--data_url mirror/mnist",
+     "--data_url: \"mirror/mnist\" does not begin with http:// or https://"},
+    {"MissingConfigFile", "--config /no/such/file.toml",
+     "--config: \"/no/such/file.toml\" is not a file that can be read"},
+    {"DirectoryAsConfigFile", "--config /", "--config: \"/\" is not a file that can be read"},
+};
+
+INSTANTIATE_TEST_SUITE_P(ParseFlags, Mistakes, testing::ValuesIn(kMistakes),
+                         [](const auto& param_info) { return param_info.param.name; });
+
+// ---- --config ----
+
+class ConfigFile : public testing::Test {
+ protected:
+  ~ConfigFile() override { std::filesystem::remove(path_); }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  [[nodiscard]] Flags flags_with(const std::string& line) const {
+    return flags_of(Command::kWorker, "--config " + path_ + " " + line);
+  }
+  [[nodiscard]] std::string refused() const { return refusal("worker --config " + path_); }
+
+  const std::string path_ = testing::TempDir() + "disttf_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
+};
+
+TEST_F(ConfigFile, GivesFlagsTheirValues) {
+  write(
+      "# a comment\n"
+      "batch_size = 50\n"
+      "learning_rate = 0.25\n"
+      "optimizer = \"sgd\"\n"
+      "hidden_units = [128, 64]\n"
+      "data_url = [\"http://a/\", \"http://b/\"]\n"
+      "sync_replicas = false\n"
+      "print_weights_hash = true\n");
+  const Flags flags = flags_with("");
+  EXPECT_EQ(flags.batch_size, 50U);
+  EXPECT_EQ(flags.learning_rate, 0.25F);
+  EXPECT_EQ(flags.optimizer, "sgd");
+  EXPECT_THAT(flags.hidden_units, ElementsAre(128, 64));
+  EXPECT_THAT(flags.data_url, ElementsAre("http://a/", "http://b/"));
+  EXPECT_FALSE(flags.sync_replicas);
+  EXPECT_TRUE(flags.print_weights_hash);
+}
+
+TEST_F(ConfigFile, YieldsToTheCommandLine) {
+  write("batch_size = 50\ntrain_steps = 7\nhidden_units = [1, 2]\n");
+  const Flags flags = flags_with("--batch_size 60 --hidden_units 3");
+  EXPECT_EQ(flags.batch_size, 60U);
+  EXPECT_EQ(flags.train_steps, 7U);
+  EXPECT_THAT(flags.hidden_units, ElementsAre(3));
+}
+
+TEST_F(ConfigFile, TakesPythonsBooleans) {
+  write("sync_replicas = False\nprint_weights_hash = True\n");
+  EXPECT_FALSE(flags_with("").sync_replicas);
+  EXPECT_TRUE(flags_with("").print_weights_hash);
+}
+
+TEST_F(ConfigFile, MayBeEmpty) {
+  write("");
+  EXPECT_EQ(flags_with("").batch_size, 100U);
+}
+
+TEST_F(ConfigFile, WithAnUnknownKeyIsRefused) {
+  write("batch_siz = 50\n");
+  EXPECT_THAT(refused(), HasSubstr("--config: \"batch_siz\" is not a flag of disttf worker"));
+}
+
+TEST_F(ConfigFile, WithASectionIsRefused) {
+  write("[training]\nbatch_size = 50\n");
+  EXPECT_THAT(refused(), HasSubstr("--config: \"training\" is not a flag of disttf worker"));
+}
+
+TEST_F(ConfigFile, ValuesAreCheckedAsOnTheCommandLine) {
+  write("batch_size = -1\n");
+  EXPECT_THAT(refused(), HasSubstr("--batch_size: \"-1\" is not a whole number from 1 to 1048576"));
+  write("sync_replicas = \"maybe\"\n");
+  EXPECT_THAT(refused(), HasSubstr("--sync_replicas"));
+  write("hidden_units = [100, 0]\n");
+  EXPECT_THAT(refused(), HasSubstr("--hidden_units: 0 is not from 1 to 65536"));
+}
+
+}  // namespace
+}  // namespace disttf
