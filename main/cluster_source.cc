@@ -51,7 +51,7 @@ net::ClusterAndTask from_flags(std::optional<net::Job> job, const Flags& flags) 
   }
   found.task.job = *job;
   const std::size_t tasks = found.cluster.tasks_of(*job).size();
-  if (!flags.task_index && tasks > 1 && *job != net::Job::kChief) {  // two chiefs: validate() tells
+  if (!flags.task_index && tasks > 1 && *job != net::Job::kChief) {
     throw std::invalid_argument("--task_index: missing; there are " + std::to_string(tasks) + " " +
                                 std::string(net::job_name(*job)) + " tasks, so 0 to " +
                                 std::to_string(tasks - 1));

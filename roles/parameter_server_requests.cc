@@ -99,6 +99,9 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
                                   std::to_string(trainers_.size()));
     }
     validate(config);
+    if (const auto why = missing_isa(config, math::supported_isas())) {
+      throw std::invalid_argument(*why);
+    }
     if (phase_ != Phase::kWaitingForChief) {
       if (json != config_json_) {
         throw std::invalid_argument("a run with another configuration is under way here");

@@ -235,7 +235,7 @@ void validate(const RunConfig& config) {
   }
   if (config.replicas_to_aggregate > trainers) {
     refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
-           "at most the number of trainers, " + std::to_string(trainers));
+           "from 0 to the number of trainers, " + std::to_string(trainers));
   }
   if (!config.sync_replicas && config.replicas_to_aggregate != 0) {
     refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
@@ -263,6 +263,16 @@ std::optional<std::string> contradiction(const RunConfig& mine,
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> missing_isa(const RunConfig& published,
+                                       std::span<const math::Isa> supported) {
+  if (std::find(supported.begin(), supported.end(), published.isa) != supported.end()) {
+    return std::nullopt;
+  }
+  return "--isa: the chief computes with " + std::string(math::isa_name(published.isa)) +
+         ", which this CPU lacks; start the chief with --isa " +
+         std::string(math::isa_name(supported.front()));
 }
 
 std::string_view rate_decay_name(RateDecay decay) noexcept {

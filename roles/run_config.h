@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,11 @@ struct RunConfig {
   std::size_t trainers = 0;      // chief and workers: the cluster's
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
 
+  // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
+  [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
+    const std::size_t counted = replicas_to_aggregate == 0 ? trainers : replicas_to_aggregate;
+    return batch_size * (sync_replicas ? counted : 1);
+  }
   // The strictest mode: every trainer's gradient counts in every step, so the final weights are a
   // function of this configuration alone.
   [[nodiscard]] bool every_gradient_counts() const noexcept {
@@ -71,6 +77,11 @@ void validate(const RunConfig& config);
 [[nodiscard]] std::optional<std::string> contradiction(const RunConfig& mine,
                                                        const std::set<std::string>& explicit_flags,
                                                        const RunConfig& published);
+
+// Why a CPU that has `supported` (math::supported_isas()) cannot take part, if it cannot: the
+// published arithmetic is not among them.
+[[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,
+                                                     std::span<const math::Isa> supported);
 
 // What trains well in the default number of steps, with linear decay, on every model here.
 [[nodiscard]] float default_learning_rate(math::OptimizerKind optimizer);

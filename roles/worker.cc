@@ -1,6 +1,5 @@
 #include "roles/worker.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -32,12 +31,8 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
                                 published.data_checksum.substr(0, 12) + "), this task has " +
                                 own.name + " (SHA-256 " + own.checksum.substr(0, 12) + ")");
   }
-  const auto isas = math::supported_isas();
-  if (std::find(isas.begin(), isas.end(), published.isa) == isas.end()) {
-    throw Failure(kUsage, "--isa: the chief computes with " +
-                              std::string(math::isa_name(published.isa)) +
-                              ", which this CPU lacks; start the chief with --isa " +
-                              std::string(math::isa_name(isas.back())));
+  if (const auto why = missing_isa(published, math::supported_isas())) {
+    throw Failure(kUsage, *why);
   }
   return published;
 }

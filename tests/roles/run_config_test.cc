@@ -280,7 +280,7 @@ const std::vector<Invalid>& invalid_configs() {
       {"HugeEvalEvery", [](RunConfig& c) { c.eval_every = kMaxCount + 1; },
        "--eval_every: 9007199254740993 is not a whole number from 0 to 2^53"},
       {"ReplicasAboveTrainers", [](RunConfig& c) { c.replicas_to_aggregate = 4; },
-       "--replicas_to_aggregate: 4 is not at most the number of trainers, 3"},
+       "--replicas_to_aggregate: 4 is not from 0 to the number of trainers, 3"},
       {"ReplicasWithAsync",
        [](RunConfig& c) {
          c.sync_replicas = false;
@@ -360,6 +360,19 @@ TEST(Contradiction, AcceptsTheChiefsOwnValues) {
 
 TEST(Contradiction, IgnoresFlagsThatAreNotOfTheRun) {
   EXPECT_EQ(contradiction(base_config(), {"task_index", "log_level"}, base_config()), std::nullopt);
+}
+
+// ---- missing_isa ----
+
+TEST(MissingIsa, NamesWhatTheCpuLacksAndWhatItHas) {
+  RunConfig published = base_config();
+  published.isa = math::Isa::kAvx512;
+  const std::vector<math::Isa> old_cpu = {math::Isa::kAvx2, math::Isa::kGeneric};
+  EXPECT_EQ(missing_isa(published, old_cpu),
+            "--isa: the chief computes with avx512, which this CPU lacks; start the chief with "
+            "--isa avx2");
+  published.isa = math::Isa::kGeneric;
+  EXPECT_EQ(missing_isa(published, old_cpu), std::nullopt);
 }
 
 // ---- default_learning_rate ----
