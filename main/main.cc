@@ -1,4 +1,6 @@
 // disttf: flags and environment -> a validated configuration -> one role -> an exit code.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -68,7 +70,8 @@ int fail(int exit_code, const char* sentence) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
-  net::ignore_openssl_config();  // what this file does is not to depend on the machine's
+  net::ignore_openssl_config();   // what this file does is not to depend on the machine's
+  prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   roles::set_up_log({});
   try {

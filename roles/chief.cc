@@ -1,5 +1,7 @@
 #include "roles/chief.h"
 
+#include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -32,9 +34,11 @@ void log_summary(const RunConfig& config, const std::string& status) {
              " applied, " + std::to_string(counters.value("dropped", 0ULL)) +
              " came late and were dropped");
   } else if (applied > 0) {
-    log_info("Staleness on ps 0: mean " +
-             std::to_string(counters.value("staleness_sum", 0.0) / applied) + ", max " +
-             std::to_string(counters.value("staleness_max", 0ULL)) + " steps");
+    std::array<char, 80> line{};
+    std::snprintf(line.data(), line.size(), "Staleness on ps 0: mean %.2f, max %.0f steps",
+                  counters.value("staleness_sum", 0.0) / applied,
+                  counters.value("staleness_max", 0.0));
+    log_info(line.data());
   }
 }
 

@@ -183,9 +183,9 @@ void ParameterServer::check_absences(Clock::time_point now) {
   std::string sentence;
   const std::string limit = std::to_string(absence->limit.count()) + " s";
   if (absence->joined) {
-    sentence = std::string(absence->rank == 0 ? "the chief, " : "") +
-               describe(task_.cluster, task_.cluster.trainer(absence->rank)) +
-               ", has been gone for " + limit;
+    const std::string name = describe(task_.cluster, task_.cluster.trainer(absence->rank));
+    sentence =
+        (absence->rank == 0 ? "the chief, " + name + "," : name) + " has been gone for " + limit;
   } else {
     sentence = "waited " + limit + " for " + trainers_.never_seen() + " to join";
   }

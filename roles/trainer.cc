@@ -77,12 +77,9 @@ void Trainer::train(const std::function<void(std::uint64_t)>& after_step) {
     after_step(reply_.step);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  // Sync: every step takes all trainers' rows; async: a step is one push.
-  const std::uint64_t rows_per_step =
-      config_.batch_size * (config_.sync_replicas ? config_.trainers : 1);
-  log_info(
-      format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
-             static_cast<double>((reply_.step - first_step) * rows_per_step) / elapsed.count()));
+  log_info(format(
+      "Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
+      static_cast<double>((reply_.step - first_step) * config_.rows_per_step()) / elapsed.count()));
 }
 
 void Trainer::take_step(std::uint64_t local_step) {
@@ -110,15 +107,17 @@ void Trainer::take_step(std::uint64_t local_step) {
 
 void Trainer::log_step(std::uint64_t local_step, float loss) {
   if (options_.log_every != 0 && local_step % options_.log_every == 0) {
-    log_info(format("Worker %zu: training step %llu done (global step: %llu, loss: %.4f)", rank(),
+    const net::TaskId& self = options_.task.self;
+    const std::string name =
+        self.job == net::Job::kChief ? "Chief" : "Worker " + std::to_string(self.index);
+    log_info(format("%s: training step %llu done (global step: %llu, loss: %.4f)", name.c_str(),
                     static_cast<unsigned long long>(local_step),
                     static_cast<unsigned long long>(reply_.step), static_cast<double>(loss)));
   }
   progress_.write({.step = reply_.step,
                    .train_steps = config_.train_steps,
                    .loss = static_cast<double>(loss),
-                   .images = reply_.step * config_.batch_size *
-                             (config_.sync_replicas ? config_.trainers : 1)});
+                   .images = reply_.step * config_.rows_per_step()});
 }
 
 void Trainer::print_evaluation(std::uint64_t step) {

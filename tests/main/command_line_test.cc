@@ -172,7 +172,7 @@ TEST(CommandLine, RefusesFlagsThatContradictEachOther) {
   EXPECT_EQ(refusal("worker --task_index 0 --max_staleness 3" + kHosts),
             "--max_staleness: 3 is not allowed without --sync_replicas=false");
   EXPECT_EQ(refusal("worker --task_index 0 --replicas_to_aggregate 3" + kHosts),
-            "--replicas_to_aggregate: 3 is not at most the number of trainers, 2");
+            "--replicas_to_aggregate: 3 is not from 0 to the number of trainers, 2");
   EXPECT_EQ(refusal("launch --hidden_units 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"),
             "--hidden_units: 17 layers is not from 1 to 16 layers");
 }
@@ -236,7 +236,7 @@ TEST(CommandLine, LaunchMayDoWithAChiefAlone) {
 
 TEST(CommandLine, LaunchChecksTheRunBeforeItStartsAnything) {
   EXPECT_EQ(refusal("launch --workers 2 --replicas_to_aggregate 3"),
-            "--replicas_to_aggregate: 3 is not at most the number of trainers, 2");
+            "--replicas_to_aggregate: 3 is not from 0 to the number of trainers, 2");
   EXPECT_EQ(
       std::get<RunLaunch>(parse("launch --workers 2 --chief --replicas_to_aggregate 3").action)
           .options.workers,
