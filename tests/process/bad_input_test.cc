@@ -1,5 +1,7 @@
 // What users get wrong on one task's command line or in its TF_CONFIG: one sentence that names the
 // field, the value and what is allowed, and exit code 2.
+#include <ostream>
+
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -13,6 +15,8 @@ struct Mistake {
   Words arguments;
   const char* sentence;  // a regular expression
 };
+
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
 
 class BadFlags : public ProcessTest, public ::testing::WithParamInterface<Mistake> {};
 
@@ -41,7 +45,7 @@ const std::vector<Mistake>& mistakes() {
       {"UnknownIsa", {"launch", "--isa=mmx"}, "--isa: \"mmx\" is not one that this CPU has"},
       {"TooManyReplicas",
        {"launch", "--workers=2", "--replicas_to_aggregate=3"},
-       "--replicas_to_aggregate: 3 is not at most the number of trainers, 2"},
+       "--replicas_to_aggregate: 3 is not from 0 to the number of trainers, 2"},
       {"StalenessInSync", {"launch", "--max_staleness=3"}, "--max_staleness: 3 is not allowed"},
       {"NoPatience", {"launch", "--peer_timeout=0"}, "--peer_timeout.*0"},
       {"MissingConfigurationFile", {"launch", "--config=none.toml"}, "none.toml"},
@@ -84,6 +88,8 @@ struct BadConfig {
   const char* value;
   const char* sentence;  // a regular expression
 };
+
+void PrintTo(const BadConfig& config, std::ostream* out) { *out << config.name; }
 
 class BadTfConfig : public ProcessTest, public ::testing::WithParamInterface<BadConfig> {};
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 
 #include "tests/process/process_test.h"
 
@@ -56,6 +57,8 @@ struct Damage {
   std::string (*make)(const std::string& good_gz);
 };
 
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.file; }
+
 class DamagedFile : public DataInput, public ::testing::WithParamInterface<Damage> {
  protected:
   void SetUp() override {
@@ -88,7 +91,6 @@ TEST_P(DamagedFile, IsAnErrorForATaskThatWantsMnist) {
   EXPECT_TRUE(says(task, GetParam().file));
 }
 
-// The IDX file, by way of gzip's own program.
 std::string flipped(std::string bytes, std::size_t at) {
   bytes[at] = static_cast<char>(bytes[at] ^ 1);
   return bytes;
@@ -147,13 +149,15 @@ class Mirror : public DataInput {
       GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
     }
   }
-  // Downloads from a test mirror with these manners.
-  Process& download_from(const std::string& mode, const Words& more = {}) {
+  // The URL of a new test mirror with these manners.
+  std::string mirror_url(const std::string& mode) {
     Process& mirror = run_program(
         DISTTF_TEST_MIRROR, {"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode});
     EXPECT_TRUE(says(mirror, "^http://"));
-    const std::string url = captured(mirror.standard_output(), "(http://[^\n]*)");
-    return run("download", Words{"download", "--data_url=" + url} + flags() + more);
+    return captured(mirror.standard_output(), "(http://[^\n]*)");
+  }
+  Process& download_from(const std::string& mode, const Words& more = {}) {
+    return run("download", Words{"download", "--data_url=" + mirror_url(mode)} + flags() + more);
   }
   void expect_whole_files() {
     for (const std::string& name : mnist_gz_names()) {
@@ -176,17 +180,15 @@ TEST_F(Mirror, GoodOnePrintsTheLinesOfTheTutorials) {
   expect_whole_files();
 }
 
+// After a million bytes each time; the file of ten of them would only take longer.
 TEST_F(Mirror, OneThatBreaksOffIsResumed) {
   fs::create_directory(directory());
-  for (const std::string& name : mnist_gz_names()) {
-    if (!name.starts_with("t10k-labels")) {  // a thousand bytes at a time: the small one
-      fs::create_symlink(fs::absolute(mnist_directory() / name), directory() / name);
-    }
-  }
+  const std::string large = "train-images-idx3-ubyte.gz";
+  fs::create_symlink(fs::absolute(mnist_directory() / large), directory() / large);
   Process& task = download_from("break");
   EXPECT_TRUE(exits(task, kExitDone));
-  EXPECT_TRUE(says(task, "trying again from byte 1000"));
-  EXPECT_TRUE(says(task, "Successfully downloaded t10k-labels-idx1-ubyte.gz 4542 bytes\\.$"));
+  EXPECT_TRUE(says(task, "trying again from byte 1000000"));
+  EXPECT_TRUE(says(task, "Successfully downloaded t10k-images-idx3-ubyte.gz 1648877 bytes\\.$"));
   expect_whole_files();
 }
 
@@ -219,6 +221,22 @@ TEST_F(Mirror, OneWithoutTheFilesIsLeft) {
   expect_nothing_final();
 }
 
+// A worker may need minutes for its data: that is no absence.
+TEST_F(Mirror, WorkerThatIsStillLoadingItsDataIsWaitedFor) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  const Words quick = {"--worker_timeout=1", "--train_steps=3"};
+  Process& ps = run_task(cluster, net::Job::kPs, 0, quick);
+  Process& chief =
+      run("worker 0", Words{"worker", "--task_index=0", "--dataset=digits", data_dir_flag()} +
+                          cluster.host_flags() + quick);
+  Process& worker =
+      run("worker 1", Words{"worker", "--task_index=1", "--dataset=auto", "--download_timeout=4",
+                            "--data_url=" + mirror_url("stall")} +
+                          cluster.host_flags() + flags());
+  EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitDone));
+  EXPECT_TRUE(says(worker, "training on the built-in digits instead"));
+}
+
 // --------------------------------------------------------------------------------------- disks
 
 // Runs disttf on a file system of its own, which the test may make as bad as it likes.
@@ -231,10 +249,7 @@ class Disk : public Mirror {
     return probe.wait().exit_code == 0;
   }
   Process& download_onto(const std::string& mount_options) {
-    Process& mirror = run_program(
-        DISTTF_TEST_MIRROR, {"--dir", fs::absolute(mnist_directory()).string(), "--mode", "good"});
-    EXPECT_TRUE(says(mirror, "^http://"));
-    const std::string url = captured(mirror.standard_output(), "(http://[^\n]*)");
+    const std::string url = mirror_url("good");
     fs::create_directory(directory());
     // ls: what was left behind dies with the mount.
     return run_program(

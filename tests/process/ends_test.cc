@@ -1,6 +1,8 @@
 // How tasks end when nothing is wrong, or when somebody asks them to: exit codes and sentences.
 #include <asio/io_context.hpp>
 #include <csignal>
+#include <ostream>
+#include <thread>
 
 #include "net/server.h"
 #include "tests/process/process_test.h"
@@ -102,6 +104,8 @@ struct Signalled {
   int signal;
   int exit_code;
 };
+
+void PrintTo(const Signalled& signalled, std::ostream* out) { *out << signalled.exit_code; }
 
 class EndsBySignal : public ProcessTest, public ::testing::WithParamInterface<Signalled> {};
 

@@ -99,8 +99,14 @@ TEST_F(Impostor, PublishesSomethingElseThanJson) {
 }
 
 TEST_F(Impostor, PublishesJsonOfADifferentShape) {
-  for (const char* json : {"[]", "null", "{}", R"({"model":7})", R"({"dataset":{"a":[1]}})"}) {
-    expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of(json)), "published");
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"[]", "is not a JSON object"},
+      {"null", "is not a JSON object"},
+      {"{}", "lacks --dataset"},
+      {R"({"dataset":7})", "--dataset: 7 is not a string"},
+      {R"({"dataset":{"a":[1]}})", "--dataset: a nested value is not a string"}};
+  for (const auto& [json, sentence] : cases) {
+    expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of(json)), sentence);
   }
 }
 

@@ -114,12 +114,20 @@ TEST_P(LaunchChildKilled, EndsWith138AndStopsTheOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Each, LaunchChildKilled, ::testing::Values(0, 1, 2));
 
-TEST_F(Launch, EndsWithTheExitCodeOfAChildThatWasUsedWrongly) {
-  Process& job = run(
-      "launch", {"launch", "--dataset=mnist", "--data_dir=none", "--data_url=gopher://127.0.0.1/"});
+TEST_F(Launch, EndsWithTheExitCodeOfTheChildThatFailed) {
+  const ReservedPort closed;
+  Process& job = run("launch", {"launch", "--dataset=mnist", "--data_dir=none",
+                                "--data_url=http://127.0.0.1:" + std::to_string(closed.number())});
+  EXPECT_TRUE(exits(job, kExitBadData));
+  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] ended with exit code 3"));
+}
+
+// A flag that no task would take is told once, before any is started.
+TEST_F(Launch, TellsAWrongFlagItself) {
+  Process& job = run("launch", {"launch", "--data_url=gopher://127.0.0.1/"});
   EXPECT_TRUE(exits(job, kExitUsage));
-  EXPECT_TRUE(says(job, "gopher"));
-  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] ended with exit code 2"));
+  EXPECT_TRUE(says(job, "--data_url: .*gopher"));
+  EXPECT_EQ(count_of(job.standard_error(), "\n"), 1U);
 }
 
 TEST_F(Launch, EndsWithASentenceWhenTrainingDiverges) {

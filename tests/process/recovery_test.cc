@@ -1,5 +1,6 @@
 // Workers that come back: the run ends well, with the bits of an undisturbed one.
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -77,19 +78,26 @@ TEST_F(Recovery, WorkerTakenForDeadThatComesBackByItself) {
 
 // As where a scheduler starts a task anew on another machine before the old one is dead: here the
 // second process gets a port of its own.
-TEST_F(Recovery, NewerProcessTakesTheOldOnesPlace) {
-  const Tasks tasks = run_cluster(cluster_, kRun + kSlowly);
-  ASSERT_TRUE(reaches(*tasks.trainers[1], 20));
+class RecoveryTakeOver : public Recovery, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(RecoveryTakeOver, NewerProcessTakesTheOldOnesPlace) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly);
+  Process& older = *tasks.trainers[GetParam()];
+  ASSERT_TRUE(reaches(older, 20));
   const ReservedPort other;
   ASSERT_EQ(listen(other.socket(), SOMAXCONN), 0);
   const data::FileDescriptor inherited(dup(other.socket()));  // dup() clears close-on-exec
-  Process& newer = run_task(cluster_, Job::kWorker, 1,
-                            kSlowly + Words{"--listen_fd=" + std::to_string(inherited.number())});
-  EXPECT_TRUE(exits(*tasks.trainers[1], kExitLostPeers));
-  EXPECT_TRUE(says(*tasks.trainers[1], "worker 1 .* has been replaced by a newer process"));
-  EXPECT_TRUE(exits(newer, kExitDone));
+  Process& newer =
+      run_task(cluster_, Job::kWorker, GetParam(),
+               kRun + kSlowly + Words{"--listen_fd=" + std::to_string(inherited.number())});
+  EXPECT_TRUE(exits(older, kExitLostPeers));
+  EXPECT_TRUE(says(older, "worker [01] .* has been replaced by a newer process"));
+  tasks.trainers[GetParam()] = &newer;
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
   expect_undisturbed(tasks);
 }
+
+INSTANTIATE_TEST_SUITE_P(OfRank, RecoveryTakeOver, ::testing::Values(0, 1));
 
 TEST_F(Recovery, SecondProcessOnTheSameAddressIsTurnedAway) {
   const Tasks tasks = run_cluster(cluster_, kRun + kSlowly);

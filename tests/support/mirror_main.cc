@@ -22,7 +22,8 @@
 namespace disttf::test_support {
 namespace {
 
-constexpr std::size_t kPartBytes = 1000;
+// Enough to count as progress: a client need not come back to a mirror that gives less each time.
+constexpr std::size_t kPartBytes = 1'000'000;
 
 std::map<std::string, std::string> read_flags(int argc, char** argv) {
   std::map<std::string, std::string> flags{{"--dir", ""}, {"--mode", "good"}, {"--port-file", ""}};
