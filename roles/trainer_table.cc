@@ -31,7 +31,6 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
       }
     }
     record.waiting.reset();
-    record.absent_since = now;
   }
   record.incarnation = hello.incarnation;
   record.joined = true;

@@ -3,8 +3,8 @@
 
 namespace disttf::roles {
 
-inline constexpr const char* kProbeArgument = "probe";      // its first argument
-inline constexpr const char* kProbeWaits = "wait";          // its second: say one word, then wait
+inline constexpr const char* kProbeArgument = "probe";  // its first argument
+inline constexpr const char* kProbeWaits = "wait";  // its second: say one word, then wait a minute
 inline constexpr const char* kProbeProgress = "1 2 3 4\n";  // what it writes as progress
 inline constexpr int kProbeExitCode = 42;
 

@@ -241,7 +241,7 @@ TEST(RunConfigFromJson, SurvivesDeepNesting) {
     text += ",\"" + std::string(mutation.key) + "\":" + std::string(kDepth, '[') +
             std::string(kDepth, ']') + "}";
     EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(text)); }),
-                HasSubstr(mutation.key));
+                AllOf(HasSubstr(mutation.key), HasSubstr("a nested value is not")));
   }
 }
 

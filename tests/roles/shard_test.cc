@@ -98,6 +98,7 @@ TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
   shard_.restore(50);
   EXPECT_EQ(shard_.step(), 50U);
   EXPECT_EQ(shard_.admit(sync_id(0, 49)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(shard_.counters().dropped, 0U) << "what led to these parameters is in them";
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 50, 3);
   }
@@ -146,6 +147,19 @@ TEST(Shard, TheLearningRateFallsEvenlyOverTheRun) {
     push(shard, 0, step, 1);
     EXPECT_EQ(values_of(shard.parameters()), Values{after[step]}) << step;
   }
+}
+
+TEST(Shard, TheOptimizerCountsStepsFromOne) {
+  RunConfig config = sgd_config(1);
+  config.optimizer = {.kind = math::OptimizerKind::kAdam, .learning_rate = 0.1F};
+  Shard shard(config, {.begin = 0, .end = 1});
+  push(shard, 0, 0, 3);
+  push(shard, 0, 1, 5);
+  math::Optimizer optimizer(config.optimizer, 1, config.isa);
+  Values expected = {0};
+  optimizer.apply(expected, Values{3}, 1, /*step=*/1);
+  optimizer.apply(expected, Values{5}, 1, /*step=*/2);
+  EXPECT_EQ(values_of(shard.parameters()), expected);
 }
 
 TEST(Shard, AnEmptyRangeGoesThroughTheSteps) {
