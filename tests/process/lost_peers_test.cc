@@ -54,7 +54,7 @@ TEST_F(LostPeers, WorkerKilled) {
   EXPECT_TRUE(all_exit(tasks.ps, kExitLostPeers));
   EXPECT_TRUE(all_exit({tasks.trainers[0], tasks.trainers[1]}, kExitLostPeers));
   for (Process* task : {tasks.ps[0], tasks.ps[1], tasks.trainers[0], tasks.trainers[1]}) {
-    EXPECT_TRUE(says(*task, name(Job::kWorker, 1) + ", has been gone for 1 s"));
+    EXPECT_TRUE(says(*task, name(Job::kWorker, 1) + " has been gone for 1 s"));
   }
 }
 
@@ -84,7 +84,7 @@ TEST_F(LostPeers, WorkerFrozenAndTheFrozenOneOnceItGoesOn) {
   tasks.trainers[2]->send(SIGSTOP);
   EXPECT_TRUE(all_exit(tasks.ps, kExitLostPeers));
   EXPECT_TRUE(all_exit({tasks.trainers[0], tasks.trainers[1]}, kExitLostPeers));
-  EXPECT_TRUE(says(tasks.chief(), name(Job::kWorker, 1) + ", has been gone for 1 s"));
+  EXPECT_TRUE(says(tasks.chief(), name(Job::kWorker, 1) + " has been gone for 1 s"));
   tasks.trainers[2]->send(SIGCONT);
   EXPECT_TRUE(exits(*tasks.trainers[2], kExitLostPeers));
   EXPECT_TRUE(says(*tasks.trainers[2], "refused by ps|ps [01] .* has been gone for 1 s"));
