@@ -1,5 +1,7 @@
 #include "tests/process/process_test.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 
 // A link is made under another name and renamed: several test programs do this at once.
 void link_to(const fs::path& target, const fs::path& link) {
-  if (fs::is_symlink(link)) {
+  if (fs::is_symlink(link) && fs::read_symlink(link) == target) {
     return;
   }
   const fs::path temporary = link.string() + "." + std::to_string(getpid());
