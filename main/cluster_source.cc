@@ -80,7 +80,7 @@ void check_against_flags(const net::ClusterAndTask& found, std::optional<net::Jo
 std::optional<net::ClusterAndTask> find_cluster(Command command, const Flags& flags,
                                                 std::string_view tf_config) {
   const std::optional<net::Job> job = job_from_flags(command, flags);
-  const std::optional<net::ClusterAndTask> from_environment = net::parse_tf_config(tf_config);
+  std::optional<net::ClusterAndTask> from_environment = net::parse_tf_config(tf_config);
   const bool has_flags =
       !flags.ps_hosts.empty() || !flags.worker_hosts.empty() || !flags.chief_host.empty();
   if (has_flags) {

@@ -230,7 +230,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   invocation.log = log_options(flags);
   if (!flags.train_dir.empty()) {
-    invocation.warnings.push_back("--train_dir: this version writes no checkpoints");
+    invocation.warnings.emplace_back("--train_dir: this version writes no checkpoints");
   }
   if (command == Command::kDownload || flags.download_only) {
     invocation.action = RunDownload{.data = data_options(flags, environment)};
