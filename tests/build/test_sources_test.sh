@@ -1,44 +1,31 @@
 #!/bin/bash
-# No forgotten test: each C++ source below tests/ is named in a CMakeLists.txt below tests/, by its
-# path relative to that file. A test that is not built passes for ever.
+# Usage: test_sources_test.sh COMPILE_COMMANDS
+#
+# No forgotten test: each C++ source below tests/ is one that the build compiles, as COMPILE_COMMANDS
+# (CMake's compile_commands.json) lists them. What is not built passes for ever.
 set -euo pipefail
 
-# forgotten ROOT: prints each source below ROOT/tests that no CMakeLists.txt beside or above names.
+# forgotten ROOT COMPILE_COMMANDS: prints each source below ROOT/tests that is not listed.
 forgotten() {
-  local source folder name
-  while IFS= read -r source; do
-    folder=$(dirname "$source")
-    name=$(basename "$source")
-    while :; do
-      if [ -f "$folder/CMakeLists.txt" ] && names "$folder/CMakeLists.txt" "$name"; then break; fi
-      if [ "$folder" = "$1/tests" ]; then
-        echo "$source"
-        break
-      fi
-      name=$(basename "$folder")/$name
-      folder=$(dirname "$folder")
-    done
-  done < <(find "$1/tests" -name '*.cc' | sort)
-}
-
-# names FILE WORD: WORD stands in FILE, outside of comments, as a word of its own.
-names() {
-  sed 's/#.*//' "$1" | tr -s '[:space:]()"' '\n' | grep -qxF "$2"
+  local source
+  find "$1/tests" -name '*.cc' | sort | while IFS= read -r source; do
+    grep -qF "\"file\": \"$source\"" "$2" || echo "${source#"$1"/}"
+  done
 }
 
 self_test() {
   local tree found
   tree=$(mktemp -d)
-  mkdir -p "$tree/tests/net"
-  echo 'disttf_test(NAME a SOURCES a_test.cc net/b_test.cc)  # c_test.cc' >"$tree/tests/CMakeLists.txt"
-  touch "$tree"/tests/{a_test.cc,c_test.cc,net/b_test.cc,net/a_test.cc}
-  found=$(forgotten "$tree" | wc -l)
+  mkdir "$tree/tests"
+  touch "$tree"/tests/{built,forgotten,also_forgotten}_test.cc
+  echo "  \"file\": \"$tree/tests/built_test.cc\"" >"$tree/commands"
+  found=$(forgotten "$tree" "$tree/commands" | wc -l)
   rm -rf "$tree"
   [ "$found" -eq 2 ] || { echo "this check is broken: it found $found of 2 forgotten tests"; exit 1; }
 }
 
 self_test
-found=$(forgotten .)
+found=$(forgotten "$PWD" "$1")
 if [ -n "$found" ]; then
   echo "No CMakeLists.txt names these, so they are never built:"
   echo "$found"
