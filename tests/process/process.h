@@ -96,7 +96,7 @@ class Process {
 
 // The processes whose parent is `parent`, from /proc.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
-// True once none of the processes exists, or each is a zombie that its new parent has not reaped.
+// True once all of the processes have ended, reaped or not.
 [[nodiscard]] bool wait_until_gone(const std::vector<pid_t>& pids,
                                    std::chrono::milliseconds limit = kPatience);
 

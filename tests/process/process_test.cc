@@ -1,9 +1,12 @@
 #include "tests/process/process_test.h"
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
@@ -50,6 +53,7 @@ ProcessTest::ProcessTest() {
     throw std::system_error(errno, std::generic_category(), "cannot create " + pattern);
   }
   scratch_ = pattern;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans become this process's children
 }
 
 ProcessTest::~ProcessTest() {
@@ -59,6 +63,10 @@ ProcessTest::~ProcessTest() {
     }
   }
   processes_.clear();
+  for (const pid_t orphan : children_of(getpid())) {
+    kill(orphan, SIGKILL);
+    waitpid(orphan, nullptr, 0);
+  }
   std::error_code ignored;
   fs::remove_all(scratch_, ignored);
 }

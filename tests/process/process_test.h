@@ -1,8 +1,8 @@
 // The fixture of the process ring: the real binary, real sockets, real data, real signals.
 //
-// Every process that a test starts is kept until the test ends; when an expectation has failed,
-// all that they printed is shown. Training uses MNIST where the source tree has it beside itself
-// (../shared/mnist), else the built-in digits, and says so.
+// Every process that a test starts is kept until the test ends, and none outlives it; when an
+// expectation has failed, all that they printed is shown. Training uses MNIST where the source
+// tree has it beside itself (../shared/mnist), else the built-in digits, and says so.
 #pragma once
 
 #include <gmock/gmock.h>
