@@ -1,5 +1,7 @@
 // disttf: flags and environment -> a validated configuration -> one role -> an exit code.
+#include <fcntl.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -61,6 +63,16 @@ Environment read_environment() {
   return environment;
 }
 
+// A process that was started with a standard descriptor closed would get a socket or a pipe of its
+// own in that place, and print into it.
+void open_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) {
+      return;  // an empty root has none
+    }
+  }
+}
+
 int fail(int exit_code, const char* sentence) {
   roles::log_error(sentence);
   return exit_code;
@@ -69,6 +81,7 @@ int fail(int exit_code, const char* sentence) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
   net::ignore_openssl_config();   // what this file does is not to depend on the machine's
   prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"

@@ -161,10 +161,10 @@ void ParameterServer::send_heartbeats() {
 
 void ParameterServer::check_absences(Clock::time_point now) {
   // The chief always matters. Workers do when a step cannot be made without them: always in the
-  // strict mode, with backup workers once too few are left, in async never.
+  // strict mode, with backup workers once too few are left, in async or after the last step never.
   std::vector<bool> matters(trainers_.size(), false);
   matters[0] = true;
-  if (!shard_ || shard_->config().sync_replicas) {
+  if (!shard_ || (shard_->config().sync_replicas && !shard_->finished())) {
     std::size_t present = 0;
     for (const TrainerRecord& record : trainers_.records()) {
       present += record.present() ? 1U : 0U;

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -118,6 +119,12 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
     }
   } catch (const std::invalid_argument& error) {
     co_return refuse(connection, header, kUsage, error.what());
+  } catch (const std::bad_alloc&) {
+    shard_.reset();
+    co_return refuse(connection, header, kError,
+                     self_text() +
+                         " has not the memory for its range of the parameters, the "
+                         "optimizer's state and one gradient of each trainer");
   }
   connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
   co_return true;
@@ -281,6 +288,11 @@ std::string ParameterServer::status() const {
     const ShardCounters& counters = shard_->counters();
     out["step"] = shard_->step();
     out["finished"] = shard_->finished();
+    if (shard_->config().sync_replicas && !shard_->finished()) {
+      for (const std::size_t rank : shard_->missing()) {
+        out["waiting_for"].push_back(net::to_string(task_.cluster.trainer(rank)));
+      }
+    }
     out["pushes"] = counters.pushes;
     out["applied"] = counters.applied;
     out["repeats"] = counters.repeats;
