@@ -169,8 +169,10 @@ Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbe
                                     milliseconds limit) {
   auto failure = ::testing::AssertionFailure();
   bool all = true;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
   for (Process* process : processes) {
-    if (const auto result = exits(*process, exit_code, limit); !result) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (const auto result = exits(*process, exit_code, std::max(left, milliseconds{0})); !result) {
       failure << (all ? "" : "; ") << result.message();
       all = false;
     }

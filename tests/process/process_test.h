@@ -98,7 +98,7 @@ class ProcessTest : public ::testing::Test {
                                                milliseconds limit = kPatience);
 [[nodiscard]] ::testing::AssertionResult killed(Process& process, int signal,
                                                 milliseconds limit = kPatience);
-// The same for several.
+// The same for several; `limit` is for all of them together.
 [[nodiscard]] ::testing::AssertionResult all_exit(const std::vector<Process*>& processes,
                                                   int exit_code, milliseconds limit = kPatience);
 // A line that the regular expression is found in, now or within the limit.
