@@ -1,6 +1,7 @@
 #include "main/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "main/flag_values.h"
 #include "math/model.h"
@@ -255,12 +256,9 @@ const std::vector<CommandInfo>& commands() {
 }
 
 std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
-  const CommandInfo* info = nullptr;
-  for (const CommandInfo& candidate : commands()) {
-    if (candidate.command == command) {
-      info = &candidate;
-    }
-  }
+  const auto info =
+      std::find_if(commands().begin(), commands().end(),
+                   [command](const CommandInfo& each) { return each.command == command; });
   auto app = std::make_unique<CLI::App>(info->description, std::string("disttf ") + info->name);
   app->option_defaults()->always_capture_default(false);
   app->set_help_flag("-h,--help", "Print this help and exit");

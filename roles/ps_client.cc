@@ -123,24 +123,25 @@ void PsClient::set_parameter_count(std::size_t size) {
 }
 
 void PsClient::publish(std::string_view config_json) {
-  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+  for (std::size_t index = links_.size(); index-- > 0;) {  // ps 0 last
+    Link& link = links_[index];
     Request request{.header = {.kind = FrameKind::kPublish},
                     .body = std::as_bytes(std::span(config_json))};
-    exchange(*link, request);
+    exchange(link, request);
   }
 }
 
 void PsClient::restore(std::span<const float> parameters, std::uint64_t step) {
-  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
-    link->generation = 1;
-    Request request{
-        .header = {.kind = FrameKind::kRestore,
-                   .step = step,
-                   .range_begin = link->range.begin,
-                   .generation = link->generation},
-        .body = std::as_bytes(parameters.subspan(link->range.begin, link->range.size()))};
-    exchange(*link, request);
-    link->step = step;
+  for (std::size_t index = links_.size(); index-- > 0;) {  // ps 0 last
+    Link& link = links_[index];
+    link.generation = 1;
+    Request request{.header = {.kind = FrameKind::kRestore,
+                               .step = step,
+                               .range_begin = link.range.begin,
+                               .generation = link.generation},
+                    .body = std::as_bytes(parameters.subspan(link.range.begin, link.range.size()))};
+    exchange(link, request);
+    link.step = step;
   }
 }
 
