@@ -113,14 +113,16 @@ TEST_F(LostPeers, PsFrozen) {
 
 // Until recovery of a ps exists, one that comes back empty must not go on as if nothing had been.
 TEST_F(LostPeers, PsThatCameBackWithoutItsParameters) {
-  const Tasks tasks = run_cluster(cluster_, endless() + Words{"--peer_timeout=30"});
+  // A trainer that waits for ps 0 when ps 1 dies learns of it when ps 0 misses the other trainers.
+  const Tasks tasks =
+      run_cluster(cluster_, endless() + Words{"--peer_timeout=30", "--worker_timeout=3"});
   ASSERT_TRUE(says(tasks.chief(), "training step 3 done"));
   tasks.ps[1]->send(SIGKILL);
   ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
   Process& again = run_task(cluster_, Job::kPs, 1, impatient());
   EXPECT_TRUE(all_exit(tasks.trainers, kExitLostPeers));
-  EXPECT_TRUE(
-      says(tasks.chief(), name(Job::kPs, 1) + " was restarted and has lost its parameters"));
+  EXPECT_TRUE(says(tasks.chief(), name(Job::kPs, 1) + " was restarted and has lost its parameters" +
+                                      "|refused by ps 0"));
   EXPECT_TRUE(exits(again, kExitLostPeers));
 }
 
