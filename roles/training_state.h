@@ -1,0 +1,29 @@
+// Everything that the rest of a run depends on, at one step boundary, besides its configuration:
+// what a checkpoint holds and what a ps that lost its memory is set to. Steps are a function of
+// it, so a run that goes on from any of its states ends with the same weights.
+//
+// Values only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "math/aligned.h"
+
+namespace disttf::roles {
+
+struct TrainingState {
+  // One tensor of the optimizer's, e.g. adam's "m": as long as the parameter vector.
+  struct Tensor {
+    std::string name;
+    math::AlignedVector values;
+  };
+
+  std::uint64_t step = 0;          // updates that made it
+  math::AlignedVector parameters;  // the whole vector, padding included
+  // In the order of math::Optimizer::state(); empty: as a new optimizer begins.
+  std::vector<Tensor> optimizer;
+};
+
+}  // namespace disttf::roles
