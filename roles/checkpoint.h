@@ -1,0 +1,126 @@
+// Checkpoints: the state of a run in a directory, so that a run can go on from it. What lies there,
+// byte for byte: docs/checkpoint_format.md.
+//
+// A checkpoint is a directory of its own, "checkpoint-00000500", with one safetensors file per
+// writer and an index. It is written under a temporary name and renamed once it is whole and on
+// the disk, so that no reader ever finds half of one, not even after a power cut. Every byte is
+// covered by a SHA-256; what does not fit is damaged, and the checkpoint before is used.
+//
+// A step that is saved again (after a return to an older state) replaces the one that is there, by
+// a directory "checkpoint-00000500-2" before the old one is removed: there is always one of them.
+//
+// Callable from any thread. One save at a time in a directory; readers may come at any time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "math/optimizer.h"
+#include "math/parameter_layout.h"
+#include "roles/training_state.h"
+
+namespace disttf::roles {
+
+// Which save it is: `attempt` tells it from other tries at the same step, of this process or
+// another. Whoever starts it draws the number at random.
+struct SaveId {
+  std::uint64_t step = 0;
+  std::uint64_t attempt = 0;
+};
+
+// What one ps has of the state. All are borrowed.
+struct ShardView {
+  struct Tensor {
+    std::string_view name;          // e.g. adam's "m"
+    std::span<const float> values;  // range.size()
+  };
+  math::Range range;
+  std::span<const float> parameters;  // range.size()
+  std::vector<Tensor> optimizer;      // in the order of math::Optimizer::state()
+};
+
+// A file that a ps has written, as it tells the chief.
+struct ShardFile {
+  struct Tensor {
+    std::string name;    // "hid_w", "hid_w/m", or a piece of one: "hid_w/m:0-512"
+    std::string sha256;  // of its bytes, 64 hex digits
+  };
+  std::string name;  // within the checkpoint's directory
+  std::uint64_t size_bytes = 0;
+  std::string header_sha256;  // of the bytes before the tensors
+  std::vector<Tensor> tensors;
+};
+
+// One JSON object, below 64 KiB for every model that a run may have.
+[[nodiscard]] std::string to_json(const ShardFile& file);
+// Reads it back. Throws std::invalid_argument with a sentence: the bytes come from a peer.
+[[nodiscard]] ShardFile shard_file_from_json(std::string_view json);
+
+// A checkpoint as it was read, all checksums right.
+struct LoadedCheckpoint {
+  std::filesystem::path path;
+  TrainingState state;
+  std::string config_json;  // as it was saved, without spaces between its parts
+};
+
+class CheckpointDirectory {
+ public:
+  // Gets a sentence, e.g. for the log.
+  using Warn = std::function<void(const std::string&)>;
+
+  // `path` need not exist: the first save creates it.
+  explicit CheckpointDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // The functions that write throw std::runtime_error (std::system_error where the disk is to
+  // blame) with a sentence that names a path: for a warning, the run can go on. What was there
+  // before is there afterwards, and what they had begun is removed.
+  //
+  // `config_json`: the configuration as the chief published it, one JSON object.
+  // `keep`: of the whole checkpoints up to this step the newest `keep` stay, the others are
+  // removed; 0: all stay. The one just written and newer ones always stay.
+
+  // The whole state, by one process.
+  void save(const TrainingState& state, const math::ParameterLayout& layout,
+            const std::string& config_json, std::size_t keep) const;
+
+  // Sharded: every ps writes its range of the vector, on file systems that show all of them the
+  // same directory. Ps `ps` of `ps_count`. May be repeated with the same values.
+  [[nodiscard]] ShardFile write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
+                                      const ShardView& shard,
+                                      const math::ParameterLayout& layout) const;
+  // ... then the chief, with the answers of all ps in their order. Refuses files that it does not
+  // see, and shards that together are not the whole vector.
+  void commit_shards(const SaveId& id, std::span<const ShardFile> files,
+                     const math::ParameterLayout& layout, const std::string& config_json,
+                     std::size_t keep) const;
+  // ... or, if a ps failed. Never throws: what stays is removed by a later save.
+  void discard_shards(const SaveId& id) const noexcept;
+
+  // The newest whole one; nullopt if there is none, or no such directory. `warn` is told of each
+  // newer one that is damaged. Throws Failure(kUsage) when the newest whole one is of another
+  // model, naming the variable with both shapes, or of a later format; std::system_error when the
+  // directory itself cannot be read.
+  [[nodiscard]] std::optional<LoadedCheckpoint> load_newest(const math::ParameterLayout& layout,
+                                                            const Warn& warn) const;
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Makes a state fit another optimizer than it was saved with: tensors that `spec` does not have in
+// the same order are dropped, so that it begins as a new one does. The sentence says so; nullopt:
+// they fit.
+[[nodiscard]] std::optional<std::string> fit_optimizer(TrainingState& state,
+                                                       const math::OptimizerSpec& spec);
+
+}  // namespace disttf::roles
