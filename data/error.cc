@@ -39,6 +39,14 @@ class DataCategory final : public std::error_category {
         return "wrong checksum";
       case DataError::kNotRegularFile:
         return "not a regular file";
+      case DataError::kSafetensorsTruncated:
+        return "the safetensors file breaks off";
+      case DataError::kSafetensorsBadHeader:
+        return "not a safetensors file, or its header is damaged";
+      case DataError::kSafetensorsBadType:
+        return "the safetensors file holds other numbers than float32";
+      case DataError::kSafetensorsBadOffsets:
+        return "the tensors of the safetensors file do not fill it exactly";
     }
     return "unknown data error " + std::to_string(value);
   }

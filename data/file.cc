@@ -58,13 +58,6 @@ struct Temporary {
   }
 };
 
-// So that a rename survives a power cut. Not every file system can sync a directory, and the
-// contents are synced already: the worst case is that the work is done again.
-void sync_directory(const std::filesystem::path& directory) noexcept {
-  const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.is_open()) ::fsync(opened.number());
-}
-
 std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
@@ -138,10 +131,20 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size
   return read_open_file(file, size_bytes, path);
 }
 
+void sync_directory(const std::filesystem::path& directory) noexcept {
+  const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open()) ::fsync(opened.number());
+}
+
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::uint8_t> bytes) {
+  return write_file_atomically(path, std::span(&bytes, 1));
+}
+
+struct stat write_file_atomically(const std::filesystem::path& path,
+                                  std::span<const std::span<const std::uint8_t>> parts) {
   Temporary temporary(std::filesystem::path(directory_of(path) / path.filename()));
-  temporary.write(bytes);
+  for (const auto& part : parts) temporary.write(part);
   // mkostemp makes files that only the owner reads; tasks under other users map them as well.
   if (::fchmod(temporary.file.number(), 0644) != 0) fail(errno, "cannot write " + path.string());
   if (::fsync(temporary.file.number()) != 0) fail(errno, "cannot write " + path.string());

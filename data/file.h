@@ -80,6 +80,13 @@ class FileBytes {
 // Returns what fstat says of the file written, under its final name.
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::uint8_t> bytes);
+// The same with contents that lie in several places, one after the other.
+struct stat write_file_atomically(const std::filesystem::path& path,
+                                  std::span<const std::span<const std::uint8_t>> parts);
+
+// So that a name that was given in `directory` survives a power cut. Not every file system can,
+// and what the name stands for is right without: never throws.
+void sync_directory(const std::filesystem::path& directory) noexcept;
 
 // Removes what writers of `path` that were killed have left behind: their temporary files, once
 // they are `age` old (a living writer is done long before). Never throws.

@@ -8,7 +8,7 @@
 namespace disttf::data {
 namespace {
 
-constexpr int kLast = static_cast<int>(DataError::kNotRegularFile);
+constexpr int kLast = static_cast<int>(DataError::kSafetensorsBadOffsets);
 
 TEST(DataError, EveryCodeHasAMessageOfItsOwn) {
   std::set<std::string> messages;

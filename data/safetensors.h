@@ -1,0 +1,71 @@
+// Safetensors, the file format of our checkpoints: named tensors end to end behind a JSON header.
+//
+//   offset  size  field
+//        0     8  n: size of the JSON, unsigned, little-endian
+//        8     n  one JSON object, spaces at its end allowed: tensor name -> {"dtype": "F32",
+//                 "shape": [784, 100], "data_offsets": [begin, end]}; and "__metadata__", which
+//                 maps strings to strings. Offsets are in bytes from the first tensor
+//      8+n        the tensors, row-major, little-endian; they leave no byte out and share none
+//
+// Only float32 is read and written. `detail` gets half a sentence, "expected ..., found ...", for
+// whoever knows the file's name. On error `out` is untouched.
+// parse, encode: pure functions. Callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace disttf::data {
+
+inline constexpr std::size_t kSafetensorsSizeBytes = 8;
+// The largest JSON that is read. A model of 16 layers, with its optimizer, needs 20 KB; a reader
+// takes some ten times the size in memory.
+inline constexpr std::size_t kMaxSafetensorsJsonBytes = std::size_t{1} << 20U;
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
+struct SafetensorsEntry {
+  std::string name;
+  std::vector<std::uint64_t> shape;  // empty: a single number
+  std::uint64_t begin_bytes = 0;     // in the file, not from the first tensor
+  std::uint64_t size_bytes = 0;      // 4 times the product of shape
+};
+
+struct SafetensorsHeader {
+  SafetensorsMetadata metadata;
+  std::vector<SafetensorsEntry> tensors;  // in the order in which they lie
+  std::size_t size_bytes = 0;             // where the first tensor begins
+};
+
+// Where the first tensor begins. `bytes`: the file's first 8 or more, fewer if it is shorter.
+[[nodiscard]] std::error_code safetensors_header_size(std::span<const std::uint8_t> bytes,
+                                                      std::uint64_t file_bytes, std::size_t& out,
+                                                      std::string& detail);
+
+// `bytes`: the beginning of a file of `file_bytes`, the header at least.
+[[nodiscard]] std::error_code parse_safetensors(std::span<const std::uint8_t> bytes,
+                                                std::uint64_t file_bytes, SafetensorsHeader& out,
+                                                std::string& detail);
+
+struct SafetensorsTensor {
+  std::string name;
+  std::vector<std::uint64_t> shape;
+  std::span<const float> values;  // borrowed; as many as the product of shape
+};
+
+// The bytes before the first tensor; the tensors follow in this order. Padded with spaces to a
+// multiple of 8, so that whoever maps the file finds them aligned.
+[[nodiscard]] std::vector<std::uint8_t> encode_safetensors_header(
+    const SafetensorsMetadata& metadata, std::span<const SafetensorsTensor> tensors);
+
+// Writes the file as write_file_atomically() does, and throws as it does.
+void write_safetensors(const std::filesystem::path& path, std::span<const std::uint8_t> header,
+                       std::span<const SafetensorsTensor> tensors);
+
+}  // namespace disttf::data
