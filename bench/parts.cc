@@ -76,7 +76,7 @@ void push_pull(benchmark::State& state, std::size_t hidden) {
   task.self = {.job = net::Job::kWorker, .index = 0};
   const roles::StopSignal stop;
   roles::PsClient client(task, stop);
-  client.connect();
+  static_cast<void>(client.connect());
   roles::RunConfig config;
   config.model.hidden = {hidden};
   config.optimizer.kind = math::OptimizerKind::kSgd;
@@ -85,15 +85,14 @@ void push_pull(benchmark::State& state, std::size_t hidden) {
   config.train_steps = std::uint64_t{1} << 50U;
   config.trainers = 1;
   const std::size_t size = math::layout_of(config.model).size();
-  client.set_parameter_count(size);
-  client.publish(roles::to_json(config));
+  client.prepare(size, /*strict=*/true);
+  client.lead(roles::to_json(config),
+              [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
   math::AlignedVector parameters(size);
   math::AlignedVector gradient(size);
   gradient.span().front() = 1.0F;
-  client.restore(parameters.span(), 0);
-  client.pull(parameters.span());
+  roles::StepReply reply = client.pull(parameters.span());
   std::uint64_t pushes = 0;
-  roles::StepReply reply;
   for (auto _ : state) {
     reply = client.push_pull(++pushes, gradient.span(), parameters.span());
   }

@@ -194,6 +194,10 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   options.log_every = flags.log_every;
   options.print_weights_hash = flags.print_weights_hash;
   options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);
+  options.checkpoint = {.train_dir = flags.train_dir,
+                        .save_steps = flags.save_steps,
+                        .save_secs = seconds(flags.save_secs),
+                        .max_to_keep = flags.max_to_keep};
   options.progress_fd = flags.progress_fd;
   return {.options = std::move(options)};
 }
@@ -229,9 +233,6 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   invocation.log = log_options(flags);
-  if (!flags.train_dir.empty()) {
-    invocation.warnings.emplace_back("--train_dir: this version writes no checkpoints");
-  }
   if (command == Command::kDownload || flags.download_only) {
     invocation.action = RunDownload{.data = data_options(flags, environment)};
     return invocation;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kTraining =
     "Training (the chief's count; a worker may leave them out, a ps ignores them)";
+constexpr const char* kCheckpoints = "Checkpoints (the chief writes them)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
@@ -152,7 +153,31 @@ void add_steps(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->group(kTraining);
-  app.add_option("--train_dir", flags.train_dir)->group(kHiddenGroup);
+}
+
+void add_checkpoints(CLI::App& app, Flags& flags) {
+  app.add_option("--train_dir", flags.train_dir,
+                 "Directory for checkpoints; a run goes on from the newest whole one in it")
+      ->type_name("DIR")
+      ->group(kCheckpoints);
+  app.add_option("--save_steps", flags.save_steps,
+                 "Global steps between checkpoints; 0: by time alone")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kCheckpoints);
+  app.add_option("--save_secs", flags.save_secs,
+                 "Seconds between checkpoints; 0: by steps alone. Without --train_dir the chief "
+                 "keeps the newest in memory")
+      ->type_name("SECONDS")
+      ->transform(whole_number(0, kDaySeconds))
+      ->capture_default_str()
+      ->group(kCheckpoints);
+  app.add_option("--max_to_keep", flags.max_to_keep, "Checkpoints that stay; 0: all")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kCheckpoints);
 }
 
 void add_output(CLI::App& app, Flags& flags) {
@@ -275,6 +300,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command != Command::kDownload) {
     add_model(*app, flags);
     add_steps(*app, flags);
+    add_checkpoints(*app, flags);
     add_output(*app, flags);
   }
   add_data(*app, command, flags);

@@ -51,7 +51,11 @@ struct Flags {
   std::optional<std::uint64_t> max_staleness;
   std::uint64_t seed = 1;
   std::string isa = "auto";
+  // Checkpoints
   std::string train_dir;
+  std::uint64_t save_steps = 0;
+  std::uint64_t save_secs = 10;
+  std::uint64_t max_to_keep = 5;
   // Evaluation and output
   std::uint64_t eval_every = 0;
   std::uint64_t log_every = 500;

@@ -71,15 +71,16 @@ struct Kernels {
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
                                   std::size_t classes, float scale) noexcept;
 
-  // The optimizers' updates, math/optimizer.h has the formulas. g = gradient_sum[i] * scale.
-  void (*sgd)(float* w, const float* gradient_sum, std::size_t count, float scale,
-              float rate) noexcept;
-  void (*momentum)(float* w, float* m, const float* gradient_sum, std::size_t count, float scale,
-                   float rate, float momentum) noexcept;
-  void (*adagrad)(float* w, float* a, const float* gradient_sum, std::size_t count, float scale,
-                  float rate) noexcept;
-  void (*adam)(float* w, float* m, float* v, const float* gradient_sum, std::size_t count,
-               AdamStep step) noexcept;
+  // The optimizers' updates, math/optimizer.h has the formulas. g = gradient_sum[i] * scale. The
+  // new parameters go to `w_next`, which may be `w` itself: the one exception to "no overlap".
+  void (*sgd)(const float* w, float* w_next, const float* gradient_sum, std::size_t count,
+              float scale, float rate) noexcept;
+  void (*momentum)(const float* w, float* w_next, float* m, const float* gradient_sum,
+                   std::size_t count, float scale, float rate, float momentum) noexcept;
+  void (*adagrad)(const float* w, float* w_next, float* a, const float* gradient_sum,
+                  std::size_t count, float scale, float rate) noexcept;
+  void (*adam)(const float* w, float* w_next, float* m, float* v, const float* gradient_sum,
+               std::size_t count, AdamStep step) noexcept;
   // sum[i] += addend[i]
   void (*accumulate)(float* sum, const float* addend, std::size_t count) noexcept;
 };

@@ -88,38 +88,44 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa)
   if (spec_.kind != OptimizerKind::kSgd) {
     first_ = AlignedVector(size);
   }
-  if (spec_.kind == OptimizerKind::kAdagrad) {
-    std::ranges::fill(first_.span(), kAdagradStart);
-  }
   if (spec_.kind == OptimizerKind::kAdam) {
     second_ = AlignedVector(size);
   }
+  reset();
 }
 
-void Optimizer::apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
-                      std::uint64_t step, float rate_factor) {
+void Optimizer::reset() {
+  std::ranges::fill(first_.span(), spec_.kind == OptimizerKind::kAdagrad ? kAdagradStart : 0.0F);
+  std::ranges::fill(second_.span(), 0.0F);
+}
+
+void Optimizer::apply(std::span<const float> parameters, std::span<float> updated,
+                      std::span<const float> gradient_sum, float scale, std::uint64_t step,
+                      float rate_factor) {
   assert(parameters.size() == size_);
+  assert(updated.size() == size_);
   assert(gradient_sum.size() == size_);
   assert(step > 0);
-  float* w = parameters.data();
+  const float* w = parameters.data();
+  float* next = updated.data();
   const float* g = gradient_sum.data();
   const float rate = spec_.learning_rate * rate_factor;
   switch (spec_.kind) {
     case OptimizerKind::kSgd:
-      kernels_->sgd(w, g, size_, scale, rate);
+      kernels_->sgd(w, next, g, size_, scale, rate);
       break;
     case OptimizerKind::kMomentum:
-      kernels_->momentum(w, first_.data(), g, size_, scale, rate, spec_.momentum);
+      kernels_->momentum(w, next, first_.data(), g, size_, scale, rate, spec_.momentum);
       break;
     case OptimizerKind::kAdagrad:
-      kernels_->adagrad(w, first_.data(), g, size_, scale, rate);
+      kernels_->adagrad(w, next, first_.data(), g, size_, scale, rate);
       break;
     case OptimizerKind::kAdam: {
       const double unbias1 = 1.0 - power(double{spec_.beta1}, step);
       const double unbias2 = 1.0 - power(double{spec_.beta2}, step);
       // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
       const auto corrected = static_cast<float>(double{rate} * std::sqrt(unbias2) / unbias1);
-      kernels_->adam(w, first_.data(), second_.data(), g, size_,
+      kernels_->adam(w, next, first_.data(), second_.data(), g, size_,
                      {.scale = scale,
                       .rate = corrected,
                       .beta1 = spec_.beta1,

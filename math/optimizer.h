@@ -60,13 +60,22 @@ class Optimizer {
   Optimizer(OptimizerSpec spec, std::size_t size, Isa isa);
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
-  // multiplied by in this step, for schedules. Nothing is allocated.
-  // REQUIRES: parameters and gradient_sum have `size` floats and do not overlap; step > 0.
+  // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
+  // `updated`, which is `parameters` itself or does not overlap it.
+  // REQUIRES: all three have `size` floats, gradient_sum overlaps neither; step > 0.
+  void apply(std::span<const float> parameters, std::span<float> updated,
+             std::span<const float> gradient_sum, float scale, std::uint64_t step,
+             float rate_factor = 1.0F);
+  // In place.
   void apply(std::span<float> parameters, std::span<const float> gradient_sum, float scale,
-             std::uint64_t step, float rate_factor = 1.0F);
+             std::uint64_t step, float rate_factor = 1.0F) {
+    apply(parameters, parameters, gradient_sum, scale, step, rate_factor);
+  }
 
   // The state, to be saved from or restored into. The spans live as long as the optimizer.
   [[nodiscard]] std::vector<StateTensor> state();
+  // Back to the state that a new one begins with.
+  void reset();
 
  private:
   OptimizerSpec spec_;

@@ -33,6 +33,7 @@ class TcpChannel final : public Channel {
   [[nodiscard]] std::error_code receive_body(std::span<std::byte> body, Deadline deadline) override;
   void close() noexcept override;
   [[nodiscard]] bool is_open() const noexcept override { return socket_.is_open(); }
+  [[nodiscard]] int fd() noexcept override { return is_open() ? socket_.native_handle() : -1; }
 
  private:
   [[nodiscard]] std::error_code start_connect(const tcp::endpoint& endpoint) noexcept;

@@ -36,6 +36,9 @@ class Channel {
                                                      Deadline deadline) = 0;
   virtual void close() noexcept = 0;
   [[nodiscard]] virtual bool is_open() const noexcept = 0;
+  // For wait_for_any() over several channels: poll()s as readable when a frame has begun to come
+  // or the channel has failed; -1 when it is closed (which poll() leaves out).
+  [[nodiscard]] virtual int fd() noexcept = 0;
 };
 
 // Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.

@@ -29,7 +29,7 @@
 namespace disttf::net {
 
 inline constexpr std::size_t kHeaderBytes = 64;
-inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::uint8_t kWireVersion = 2;
 // Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
 // whatever the peer claims.
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
@@ -51,13 +51,19 @@ enum class FrameKind : std::uint8_t {
   kAck = 14,          // reply without a body
   kStatus = 15,       // anyone -> ps: how the run stands
   kStatusReply = 16,  // reply: JSON
+  kFenced = 17,       // reply to pull and push_pull: the run's state has moved on; pull again
+  kGetCut = 18,       // chief -> ps: the training state that a push of its asked to be kept
+  kCut = 19,          // reply: parameters of the range, then each optimizer tensor of it
 };
 
 enum FrameFlags : std::uint16_t {
   kFlagFinished = 1U << 0U,  // on parameters: the run is over, these are the final ones
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
+  kFlagCut = 1U << 2U,       // on the chief's push_pull: keep a copy of the state it leads to
+  kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
 };
-inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped;
+inline constexpr std::uint16_t kKnownFlags =
+    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

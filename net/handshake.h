@@ -32,8 +32,9 @@ inline constexpr std::size_t kWelcomeBytes = 28;
 
 // What a connection is for. The step channel belongs to the computing thread and may wait for
 // minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
-// whether the task is there, and is closed after WELCOME.
-enum class ChannelPurpose : std::uint8_t { kStep = 1, kControl = 2, kProbe = 3 };
+// whether the task is there, and is closed after WELCOME; a state channel brings the chief the
+// training state beside the steps.
+enum class ChannelPurpose : std::uint8_t { kStep = 1, kControl = 2, kProbe = 3, kState = 4 };
 
 struct Hello {
   ClusterHash cluster{};  // must equal the listener's

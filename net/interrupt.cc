@@ -1,11 +1,11 @@
 #include "net/interrupt.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstdint>
 #include <limits>
@@ -61,9 +61,17 @@ bool Interrupt::wait_until(Deadline deadline) const noexcept {
 
 std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
                          Deadline deadline) noexcept {
-  std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{interrupt.fd(), POLLIN, 0}};
+  std::array<pollfd, 2> fds{pollfd{fd, events, 0}};
+  return wait_for_any(fds, interrupt, deadline);
+}
+
+std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                             Deadline deadline) noexcept {
+  assert(!fds.empty());
+  fds.back() = pollfd{interrupt.fd(), POLLIN, 0};
   if (const std::error_code error = poll_until(fds, deadline)) return error;
-  if (fds[0].revents != 0) return {};
+  const auto is_ready = [](const pollfd& each) { return each.revents != 0; };
+  if (std::any_of(fds.begin(), fds.end() - 1, is_ready)) return {};
   return std::make_error_code(std::errc::operation_canceled);
 }
 

@@ -1,7 +1,10 @@
 // Bounded, interruptible waits for the synchronous half of net/.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
+#include <span>
 #include <system_error>
 
 namespace disttf::net {
@@ -32,5 +35,10 @@ class Interrupt {
 // what poll() said. A ready `fd` comes before both.
 [[nodiscard]] std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
                                        Deadline deadline) noexcept;
+
+// The same for several at once; which of them are ready is in their `revents`. The last entry is
+// the interrupt's: the caller leaves it free. REQUIRES: fds is not empty.
+[[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                                           Deadline deadline) noexcept;
 
 }  // namespace disttf::net

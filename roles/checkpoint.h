@@ -49,14 +49,12 @@ struct ShardView {
 
 // A file that a ps has written, as it tells the chief.
 struct ShardFile {
-  struct Tensor {
-    std::string name;    // "hid_w", "hid_w/m", or a piece of one: "hid_w/m:0-512"
-    std::string sha256;  // of its bytes, 64 hex digits
-  };
   std::string name;  // within the checkpoint's directory
+  math::Range range;
+  std::vector<std::string> optimizer;  // names of the optimizer's tensors
   std::uint64_t size_bytes = 0;
-  std::string header_sha256;  // of the bytes before the tensors
-  std::vector<Tensor> tensors;
+  std::string header_sha256;        // of the bytes before the tensors, 64 hex digits
+  std::vector<std::string> sha256;  // of each tensor, in the order in which they lie in the file
 };
 
 // One JSON object, below 64 KiB for every model that a run may have.

@@ -1,25 +1,43 @@
 #include "roles/chief.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "roles/checkpointer.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
 namespace {
 
-// Gives the ps the configuration and the initial parameters.
-void start_run(Trainer& trainer) {
-  PsClient& client = trainer.client();
-  client.publish(to_json(trainer.config()));
-  math::AlignedVector initial(trainer.model().layout().size());
-  trainer.model().initialize(trainer.config().seed, initial.span());
-  client.restore(initial.span(), 0);
+// For the ps to settle at one step, and to be copied and written: at the end of a run, and before
+// this task leaves it because of a signal (orchestrators grant 10 s or more).
+constexpr std::chrono::seconds kLastSave{60};
+constexpr std::chrono::seconds kSaveOnSignal{4};
+
+// What the run goes on from when the ps do not hold one state.
+TrainingState state_to_train(Trainer& trainer, Checkpointer& checkpointer) {
+  if (trainer.reply().finished) {  // a ps was lost after the last step
+    TrainingState state{.step = trainer.reply().step};
+    state.parameters = math::AlignedVector(trainer.parameters().size());
+    std::ranges::copy(trainer.parameters(), state.parameters.data());
+    return state;
+  }
+  if (std::optional<TrainingState> newest = checkpointer.newest()) {
+    return std::move(*newest);
+  }
+  TrainingState initial;
+  initial.parameters = math::AlignedVector(trainer.model().layout().size());
+  trainer.model().initialize(trainer.config().seed, initial.parameters.span());
   log_info("Variables initialized: " + std::to_string(trainer.model().layout().parameter_count()) +
-           " parameters on " + std::to_string(client.ps_count()) + " ps");
+           " parameters on " + std::to_string(trainer.client().ps_count()) + " ps");
+  return initial;
 }
 
 // What the looser modes cost: late gradients dropped, staleness.
@@ -53,33 +71,44 @@ int run_chief(const TrainerOptions& options) {
   config.data_checksum = trainer.dataset().checksum;
   config.trainers = options.task.cluster.trainer_count();
   trainer.prepare(config);
-  switch (client.connect()) {
-    case net::ShardState::kEmpty:
-      start_run(trainer);
-      break;
-    case net::ShardState::kReady:
-      // A chief that was restarted: the ps hold a run. Publishing again checks that it is this one.
-      client.publish(to_json(config));
-      log_info("the ps hold a run that is under way; joining it");
-      break;
-    case net::ShardState::kFinished:
-      log_info("the run has finished already");
-      return kDone;
+  if (client.connect()) {
+    log_info("the run has finished already");
+    return kDone;
   }
+  Checkpointer checkpointer(options.task, options.checkpoint, config, trainer.model().layout());
+  client.lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
   std::uint64_t next_evaluation = config.eval_every;
-  trainer.train([&](std::uint64_t step) {
-    if (config.eval_every != 0 && step >= next_evaluation && step < config.train_steps) {
-      trainer.print_evaluation(step);
-      next_evaluation = (step / config.eval_every + 1) * config.eval_every;
+  const StepHooks hooks{
+      .wants_cut = [&](std::uint64_t step) { return checkpointer.wants_cut(step); },
+      .on_cut = [&](std::uint64_t sequence,
+                    const StepReply& reply) { checkpointer.collect(sequence, reply.generation); },
+      .after_step =
+          [&](std::uint64_t step) {
+            if (config.eval_every != 0 && step >= next_evaluation && step < config.train_steps) {
+              trainer.print_evaluation(step);
+              next_evaluation = (step / config.eval_every + 1) * config.eval_every;
+            }
+          }};
+  const bool saves = !options.checkpoint.train_dir.empty();
+  try {
+    trainer.train(hooks);
+  } catch (const Failure& failure) {
+    const int code = failure.exit_code();
+    if (saves && (code == kInterrupted || code == kTerminated || code == kLostPeers)) {
+      checkpointer.save_now(trainer.reply().generation, kSaveOnSignal);
     }
-  });
+    throw;
+  }
+  if (saves) {
+    checkpointer.save_now(trainer.reply().generation, kLastSave);
+  }
   const std::string status = client.status(0);
   if (!config.every_gradient_counts()) {
-    static_cast<void>(client.pull(trainer.parameters()));  // what the others' last pushes made
+    static_cast<void>(client.peek(trainer.parameters()));  // what the others' last pushes made
   }
   trainer.print_result_lines();
   log_summary(config, status);
-  client.shutdown();
+  client.shutdown(trainer.parameters());
   return kDone;
 }
 

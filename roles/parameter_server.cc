@@ -21,6 +21,9 @@ using std::chrono::milliseconds;
 // How often absences and silences are looked at: fine enough for timeouts given in seconds.
 constexpr milliseconds kWatchInterval{100};
 
+// Of a whole cut, to a chief that keeps taking some of it.
+constexpr std::chrono::hours kLongestTransfer{1};
+
 }  // namespace
 
 int ParameterServer::run() {
@@ -71,6 +74,9 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
                                     "workers push to " +
                                     self_text()};
   }
+  if (hello.purpose == net::ChannelPurpose::kState && task_.cluster.rank_of(hello.from) != 0) {
+    return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
+  }
   if (auto why = trainers_.reason_to_refuse(task_.cluster.rank_of(hello.from), hello)) {
     return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
                         .sentence = std::move(*why)};
@@ -79,6 +85,10 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
 }
 
 asio::awaitable<void> ParameterServer::serve(Connection connection) {
+  if (connection->hello().purpose == net::ChannelPurpose::kState) {
+    co_await serve_state(connection);
+    co_return;
+  }
   const std::size_t rank = task_.cluster.rank_of(connection->hello().from);
   if (trainers_.attach(rank, connection, Clock::now())) {
     log_info(connection->peer_text() + " joined");
@@ -128,6 +138,51 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection, std:
       refuse(connection, header, kError, "a control channel carries heartbeats only");
       break;
     }
+    end_if_replaced(header.generation);
+  }
+}
+
+// The chief's second thread collects a cut here while the first one trains.
+asio::awaitable<void> ParameterServer::serve_state(Connection connection) {
+  while (connection->is_open()) {
+    FrameHeader header;
+    if (co_await connection->read_header(header, task_.timeouts.silence)) {
+      break;
+    }
+    if (header.kind != FrameKind::kGetCut || header.body_size != 0) {
+      refuse(connection, header, kError, "a state channel asks for cuts only");
+      break;
+    }
+    if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
+      shard_->cut_now(header.sequence);
+    }
+    const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
+    if (!cut || header.generation != generation_ || header.sequence != cut->sequence) {
+      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+      continue;
+    }
+    connection->send_borrowed({.kind = FrameKind::kCut,
+                               .request_id = header.request_id,
+                               .step = cut->step,
+                               .sequence = cut->sequence,
+                               .range_begin = shard_->range().begin,
+                               .generation = generation_},
+                              std::as_bytes(cut->values.span()));
+    // `cut` is borrowed until then. A peer that takes nothing is closed by the connection itself.
+    if (!co_await connection->drained(kLongestTransfer)) {
+      connection->close();
+    }
+  }
+}
+
+// Trainers know a generation once all ps have it. One that this ps has never heard of means that
+// it was taken for dead, and another process is this task now.
+void ParameterServer::end_if_replaced(std::uint32_t generation) {
+  if (phase_ == Phase::kTraining && generation > generation_) {
+    const std::string sentence =
+        self_text() + " was replaced while it was silent: the run is in generation " +
+        std::to_string(generation) + ", this process in " + std::to_string(generation_);
+    fail(kLostPeers, sentence, sentence);
   }
 }
 

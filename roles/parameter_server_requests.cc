@@ -48,9 +48,6 @@ bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t 
       wait_for_answer(rank, connection, header);
       return true;
     case FrameKind::kPull:
-      if (phase_ == Phase::kWaitingForChief) {
-        return refuse(connection, header, kError, "there are no parameters to pull yet");
-      }
       wait_for_answer(rank, connection, header);
       return true;
     case FrameKind::kGoodbye:
@@ -103,24 +100,16 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
     if (const auto why = missing_isa(config, math::supported_isas())) {
       throw std::invalid_argument(*why);
     }
-    if (phase_ != Phase::kWaitingForChief) {
-      if (json != config_json_) {
+    if (json != config_json_) {
+      if (phase_ != Phase::kWaitingForChief) {
         throw std::invalid_argument("a run with another configuration is under way here");
       }
-    } else {
-      const std::size_t total = math::layout_of(config.model).size();
-      shard_.emplace(config, math::shard_range(total, task_.self.index, task_.cluster.ps.size()));
+      make_shard(config, connection);
       config_json_ = std::move(json);
-      for (std::size_t each = 0; each < trainers_.size(); ++each) {
-        if (trainers_[each].present()) {
-          shard_->join(each);
-        }
-      }
     }
   } catch (const std::invalid_argument& error) {
     co_return refuse(connection, header, kUsage, error.what());
   } catch (const std::bad_alloc&) {
-    shard_.reset();
     co_return refuse(connection, header, kError,
                      self_text() +
                          " has not the memory for its range of the parameters, the "
@@ -130,26 +119,66 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
   co_return true;
 }
 
+// Throws std::bad_alloc.
+void ParameterServer::make_shard(const RunConfig& config, const Connection& chief) {
+  if (shard_) {
+    for (TrainerRecord& record : trainers_.records()) {
+      if (record.step && record.step != chief) {
+        record.step->close();  // a reply may still borrow the old shard's memory
+      }
+    }
+  }
+  config_json_.clear();
+  shard_.reset();  // its memory is needed for the new one
+  const std::size_t total = math::layout_of(config.model).size();
+  shard_ = std::make_shared<Shard>(
+      config, math::shard_range(total, task_.self.index, task_.cluster.ps.size()));
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (trainers_[rank].present()) {
+      shard_->join(rank);
+    }
+  }
+}
+
 asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connection,
                                                       std::size_t rank, const FrameHeader& header) {
-  if (rank != 0 || !shard_ || phase_ != Phase::kWaitingForChief) {
+  if (rank != 0 || !shard_ || (phase_ != Phase::kWaitingForChief && phase_ != Phase::kTraining)) {
     co_return refuse(connection, header, kError,
-                     "parameters are restored by the chief, after it has published and before "
-                     "training begins");
+                     "a state is restored by the chief, after it has published and before the end");
   }
-  if (const auto fault = fault_in(header)) {
-    co_return refuse(connection, header, kError, *fault);
+  if (header.generation <= generation_) {
+    co_return refuse(connection, header, kError,
+                     "a state of generation " + std::to_string(header.generation) +
+                         " came while the run is in generation " + std::to_string(generation_));
   }
-  const auto parameters = std::as_writable_bytes(shard_->parameters());
-  if (co_await connection->read_body(parameters, task_.timeouts.silence)) {
-    co_return false;
+  const std::shared_ptr<Shard> shard = shard_;
+  const bool parameters_only = header.body_size == shard->range().size() * sizeof(float);
+  if (header.range_begin != shard->range().begin ||
+      (!parameters_only && header.body_size != shard->state_size() * sizeof(float))) {
+    co_return refuse(connection, header, kError, fault_in(header).value_or("not a state"));
   }
-  shard_->restore(header.step);
+  phase_ = Phase::kWaitingForChief;  // what was here is being overwritten
+  for (const std::span<float> place : shard->begin_restore(parameters_only)) {
+    if (co_await connection->read_body(std::as_writable_bytes(place), task_.timeouts.silence)) {
+      co_return false;
+    }
+  }
+  if (shard != shard_) {
+    co_return false;  // a newer chief has begun another run here meanwhile
+  }
+  shard->finish_restore(header.step);
   generation_ = header.generation;
   phase_ = Phase::kTraining;
-  log_info("holds parameters [" + std::to_string(shard_->range().begin) + ", " +
-           std::to_string(shard_->range().end) + ") at step " + std::to_string(header.step));
+  log_info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
+           std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
+           ", generation " + std::to_string(generation_));
   connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  for (TrainerRecord& record : trainers_.records()) {
+    if (record.waiting && record.waiting->header.kind == FrameKind::kPushPull) {
+      fence(record.waiting->connection, record.waiting->header);
+      record.waiting.reset();
+    }
+  }
   answer_waiting();
   co_return true;
 }
@@ -168,14 +197,16 @@ std::optional<std::string> ParameterServer::fault_in(const FrameHeader& header) 
 
 asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection, std::size_t rank,
                                                    const FrameHeader& header) {
-  if (phase_ == Phase::kWaitingForChief) {
-    co_return refuse(connection, header, kLostPeers,
-                     self_text() + " holds no parameters: it was restarted and lost them");
-  }
-  if (header.generation != generation_) {
-    co_return refuse(connection, header, kLostPeers,
-                     "a gradient of generation " + std::to_string(header.generation) +
-                         " came while the run is in generation " + std::to_string(generation_));
+  end_if_replaced(header.generation);
+  if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+    if (header.body_size > kMaxParameters * sizeof(float)) {
+      co_return refuse(connection, header, kError, "no gradient is that large");
+    }
+    if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
+      co_return false;
+    }
+    fence(connection, header);
+    co_return true;
   }
   if (const auto fault = fault_in(header)) {
     co_return refuse(connection, header, kError, *fault);
@@ -183,8 +214,10 @@ asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection,
   const PushId push{.trainer = rank,
                     .incarnation = connection->hello().incarnation,
                     .step = header.step,
-                    .sequence = header.sequence};
-  const Admission admission = shard_->admit(push);
+                    .sequence = header.sequence,
+                    .wants_cut = rank == 0 && (header.flags & net::kFlagCut) != 0};
+  const std::shared_ptr<Shard> shard = shard_;
+  const Admission admission = shard->admit(push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     co_return refuse(connection, header, kLostPeers, admission.why);
   }
@@ -193,12 +226,24 @@ asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection,
                                        task_.timeouts.silence)) {
       co_return false;
     }
-    shard_->commit(push);
+    // The state may have been replaced while the gradient was on its way.
+    if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+      fence(connection, header);
+      co_return true;
+    }
+    shard->commit(push);
   } else if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
     co_return false;
   }
   wait_for_answer(rank, connection, header);
   co_return true;
+}
+
+void ParameterServer::fence(const Connection& connection, const FrameHeader& header) {
+  connection->send({.kind = FrameKind::kFenced,
+                    .request_id = header.request_id,
+                    .step = shard_ ? shard_->step() : 0,
+                    .generation = generation_});
 }
 
 void ParameterServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
@@ -265,7 +310,10 @@ void ParameterServer::send_config(const WaitingRequest& request) {
 }
 
 void ParameterServer::send_parameters(std::size_t rank, const WaitingRequest& request) {
-  const Answer answer = shard_->answer(rank);
+  Answer answer = shard_->answer(rank);
+  if ((request.header.flags & net::kFlagPrevious) != 0) {
+    answer = shard_->previous().value_or(answer);
+  }
   std::uint16_t flags = answer.finished ? net::kFlagFinished : 0;
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
@@ -284,6 +332,7 @@ std::string ParameterServer::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
   out["generation"] = generation_;
+  out["everybody_left"] = trainers_.everybody_said_goodbye();
   if (shard_) {
     const ShardCounters& counters = shard_->counters();
     out["step"] = shard_->step();

@@ -42,6 +42,7 @@ class ParameterServer {
   asio::awaitable<void> serve(Connection connection);
   asio::awaitable<void> serve_step(Connection connection, std::size_t rank);
   asio::awaitable<void> serve_control(Connection connection, std::size_t rank);
+  asio::awaitable<void> serve_state(Connection connection);
 
   // One request each; false: the connection was refused or broke.
   asio::awaitable<bool> handle(const Connection& connection, std::size_t rank,
@@ -52,11 +53,15 @@ class ParameterServer {
                                        const net::FrameHeader& header);
   asio::awaitable<bool> handle_push(const Connection& connection, std::size_t rank,
                                     const net::FrameHeader& header);
+  void make_shard(const RunConfig& config, const Connection& chief);
   bool handle_bodiless(const Connection& connection, std::size_t rank,
                        const net::FrameHeader& header);
   void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
   void finish_if_alone();
 
+  void end_if_replaced(std::uint32_t generation);
+  // The request is about a state that is no more: its sender is to pull again.
+  void fence(const Connection& connection, const net::FrameHeader& header);
   void wait_for_answer(std::size_t rank, const Connection& connection,
                        const net::FrameHeader& header);
   void answer_waiting();
@@ -84,7 +89,8 @@ class ParameterServer {
   TrainerTable trainers_;
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
-  std::optional<Shard> shard_;
+  // Shared with the coroutines that receive into it.
+  std::shared_ptr<Shard> shard_;
   std::string config_json_;
   std::uint32_t generation_ = 0;
   Phase phase_ = Phase::kWaitingForChief;

@@ -1,7 +1,7 @@
 #include "roles/ps_client.h"
 
 #include <algorithm>
-#include <cstring>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
@@ -14,10 +14,10 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
-constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 // One attempt to connect and shake hands; more attempts follow.
 constexpr std::chrono::seconds kConnectAttempt{5};
+// At the end of a run, for a lost ps that nobody needs any more: to tell it so should it come back.
+constexpr std::chrono::seconds kFarewell{3};
 
 std::string seconds_text(std::chrono::seconds seconds) {
   return std::to_string(seconds.count()) + " s";
@@ -26,311 +26,417 @@ std::string seconds_text(std::chrono::seconds seconds) {
 }  // namespace
 
 PsClient::PsClient(const Task& task, const StopSignal& stop)
-    : task_(task), stop_(stop), backoff_(std::mt19937_64(std::random_device{}())) {
+    : task_(task),
+      stop_(stop),
+      pending_(task.cluster.ps.size()),
+      polled_(task.cluster.ps.size() + 1),
+      backoff_(std::mt19937_64(std::random_device{}())) {
+  links_.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
-    links_.push_back(Link{.ps = {.job = net::Job::kPs, .index = index}});
+    links_.emplace_back(task, stop, index);
   }
-  requests_.resize(links_.size());
-  errors_.resize(links_.size());
 }
 
-net::ShardState PsClient::connect() {
-  const auto deadline = net::Clock::now() + task_.timeouts.start;
-  std::vector<std::error_code> errors(links_.size());
+// ------------------------------------------------------------------------- before the first step
+
+bool PsClient::connect() {
+  open_all(task_.timeouts.start, "waited ");
+  return std::any_of(links_.begin(), links_.end(),
+                     [](const PsLink& link) { return link.state() == net::ShardState::kFinished; });
+}
+
+void PsClient::open_all(std::chrono::seconds limit, const char* sentence) {
+  const auto deadline = net::Clock::now() + limit;
+  backoff_.reset();
   while (true) {
-    bool all = true;
-    for (std::size_t index = 0; index < links_.size(); ++index) {
-      if (!links_[index].channel) {
-        errors[index] =
-            open(links_[index], std::min(deadline, net::Clock::now() + kConnectAttempt));
-        all = all && !errors[index];
+    std::string missing;
+    for (PsLink& link : links_) {
+      if (const auto error = link.open(std::min(deadline, net::Clock::now() + kConnectAttempt))) {
+        missing += (missing.empty() ? "" : ", ") + link.name() + ": " + error.message();
       }
     }
-    if (all) {
-      break;
+    if (missing.empty()) {
+      return;
     }
     if (net::Clock::now() >= deadline) {
-      std::string missing;
-      for (std::size_t index = 0; index < links_.size(); ++index) {
-        if (!links_[index].channel) {
-          missing += (missing.empty() ? "" : ", ") + name_of(links_[index]) + ": " +
-                     errors[index].message();
-        }
-      }
-      throw Failure(kLostPeers,
-                    "waited " + seconds_text(task_.timeouts.start) + " in vain for " + missing);
+      throw Failure(kLostPeers, sentence + seconds_text(limit) + " in vain for " + missing);
     }
     stop_.interrupt().wait_until(std::min(deadline, net::Clock::now() + backoff_.next()));
     stop_.throw_if_stopped();
   }
-  backoff_.reset();
-  auto state = net::ShardState::kReady;
-  for (const Link& link : links_) {
-    if (link.state == net::ShardState::kFinished) {
-      return net::ShardState::kFinished;
-    }
-    if (link.state == net::ShardState::kEmpty) {
-      state = net::ShardState::kEmpty;
-    }
-  }
-  return state;
-}
-
-net::Hello PsClient::hello_to(const Link& link) const {
-  return {.cluster = net::hash_of(task_.cluster),
-          .from = task_.self,
-          .to = link.ps,
-          .purpose = net::ChannelPurpose::kStep,
-          .incarnation = task_.incarnation};
-}
-
-// Refusals and a ps that has lost its state throw; everything else is worth another try.
-std::error_code PsClient::open(Link& link, net::Deadline deadline) {
-  net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(link.ps), hello_to(link),
-                                                stop_.interrupt(), deadline);
-  stop_.throw_if_stopped();
-  if (opened.error == net::WireError::kRefused) {
-    throw_refused(link, opened.refusal);
-  }
-  if (opened.error) {
-    return opened.error;
-  }
-  if (link.incarnation != 0 && link.incarnation != opened.welcome.incarnation) {
-    throw Failure(kLostPeers, name_of(link) + " was restarted and has lost its parameters");
-  }
-  link.channel = std::move(opened.channel);
-  link.incarnation = opened.welcome.incarnation;
-  link.state = opened.welcome.state;
-  link.generation = opened.welcome.generation;
-  return {};
 }
 
 std::string PsClient::get_config() {
   std::string text;
-  Request request{
+  PsRequest request{
       .header = {.kind = FrameKind::kGetConfig}, .reply = FrameKind::kConfig, .text = &text};
-  links_.front().generation = exchange(links_.front(), request).generation;
-  for (Link& link : links_) {
-    link.generation = links_.front().generation;
+  FrameHeader reply;
+  while (links_.front().exchange(request, reply)) {
+    links_.front().close();
+    open_all(task_.timeouts.peer, "ps 0 was lost before training began; waited ");
   }
   return text;
 }
 
-void PsClient::set_parameter_count(std::size_t size) {
-  for (Link& link : links_) {
-    link.range = math::shard_range(size, link.ps.index, links_.size());
+void PsClient::prepare(std::size_t size, bool strict) {
+  strict_ = strict;
+  for (PsLink& link : links_) {
+    link.range = math::shard_range(size, link.index(), links_.size());
   }
 }
 
-void PsClient::publish(std::string_view config_json) {
-  for (std::size_t index = links_.size(); index-- > 0;) {  // ps 0 last
-    Link& link = links_[index];
-    Request request{.header = {.kind = FrameKind::kPublish},
-                    .body = std::as_bytes(std::span(config_json))};
-    exchange(link, request);
+void PsClient::lead(std::string config_json, std::function<TrainingState()> provide) {
+  config_json_ = std::move(config_json);
+  provide_state_ = std::move(provide);
+}
+
+void PsClient::publish() {
+  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+    PsRequest request{.header = {.kind = FrameKind::kPublish},
+                      .body = std::as_bytes(std::span(config_json_))};
+    FrameHeader reply;
+    if (link->exchange(request, reply)) {
+      link->close();
+      throw StateLost();
+    }
   }
 }
 
-void PsClient::restore(std::span<const float> parameters, std::uint64_t step) {
-  for (std::size_t index = links_.size(); index-- > 0;) {  // ps 0 last
-    Link& link = links_[index];
-    link.generation = 1;
-    Request request{.header = {.kind = FrameKind::kRestore,
-                               .step = step,
-                               .range_begin = link.range.begin,
-                               .generation = link.generation},
-                    .body = std::as_bytes(parameters.subspan(link.range.begin, link.range.size()))};
-    exchange(link, request);
-    link.step = step;
+// Ps 0 comes last: when it is ready, all are.
+void PsClient::restore(const TrainingState& state) {
+  std::uint32_t generation = 0;
+  for (const PsLink& link : links_) {
+    generation = std::max(generation, link.generation());
+  }
+  ++generation;
+  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+    const math::Range range = link->range;
+    math::AlignedVector values((1 + state.optimizer.size()) * range.size());
+    const auto slice = [range](const math::AlignedVector& whole) {
+      return whole.span().subspan(range.begin, range.size());
+    };
+    float* to = std::ranges::copy(slice(state.parameters), values.data()).out;
+    for (const TrainingState::Tensor& tensor : state.optimizer) {
+      to = std::ranges::copy(slice(tensor.values), to).out;
+    }
+    PsRequest request{.header = {.kind = FrameKind::kRestore,
+                                 .step = state.step,
+                                 .range_begin = range.begin,
+                                 .generation = generation},
+                      .body = std::as_bytes(values.span())};
+    link->set_generation(generation);  // also if the reply is lost: the next one must be above it
+    FrameHeader reply;
+    if (link->exchange(request, reply)) {
+      link->close();
+      throw StateLost();
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------- joining the run
+
+StepReply PsClient::pull(std::span<float> parameters) { return join(parameters); }
+
+StepReply PsClient::join(std::span<float> parameters) {
+  for (PsLink& link : links_) {
+    link.unpin();
+  }
+  net::Backoff backoff(std::mt19937_64(std::random_device{}()));
+  while (true) {
+    try {
+      open_all(task_.timeouts.peer, "waited ");
+      if (provide_state_) {
+        publish();
+        if (!agree()) {
+          restore(provide_state_());
+        }
+      }
+      StepReply reply = pull_once(parameters);
+      if (strict_ && agree() && !reply.same_step) {
+        reply = pull_once(parameters, net::kFlagPrevious);
+      }
+      if (agree() && (reply.same_step || !strict_)) {
+        for (PsLink& link : links_) {
+          link.pin();
+        }
+        reply.joined = true;
+        return reply;
+      }
+    } catch (const StateLost&) {
+      // A reply may be on its way over any of them, and each welcome tells the news.
+      for (PsLink& link : links_) {
+        link.close();
+      }
+    }
+    // The chief is at work on it. Its own end is found out by the ps, who tell everybody.
+    stop_.interrupt().wait_until(net::Clock::now() + backoff.next());
+    stop_.throw_if_stopped();
+  }
+}
+
+bool PsClient::agree() const {
+  return std::all_of(links_.begin(), links_.end(), [this](const PsLink& link) {
+    return link.state() != net::ShardState::kEmpty &&
+           link.generation() == links_.front().generation();
+  });
+}
+
+// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
+StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead) {
+  const std::uint64_t slowest =
+      std::ranges::min_element(links_, {}, [](const PsLink& link) { return link.step; })->step;
+  return exchange_all([&](const PsLink& link) {
+    const std::uint16_t flags = link.step > slowest ? flags_of_ahead : std::uint16_t{0};
+    return PsRequest{.header = {.kind = FrameKind::kPull, .flags = flags},
+                     .reply = FrameKind::kParameters,
+                     .destination = std::as_writable_bytes(
+                         parameters.subspan(link.range.begin, link.range.size()))};
+  });
+}
+
+// ---------------------------------------------------------------------------------------- a step
+
+StepReply PsClient::push_pull(std::uint64_t sequence, std::span<const float> gradient,
+                              std::span<float> parameters, bool cut) {
+  try {
+    return exchange_all([&](const PsLink& link) {
+      return PsRequest{.header = {.kind = FrameKind::kPushPull,
+                                  .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+                                  .step = link.step,
+                                  .sequence = sequence,
+                                  .range_begin = link.range.begin,
+                                  .generation = link.generation()},
+                       .body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size())),
+                       .reply = FrameKind::kParameters,
+                       .destination = std::as_writable_bytes(
+                           parameters.subspan(link.range.begin, link.range.size()))};
+    });
+  } catch (const StateLost&) {
+    log_warning("the ps do not hold the state of the last step any more; joining the run again");
+    for (std::size_t index = 0; index < links_.size(); ++index) {
+      if (pending_[index].state != Pending::State::kDone) {
+        links_[index].close();
+      }
+    }
+  }
+  return join(parameters);
+}
+
+StepReply PsClient::peek(std::span<float> parameters) {
+  try {
+    return pull_once(parameters);
+  } catch (const StateLost&) {
+    return join(parameters);
   }
 }
 
 template <typename RequestFor>
 StepReply PsClient::exchange_all(RequestFor request_for) {
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    requests_[index] = request_for(links_[index]);
-    errors_[index] = send(links_[index], requests_[index]);
+    pending_[index].request = request_for(links_[index]);
+    begin(index);
   }
-  StepReply outcome;
+  await_all();
+  return outcome();
+}
+
+StepReply PsClient::outcome() {
+  StepReply outcome{.step = pending_.front().reply.step,
+                    .generation = pending_.front().reply.generation,
+                    .finished = (pending_.front().reply.flags & net::kFlagFinished) != 0};
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    Link& link = links_[index];
-    FrameHeader reply;
-    if (!errors_[index]) {
-      errors_[index] = receive(link, requests_[index], reply);
-    }
-    if (errors_[index]) {
-      reply = recover(link, requests_[index], errors_[index]);
-    }
-    link.step = reply.step;
-    outcome.same_step = outcome.same_step && link.step == links_.front().step;
+    const FrameHeader& reply = pending_[index].reply;
+    outcome.same_step = outcome.same_step && reply.step == outcome.step;
     outcome.dropped += (reply.flags & net::kFlagDropped) != 0 ? 1 : 0;
-    if (index == 0) {
-      outcome.step = reply.step;
-      outcome.finished = (reply.flags & net::kFlagFinished) != 0;
-    }
   }
   return outcome;
 }
 
-StepReply PsClient::pull(std::span<float> parameters) {
-  return exchange_all([&](const Link& link) {
-    return Request{.header = {.kind = FrameKind::kPull, .generation = link.generation},
-                   .reply = FrameKind::kParameters,
-                   .destination = std::as_writable_bytes(
-                       parameters.subspan(link.range.begin, link.range.size()))};
-  });
+void PsClient::await_all() {
+  const auto is_done = [](const Pending& each) { return each.state == Pending::State::kDone; };
+  while (!std::all_of(pending_.begin(), pending_.end(), is_done)) {
+    const net::Deadline deadline = prepare_poll();
+    static_cast<void>(net::wait_for_any(polled_, stop_.interrupt(), deadline));
+    stop_.throw_if_stopped();
+    // One time for all: what came while a lost ps was being tried must be seen by the next poll
+    // before its sender is called silent.
+    const auto now = net::Clock::now();
+    for (std::size_t index = 0; index < links_.size(); ++index) {
+      const Pending& pending = pending_[index];
+      if (pending.state == Pending::State::kWaiting &&
+          (polled_[index].revents != 0 || now >= pending.silent_at)) {
+        take(index);
+      } else if (pending.state == Pending::State::kLost && now >= pending.retry_at) {
+        retry(index);
+      }
+    }
+  }
 }
 
-StepReply PsClient::push_pull(std::uint64_t sequence, std::span<const float> gradient,
-                              std::span<float> parameters) {
-  return exchange_all([&](const Link& link) {
-    return Request{.header = {.kind = FrameKind::kPushPull,
-                              .step = link.step,
-                              .sequence = sequence,
-                              .range_begin = link.range.begin,
-                              .generation = link.generation},
-                   .body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size())),
-                   .reply = FrameKind::kParameters,
-                   .destination = std::as_writable_bytes(
-                       parameters.subspan(link.range.begin, link.range.size()))};
-  });
+// Until when nothing has to be done unless something comes.
+net::Deadline PsClient::prepare_poll() {
+  auto deadline = net::Deadline::max();
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const Pending& pending = pending_[index];
+    const bool waits = pending.state == Pending::State::kWaiting;
+    polled_[index] = {.fd = waits ? links_[index].fd() : -1, .events = POLLIN, .revents = 0};
+    if (waits) {
+      deadline = std::min(deadline, pending.silent_at);
+    } else if (pending.state == Pending::State::kLost) {
+      deadline = std::min(deadline, pending.retry_at);
+    }
+  }
+  return deadline;
 }
+
+void PsClient::begin(std::size_t index) {
+  Pending& pending = pending_[index];
+  if (const auto error = links_[index].send(pending.request)) {
+    lose(index, error);
+    return;
+  }
+  pending.state = Pending::State::kWaiting;
+  pending.silent_at = net::Clock::now() + task_.timeouts.silence;
+}
+
+// A ps that is waiting for other trainers says so with heartbeats: silence is death.
+void PsClient::take(std::size_t index) {
+  Pending& pending = pending_[index];
+  if (polled_[index].revents == 0) {
+    links_[index].close();
+    lose(index, std::make_error_code(std::errc::timed_out));
+    return;
+  }
+  bool is_reply = false;
+  if (const auto error = links_[index].receive(pending.request, pending.reply, is_reply)) {
+    lose(index, error);
+  } else if (is_reply) {
+    pending.state = Pending::State::kDone;
+  } else {
+    pending.silent_at = net::Clock::now() + task_.timeouts.silence;
+  }
+}
+
+void PsClient::lose(std::size_t index, std::error_code error) {
+  Pending& pending = pending_[index];
+  if (pending.state != Pending::State::kLost) {
+    pending.state = Pending::State::kLost;
+    pending.lost_since = net::Clock::now();
+    log_warning(links_[index].name() + " was lost (" + error.message() + "); connecting again");
+    backoff_.reset();
+  }
+  pending.error = error;
+  pending.retry_at = net::Clock::now() + backoff_.next();
+}
+
+void PsClient::retry(std::size_t index) {
+  Pending& pending = pending_[index];
+  const net::Deadline given_up = pending.lost_since + task_.timeouts.peer;
+  const auto now = net::Clock::now();
+  if (now >= given_up) {
+    throw Failure(kLostPeers, links_[index].name() + " has been gone for " +
+                                  seconds_text(task_.timeouts.peer) + ": " +
+                                  pending.error.message());
+  }
+  if (const auto error = links_[index].open(std::min(given_up, now + kConnectAttempt))) {
+    lose(index, error);
+    return;
+  }
+  log_info(links_[index].name() + " is back");
+  begin(index);
+}
+
+// --------------------------------------------------------------------------------------- the end
 
 void PsClient::goodbye() {
-  for (Link& link : links_) {
-    Request request{.header = {.kind = FrameKind::kGoodbye}};
-    if (!send(link, request)) {
-      FrameHeader reply;
-      // A ps that has ended already needs no goodbye.
-      static_cast<void>(receive(link, request, reply));
-    }
+  for (PsLink& link : links_) {
+    PsRequest request{.header = {.kind = FrameKind::kGoodbye}};
+    FrameHeader reply;
+    // A ps that has ended already needs no goodbye.
+    static_cast<void>(link.exchange(request, reply));
   }
 }
 
-void PsClient::shutdown() {
-  for (Link& link : links_) {
-    Request request{.header = {.kind = FrameKind::kShutdown}};
-    errors_[link.ps.index] = send(link, request);
-    requests_[link.ps.index] = request;
+void PsClient::shutdown(std::span<float> parameters) {
+  for (PsLink& link : links_) {
+    link.unpin();
   }
-  for (Link& link : links_) {
-    FrameHeader reply;
-    std::error_code& error = errors_[link.ps.index];
-    if (!error) {
-      error = receive(link, requests_[link.ps.index], reply);
+  if (!all_answer() && !everybody_left()) {
+    try {
+      static_cast<void>(join(parameters));
+    } catch (const Failure& failure) {
+      log_warning(std::string("another trainer may lack the final parameters: ") + failure.what());
     }
-    if (error) {
-      log_warning(name_of(link) + " did not confirm the end of the run: " + error.message());
+  }
+  std::vector<PsLink*> unconfirmed;
+  for (PsLink& link : links_) {
+    PsRequest& request = pending_[link.index()].request;
+    request = {.header = {.kind = FrameKind::kShutdown}};
+    pending_[link.index()].error = link.send(request);  // to all, before the first answer
+  }
+  for (PsLink& link : links_) {
+    Pending& pending = pending_[link.index()];
+    for (bool is_reply = false; !pending.error && !is_reply;) {
+      pending.error = link.receive(pending.request, pending.reply, is_reply);
     }
+    if (pending.error) {
+      link.close();
+      unconfirmed.push_back(&link);
+    }
+  }
+  bid_farewell(std::move(unconfirmed));
+}
+
+// Whether every ps is there, at once.
+bool PsClient::all_answer() {
+  bool all = true;
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    all = !status(index).empty() && all;
+  }
+  return all;
+}
+
+// Whether no trainer needs any ps any more: all have said goodbye to one of them.
+bool PsClient::everybody_left() {
+  if (task_.cluster.trainer_count() == 1) {
+    return true;
+  }
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const auto answer = nlohmann::json::parse(status(index), nullptr, /*allow_exceptions=*/false);
+    if (answer.is_object() && answer.value("everybody_left", false)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The ps that did not confirm the end are dead, or were started again a moment ago: those are told.
+void PsClient::bid_farewell(std::vector<PsLink*> unconfirmed) {
+  const auto deadline = net::Clock::now() + kFarewell;
+  backoff_.reset();
+  while (!unconfirmed.empty() && net::Clock::now() < deadline) {
+    stop_.interrupt().wait_until(net::Clock::now() + backoff_.next());
+    std::erase_if(unconfirmed, [deadline](PsLink* link) {
+      PsRequest request{.header = {.kind = FrameKind::kShutdown}};
+      FrameHeader reply;
+      return !link->open(deadline) && !link->exchange(request, reply);
+    });
+  }
+  for (const PsLink* link : unconfirmed) {
+    log_warning(link->name() + " did not confirm the end of the run");
   }
 }
 
 std::string PsClient::status(std::size_t ps_index) {
   std::string text;
-  Request request{
+  PsRequest request{
       .header = {.kind = FrameKind::kStatus}, .reply = FrameKind::kStatusReply, .text = &text};
-  exchange(links_[ps_index], request);
+  FrameHeader reply;
+  if (links_[ps_index].exchange(request, reply)) {
+    links_[ps_index].close();
+    return {};
+  }
   return text;
 }
-
-FrameHeader PsClient::exchange(Link& link, Request& request) {
-  FrameHeader reply;
-  std::error_code error = send(link, request);
-  if (!error) {
-    error = receive(link, request, reply);
-  }
-  return error ? recover(link, request, error) : reply;
-}
-
-std::error_code PsClient::send(Link& link, Request& request) {
-  stop_.throw_if_stopped();
-  if (!link.channel || !link.channel->is_open()) {
-    return std::make_error_code(std::errc::not_connected);
-  }
-  request.header.request_id = next_request_id_++;
-  return link.channel->send(request.header, request.body, transfer_deadline(request.body.size()));
-}
-
-// A ps that is waiting for other trainers says so with heartbeats: silence is death.
-std::error_code PsClient::receive(Link& link, const Request& request, FrameHeader& reply) {
-  do {
-    const auto error =
-        link.channel->receive_header(reply, net::Clock::now() + task_.timeouts.silence);
-    stop_.throw_if_stopped();
-    if (error) {
-      return error;
-    }
-    if (reply.kind == FrameKind::kRefused) {
-      throw_refused(link, net::receive_refusal(*link.channel, reply,
-                                               net::Clock::now() + task_.timeouts.silence));
-    }
-  } while (reply.kind == FrameKind::kHeartbeat && reply.body_size == 0);
-  if (reply.kind != request.reply || reply.request_id != request.header.request_id) {
-    link.channel->close();
-    return net::WireError::kUnexpected;
-  }
-  if (request.text != nullptr) {
-    return receive_control_body(link, reply.body_size, *request.text);
-  }
-  if (reply.body_size != request.destination.size()) {
-    link.channel->close();
-    return net::WireError::kBadBody;
-  }
-  return link.channel->receive_body(request.destination,
-                                    transfer_deadline(request.destination.size()));
-}
-
-std::error_code PsClient::receive_control_body(Link& link, std::uint64_t size, std::string& text) {
-  if (size > net::kMaxControlBodyBytes) {
-    link.channel->close();
-    return net::WireError::kBodyTooLarge;
-  }
-  text.resize(size);
-  return link.channel->receive_body(std::as_writable_bytes(std::span(text)),
-                                    transfer_deadline(size));
-}
-
-FrameHeader PsClient::recover(Link& link, Request& request, std::error_code error) {
-  const auto lost_since = net::Clock::now();
-  log_warning(name_of(link) + " was lost (" + error.message() + "); connecting again");
-  backoff_.reset();
-  while (true) {
-    stop_.throw_if_stopped();
-    const auto now = net::Clock::now();
-    if (now - lost_since >= task_.timeouts.peer) {
-      throw Failure(kLostPeers, name_of(link) + " has been gone for " +
-                                    seconds_text(task_.timeouts.peer) + ": " + error.message());
-    }
-    error = open(link, std::min(lost_since + task_.timeouts.peer, now + kConnectAttempt));
-    FrameHeader reply;
-    if (!error) {
-      error = send(link, request);
-    }
-    if (!error) {
-      error = receive(link, request, reply);
-    }
-    if (!error) {
-      log_info(name_of(link) + " is back");
-      return reply;
-    }
-    stop_.interrupt().wait_until(
-        std::min(lost_since + task_.timeouts.peer, net::Clock::now() + backoff_.next()));
-  }
-}
-
-net::Deadline PsClient::transfer_deadline(std::size_t bytes) const {
-  return net::Clock::now() + task_.timeouts.silence +
-         std::chrono::seconds(bytes / kSlowestBytesPerSecond);
-}
-
-void PsClient::throw_refused(const Link& link, const net::Refusal& refusal) const {
-  // The code comes from a peer: only those that mean something here.
-  const int code = refusal.exit_code == kUsage || refusal.exit_code == kLostPeers
-                       ? refusal.exit_code
-                       : static_cast<int>(kError);
-  throw Failure(code, "refused by " + name_of(link) + ": " + refusal.sentence);
-}
-
-std::string PsClient::name_of(const Link& link) const { return describe(task_.cluster, link.ps); }
 
 }  // namespace disttf::roles

@@ -265,6 +265,24 @@ std::optional<std::string> contradiction(const RunConfig& mine,
   return std::nullopt;
 }
 
+std::optional<std::string> difference(const RunConfig& config, std::string_view saved_json) {
+  RunConfig saved;
+  try {
+    saved = run_config_from_json(saved_json);
+  } catch (const std::invalid_argument& error) {
+    return std::string("the checkpoint's configuration is of another release: ") + error.what();
+  }
+  for (const Field& field : fields()) {
+    const json own = field.get(config);
+    const json other = field.get(saved);
+    if (own != other && field.flag != std::string_view("eval_every")) {
+      return "--" + std::string(field.flag) + " is " + shown(own) + ", the checkpoint's run had " +
+             shown(other) + ": the weights will not be those of either";
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> missing_isa(const RunConfig& published,
                                        std::span<const math::Isa> supported) {
   if (std::find(supported.begin(), supported.end(), published.isa) != supported.end()) {

@@ -78,6 +78,12 @@ void validate(const RunConfig& config);
                                                        const std::set<std::string>& explicit_flags,
                                                        const RunConfig& published);
 
+// How a run with `config` differs from the one that `saved_json` (to_json's, from a checkpoint)
+// describes, if it does: the first field that does, with both values. Its weights are then not
+// those of an undisturbed run.
+[[nodiscard]] std::optional<std::string> difference(const RunConfig& config,
+                                                    std::string_view saved_json);
+
 // Why a CPU that has `supported` (math::supported_isas()) cannot take part, if it cannot: the
 // published arithmetic is not among them.
 [[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace disttf::roles {
@@ -11,7 +12,7 @@ Shard::Shard(RunConfig config, math::Range range)
     : config_(std::move(config)),
       range_(range),
       strict_(config_.every_gradient_counts()),
-      parameters_(range.size()),
+      buffers_{math::AlignedVector(range.size()), math::AlignedVector(strict_ ? range.size() : 0)},
       optimizer_(config_.optimizer, range.size(), config_.isa),
       slots_(config_.trainers) {
   for (Slot& slot : slots_) {
@@ -22,16 +23,38 @@ Shard::Shard(RunConfig config, math::Range range)
   }
 }
 
-void Shard::restore(std::uint64_t step) {
+std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
+  optimizer_.reset();
+  if (strict_) {
+    newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
+  }
+  std::vector<std::span<float>> places{newest().span()};
+  if (!parameters_only) {
+    for (const math::StateTensor& tensor : optimizer_.state()) {
+      places.push_back(tensor.values);
+    }
+  }
+  return places;
+}
+
+void Shard::finish_restore(std::uint64_t step) {
   step_ = step;
   arrived_ = 0;
   folded_ = 0;
+  has_previous_ = false;
+  cut_wanted_.reset();
+  cut_.reset();
   for (Slot& slot : slots_) {
     slot.filled = false;
     slot.dropped = false;
     slot.settled = step;  // what made these parameters is in them
+    slot.last_step = step;
+    slot.incarnation = 0;
+    slot.last_sequence = 0;
   }
 }
+
+std::size_t Shard::state_size() { return (1 + optimizer_.state().size()) * range_.size(); }
 
 Admission Shard::admit(const PushId& push) {
   assert(push.trainer < slots_.size());
@@ -50,6 +73,9 @@ Admission Shard::admit(const PushId& push) {
   }
   if (late) {
     drop(slot, push.step);
+    if (push.wants_cut) {
+      make_cut(push.sequence);
+    }
   }
   if (repeat || late || finished()) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
@@ -72,6 +98,9 @@ void Shard::drop(Slot& slot, std::uint64_t step) noexcept {
 
 void Shard::commit(const PushId& push) {
   ++counters_.pushes;
+  if (push.wants_cut) {
+    cut_wanted_ = push.sequence;
+  }
   if (config_.sync_replicas) {
     commit_sync(push);
   } else if (!finished()) {  // else others made the last step while this body was on its way
@@ -83,6 +112,9 @@ void Shard::commit_sync(const PushId& push) {
   Slot& slot = slots_[push.trainer];
   if (push.step < step_) {
     drop(slot, push.step);  // backup workers: overtaken while the body was on its way
+    if (push.wants_cut) {
+      make_cut(push.sequence);
+    }
     return;
   }
   assert(!slot.filled);
@@ -130,8 +162,11 @@ void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
       config_.rate_decay == RateDecay::kLinear
           ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)
           : 1.0F;
-  optimizer_.apply(parameters_.span(), gradient_sum, 1.0F / static_cast<float>(count), step_ + 1,
-                   rate_factor);
+  const std::size_t next = strict_ ? 1 - newest_ : newest_;
+  optimizer_.apply(newest().span(), buffers_[next].span(), gradient_sum,
+                   1.0F / static_cast<float>(count), step_ + 1, rate_factor);
+  newest_ = next;
+  has_previous_ = strict_;
   counters_.applied += count;
   ++step_;
   arrived_ = 0;
@@ -139,6 +174,33 @@ void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
   for (Slot& slot : slots_) {
     slot.filled = false;
   }
+  if (cut_wanted_) {
+    make_cut(*cut_wanted_);
+  }
+}
+
+void Shard::make_cut(std::uint64_t sequence) {
+  cut_wanted_.reset();
+  auto cut = std::make_shared<Cut>();
+  cut->sequence = sequence;
+  cut->step = step_;
+  try {
+    cut->values = math::AlignedVector(state_size());
+  } catch (const std::bad_alloc&) {
+    return;  // training goes on; whoever asks for this cut is told that there is none
+  }
+  float* to = std::ranges::copy(newest().span(), cut->values.data()).out;
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    to = std::ranges::copy(tensor.values, to).out;
+  }
+  cut_ = std::move(cut);
+}
+
+std::optional<Answer> Shard::previous() const {
+  if (!has_previous_) {
+    return std::nullopt;
+  }
+  return Answer{.parameters = buffers_[1 - newest_].span(), .step = step_ - 1};
 }
 
 bool Shard::answerable(std::size_t trainer) const {
@@ -163,7 +225,7 @@ bool Shard::answerable(std::size_t trainer) const {
 
 Answer Shard::answer(std::size_t trainer) {
   Slot& slot = slots_[trainer];
-  Answer answer{.parameters = parameters_.span(),
+  Answer answer{.parameters = newest().span(),
                 .step = step_,
                 .finished = finished(),
                 .dropped = slot.dropped};

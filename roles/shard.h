@@ -14,12 +14,18 @@
 // retries. `max_staleness` S holds the answer of a trainer that is more than S pushes ahead of
 // the slowest joined one.
 //
+// In the strict mode (every gradient counts) the parameters from before the newest step are kept
+// beside the newest: a trainer that was lost between its pushes to two ps finds them at different
+// steps, one apart, and needs the older parameters everywhere to make its gradient again.
+//
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +42,8 @@ struct PushId {
   std::size_t trainer = 0;        // rank
   std::uint64_t incarnation = 0;  // of the trainer's process
   std::uint64_t step = 0;         // the step its parameters were of
-  std::uint64_t sequence = 0;     // async: the trainer's count of pushes, from 1
+  std::uint64_t sequence = 0;     // the trainer's count of pushes, from 1
+  bool wants_cut = false;         // keep a copy of the state that this push leads to
 };
 
 struct Admission {
@@ -51,12 +58,20 @@ struct Admission {
 };
 
 // What the reply to a push or a pull carries. `parameters` stays unchanged until the same trainer
-// pushes again (sync: until every trainer has).
+// pushes again (strict: until every trainer has pushed twice).
 struct Answer {
   std::span<const float> parameters;
   std::uint64_t step = 0;  // the step these parameters are of: updates applied so far
   bool finished = false;   // the run has made all its steps
   bool dropped = false;    // this trainer's last gradient came late and was not used
+};
+
+// The training state of the range at one step boundary, kept while training goes on.
+struct Cut {
+  std::uint64_t sequence = 0;  // of the push that asked for it
+  std::uint64_t step = 0;
+  // [1 + optimizer tensors, range.size()]: the parameters, then each tensor of the optimizer's.
+  math::AlignedVector values;
 };
 
 // Counted since the shard was made; reported by status and at the end of a run.
@@ -75,8 +90,13 @@ class Shard {
   // `range`: this ps's part of the vector. Throws std::bad_alloc.
   Shard(RunConfig config, math::Range range);
 
-  // Sets the parameters' step. The caller has filled parameters().
-  void restore(std::uint64_t step);
+  // Where a training state goes: the parameters, then each tensor of the optimizer's. To be filled
+  // between the two calls of a restore; with `parameters_only` the optimizer begins anew.
+  [[nodiscard]] std::vector<std::span<float>> begin_restore(bool parameters_only);
+  // The state has come whole and is `step`'s: what was pushed before is forgotten.
+  void finish_restore(std::uint64_t step);
+  // Floats of a whole training state: (1 + optimizer tensors) * range.size().
+  [[nodiscard]] std::size_t state_size();
 
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
@@ -95,7 +115,13 @@ class Shard {
 
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   [[nodiscard]] math::Range range() const noexcept { return range_; }
-  [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+  [[nodiscard]] std::span<float> parameters() noexcept { return newest().span(); }
+  // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
+  [[nodiscard]] std::optional<Answer> previous() const;
+  // Makes a cut of the state as it is.
+  void cut_now(std::uint64_t sequence) { make_cut(sequence); }
+  // The newest cut, if one was asked for since the last restore.
+  [[nodiscard]] const std::shared_ptr<const Cut>& cut() const noexcept { return cut_; }
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
@@ -119,6 +145,9 @@ class Shard {
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
   void apply(std::span<const float> gradient_sum, std::size_t count);
+  void make_cut(std::uint64_t sequence);
+  [[nodiscard]] math::AlignedVector& newest() noexcept { return buffers_[newest_]; }
+  [[nodiscard]] const math::AlignedVector& newest() const noexcept { return buffers_[newest_]; }
   [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
 
   // Constant after construction.
@@ -126,8 +155,14 @@ class Shard {
   math::Range range_;
   bool strict_;  // config_.every_gradient_counts: parameters stay put until all have been answered
 
-  math::AlignedVector parameters_;
+  // Strict: a step is made from one buffer into the other, so that the older parameters stay and
+  // a reply that is still leaving is not disturbed. Else only the first one is used.
+  std::array<math::AlignedVector, 2> buffers_;
+  std::size_t newest_ = 0;
+  bool has_previous_ = false;
   math::Optimizer optimizer_;
+  std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
+  std::shared_ptr<const Cut> cut_;
   std::vector<Slot> slots_;  // by rank
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots

@@ -1,5 +1,6 @@
 #include "roles/trainer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -54,35 +55,31 @@ void Trainer::prepare(const RunConfig& config) {
                            .batch_size = config.batch_size,
                            .trainers = config.trainers,
                            .random_bits = &math::random_bits});
-  client_.set_parameter_count(size);
+  client_.prepare(size, config.every_gradient_counts());
 }
 
-void Trainer::train(const std::function<void(std::uint64_t)>& after_step) {
+void Trainer::train(const StepHooks& hooks) {
   reply_ = client_.pull(parameters_.span());
-  if (config_.every_gradient_counts() && !reply_.same_step) {
-    // This task was lost between its pushes to two ps. A gradient computed from parameters of two
-    // steps would be nobody's: better no result than another one.
-    throw Failure(kLostPeers,
-                  "the ps are at different steps: this task was lost in the middle of one and "
-                  "cannot join the run again");
-  }
   log_info(
       format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t first_step = reply_.step;
   std::uint64_t local_step = 0;
   while (!reply_.finished) {
-    take_step(local_step);
+    take_step(local_step, hooks);
     ++local_step;
-    after_step(reply_.step);
+    if (hooks.after_step) {
+      hooks.after_step(reply_.step);
+    }
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  log_info(format(
-      "Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
-      static_cast<double>((reply_.step - first_step) * config_.rows_per_step()) / elapsed.count()));
+  log_info(format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
+                  static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
+                                      config_.rows_per_step()) /
+                      elapsed.count()));
 }
 
-void Trainer::take_step(std::uint64_t local_step) {
+void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
   stop_.throw_if_stopped();
   // Async: each trainer walks its own slices of the epochs, at its own pace.
   sampler_->batch(config_.sync_replicas ? reply_.step : local_step, rank(), rows_);
@@ -101,7 +98,15 @@ void Trainer::take_step(std::uint64_t local_step) {
     const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
     stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
   }
-  reply_ = client_.push_pull(local_step + 1, gradient_.span(), parameters_.span());
+  const std::uint64_t sequence = local_step + 1;
+  const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
+  reply_ = client_.push_pull(sequence, gradient_.span(), parameters_.span(), cut);
+  if (reply_.joined) {
+    log_info(format("The run goes on from global step %llu, generation %u",
+                    static_cast<unsigned long long>(reply_.step), reply_.generation));
+  } else if (cut) {
+    hooks.on_cut(sequence, reply_);
+  }
   log_step(local_step + 1, loss);
 }
 

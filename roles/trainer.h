@@ -16,6 +16,7 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "roles/background.h"
+#include "roles/checkpointer.h"
 #include "roles/dataset_source.h"
 #include "roles/progress.h"
 #include "roles/ps_client.h"
@@ -34,7 +35,18 @@ struct TrainerOptions {
   bool print_weights_hash = false;
   // Testing: before each push wait a random time of at most this long.
   std::chrono::milliseconds max_injected_delay{0};
-  int progress_fd = -1;  // where `launch` reads progress from; -1: nowhere
+  CheckpointOptions checkpoint;  // chief
+  int progress_fd = -1;          // where `launch` reads progress from; -1: nowhere
+};
+
+// What the chief does beside the steps; every function on the computing thread.
+struct StepHooks {
+  // Whether the push that makes `step` is to ask for a cut.
+  std::function<bool(std::uint64_t step)> wants_cut;
+  // That push, with this sequence, was answered.
+  std::function<void(std::uint64_t sequence, const StepReply& reply)> on_cut;
+  // After each local step.
+  std::function<void(std::uint64_t step)> after_step;
 };
 
 class Trainer {
@@ -55,18 +67,18 @@ class Trainer {
   [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
   [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
 
-  // Pulls the parameters and trains until the run is over. `after_step(global step)`: called after
-  // each local step, on this thread.
-  void train(const std::function<void(std::uint64_t)>& after_step);
+  // Joins the run and trains until it is over.
+  void train(const StepHooks& hooks);
 
   // Prints the validation cross-entropy as the tutorials do, and returns the test accuracy.
   void print_evaluation(std::uint64_t step);
   // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for.
   void print_result_lines();
-  [[nodiscard]] std::uint64_t global_step() const noexcept { return reply_.step; }
+  // Where the last pull or push has brought it.
+  [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
  private:
-  void take_step(std::uint64_t local_step);
+  void take_step(std::uint64_t local_step, const StepHooks& hooks);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
   [[nodiscard]] math::ImageSet train_set() const;

@@ -1,5 +1,7 @@
 #include "roles/trainer_table.h"
 
+#include <algorithm>
+
 namespace disttf::roles {
 
 TrainerTable::TrainerTable(const Task& task, Clock::time_point now)
@@ -103,6 +105,11 @@ bool TrainerTable::only_chief_left() const {
     }
   }
   return true;
+}
+
+bool TrainerTable::everybody_said_goodbye() const {
+  return std::all_of(records_.begin() + 1, records_.end(),
+                     [](const TrainerRecord& record) { return record.goodbye; });
 }
 
 std::string TrainerTable::never_seen() const {

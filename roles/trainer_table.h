@@ -82,6 +82,9 @@ class TrainerTable {
   // No trainer but rank 0 is still connected without having said goodbye.
   [[nodiscard]] bool only_chief_left() const;
 
+  // Every trainer but rank 0 has said goodbye.
+  [[nodiscard]] bool everybody_said_goodbye() const;
+
   // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;
 

@@ -20,10 +20,12 @@ struct TrainingState {
     math::AlignedVector values;
   };
 
-  std::uint64_t step = 0;          // updates that made it
-  math::AlignedVector parameters;  // the whole vector, padding included
+  std::uint64_t step = 0;               // updates that made it
+  math::AlignedVector parameters = {};  // the whole vector, padding included
   // In the order of math::Optimizer::state(); empty: as a new optimizer begins.
-  std::vector<Tensor> optimizer;
+  std::vector<Tensor> optimizer = {};
 };
+
+[[nodiscard]] TrainingState copy_of(const TrainingState& state);
 
 }  // namespace disttf::roles

@@ -43,12 +43,12 @@ int run_worker(const TrainerOptions& options) {
   const StopSignal stop;
   Trainer trainer(options, stop);
   PsClient& client = trainer.client();
-  if (client.connect() == net::ShardState::kFinished) {
+  if (client.connect()) {
     log_info("the run has finished already");
     return kDone;
   }
   trainer.prepare(adopt_config(trainer, options));
-  trainer.train([](std::uint64_t) {});
+  trainer.train({});
   client.goodbye();
   trainer.print_result_lines();
   return kDone;

@@ -130,7 +130,7 @@ TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
   client.write(bytes);
   const auto refusal = refusal_in(client.read_to_end());
   ASSERT_TRUE(refusal);
-  EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 1"));
+  EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 2"));
 }
 
 TEST_F(ListenerTest, RefusesAFrameBeforeHello) {

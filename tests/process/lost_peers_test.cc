@@ -111,20 +111,5 @@ TEST_F(LostPeers, PsFrozen) {
   EXPECT_TRUE(exits(*tasks.ps[0], kExitLostPeers));
 }
 
-// Until recovery of a ps exists, one that comes back empty must not go on as if nothing had been.
-TEST_F(LostPeers, PsThatCameBackWithoutItsParameters) {
-  // A trainer that waits for ps 0 when ps 1 dies learns of it when ps 0 misses the other trainers.
-  const Tasks tasks =
-      run_cluster(cluster_, endless() + Words{"--peer_timeout=30", "--worker_timeout=3"});
-  ASSERT_TRUE(says(tasks.chief(), "training step 3 done"));
-  tasks.ps[1]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-  Process& again = run_task(cluster_, Job::kPs, 1, impatient());
-  EXPECT_TRUE(all_exit(tasks.trainers, kExitLostPeers));
-  EXPECT_TRUE(says(tasks.chief(), name(Job::kPs, 1) + " was restarted and has lost its parameters" +
-                                      "|refused by ps 0"));
-  EXPECT_TRUE(exits(again, kExitLostPeers));
-}
-
 }  // namespace
 }  // namespace disttf::test_process

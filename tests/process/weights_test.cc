@@ -33,8 +33,8 @@ math::AlignedVector train(const data::Dataset& dataset, const roles::RunConfig& 
                          .trainers = config.trainers,
                          .random_bits = &math::random_bits});
   roles::Shard shard(config, {.begin = 0, .end = size});
-  model.initialize(config.seed, shard.parameters());
-  shard.restore(0);
+  model.initialize(config.seed, shard.begin_restore(/*parameters_only=*/true).front());
+  shard.finish_restore(0);
   std::vector<std::uint32_t> rows(config.batch_size);
   math::AlignedVector parameters(size);
   for (std::uint64_t step = 0; step < kSteps; ++step) {

@@ -76,6 +76,14 @@ inline void push(Shard& shard, std::size_t trainer, std::uint64_t step, float gr
   push(shard, {.trainer = trainer, .incarnation = kProcess, .step = step}, all);
 }
 
+// Sets the parameters; the optimizer begins anew.
+inline void restore(Shard& shard, const Values& parameters, std::uint64_t step) {
+  const std::vector<std::span<float>> places = shard.begin_restore(/*parameters_only=*/true);
+  ASSERT_EQ(places.front().size(), parameters.size());
+  std::copy(parameters.begin(), parameters.end(), places.front().begin());
+  shard.finish_restore(step);
+}
+
 inline PushId sync_id(std::size_t trainer, std::uint64_t step) {
   return {.trainer = trainer, .incarnation = kProcess, .step = step};
 }

@@ -94,8 +94,7 @@ TEST_F(StrictShard, RefusesAPushFromTheFuture) {
 }
 
 TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
-  std::fill(shard_.parameters().begin(), shard_.parameters().end(), 10.0F);
-  shard_.restore(50);
+  restore(shard_, {10, 10}, 50);
   EXPECT_EQ(shard_.step(), 50U);
   EXPECT_EQ(shard_.admit(sync_id(0, 49)).verdict, Verdict::kDiscard);
   EXPECT_EQ(shard_.counters().dropped, 0U) << "what led to these parameters is in them";
@@ -109,11 +108,34 @@ TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
 TEST_F(StrictShard, RestoreForgetsGradientsOfAHalfMadeStep) {
   push(shard_, 0, 0, 1000);
   push(shard_, 1, 0, 1000);
-  shard_.restore(0);
+  restore(shard_, {0, 0}, 0);
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 0, 3);
   }
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+}
+
+TEST_F(StrictShard, KeepsTheParametersFromBeforeTheNewestStep) {
+  restore(shard_, {10, 10}, 50);
+  EXPECT_FALSE(shard_.previous()) << "no step has been made since the restore";
+  for (const std::uint64_t step : {50U, 51U}) {
+    for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+      push(shard_, trainer, step, 3);
+    }
+  }
+  ASSERT_TRUE(shard_.previous());
+  EXPECT_EQ(shard_.previous()->step, 51U);
+  EXPECT_EQ(values_of(shard_.previous()->parameters), (Values{7, 7}));
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{4, 4}));
+}
+
+TEST_F(StrictShard, RestoreLeavesTheParametersOfTheLastAnswerAlone) {
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard_, trainer, 0, 3);
+  }
+  const Answer answer = shard_.answer(0);  // it may still be on its way to the trainer
+  restore(shard_, {10, 10}, 50);
+  EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
 }
 
 TEST_F(StrictShard, AsManyReplicasToAggregateAsTrainersIsTheStrictMode) {

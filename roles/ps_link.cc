@@ -1,0 +1,139 @@
+#include "roles/ps_link.h"
+
+#include <utility>
+
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+// What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
+constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
+
+}  // namespace
+
+PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
+    : task_(task),
+      stop_(stop),
+      ps_{.job = net::Job::kPs, .index = ps_index},
+      name_(describe(task.cluster, ps_)) {}
+
+std::error_code PsLink::open(net::Deadline deadline) {
+  if (is_open()) {
+    return {};
+  }
+  net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(ps_),
+                                                {.cluster = net::hash_of(task_.cluster),
+                                                 .from = task_.self,
+                                                 .to = ps_,
+                                                 .purpose = net::ChannelPurpose::kStep,
+                                                 .incarnation = task_.incarnation},
+                                                stop_.interrupt(), deadline);
+  stop_.throw_if_stopped();
+  if (opened.error == net::WireError::kRefused) {
+    throw_refused(opened.refusal);
+  }
+  if (opened.error) {
+    return opened.error;
+  }
+  const net::Welcome& welcome = opened.welcome;
+  const bool is_same =
+      welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
+      (welcome.state == net::ShardState::kReady || welcome.state == net::ShardState::kFinished);
+  channel_ = std::move(opened.channel);
+  incarnation_ = welcome.incarnation;
+  state_ = welcome.state;
+  generation_ = welcome.generation;
+  if (pinned_ && !is_same) {
+    throw StateLost();
+  }
+  return {};
+}
+
+std::error_code PsLink::send(PsRequest& request) {
+  stop_.throw_if_stopped();
+  if (!is_open()) {
+    return std::make_error_code(std::errc::not_connected);
+  }
+  request.header.request_id = next_request_id_++;
+  return channel_->send(request.header, request.body, transfer_deadline(request.body.size()));
+}
+
+std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bool& is_reply) {
+  is_reply = false;
+  const auto error = channel_->receive_header(reply, net::Clock::now() + task_.timeouts.silence);
+  stop_.throw_if_stopped();
+  if (error) {
+    return error;
+  }
+  if (reply.kind == FrameKind::kRefused) {
+    throw_refused(
+        net::receive_refusal(*channel_, reply, net::Clock::now() + task_.timeouts.silence));
+  }
+  if (reply.kind == FrameKind::kHeartbeat && reply.body_size == 0) {
+    return {};
+  }
+  if (reply.kind == FrameKind::kFenced && reply.body_size == 0) {
+    close();  // the next welcome tells what the ps holds now
+    throw StateLost();
+  }
+  if (reply.kind != request.reply || reply.request_id != request.header.request_id) {
+    close();
+    return net::WireError::kUnexpected;
+  }
+  is_reply = true;
+  if (reply.kind == FrameKind::kParameters) {
+    state_ = net::ShardState::kReady;
+    generation_ = reply.generation;
+    step = reply.step;
+  }
+  if (request.text != nullptr) {
+    return receive_text(reply.body_size, *request.text);
+  }
+  if (reply.body_size != request.destination.size()) {
+    close();
+    return net::WireError::kBadBody;
+  }
+  return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
+}
+
+std::error_code PsLink::exchange(PsRequest& request, FrameHeader& reply) {
+  std::error_code error = send(request);
+  for (bool is_reply = false; !error && !is_reply;) {
+    error = receive(request, reply, is_reply);
+  }
+  return error;
+}
+
+std::error_code PsLink::receive_text(std::uint64_t size, std::string& text) {
+  if (size > net::kMaxControlBodyBytes) {
+    close();
+    return net::WireError::kBodyTooLarge;
+  }
+  text.resize(size);
+  return channel_->receive_body(std::as_writable_bytes(std::span(text)), transfer_deadline(size));
+}
+
+void PsLink::close() noexcept {
+  if (channel_) {
+    channel_->close();
+  }
+}
+
+net::Deadline PsLink::transfer_deadline(std::size_t bytes) const {
+  return net::Clock::now() + task_.timeouts.silence +
+         std::chrono::seconds(bytes / kSlowestBytesPerSecond);
+}
+
+void PsLink::throw_refused(const net::Refusal& refusal) const {
+  // The code comes from a peer: only those that mean something here.
+  const int code = refusal.exit_code == kUsage || refusal.exit_code == kLostPeers
+                       ? refusal.exit_code
+                       : static_cast<int>(kError);
+  throw Failure(code, "refused by " + name_ + ": " + refusal.sentence);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,92 @@
+// A trainer's step channel to one ps: opens it, sends requests, takes replies.
+//
+// A link knows which state of the ps its trainer works on: the ps's process (incarnation) and the
+// generation of the run. When the ps turns out to hold another one, calls throw StateLost.
+//
+// Not thread-safe: the computing thread owns it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "math/parameter_layout.h"
+#include "net/channel.h"
+#include "net/peer.h"
+#include "roles/stop_signal.h"
+#include "roles/task.h"
+
+namespace disttf::roles {
+
+// The ps does not hold what this trainer computed with: it was restarted and is empty, or the
+// chief has set the run to another state. The trainer is to join again.
+class StateLost : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "a ps lost its state"; }
+};
+
+// One request: what to send and where the reply's body goes.
+struct PsRequest {
+  net::FrameHeader header;
+  std::span<const std::byte> body = {};
+  net::FrameKind reply = net::FrameKind::kAck;
+  std::span<std::byte> destination = {};  // for parameters: exactly as long as the reply's body
+  std::string* text = nullptr;            // for control bodies
+};
+
+class PsLink {
+ public:
+  // `task` and `stop` must outlive the link.
+  PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index);
+
+  // Opens the channel if it is closed. Throws Failure when the ps refuses this task or a signal
+  // came, StateLost when the link is pinned and the ps holds another state.
+  [[nodiscard]] std::error_code open(net::Deadline deadline);
+  // Throws Failure when a signal came.
+  [[nodiscard]] std::error_code send(PsRequest& request);
+  // One frame. `is_reply` stays false when it was a heartbeat: the ps waits for other trainers.
+  // Throws Failure when the ps refuses, StateLost when it says that the state has moved on.
+  [[nodiscard]] std::error_code receive(const PsRequest& request, net::FrameHeader& reply,
+                                        bool& is_reply);
+  // Sends, and receives until the reply.
+  [[nodiscard]] std::error_code exchange(PsRequest& request, net::FrameHeader& reply);
+  void close() noexcept;
+
+  // From now on only the state that the ps is known to hold will do.
+  void pin() noexcept { pinned_ = true; }
+  void unpin() noexcept { pinned_ = false; }
+
+  [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }
+  [[nodiscard]] int fd() const noexcept { return channel_ ? channel_->fd() : -1; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] std::size_t index() const noexcept { return ps_.index; }
+  // What the ps last said of itself.
+  [[nodiscard]] net::ShardState state() const noexcept { return state_; }
+  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  void set_generation(std::uint32_t generation) noexcept { generation_ = generation; }
+
+  std::uint64_t step = 0;  // of the parameters last received from it
+  math::Range range = {};  // of the vector, that it holds
+
+ private:
+  [[nodiscard]] std::error_code receive_text(std::uint64_t size, std::string& text);
+  [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
+  [[noreturn]] void throw_refused(const net::Refusal& refusal) const;
+
+  const Task& task_;
+  const StopSignal& stop_;
+  const net::TaskId ps_;
+  const std::string name_;  // "ps 1 (10.0.0.7:2222)"
+  std::unique_ptr<net::Channel> channel_;
+  net::ShardState state_ = net::ShardState::kEmpty;
+  std::uint64_t incarnation_ = 0;  // of the ps's process
+  std::uint32_t generation_ = 0;
+  bool pinned_ = false;
+  std::uint64_t next_request_id_ = 1;
+};
+
+}  // namespace disttf::roles

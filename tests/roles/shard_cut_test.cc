@@ -1,0 +1,121 @@
+// Cuts: the state of a shard at one step boundary, kept while training goes on, and what a run that
+// goes on from one comes to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kTrainers = 2;
+constexpr std::size_t kSize = 3;
+
+PushId id(std::size_t trainer, std::uint64_t step, bool wants_cut = false) {
+  return {.trainer = trainer,
+          .incarnation = kProcess,
+          .step = step,
+          .sequence = step + 1,
+          .wants_cut = wants_cut};
+}
+
+// Gradients that differ by step, trainer and place.
+Values gradient(std::size_t trainer, std::uint64_t step) {
+  const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
+  return {base, -base / 2, base * 3};
+}
+
+void make_step(Shard& shard, std::uint64_t step, bool wants_cut = false) {
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard, id(trainer, step, wants_cut && trainer == 0), gradient(trainer, step));
+  }
+}
+
+RunConfig config_of(math::OptimizerKind optimizer) {
+  RunConfig config = sgd_config(kTrainers);
+  config.optimizer.kind = optimizer;
+  return config;
+}
+
+class ShardCut : public testing::TestWithParam<math::OptimizerKind> {
+ protected:
+  Shard shard_{config_of(GetParam()), {.begin = 0, .end = kSize}};
+};
+
+TEST_P(ShardCut, AnotherShardThatGoesOnFromItComesToTheSameBits) {
+  make_step(shard_, 0);
+  make_step(shard_, 1, /*wants_cut=*/true);
+  const std::shared_ptr<const Cut> cut = shard_.cut();
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->step, 2U);
+  EXPECT_EQ(cut->sequence, 2U);
+  ASSERT_EQ(cut->values.size(), shard_.state_size());
+  make_step(shard_, 2);
+  make_step(shard_, 3);
+
+  Shard other(config_of(GetParam()), {.begin = 0, .end = kSize});
+  make_step(other, 0);  // what it held before must not matter
+  const float* from = cut->values.data();
+  for (const std::span<float> place : other.begin_restore(/*parameters_only=*/false)) {
+    std::copy_n(from, place.size(), place.begin());
+    from += place.size();
+  }
+  other.finish_restore(cut->step);
+  make_step(other, 2);
+  make_step(other, 3);
+  EXPECT_EQ(bits_of(other.parameters()), bits_of(shard_.parameters()));
+}
+
+TEST_P(ShardCut, RestoredParametersAloneBeginWithANewOptimizer) {
+  make_step(shard_, 0);
+  Shard fresh(config_of(GetParam()), {.begin = 0, .end = kSize});
+  restore(fresh, {1, 2, 3}, 1);
+  restore(shard_, {1, 2, 3}, 1);
+  make_step(fresh, 1);
+  make_step(shard_, 1);
+  EXPECT_EQ(bits_of(shard_.parameters()), bits_of(fresh.parameters()));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfOptimizer, ShardCut,
+                         testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
+                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam),
+                         [](const auto& test) {
+                           return std::string(math::optimizer_name(test.param));
+                         });
+
+TEST(ShardCutOf, AStepThatNobodyAskedForIsNotKept) {
+  Shard shard(sgd_config(kTrainers), {.begin = 0, .end = kSize});
+  make_step(shard, 0);
+  EXPECT_FALSE(shard.cut());
+}
+
+TEST(ShardCutOf, ARestoreForgetsIt) {
+  Shard shard(sgd_config(kTrainers), {.begin = 0, .end = kSize});
+  make_step(shard, 0, /*wants_cut=*/true);
+  ASSERT_TRUE(shard.cut());
+  restore(shard, {0, 0, 0}, 7);
+  EXPECT_FALSE(shard.cut()) << "it is of a state that is no more";
+}
+
+TEST(ShardCutOf, ALateGradientOfABackupWorkerIsTheStateAsItIs) {
+  Shard shard(backup_config(2, 1), {.begin = 0, .end = kSize});
+  push(shard, id(1, 0), gradient(1, 0));
+  EXPECT_EQ(shard.admit(id(0, 0, /*wants_cut=*/true)).verdict, Verdict::kDiscard);
+  ASSERT_TRUE(shard.cut());
+  EXPECT_EQ(shard.cut()->step, 1U);
+}
+
+TEST(ShardCutOf, AnAsynchronousPushIsTheStateItLeadsTo) {
+  Shard shard(async_config(2), {.begin = 0, .end = kSize});
+  push(shard, id(1, 0), gradient(1, 0));
+  push(shard, id(0, 1, /*wants_cut=*/true), gradient(0, 1));
+  ASSERT_TRUE(shard.cut());
+  EXPECT_EQ(shard.cut()->step, 2U);
+  EXPECT_EQ(values_of(shard.cut()->values.span()), values_of(shard.parameters()));
+}
+
+}  // namespace
+}  // namespace disttf::roles
