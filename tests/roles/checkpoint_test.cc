@@ -1,0 +1,309 @@
+#include "roles/checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include <system_error>
+
+#include "roles/outcome.h"
+#include "tests/roles/checkpoint_fixture.h"
+
+namespace disttf::roles::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(CheckpointTest, WhatIsSavedComesBackBitForBit) {
+  save(500);
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  expect_same_bits(loaded->state, state(500));
+  EXPECT_EQ(loaded->config_json, kConfig);
+  EXPECT_EQ(loaded->path, scratch_.path() / "checkpoint-00000500");
+  EXPECT_TRUE(warnings_.empty());
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000500"));
+}
+
+TEST_F(CheckpointTest, NoDirectoryIsNoCheckpoint) {
+  EXPECT_EQ(loaded_step(), 0U);
+  checkpoints_ = CheckpointDirectory(scratch_.path() / "never");
+  EXPECT_EQ(loaded_step(), 0U);
+  EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(CheckpointTest, TheFirstSaveMakesTheDirectoryAndItsParents) {
+  checkpoints_ = CheckpointDirectory(scratch_.path() / "a" / "b");
+  save(1);
+  EXPECT_EQ(loaded_step(), 1U);
+}
+
+TEST_F(CheckpointTest, TheNewestCountsByStepNotByName) {
+  save(99'999'999);
+  save(100'000'000);
+  save(5);
+  EXPECT_EQ(loaded_step(), 100'000'000U);
+}
+
+TEST_F(CheckpointTest, AStateWithoutOptimizerTensorsHasNoneAfterwards) {
+  checkpoints_.save(state(1, {}), layout_, kConfig, 0);
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_TRUE(loaded->state.optimizer.empty());
+}
+
+// However the ps cut the vector: in a variable, at its end, in padding, with ranges of nothing.
+TEST_F(CheckpointTest, ShardsOfAnyCutsAreTheSameState) {
+  const std::vector<std::vector<math::Range>> cuts = {
+      {{0, 112}},
+      {{0, 32}, {32, 112}},
+      {{0, 35}, {35, 48}, {48, 112}},
+      {{0, 40}, {40, 97}, {97, 112}, {112, 112}},
+      {{0, 0}, {0, 1}, {1, 2}, {2, 70}, {70, 71}, {71, 111}, {111, 112}}};
+  for (const auto& ranges : cuts) {
+    save_shards(state(3), ranges);
+    const auto loaded = load();
+    ASSERT_TRUE(loaded) << ranges.size() << " shards";
+    expect_same_bits(loaded->state, state(3));
+    EXPECT_TRUE(warnings_.empty());
+  }
+}
+
+// What the ps of another run cut may be restored by a run with other ps, and saved again.
+TEST_F(CheckpointTest, ARunWithOtherPsGoesOnWithTheSameState) {
+  save_shards(state(3), {{0, 32}, {32, 112}});
+  auto loaded = load();
+  ASSERT_TRUE(loaded);
+  loaded->state.step = 4;
+  save_shards(loaded->state, {{0, 16}, {16, 80}, {80, 112}});
+  loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->state.step, 4U);
+  EXPECT_EQ(bits(loaded->state.parameters), bits(state(3).parameters));
+}
+
+// Adagrad's accumulator begins at 0.1, in the padding too; padding is not in the file.
+TEST_F(CheckpointTest, TrainingGoesOnBitForBitWithEveryOptimizer) {
+  using math::OptimizerKind;
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
+                          OptimizerKind::kAdam}) {
+    SCOPED_TRACE(math::optimizer_name(kind));
+    math::Optimizer first({.kind = kind}, layout_.size(), math::Isa::kGeneric);
+    TrainingState saved;
+    saved.parameters = math::AlignedVector(layout_.size());
+    math::AlignedVector gradient(layout_.size());
+    for (const math::Variable& variable : layout_.variables()) {
+      for (std::size_t i = 0; i < variable.size; ++i) {
+        gradient.span()[variable.offset + i] = static_cast<float>(i) - 2.5F;
+      }
+    }
+    const auto make_step = [&](math::Optimizer& optimizer, math::AlignedVector& parameters,
+                               std::uint64_t step) {
+      optimizer.apply(parameters.span(), gradient.span(), 0.01F, step);
+    };
+    for (saved.step = 1; saved.step < 5; ++saved.step)
+      make_step(first, saved.parameters, saved.step);
+    for (const math::StateTensor& tensor : first.state()) {
+      saved.optimizer.push_back(
+          {.name = std::string(tensor.name), .values = math::AlignedVector(layout_.size())});
+      std::ranges::copy(tensor.values, saved.optimizer.back().values.data());
+    }
+    checkpoints_.save(saved, layout_, kConfig, 0);
+
+    auto loaded = load();
+    ASSERT_TRUE(loaded);
+    expect_same_bits(loaded->state, saved);
+    math::Optimizer second({.kind = kind}, layout_.size(), math::Isa::kGeneric);
+    const auto tensors = second.state();
+    ASSERT_EQ(tensors.size(), loaded->state.optimizer.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      std::ranges::copy(loaded->state.optimizer[i].values.span(), tensors[i].values.begin());
+    }
+    for (std::uint64_t step = 5; step < 10; ++step) {
+      make_step(first, saved.parameters, step);
+      make_step(second, loaded->state.parameters, step);
+    }
+    EXPECT_EQ(bits(loaded->state.parameters), bits(saved.parameters));
+  }
+}
+
+TEST_F(CheckpointTest, AnotherOptimizerBeginsAnew) {
+  TrainingState adam = state(5);
+  EXPECT_EQ(fit_optimizer(adam, {.kind = math::OptimizerKind::kAdam}), std::nullopt);
+  EXPECT_EQ(adam.optimizer.size(), 2U);
+  const auto sentence = fit_optimizer(adam, {.kind = math::OptimizerKind::kAdagrad});
+  EXPECT_THAT(sentence.value_or(""), HasSubstr("adagrad"));
+  EXPECT_TRUE(adam.optimizer.empty());
+  EXPECT_EQ(bits(adam.parameters), bits(state(5).parameters));
+  TrainingState sgd = state(5, {});
+  EXPECT_EQ(fit_optimizer(sgd, {.kind = math::OptimizerKind::kSgd}), std::nullopt);
+}
+
+TEST_F(CheckpointTest, AnotherModelIsRefusedWithBothShapes) {
+  save(5);
+  layout_ = {};
+  layout_.add("hid_w", {5, 8});
+  try {
+    static_cast<void>(load());
+    FAIL() << "loaded";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.exit_code(), kUsage);
+    EXPECT_THAT(failure.what(),
+                HasSubstr("checkpoint-00000005 is of another model: it has hid_w [5, 7], this run "
+                          "hid_w [5, 8]; give the flags of its run, or another directory"));
+  }
+}
+
+TEST_F(CheckpointTest, AModelWithMoreOrFewerVariablesIsRefused) {
+  save(5);
+  layout_.add("more", {2});
+  EXPECT_THROW(static_cast<void>(load()), Failure);
+  layout_ = {};
+  layout_.add("hid_w", {5, 7});
+  EXPECT_THROW(static_cast<void>(load()), Failure);
+}
+
+TEST_F(CheckpointTest, AStepThatIsSavedAgainReplacesTheOldOne) {
+  checkpoints_.save(state(5, {"m"}), layout_, kConfig, 0);
+  save(5);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000005-2"));
+  save(5);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000005-3"));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  expect_same_bits(loaded->state, state(5));
+}
+
+TEST_F(CheckpointTest, KeepsTheNewestFew) {
+  for (std::uint64_t step = 1; step <= 5; ++step) save(step, 2);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000004", "checkpoint-00000005"));
+}
+
+TEST_F(CheckpointTest, KeepsAllWithZero) {
+  for (std::uint64_t step = 1; step <= 8; ++step) save(step, 0);
+  EXPECT_EQ(scratch_.names().size(), 8U);
+}
+
+// Two are damaged and one is whole: to count the damaged ones would remove it.
+TEST_F(CheckpointTest, DamagedOnesAreNoneOfThoseThatAreKept) {
+  for (std::uint64_t step = 1; step <= 4; ++step) save(step, 0);
+  std::filesystem::remove(file("checkpoint-00000003", kIndex));
+  change(file("checkpoint-00000004", kShard), [](auto& bytes) { bytes.pop_back(); });
+  save(5, 2);
+  std::filesystem::remove(file("checkpoint-00000005", kIndex));
+  EXPECT_EQ(loaded_step(), 2U);
+  save(6, 2);
+  EXPECT_THAT(scratch_.names(),
+              ElementsAre("checkpoint-00000002", "checkpoint-00000003", "checkpoint-00000004",
+                          "checkpoint-00000005", "checkpoint-00000006"));
+}
+
+// A run that went back behind a damaged checkpoint saves lower steps than that has.
+TEST_F(CheckpointTest, TheOneJustWrittenStaysWhateverIsNewer) {
+  save(9);
+  change(file("checkpoint-00000009", kShard), [](auto& bytes) { bytes.back() ^= 1U; });
+  save(4, 1);
+  save(5, 1);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000005", "checkpoint-00000009"));
+  EXPECT_EQ(loaded_step(), 5U);
+  EXPECT_EQ(warnings_.size(), 1U);
+}
+
+TEST_F(CheckpointTest, FilesOfOthersInTheDirectoryAreLeftAlone) {
+  const auto names = {"checkpoint", "checkpoint-5", "checkpoint-00000001x", "notes.txt",
+                      "checkpoint-00000001-1"};
+  for (const char* name : names) std::filesystem::create_directory(scratch_.path() / name);
+  for (std::uint64_t step = 1; step <= 3; ++step) save(step, 1);
+  EXPECT_EQ(scratch_.names().size(), names.size() + 1);
+  EXPECT_EQ(loaded_step(), 3U);
+  EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(CheckpointTest, ShardsMustBeTheWholeModelInOrder) {
+  const SaveId id{.step = 3, .attempt = 1};
+  const auto files = write_shards(id, state(3), {{0, 32}, {32, 64}, {64, 112}});
+  const auto refuses = [&](const std::vector<ShardFile>& some) {
+    EXPECT_THROW(checkpoints_.commit_shards(id, some, layout_, kConfig, 0), std::runtime_error);
+    EXPECT_EQ(loaded_step(), 0U);
+  };
+  refuses({});
+  refuses({files[0], files[1]});
+  refuses({files[1], files[0], files[2]});
+  auto changed = files;
+  changed[2].range.end = 111;
+  refuses(changed);
+  changed = files;
+  changed[1].name = "../../etc/passwd";
+  refuses(changed);
+  changed = files;
+  changed[1].optimizer = {"m"};
+  refuses(changed);
+  changed = files;
+  changed[1].sha256.pop_back();
+  refuses(changed);
+  checkpoints_.commit_shards(id, files, layout_, kConfig, 0);
+  EXPECT_EQ(loaded_step(), 3U);
+}
+
+// The ps have a train_dir of the same name on a disk of their own.
+TEST_F(CheckpointTest, ShardsThatTheChiefDoesNotSeeAreRefused) {
+  const SaveId id{.step = 3, .attempt = 1};
+  const auto files = write_shards(id, state(3), {{0, 32}, {32, 112}});
+  std::filesystem::remove(scratch_.path() / "checkpoint-00000003.partial-0000000000000001" /
+                          files[1].name);
+  try {
+    checkpoints_.commit_shards(id, files, layout_, kConfig, 0);
+    FAIL() << "committed";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("model-00002-of-00002.safetensors"));
+    EXPECT_THAT(error.what(), HasSubstr("share"));
+  }
+  checkpoints_.discard_shards(id);
+  EXPECT_TRUE(scratch_.names().empty());
+}
+
+TEST_F(CheckpointTest, AShardMayBeWrittenAgain) {
+  const SaveId id{.step = 3, .attempt = 1};
+  const auto ranges = std::vector<math::Range>{{0, 32}, {32, 112}};
+  static_cast<void>(write_shards(id, state(3), ranges));
+  checkpoints_.commit_shards(id, write_shards(id, state(3), ranges), layout_, kConfig, 0);
+  EXPECT_EQ(loaded_step(), 3U);
+}
+
+TEST_F(CheckpointTest, AShardsDescriptionSurvivesItsJson) {
+  const auto files = write_shards({.step = 3, .attempt = 1}, state(3), {{0, 32}, {32, 112}});
+  for (const ShardFile& file : files) {
+    const std::string json = to_json(file);
+    const ShardFile read = shard_file_from_json(json);
+    EXPECT_EQ(to_json(read), json);
+    EXPECT_EQ(read.range, file.range);
+    EXPECT_EQ(read.sha256, file.sha256);
+    EXPECT_EQ(read.optimizer, file.optimizer);
+  }
+}
+
+TEST_F(CheckpointTest, AShardsDescriptionIsNotTrusted) {
+  const auto files = write_shards({.step = 3, .attempt = 1}, state(3), {{0, 112}});
+  const std::string json = to_json(files[0]);
+  EXPECT_THROW(static_cast<void>(shard_file_from_json("")), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(shard_file_from_json("[]")), std::invalid_argument);
+  const auto refuses = [&json](const std::string& from, const std::string& to) {
+    std::string changed = json;
+    const auto at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    EXPECT_THROW(static_cast<void>(shard_file_from_json(changed)), std::invalid_argument) << to;
+  };
+  refuses("model-", "../");
+  refuses("[0,112]", "[112,0]");
+  refuses("[0,112]", "[0]");
+  refuses("[0,112]", "[-1,112]");
+  refuses("[0,112]", "[0,1e300]");
+  refuses("\"m\"", "\"m\\n\"");
+  refuses("\"m\"", "7");
+  refuses("\"size_bytes\"", "\"size\"");
+  refuses(files[0].header_sha256, "XYZ");
+  refuses(files[0].sha256[0], files[0].sha256[0].substr(1));
+}
+
+}  // namespace
+}  // namespace disttf::roles::test
