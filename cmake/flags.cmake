@@ -1,6 +1,7 @@
 # disttf_flags: what every target of this project is compiled with.
 # disttf_link_product(target): how the file that users get is linked, and that it lies on
 # top of the build folder.
+# disttf_cold(source..): these run once, or when something is wrong: small is better than fast.
 add_library(disttf_flags INTERFACE)
 target_include_directories(disttf_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(disttf_flags INTERFACE
@@ -47,6 +48,10 @@ endif()
 if(DISTTF_STATIC)
   include(cmake/static_libc.cmake)
 endif()
+
+function(disttf_cold)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+endfunction()
 
 function(disttf_link_product target)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -11,6 +11,7 @@
 #include "main/cluster_source.h"
 #include "main/parse_flags.h"
 #include "main/version.h"
+#include "net/text.h"
 #include "roles/outcome.h"
 
 namespace disttf {
@@ -59,6 +60,28 @@ Command take_command(std::vector<std::string>& arguments) {
   }
   throw std::invalid_argument("\"" + arguments.front() + "\" is not a command; one of " +
                               command_names());
+}
+
+// Takes the two words behind `checkpoint` off the front of `arguments`.
+roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& arguments) {
+  const auto fail = [](const std::string& sentence) {
+    throw std::invalid_argument(sentence + " (disttf checkpoint --help tells more)");
+  };
+  roles::CheckpointCommand command;
+  if (arguments.empty()) {
+    fail("checkpoint: what to do is missing; ls, verify or show");
+  }
+  const auto action = roles::checkpoint_action_from_name(arguments.front());
+  if (!action) {
+    fail("checkpoint: " + net::quoted(arguments.front()) + " is not ls, verify or show");
+  }
+  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
+    fail("checkpoint " + arguments.front() + ": the directory is missing");
+  }
+  command.action = *action;
+  command.directory = arguments[1];
+  arguments.erase(arguments.begin(), arguments.begin() + 2);
+  return command;
 }
 
 // Long names of the options that were given, on the command line or in the config file.
@@ -202,6 +225,26 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   return {.options = std::move(options)};
 }
 
+Invocation parse_checkpoint(std::vector<std::string> arguments) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kCheckpoint, flags);
+  const auto asks_for_help = [](const std::string& word) {
+    return word == "--help" || word == "-h";
+  };
+  RunCheckpoint run;
+  if (std::none_of(arguments.begin(), arguments.end(), asks_for_help)) {
+    run.command = take_checkpoint_words(arguments);
+  }
+  Invocation invocation;
+  if (auto help = parse_flags(*app, arguments)) {
+    invocation.action = Print{.text = std::move(*help)};
+    return invocation;
+  }
+  invocation.log = log_options(flags);
+  invocation.action = std::move(run);
+  return invocation;
+}
+
 }  // namespace
 
 std::span<const char* const> environment_names() { return kEnvironmentNames; }
@@ -226,6 +269,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     }
   }
   const Command command = take_command(arguments);
+  if (command == Command::kCheckpoint) {
+    return parse_checkpoint(std::move(arguments));
+  }
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   if (auto help = parse_flags(*app, arguments)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "main/flags.h"
+#include "roles/checkpoint_command.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
 #include "roles/trainer.h"
@@ -27,6 +28,9 @@ struct RunLaunch {
 struct RunDownload {
   roles::DataOptions data;
 };
+struct RunCheckpoint {
+  roles::CheckpointCommand command;
+};
 struct RunNothing {  // an evaluator: the chief evaluates
   std::string why;
 };
@@ -39,7 +43,7 @@ struct Print {
 struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
-  std::variant<Print, RunTask, RunLaunch, RunDownload, RunNothing> action;
+  std::variant<Print, RunTask, RunLaunch, RunDownload, RunCheckpoint, RunNothing> action;
 };
 
 // `arguments`: argv without the program's name. Throws std::invalid_argument with one sentence:

@@ -276,6 +276,7 @@ const std::vector<CommandInfo>& commands() {
        "Any of these: the role comes from --job_name or TF_CONFIG; "
        "without a cluster, trains on this machine"},
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
+      {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
   };
   return kCommands;
 }
@@ -290,6 +291,18 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   app->set_config("--config", "", "Read flags from a TOML file; the command line wins")
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
+  if (command == Command::kCheckpoint) {
+    // For the help; the words are taken off the command line before the flags are read.
+    app->add_option("ACTION")->description("ls, verify or show");
+    app->add_option("DIR")->description("The --train_dir of a run, or one checkpoint in it");
+    app->footer(
+        "\nls      one line for each checkpoint, newest first\n"
+        "verify  reads everything; one line for each file or tensor that is wrong, and then code "
+        "3\n"
+        "show    step, configuration and tensors of the newest one that is whole");
+    add_log(*app, flags);
+    return app;
+  }
   if (command == Command::kLaunch) {
     add_launch(*app, flags);
   } else if (command != Command::kDownload) {

@@ -15,7 +15,7 @@
 
 namespace disttf {
 
-enum class Command : std::uint8_t { kPs, kWorker, kChief, kTrain, kLaunch, kDownload };
+enum class Command : std::uint8_t { kPs, kWorker, kChief, kTrain, kLaunch, kDownload, kCheckpoint };
 
 struct CommandInfo {
   Command command;

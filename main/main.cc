@@ -48,6 +48,8 @@ int run(const RunDownload& run) {
   return roles::kDone;
 }
 
+int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
+
 int run(const RunNothing& nothing) {
   roles::log_info(nothing.why);
   return roles::kDone;

@@ -42,7 +42,8 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
   for (const char* line : {"--help", "-h", "help"}) {
     const Print help = print(line);
     EXPECT_EQ(help.exit_code, roles::kDone);
-    for (const char* command : {"launch", "ps", "worker", "chief", "train", "download"}) {
+    for (const char* command :
+         {"launch", "ps", "worker", "chief", "train", "download", "checkpoint"}) {
       EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
     }
   }
@@ -60,8 +61,9 @@ TEST(CommandLine, PrintsACommandsHelp) {
 }
 
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
-  EXPECT_EQ(refusal("dance"),
-            "\"dance\" is not a command; one of launch, ps, worker, chief, train, download");
+  EXPECT_EQ(
+      refusal("dance"),
+      "\"dance\" is not a command; one of launch, ps, worker, chief, train, download, checkpoint");
 }
 
 // ---- A task ----
@@ -313,6 +315,40 @@ TEST(EnvironmentNames, DoNotIncludeTheProxyThatAnyClientOfACgiProgramCanSet) {
   EXPECT_TRUE(holds("TF_CONFIG"));
   EXPECT_TRUE(holds("http_proxy"));
   EXPECT_FALSE(holds("HTTP_PROXY"));
+}
+
+// ---- Checkpoints ----
+
+roles::CheckpointCommand checkpoint(const std::string& line) {
+  return std::get<RunCheckpoint>(parse(line).action).command;
+}
+
+TEST(CommandLine, ACheckpointIsListedVerifiedOrShown) {
+  EXPECT_EQ(checkpoint("checkpoint ls dir").action, roles::CheckpointAction::kList);
+  EXPECT_EQ(checkpoint("checkpoint verify dir").action, roles::CheckpointAction::kVerify);
+  EXPECT_EQ(checkpoint("checkpoint show dir").action, roles::CheckpointAction::kShow);
+  EXPECT_EQ(checkpoint("checkpoint show a/b/ --log_level=off").directory, "a/b/");
+  EXPECT_EQ(parse("checkpoint show a --log_level=off").log.level, roles::LogLevel::kOff);
+}
+
+TEST(CommandLine, WrongWordsBehindCheckpointAreTold) {
+  EXPECT_THAT(refusal("checkpoint"), StartsWith("checkpoint: what to do is missing; ls, verify"));
+  EXPECT_THAT(refusal("checkpoint rm dir"),
+              StartsWith("checkpoint: \"rm\" is not ls, verify or show"));
+  EXPECT_THAT(refusal("checkpoint ls"), StartsWith("checkpoint ls: the directory is missing"));
+  EXPECT_THAT(refusal("checkpoint ls --log_level=off"),
+              StartsWith("checkpoint ls: the directory is missing"));
+  EXPECT_THAT(refusal("checkpoint ls a b"), StartsWith("\"b\" is not expected here"));
+  EXPECT_THAT(refusal("checkpoint ls a --ps 2"), StartsWith("\"--ps\" is not a flag of"));
+}
+
+TEST(CommandLine, CheckpointHasAHelpWithItsActions) {
+  for (const char* line : {"checkpoint --help", "checkpoint -h", "checkpoint ls --help"}) {
+    EXPECT_EQ(print(line).exit_code, roles::kDone);
+    for (const char* action : {"ls ", "verify ", "show "}) {
+      EXPECT_THAT(print(line).text, HasSubstr(std::string("\n") + action)) << line;
+    }
+  }
 }
 
 }  // namespace
