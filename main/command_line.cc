@@ -146,6 +146,15 @@ roles::RunConfig run_config(const Flags& flags, std::size_t trainers) {
   config.max_staleness = flags.max_staleness;
   config.seed = flags.seed;
   config.trainers = trainers;
+  if (flags.min_workers != 0 || flags.micro_batches != 0) {
+    config.min_workers = std::max<std::size_t>(flags.min_workers, 1);
+    config.micro_batches = flags.micro_batches != 0 ? flags.micro_batches : trainers;
+    if (config.min_workers > trainers) {
+      throw std::invalid_argument("--min_workers: " + std::to_string(config.min_workers) +
+                                  " is more than the " + std::to_string(trainers) +
+                                  " trainers that the cluster has");
+    }
+  }
   config.eval_every = flags.eval_every;
   roles::validate(config);
   return config;

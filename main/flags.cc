@@ -13,6 +13,8 @@ namespace {
 
 constexpr const char* kTraining =
     "Training (the chief's count; a worker may leave them out, a ps ignores them)";
+constexpr const char* kElastic =
+    "Elastic workers: either lets workers of the lists join and leave (sync)";
 constexpr const char* kCheckpoints = "Checkpoints (the chief writes them)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
@@ -153,6 +155,20 @@ void add_steps(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->group(kTraining);
+}
+
+void add_elastic(CLI::App& app, Flags& flags) {
+  app.add_option("--min_workers", flags.min_workers,
+                 "The run goes on while so many of the workers are there [1]")
+      ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxTrainers))
+      ->group(kElastic);
+  app.add_option("--micro_batches", flags.micro_batches,
+                 "Batches of --batch_size images that make a step, whoever computes them "
+                 "[one for each trainer of the cluster]")
+      ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxTrainers))
+      ->group(kElastic);
 }
 
 void add_checkpoints(CLI::App& app, Flags& flags) {
@@ -313,6 +329,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command != Command::kDownload) {
     add_model(*app, flags);
     add_steps(*app, flags);
+    add_elastic(*app, flags);
     add_checkpoints(*app, flags);
     add_output(*app, flags);
   }

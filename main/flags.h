@@ -49,6 +49,8 @@ struct Flags {
   bool sync_replicas = true;
   std::size_t replicas_to_aggregate = 0;
   std::optional<std::uint64_t> max_staleness;
+  std::size_t min_workers = 0;
+  std::size_t micro_batches = 0;
   std::uint64_t seed = 1;
   std::string isa = "auto";
   // Checkpoints

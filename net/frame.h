@@ -9,7 +9,8 @@
 //        8     8  request_id   chosen by the requester, echoed in the reply
 //       16     8  body_size    bytes that follow; the receiver's state says what is allowed
 //       24     8  step         global step the message is about; 0 where it is about none
-//       32     8  sequence     async: the trainer's own count of pushes, for exactly-once
+//       32     8  sequence     the trainer's own count of pushes, async: for exactly-once;
+//                              elastic: a micro-batch, or which of them a trainer takes
 //       40     8  range_begin  first float of the tensor range in the body
 //       48     4  generation   of the run's state; late messages of an older one are refused
 //       52     8  reserved     0
@@ -54,16 +55,19 @@ enum class FrameKind : std::uint8_t {
   kFenced = 17,       // reply to pull and push_pull: the run's state has moved on; pull again
   kGetCut = 18,       // chief -> ps: the training state that a push of its asked to be kept
   kCut = 19,          // reply: parameters of the range, then each optimizer tensor of it
+  kPush = 20,         // elastic trainer -> ps: gradient of one micro-batch; no reply
+  kWork = 21,         // to an elastic trainer that waits: a micro-batch that is missing
 };
 
 enum FrameFlags : std::uint16_t {
   kFlagFinished = 1U << 0U,  // on parameters: the run is over, these are the final ones
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
-  kFlagCut = 1U << 2U,       // on the chief's push_pull: keep a copy of the state it leads to
+  kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
+  kFlagNext = 1U << 4U,      // on pull: parameters of a later step than `step`; waits for it
 };
 inline constexpr std::uint16_t kKnownFlags =
-    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious;
+    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious | kFlagNext;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

@@ -105,6 +105,7 @@ asio::awaitable<void> ParameterServer::serve(Connection connection) {
     if (shard_) {
       shard_->leave(rank);
       answer_waiting();  // async: it may have been the slowest
+      deal_missing();    // elastic: it may have been the only one that was computing
     }
     if (!trainers_[rank].goodbye && !verdict_) {
       log_warning(connection->peer_text() + " was lost");
@@ -216,7 +217,8 @@ void ParameterServer::send_heartbeats() {
 
 void ParameterServer::check_absences(Clock::time_point now) {
   // The chief always matters. Workers do when a step cannot be made without them: always in the
-  // strict mode, with backup workers once too few are left, in async or after the last step never.
+  // strict mode, with backup or elastic workers once too few are left, in async or after the last
+  // step never.
   std::vector<bool> matters(trainers_.size(), false);
   matters[0] = true;
   if (!shard_ || (shard_->config().sync_replicas && !shard_->finished())) {
@@ -224,9 +226,12 @@ void ParameterServer::check_absences(Clock::time_point now) {
     for (const TrainerRecord& record : trainers_.records()) {
       present += record.present() ? 1U : 0U;
     }
-    const std::size_t needed = shard_ && shard_->config().replicas_to_aggregate != 0
-                                   ? shard_->config().replicas_to_aggregate
-                                   : trainers_.size();
+    std::size_t needed = trainers_.size();
+    if (shard_ && shard_->config().elastic()) {
+      needed = shard_->config().min_workers + task_.cluster.chief.size();
+    } else if (shard_ && shard_->config().replicas_to_aggregate != 0) {
+      needed = shard_->config().replicas_to_aggregate;
+    }
     if (present < needed) {
       matters.assign(trainers_.size(), true);
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,10 @@ asio::awaitable<bool> ParameterServer::handle(const Connection& connection, std:
   switch (header.kind) {
     case FrameKind::kPushPull:
       co_return co_await handle_push(connection, rank, header);
+    case FrameKind::kPush: {
+      bool stands = false;  // no reply: the trainer's next pull is told
+      co_return co_await take_gradient(connection, rank, header, stands);
+    }
     case FrameKind::kPublish:
       co_return co_await handle_publish(connection, rank, header);
     case FrameKind::kRestore:
@@ -48,6 +53,16 @@ bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t 
       wait_for_answer(rank, connection, header);
       return true;
     case FrameKind::kPull:
+      if ((header.flags & net::kFlagNext) != 0) {
+        end_if_replaced(header.generation);
+        if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+          fence(connection, header);
+          return true;
+        }
+        if (rank == 0 && (header.flags & net::kFlagCut) != 0) {
+          shard_->want_cut(header.sequence, header.step + 1);
+        }
+      }
       wait_for_answer(rank, connection, header);
       return true;
     case FrameKind::kGoodbye:
@@ -167,6 +182,7 @@ asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connecti
     co_return false;  // a newer chief has begun another run here meanwhile
   }
   shard->finish_restore(header.step);
+  deal_step();
   generation_ = header.generation;
   phase_ = Phase::kTraining;
   log_info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
@@ -197,45 +213,65 @@ std::optional<std::string> ParameterServer::fault_in(const FrameHeader& header) 
 
 asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection, std::size_t rank,
                                                    const FrameHeader& header) {
+  bool stands = false;
+  if (!co_await take_gradient(connection, rank, header, stands)) {
+    co_return false;
+  }
+  if (stands) {
+    wait_for_answer(rank, connection, header);
+  } else {
+    fence(connection, header);
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> ParameterServer::take_gradient(const Connection& connection, std::size_t rank,
+                                                     const FrameHeader& header, bool& stands) {
   end_if_replaced(header.generation);
   if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       co_return refuse(connection, header, kError, "no gradient is that large");
     }
-    if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
-      co_return false;
-    }
-    fence(connection, header);
-    co_return true;
+    co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
   }
+  const std::shared_ptr<Shard> shard = shard_;
   if (const auto fault = fault_in(header)) {
     co_return refuse(connection, header, kError, *fault);
+  }
+  if (shard->config().elastic() != (header.kind == FrameKind::kPush)) {
+    co_return refuse(connection, header, kError, "a push of another mode than the run's");
   }
   const PushId push{.trainer = rank,
                     .incarnation = connection->hello().incarnation,
                     .step = header.step,
                     .sequence = header.sequence,
-                    .wants_cut = rank == 0 && (header.flags & net::kFlagCut) != 0};
-  const std::shared_ptr<Shard> shard = shard_;
+                    .wants_cut = rank == 0 && (header.flags & net::kFlagCut) != 0,
+                    .micro_batch = static_cast<std::size_t>(header.sequence)};
   const Admission admission = shard->admit(push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     co_return refuse(connection, header, kLostPeers, admission.why);
   }
-  if (admission.verdict == Admission::Verdict::kReceive) {
-    if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
-                                       task_.timeouts.silence)) {
-      co_return false;
-    }
-    // The state may have been replaced while the gradient was on its way.
-    if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
-      fence(connection, header);
-      co_return true;
-    }
-    shard->commit(push);
-  } else if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
+  if (admission.verdict == Admission::Verdict::kDiscard) {
+    stands = true;
+    trainers_[rank].owed -= std::min<std::size_t>(trainers_[rank].owed, 1);
+    co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
+  }
+  if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
+                                     task_.timeouts.silence)) {
     co_return false;
   }
-  wait_for_answer(rank, connection, header);
+  // The state may have been replaced while the gradient was on its way.
+  stands = phase_ != Phase::kWaitingForChief && header.generation == generation_;
+  TrainerRecord& record = trainers_[rank];
+  if (stands) {
+    record.owed -= std::min<std::size_t>(record.owed, 1);
+    const std::uint64_t step = shard->step();
+    shard->commit(push);
+    if (shard->config().elastic() && shard->step() != step) {
+      deal_step();
+      answer_waiting();
+    }
+  }
   co_return true;
 }
 
@@ -274,6 +310,7 @@ void ParameterServer::wait_for_answer(std::size_t rank, const Connection& connec
   if (trainers_[rank].step == connection) {  // else a newer connection has taken its place
     trainers_[rank].waiting = WaitingRequest{.connection = connection, .header = header};
     answer_waiting();
+    deal_missing();
   }
 }
 
@@ -283,21 +320,89 @@ void ParameterServer::answer_waiting() {
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     auto& waiting = trainers_[rank].waiting;
-    if (!waiting) {
-      continue;
-    }
-    const FrameKind kind = waiting->header.kind;
-    if (kind == FrameKind::kPushPull && !shard_->answerable(rank)) {
+    if (!waiting || !is_answerable(rank, waiting->header)) {
       continue;
     }
     const WaitingRequest request = std::move(*waiting);
     waiting.reset();
-    if (kind == FrameKind::kGetConfig) {
+    trainers_[rank].owed = 0;
+    if (request.header.kind == FrameKind::kGetConfig) {
       send_config(request);
     } else {
       send_parameters(rank, request);
     }
   }
+}
+
+bool ParameterServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
+  if (header.kind == FrameKind::kPushPull) {
+    return shard_->answerable(rank);
+  }
+  if ((header.flags & net::kFlagNext) != 0) {
+    return header.step < shard_->step() || shard_->finished();
+  }
+  return true;
+}
+
+// Whoever is here when a step begins shares it. Only ps 0's word counts, in its replies.
+void ParameterServer::deal_step() {
+  dealt_to_.clear();
+  const bool enough = enough_present();
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (enough && trainers_[rank].present()) {
+      dealt_to_.push_back(rank);
+    }
+  }
+}
+
+// "First and stride" of the micro-batches that this trainer takes: first | stride << 32; 0: none.
+std::uint64_t ParameterServer::share_of(std::size_t rank) const {
+  const auto place = std::ranges::find(dealt_to_, rank);
+  if (place == dealt_to_.end()) {
+    return 0;
+  }
+  return static_cast<std::uint64_t>(place - dealt_to_.begin()) |
+         static_cast<std::uint64_t>(dealt_to_.size()) << 32U;
+}
+
+// When everybody who is here waits and the step is still not made, then those who were to compute
+// the rest have left, or it was never dealt: it is dealt now. Whichever trainer computes a
+// micro-batch, and if two do, the bits are the same, so ps need not agree on any of this.
+void ParameterServer::deal_missing() {
+  if (!shard_ || !shard_->config().elastic() || phase_ != Phase::kTraining || shard_->finished() ||
+      !enough_present()) {
+    return;
+  }
+  std::vector<TrainerRecord*> idle;
+  for (TrainerRecord& record : trainers_.records()) {
+    if (!record.present()) {
+      continue;
+    }
+    if (!record.waiting || (record.waiting->header.flags & net::kFlagNext) == 0 ||
+        record.owed != 0) {
+      return;
+    }
+    idle.push_back(&record);
+  }
+  const std::vector<std::size_t> missing = shard_->missing();
+  for (std::size_t each = 0; each < missing.size() && !idle.empty(); ++each) {
+    TrainerRecord& record = *idle[each % idle.size()];
+    ++record.owed;
+    record.waiting->connection->send({.kind = FrameKind::kWork,
+                                      .request_id = record.waiting->header.request_id,
+                                      .step = shard_->step(),
+                                      .sequence = missing[each],
+                                      .generation = generation_});
+  }
+}
+
+// The chief task is no worker, but trains.
+bool ParameterServer::enough_present() const {
+  std::size_t present = 0;
+  for (const TrainerRecord& record : trainers_.records()) {
+    present += record.present() ? 1U : 0U;
+  }
+  return present >= shard_->config().min_workers + task_.cluster.chief.size();
 }
 
 void ParameterServer::send_config(const WaitingRequest& request) {
@@ -318,14 +423,15 @@ void ParameterServer::send_parameters(std::size_t rank, const WaitingRequest& re
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
   }
-  request.connection->send_borrowed({.kind = FrameKind::kParameters,
-                                     .flags = flags,
-                                     .request_id = request.header.request_id,
-                                     .step = answer.step,
-                                     .sequence = request.header.sequence,
-                                     .range_begin = shard_->range().begin,
-                                     .generation = generation_},
-                                    std::as_bytes(answer.parameters));
+  request.connection->send_borrowed(
+      {.kind = FrameKind::kParameters,
+       .flags = flags,
+       .request_id = request.header.request_id,
+       .step = answer.step,
+       .sequence = shard_->config().elastic() ? share_of(rank) : request.header.sequence,
+       .range_begin = shard_->range().begin,
+       .generation = generation_},
+      std::as_bytes(answer.parameters));
 }
 
 std::string ParameterServer::status() const {

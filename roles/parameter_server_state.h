@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "net/server.h"
 #include "roles/outcome.h"
@@ -54,6 +55,10 @@ class ParameterServer {
   asio::awaitable<bool> handle_push(const Connection& connection, std::size_t rank,
                                     const net::FrameHeader& header);
   void make_shard(const RunConfig& config, const Connection& chief);
+  // The gradient of a push, received and committed, or thrown away. `stands` stays false when the
+  // state that it is about is no more.
+  asio::awaitable<bool> take_gradient(const Connection& connection, std::size_t rank,
+                                      const net::FrameHeader& header, bool& stands);
   bool handle_bodiless(const Connection& connection, std::size_t rank,
                        const net::FrameHeader& header);
   void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
@@ -65,6 +70,12 @@ class ParameterServer {
   void wait_for_answer(std::size_t rank, const Connection& connection,
                        const net::FrameHeader& header);
   void answer_waiting();
+  [[nodiscard]] bool is_answerable(std::size_t rank, const net::FrameHeader& header) const;
+  // Elastic: who takes which micro-batches of the next step, and who of those still missing.
+  void deal_step();
+  void deal_missing();
+  [[nodiscard]] std::uint64_t share_of(std::size_t rank) const;
+  [[nodiscard]] bool enough_present() const;
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
@@ -92,6 +103,7 @@ class ParameterServer {
   // Shared with the coroutines that receive into it.
   std::shared_ptr<Shard> shard_;
   std::string config_json_;
+  std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
   std::uint32_t generation_ = 0;
   Phase phase_ = Phase::kWaitingForChief;
   std::optional<WaitingRequest> shutdown_;  // the chief's, until everybody has left

@@ -78,8 +78,9 @@ std::string PsClient::get_config() {
   return text;
 }
 
-void PsClient::prepare(std::size_t size, bool strict) {
+void PsClient::prepare(std::size_t size, bool strict, bool elastic) {
   strict_ = strict;
+  retries_ = !elastic;
   for (PsLink& link : links_) {
     link.range = math::shard_range(size, link.index(), links_.size());
   }
@@ -212,14 +213,70 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<const float> gra
                            parameters.subspan(link.range.begin, link.range.size()))};
     });
   } catch (const StateLost&) {
-    log_warning("the ps do not hold the state of the last step any more; joining the run again");
-    for (std::size_t index = 0; index < links_.size(); ++index) {
-      if (pending_[index].state != Pending::State::kDone) {
-        links_[index].close();
-      }
+    return join_again(parameters);
+  }
+}
+
+StepReply PsClient::join_again(std::span<float> parameters) {
+  log_warning("a ps was lost, or does not hold this step's state any more; joining the run again");
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    if (pending_[index].state != Pending::State::kDone) {
+      links_[index].close();
     }
   }
   return join(parameters);
+}
+
+void PsClient::push(std::uint64_t micro_batch, std::span<const float> gradient) {
+  for (PsLink& link : links_) {
+    const auto body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size()));
+    if (broken_ || link.tell({.kind = FrameKind::kPush,
+                              .step = link.step,
+                              .sequence = micro_batch,
+                              .range_begin = link.range.begin,
+                              .generation = link.generation()},
+                             body)) {
+      broken_ = true;
+    }
+  }
+}
+
+bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                          StepReply& reply, std::vector<std::uint64_t>& missing) {
+  work_.clear();
+  try {
+    if (broken_) {
+      throw StateLost();
+    }
+    for (std::size_t index = 0; index < links_.size() && !awaiting_; ++index) {
+      const PsLink& link = links_[index];
+      std::uint16_t flags = net::kFlagNext;
+      flags |= cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
+      pending_[index].request = {.header = {.kind = FrameKind::kPull,
+                                            .flags = flags,
+                                            .step = link.step,
+                                            .sequence = sequence,
+                                            .generation = link.generation()},
+                                 .reply = FrameKind::kParameters,
+                                 .destination = std::as_writable_bytes(
+                                     parameters.subspan(link.range.begin, link.range.size()))};
+      begin(index);
+    }
+    awaiting_ = true;
+    if (!await_all()) {
+      missing = work_;
+      return false;
+    }
+    reply = outcome();
+    if (!reply.same_step) {
+      reply = join(parameters);  // it had nothing to do, and the others went on without it
+    }
+  } catch (const StateLost&) {
+    broken_ = false;
+    reply = join_again(parameters);
+  }
+  awaiting_ = false;
+  return true;
 }
 
 StepReply PsClient::peek(std::span<float> parameters) {
@@ -236,14 +293,15 @@ StepReply PsClient::exchange_all(RequestFor request_for) {
     pending_[index].request = request_for(links_[index]);
     begin(index);
   }
-  await_all();
+  static_cast<void>(await_all());
   return outcome();
 }
 
 StepReply PsClient::outcome() {
   StepReply outcome{.step = pending_.front().reply.step,
                     .generation = pending_.front().reply.generation,
-                    .finished = (pending_.front().reply.flags & net::kFlagFinished) != 0};
+                    .finished = (pending_.front().reply.flags & net::kFlagFinished) != 0,
+                    .share = pending_.front().reply.sequence};
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const FrameHeader& reply = pending_[index].reply;
     outcome.same_step = outcome.same_step && reply.step == outcome.step;
@@ -252,7 +310,7 @@ StepReply PsClient::outcome() {
   return outcome;
 }
 
-void PsClient::await_all() {
+bool PsClient::await_all() {
   const auto is_done = [](const Pending& each) { return each.state == Pending::State::kDone; };
   while (!std::all_of(pending_.begin(), pending_.end(), is_done)) {
     const net::Deadline deadline = prepare_poll();
@@ -270,7 +328,11 @@ void PsClient::await_all() {
         retry(index);
       }
     }
+    if (!work_.empty()) {
+      return false;
+    }
   }
+  return true;
 }
 
 // Until when nothing has to be done unless something comes.
@@ -313,12 +375,20 @@ void PsClient::take(std::size_t index) {
   } else if (is_reply) {
     pending.state = Pending::State::kDone;
   } else {
+    if (pending.reply.kind == FrameKind::kWork) {
+      work_.push_back(pending.reply.sequence);
+    }
     pending.silent_at = net::Clock::now() + task_.timeouts.silence;
   }
 }
 
 void PsClient::lose(std::size_t index, std::error_code error) {
   Pending& pending = pending_[index];
+  if (!retries_) {
+    log_warning(links_[index].name() + " was lost (" + error.message() + ")");
+    links_[index].close();
+    throw StateLost();  // it may lack any of this step's micro-batches
+  }
   if (pending.state != Pending::State::kLost) {
     pending.state = Pending::State::kLost;
     pending.lost_since = net::Clock::now();

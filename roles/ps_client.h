@@ -38,6 +38,7 @@ struct StepReply {
   bool finished = false;         // ps 0 says that training is over
   bool same_step = true;         // all ps answered with parameters of the same step
   bool joined = false;           // the parameters are another state's: a gradient went nowhere
+  std::uint64_t share = 0;       // elastic: the micro-batches to compute, as ps 0 put it
   std::size_t dropped = 0;       // ps that did not use the gradient: it came late (backup workers)
 };
 
@@ -55,9 +56,9 @@ class PsClient {
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
   [[nodiscard]] std::string get_config();
 
-  // How many floats the parameter vector has, and whether every gradient counts: known from the
-  // configuration, before the calls below.
-  void prepare(std::size_t size, bool strict);
+  // How many floats the parameter vector has, whether every gradient counts and whether the run is
+  // elastic: known from the configuration, before the calls below.
+  void prepare(std::size_t size, bool strict, bool elastic = false);
 
   // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
   // already checks that it is this one) and, whenever the ps do not hold one state, at the start
@@ -71,6 +72,16 @@ class PsClient {
   // keep a copy of the state it leads to, by the name of `sequence`.
   StepReply push_pull(std::uint64_t sequence, std::span<const float> gradient,
                       std::span<float> parameters, bool cut = false);
+
+  // Elastic: hands every ps the gradient of one micro-batch of the step that the last parameters
+  // are of; what becomes of it await_step() tells.
+  void push(std::uint64_t micro_batch, std::span<const float> gradient);
+  // Elastic: waits until the step has been made; `parameters` must not be those that gradients
+  // are computed from. False: first the micro-batches in `missing` are to be pushed, then this is
+  // to be called again, with the same arguments.
+  [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                                StepReply& reply, std::vector<std::uint64_t>& missing);
+
   // The parameters as they are now, on every ps for itself.
   StepReply peek(std::span<float> parameters);
 
@@ -99,7 +110,8 @@ class PsClient {
   template <typename RequestFor>
   StepReply exchange_all(RequestFor request_for);
   [[nodiscard]] StepReply outcome();
-  void await_all();
+  // Until all have answered, or one has asked for work: then false.
+  bool await_all();
   [[nodiscard]] net::Deadline prepare_poll();
   void begin(std::size_t index);
   void take(std::size_t index);
@@ -112,6 +124,7 @@ class PsClient {
   void publish();
   void restore(const TrainingState& state);
   StepReply join(std::span<float> parameters);
+  StepReply join_again(std::span<float> parameters);
   StepReply pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead = 0);
   bool all_answer();
   bool everybody_left();
@@ -125,7 +138,11 @@ class PsClient {
   bool strict_ = true;
   // Of the exchange under way, by ps index; kept so that a step allocates nothing.
   std::vector<Pending> pending_;
-  std::vector<pollfd> polled_;  // one more: the interrupt's
+  std::vector<std::uint64_t> work_;  // elastic: micro-batches that ps have asked for
+  bool awaiting_ = false;            // elastic: await_step() has sent its requests
+  bool broken_ = false;              // elastic: a push could not be sent
+  bool retries_ = true;              // lost links are opened again; elastic: the run is joined anew
+  std::vector<pollfd> polled_;       // one more: the interrupt's
   net::Backoff backoff_;
 };
 

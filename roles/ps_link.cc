@@ -73,7 +73,8 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
     throw_refused(
         net::receive_refusal(*channel_, reply, net::Clock::now() + task_.timeouts.silence));
   }
-  if (reply.kind == FrameKind::kHeartbeat && reply.body_size == 0) {
+  if ((reply.kind == FrameKind::kHeartbeat || reply.kind == FrameKind::kWork) &&
+      reply.body_size == 0) {
     return {};
   }
   if (reply.kind == FrameKind::kFenced && reply.body_size == 0) {
@@ -98,6 +99,11 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
     return net::WireError::kBadBody;
   }
   return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
+}
+
+std::error_code PsLink::tell(const FrameHeader& header, std::span<const std::byte> body) {
+  PsRequest request{.header = header, .body = body};
+  return send(request);
 }
 
 std::error_code PsLink::exchange(PsRequest& request, FrameHeader& reply) {

@@ -48,10 +48,14 @@ class PsLink {
   [[nodiscard]] std::error_code open(net::Deadline deadline);
   // Throws Failure when a signal came.
   [[nodiscard]] std::error_code send(PsRequest& request);
-  // One frame. `is_reply` stays false when it was a heartbeat: the ps waits for other trainers.
+  // One frame. `is_reply` stays false when it was a heartbeat (the ps waits for other trainers) or
+  // WORK (it waits for this one); which of them is in `reply.kind`.
   // Throws Failure when the ps refuses, StateLost when it says that the state has moved on.
   [[nodiscard]] std::error_code receive(const PsRequest& request, net::FrameHeader& reply,
                                         bool& is_reply);
+  // Sends a frame that has no reply.
+  [[nodiscard]] std::error_code tell(const net::FrameHeader& header,
+                                     std::span<const std::byte> body);
   // Sends, and receives until the reply.
   [[nodiscard]] std::error_code exchange(PsRequest& request, net::FrameHeader& reply);
   void close() noexcept;

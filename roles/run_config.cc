@@ -173,6 +173,10 @@ const auto& fields() {
             }},
       Field{"trainers", [](const RunConfig& c) { return json(c.trainers); },
             [](RunConfig& c, auto f, const json& v) { c.trainers = read_count(f, v); }},
+      Field{"micro_batches", [](const RunConfig& c) { return json(c.micro_batches); },
+            [](RunConfig& c, auto f, const json& v) { c.micro_batches = read_count(f, v); }},
+      Field{"min_workers", [](const RunConfig& c) { return json(c.min_workers); },
+            [](RunConfig& c, auto f, const json& v) { c.min_workers = read_count(f, v); }},
       Field{"seed", [](const RunConfig& c) { return json(c.seed); },
             [](RunConfig& c, auto f, const json& v) { c.seed = read_count(f, v); }},
       Field{"eval_every", [](const RunConfig& c) { return json(c.eval_every); },
@@ -240,6 +244,17 @@ void validate(const RunConfig& config) {
   if (!config.sync_replicas && config.replicas_to_aggregate != 0) {
     refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
            "allowed with --sync_replicas=false");
+  }
+  if (config.micro_batches > kMaxTrainers) {
+    refuse("micro_batches", std::to_string(config.micro_batches), "from 0 to 10000");
+  }
+  if (config.elastic() && (!config.sync_replicas || config.replicas_to_aggregate != 0)) {
+    refuse("micro_batches", std::to_string(config.micro_batches),
+           "allowed with --sync_replicas=false or --replicas_to_aggregate");
+  }
+  if (config.min_workers > trainers) {
+    refuse("min_workers", std::to_string(config.min_workers),
+           "from 1 to the number of trainers, " + std::to_string(trainers));
   }
   if (config.sync_replicas && config.max_staleness) {
     refuse("max_staleness", std::to_string(*config.max_staleness),

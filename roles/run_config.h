@@ -39,14 +39,21 @@ struct RunConfig {
   std::size_t replicas_to_aggregate = 0;       // sync: 0 = all trainers; fewer: backup workers
   std::optional<std::uint64_t> max_staleness;  // async: none = unbounded
   std::uint64_t seed = 1;
-  std::size_t trainers = 0;      // chief and workers: the cluster's
+  std::size_t trainers = 0;  // chief and workers: the cluster's; elastic: at most
+  // Elastic: a step is made of so many micro-batches of batch_size rows, whoever computes them;
+  // 0: not elastic, one of each trainer.
+  std::size_t micro_batches = 0;
+  std::size_t min_workers = 0;   // elastic: fewer make no step; the chief task not counted
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
 
   // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
   [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
-    const std::size_t counted = replicas_to_aggregate == 0 ? trainers : replicas_to_aggregate;
+    const std::size_t counted = replicas_to_aggregate == 0 ? slots() : replicas_to_aggregate;
     return batch_size * (sync_replicas ? counted : 1);
   }
+  [[nodiscard]] bool elastic() const noexcept { return micro_batches != 0; }
+  // Gradients that are computed for one step.
+  [[nodiscard]] std::size_t slots() const noexcept { return elastic() ? micro_batches : trainers; }
   // The strictest mode: every trainer's gradient counts in every step, so the final weights are a
   // function of this configuration alone.
   [[nodiscard]] bool every_gradient_counts() const noexcept {

@@ -14,11 +14,14 @@ Shard::Shard(RunConfig config, math::Range range)
       strict_(config_.every_gradient_counts()),
       buffers_{math::AlignedVector(range.size()), math::AlignedVector(strict_ ? range.size() : 0)},
       optimizer_(config_.optimizer, range.size(), config_.isa),
-      slots_(config_.trainers) {
+      slots_(config_.slots()),
+      trainers_(config_.trainers) {
   for (Slot& slot : slots_) {
     slot.gradient = math::AlignedVector(range.size());
+  }
+  for (Trainer& trainer : trainers_) {
     if (!strict_) {
-      slot.snapshot = math::AlignedVector(range.size());
+      trainer.snapshot = math::AlignedVector(range.size());
     }
   }
 }
@@ -46,33 +49,41 @@ void Shard::finish_restore(std::uint64_t step) {
   cut_.reset();
   for (Slot& slot : slots_) {
     slot.filled = false;
-    slot.dropped = false;
-    slot.settled = step;  // what made these parameters is in them
-    slot.last_step = step;
-    slot.incarnation = 0;
-    slot.last_sequence = 0;
+  }
+  for (Trainer& trainer : trainers_) {
+    trainer.dropped = false;
+    trainer.settled = step;  // what made these parameters is in them
+    trainer.last_step = step;
+    trainer.incarnation = 0;
+    trainer.last_sequence = 0;
   }
 }
 
 std::size_t Shard::state_size() { return (1 + optimizer_.state().size()) * range_.size(); }
 
 Admission Shard::admit(const PushId& push) {
-  assert(push.trainer < slots_.size());
-  Slot& slot = slots_[push.trainer];
+  assert(push.trainer < trainers_.size());
+  Trainer& trainer = trainers_[push.trainer];
   if (push.step > step_ && !finished()) {
     return {.verdict = Admission::Verdict::kRefuse,
             .destination = {},
             .why = "a gradient for step " + std::to_string(push.step) +
                    " came while the parameters are at step " + std::to_string(step_)};
   }
-  slot.last_step = push.step;
-  const bool repeat = is_repeat(slot, push);
+  if (config_.elastic() && push.micro_batch >= slots_.size()) {
+    return {.verdict = Admission::Verdict::kRefuse,
+            .destination = {},
+            .why = "a gradient of micro-batch " + std::to_string(push.micro_batch) +
+                   " came, a step has " + std::to_string(slots_.size())};
+  }
+  trainer.last_step = push.step;
+  const bool repeat = is_repeat(trainer, push);
   const bool late = !repeat && config_.sync_replicas && push.step < step_;
   if (repeat) {
     ++counters_.repeats;
   }
   if (late) {
-    drop(slot, push.step);
+    drop(trainer, push.step);
     if (push.wants_cut) {
       make_cut(push.sequence);
     }
@@ -80,19 +91,34 @@ Admission Shard::admit(const PushId& push) {
   if (repeat || late || finished()) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
   }
-  return {.verdict = Admission::Verdict::kReceive, .destination = slot.gradient.span(), .why = {}};
+  return {.verdict = Admission::Verdict::kReceive, .destination = inbox_of(push), .why = {}};
 }
 
-bool Shard::is_repeat(const Slot& slot, const PushId& push) const noexcept {
-  if (config_.sync_replicas) {
-    return push.step < slot.settled;
+// Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot.
+std::span<float> Shard::inbox_of(const PushId& push) {
+  if (!config_.elastic()) {
+    return slots_[push.trainer].gradient.span();
   }
-  return push.incarnation == slot.incarnation && push.sequence <= slot.last_sequence;
+  math::AlignedVector& inbox = trainers_[push.trainer].inbox;
+  if (inbox.size() != range_.size()) {
+    inbox = math::AlignedVector(range_.size());
+  }
+  return inbox.span();
 }
 
-void Shard::drop(Slot& slot, std::uint64_t step) noexcept {
-  slot.dropped = true;
-  slot.settled = step + 1;
+bool Shard::is_repeat(const Trainer& trainer, const PushId& push) const noexcept {
+  if (config_.elastic()) {
+    return push.step < step_ || slots_[push.micro_batch].filled;
+  }
+  if (config_.sync_replicas) {
+    return push.step < trainer.settled;
+  }
+  return push.incarnation == trainer.incarnation && push.sequence <= trainer.last_sequence;
+}
+
+void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
+  trainer.dropped = true;
+  trainer.settled = step + 1;
   ++counters_.dropped;
 }
 
@@ -109,18 +135,26 @@ void Shard::commit(const PushId& push) {
 }
 
 void Shard::commit_sync(const PushId& push) {
-  Slot& slot = slots_[push.trainer];
+  Trainer& trainer = trainers_[push.trainer];
+  if (config_.elastic() && is_repeat(trainer, push)) {
+    ++counters_.repeats;  // another trainer's came whole while this one was on its way
+    return;
+  }
   if (push.step < step_) {
-    drop(slot, push.step);  // backup workers: overtaken while the body was on its way
+    drop(trainer, push.step);  // backup workers: overtaken while the body was on its way
     if (push.wants_cut) {
       make_cut(push.sequence);
     }
     return;
   }
+  Slot& slot = slots_[config_.elastic() ? push.micro_batch : push.trainer];
+  if (config_.elastic()) {
+    std::swap(slot.gradient, trainer.inbox);
+  }
   assert(!slot.filled);
   slot.filled = true;
-  slot.dropped = false;
-  slot.settled = push.step + 1;
+  trainer.dropped = false;
+  trainer.settled = push.step + 1;
   ++arrived_;
   Slot& first = slots_.front();
   if (strict_) {
@@ -147,14 +181,14 @@ void Shard::commit_sync(const PushId& push) {
 }
 
 void Shard::commit_async(const PushId& push) {
-  Slot& slot = slots_[push.trainer];
-  slot.incarnation = push.incarnation;
-  slot.last_sequence = push.sequence;
-  ++slot.clock;
+  Trainer& trainer = trainers_[push.trainer];
+  trainer.incarnation = push.incarnation;
+  trainer.last_sequence = push.sequence;
+  ++trainer.clock;
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  apply(slot.gradient.span(), 1);
+  apply(slots_[push.trainer].gradient.span(), 1);
 }
 
 void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
@@ -196,6 +230,14 @@ void Shard::make_cut(std::uint64_t sequence) {
   cut_ = std::move(cut);
 }
 
+void Shard::want_cut(std::uint64_t sequence, std::uint64_t step) {
+  if (step <= step_) {
+    make_cut(sequence);
+  } else {
+    cut_wanted_ = sequence;
+  }
+}
+
 std::optional<Answer> Shard::previous() const {
   if (!has_previous_) {
     return std::nullopt;
@@ -204,58 +246,58 @@ std::optional<Answer> Shard::previous() const {
 }
 
 bool Shard::answerable(std::size_t trainer) const {
-  const Slot& slot = slots_[trainer];
+  const Trainer& asking = trainers_[trainer];
   if (finished()) {
     return true;
   }
   if (config_.sync_replicas) {
-    return slot.last_step < step_;
+    return asking.last_step < step_;
   }
   if (!config_.max_staleness) {
     return true;
   }
-  std::uint64_t slowest = slot.clock;
-  for (const Slot& other : slots_) {
+  std::uint64_t slowest = asking.clock;
+  for (const Trainer& other : trainers_) {
     if (other.joined) {
       slowest = std::min(slowest, other.clock);
     }
   }
-  return slot.clock <= slowest + *config_.max_staleness;
+  return asking.clock <= slowest + *config_.max_staleness;
 }
 
 Answer Shard::answer(std::size_t trainer) {
-  Slot& slot = slots_[trainer];
+  Trainer& asking = trainers_[trainer];
   Answer answer{.parameters = newest().span(),
                 .step = step_,
                 .finished = finished(),
-                .dropped = slot.dropped};
+                .dropped = asking.dropped};
   if (!strict_) {
     // Others may move the parameters on while this reply is still leaving: a torn read.
-    std::copy(answer.parameters.begin(), answer.parameters.end(), slot.snapshot.data());
-    answer.parameters = slot.snapshot.span();
+    std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.data());
+    answer.parameters = asking.snapshot.span();
   }
   return answer;
 }
 
 void Shard::join(std::size_t trainer) {
-  Slot& slot = slots_[trainer];
-  if (slot.joined) {
+  Trainer& asking = trainers_[trainer];
+  if (asking.joined) {
     return;
   }
   // A newcomer starts level with the slowest, else everybody would wait for it to catch up.
   std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
-  for (const Slot& other : slots_) {
+  for (const Trainer& other : trainers_) {
     if (other.joined) {
       slowest = std::min(slowest, other.clock);
     }
   }
   if (slowest != std::numeric_limits<std::uint64_t>::max()) {
-    slot.clock = std::max(slot.clock, slowest);
+    asking.clock = std::max(asking.clock, slowest);
   }
-  slot.joined = true;
+  asking.joined = true;
 }
 
-void Shard::leave(std::size_t trainer) { slots_[trainer].joined = false; }
+void Shard::leave(std::size_t trainer) { trainers_[trainer].joined = false; }
 
 std::vector<std::size_t> Shard::missing() const {
   std::vector<std::size_t> ranks;

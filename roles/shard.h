@@ -9,6 +9,8 @@
 //
 // Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
 // gradient is (step, trainer): a repeat is answered, never added twice.
+// Elastic: the same with (step, micro-batch), whichever trainer sends it: a micro-batch's gradient
+// is the same bits from all of them, and the first that comes counts.
 // Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
 // retries. `max_staleness` S holds the answer of a trainer that is more than S pushes ahead of
@@ -44,6 +46,7 @@ struct PushId {
   std::uint64_t step = 0;         // the step its parameters were of
   std::uint64_t sequence = 0;     // the trainer's count of pushes, from 1
   bool wants_cut = false;         // keep a copy of the state that this push leads to
+  std::size_t micro_batch = 0;    // elastic: which one of the step
 };
 
 struct Admission {
@@ -110,7 +113,10 @@ class Shard {
   void join(std::size_t trainer);
   void leave(std::size_t trainer);
 
-  // Sync: the trainers whose gradient of the current step is still missing, in rank order.
+  // Elastic: a cut of the state that `step` leads to, now if it has been made already.
+  void want_cut(std::uint64_t sequence, std::uint64_t step);
+  // Sync: the trainers (elastic: micro-batches) whose gradient of the current step is still
+  // missing, in order.
   [[nodiscard]] std::vector<std::size_t> missing() const;
 
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
@@ -127,10 +133,14 @@ class Shard {
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
 
  private:
+  // A gradient of the step that is being made: of one trainer, or of one micro-batch.
   struct Slot {
-    math::AlignedVector gradient;  // received into; [range.size()]
-    math::AlignedVector snapshot;  // what the last answer carried, where parameters may move on
+    math::AlignedVector gradient;  // [range.size()]
     bool filled = false;           // sync: holds this step's gradient
+  };
+  struct Trainer {
+    math::AlignedVector inbox;     // elastic: received into, then exchanged with the slot's
+    math::AlignedVector snapshot;  // what the last answer carried, where parameters may move on
     bool dropped = false;          // backup workers: the newest settled gradient came too late
     bool joined = false;
     std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
@@ -140,8 +150,9 @@ class Shard {
     std::uint64_t clock = 0;          // async: pushes, for max_staleness
   };
 
-  [[nodiscard]] bool is_repeat(const Slot& slot, const PushId& push) const noexcept;
-  void drop(Slot& slot, std::uint64_t step) noexcept;
+  [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
+  [[nodiscard]] std::span<float> inbox_of(const PushId& push);
+  void drop(Trainer& trainer, std::uint64_t step) noexcept;
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
   void apply(std::span<const float> gradient_sum, std::size_t count);
@@ -163,7 +174,8 @@ class Shard {
   math::Optimizer optimizer_;
   std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
   std::shared_ptr<const Cut> cut_;
-  std::vector<Slot> slots_;  // by rank
+  std::vector<Slot> slots_;        // by rank; elastic: by micro-batch
+  std::vector<Trainer> trainers_;  // by rank
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots
   // Strict: slots [0, folded_) are already added up in slot 0, in rank order, while others are

@@ -47,15 +47,16 @@ void Trainer::prepare(const RunConfig& config) {
   const std::size_t size = model_->layout().size();
   parameters_ = math::AlignedVector(size);
   gradient_ = math::AlignedVector(size);
+  next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
   sampler_.emplace(
       data::SamplerOptions{.seed = config.seed,
                            .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
                            .rows = static_cast<std::uint32_t>(dataset_.train.labels.size()),
                            .batch_size = config.batch_size,
-                           .trainers = config.trainers,
+                           .trainers = config.slots(),
                            .random_bits = &math::random_bits});
-  client_.prepare(size, config.every_gradient_counts());
+  client_.prepare(size, config.every_gradient_counts(), config.elastic());
 }
 
 void Trainer::train(const StepHooks& hooks) {
@@ -79,10 +80,8 @@ void Trainer::train(const StepHooks& hooks) {
                       elapsed.count()));
 }
 
-void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
-  stop_.throw_if_stopped();
-  // Async: each trainer walks its own slices of the epochs, at its own pace.
-  sampler_->batch(config_.sync_replicas ? reply_.step : local_step, rank(), rows_);
+float Trainer::compute(std::uint64_t step, std::size_t slot) {
+  sampler_->batch(step, slot, rows_);
   const float loss = model_->gradient(parameters_.span(), train_set(), rows_, gradient_.span());
   if (!std::isfinite(loss)) {
     throw Failure(kError,
@@ -91,6 +90,10 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
                          static_cast<double>(loss), static_cast<unsigned long long>(reply_.step),
                          static_cast<double>(config_.optimizer.learning_rate)));
   }
+  return loss;
+}
+
+void Trainer::delay(std::uint64_t local_step) {
   if (options_.max_injected_delay.count() > 0) {
     const std::uint64_t bits =
         math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kInjectedDelay),
@@ -98,16 +101,52 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
     const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
     stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
   }
+}
+
+void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
+  stop_.throw_if_stopped();
   const std::uint64_t sequence = local_step + 1;
+  const std::uint32_t generation = reply_.generation;
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
-  reply_ = client_.push_pull(sequence, gradient_.span(), parameters_.span(), cut);
-  if (reply_.joined) {
+  float loss = 0;
+  if (config_.elastic()) {
+    delay(local_step);
+    loss = take_elastic_step(sequence, cut);
+  } else {
+    // Async: each trainer walks its own slices of the epochs, at its own pace.
+    loss = compute(config_.sync_replicas ? reply_.step : local_step, rank());
+    delay(local_step);
+    reply_ = client_.push_pull(sequence, gradient_.span(), parameters_.span(), cut);
+  }
+  if (reply_.joined && reply_.generation != generation) {
     log_info(format("The run goes on from global step %llu, generation %u",
                     static_cast<unsigned long long>(reply_.step), reply_.generation));
-  } else if (cut) {
+  } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
   log_step(local_step + 1, loss);
+}
+
+float Trainer::take_elastic_step(std::uint64_t sequence, bool cut) {
+  std::vector<bool> pushed(config_.micro_batches, false);
+  std::vector<std::uint64_t> missing;
+  const std::uint64_t stride = reply_.share >> 32U;
+  for (std::uint64_t slot = reply_.share & 0xFFFFFFFFU; stride != 0 && slot < pushed.size();
+       slot += stride) {
+    missing.push_back(slot);
+  }
+  float loss = 0;
+  do {
+    for (const std::uint64_t slot : missing) {
+      if (slot < pushed.size() && !pushed[slot]) {
+        pushed[slot] = true;
+        loss = compute(reply_.step, slot);
+        client_.push(slot, gradient_.span());
+      }
+    }
+  } while (!client_.await_step(sequence, next_parameters_.span(), cut, reply_, missing));
+  std::swap(parameters_, next_parameters_);
+  return loss;
 }
 
 void Trainer::log_step(std::uint64_t local_step, float loss) {

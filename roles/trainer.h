@@ -79,6 +79,12 @@ class Trainer {
 
  private:
   void take_step(std::uint64_t local_step, const StepHooks& hooks);
+  // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
+  // until the step has been made. Returns the last loss.
+  float take_elastic_step(std::uint64_t sequence, bool cut);
+  // The gradient of one batch: of this trainer's, or of that micro-batch.
+  float compute(std::uint64_t step, std::size_t slot);
+  void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
   [[nodiscard]] math::ImageSet train_set() const;
@@ -93,6 +99,7 @@ class Trainer {
   std::optional<math::Model> model_;
   std::optional<data::Sampler> sampler_;
   math::AlignedVector parameters_;
+  math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   math::AlignedVector gradient_;
   std::vector<std::uint32_t> rows_;
   StepReply reply_;

@@ -46,6 +46,7 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
   }
   if (is_step) {
     record.waiting.reset();
+    record.owed = 0;
   }
   place = connection;
   return is_step && !was_present;
@@ -62,6 +63,7 @@ bool TrainerTable::detach(std::size_t rank, const Connection& connection, Clock:
   if (was_step) {
     record.step.reset();
     record.waiting.reset();
+    record.owed = 0;
   }
   if (was_control || was_step) {
     record.absent_since = now;

@@ -37,6 +37,7 @@ struct TrainerRecord {
   Clock::time_point last_heard{};
   Clock::time_point absent_since{};  // while it has no connection at all: since when
   std::optional<WaitingRequest> waiting;
+  std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
   // It can be sent parameters.
   [[nodiscard]] bool present() const noexcept { return step != nullptr; }
@@ -59,6 +60,7 @@ class TrainerTable {
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
   [[nodiscard]] TrainerRecord& operator[](std::size_t rank) { return records_[rank]; }
   [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
+  [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
 
   // Why this process may not be trainer `rank`, if it may not: it was replaced by a newer one.
   [[nodiscard]] std::optional<std::string> reason_to_refuse(std::size_t rank,

@@ -6,8 +6,8 @@
 set -euo pipefail
 
 readonly commands=(launch ps worker chief train download)
-# Understood, but not listed by --help: --train_dir is the tutorials', --version needs no command.
-readonly unlisted=(--train_dir --version)
+# Understood, but not listed by any command's --help: it needs no command.
+readonly unlisted=(--version)
 
 # flags_of_help < HELP: a line `NAME DEFAULT` for every name that an entry has. An entry is
 # "  -s,--ps N:1..1000=1   What it is"; the description may stand on the next line.

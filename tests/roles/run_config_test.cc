@@ -64,6 +64,8 @@ std::vector<Mutation> mutations() {
       {"replicas_to_aggregate", [](RunConfig& c) { c.replicas_to_aggregate = 2; }},
       {"max_staleness", [](RunConfig& c) { c.max_staleness = 0; }},
       {"trainers", [](RunConfig& c) { c.trainers = 4; }},
+      {"micro_batches", [](RunConfig& c) { c.micro_batches = 6; }},
+      {"min_workers", [](RunConfig& c) { c.min_workers = 2; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},
       {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
   };
@@ -134,7 +136,8 @@ TEST(RunConfig, NoFieldIsForgotten) {
   // run.)
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
                                 batch_size, train_steps, sync_replicas, replicas_to_aggregate,
-                                max_staleness, seed, trainers, eval_every] = base_config();
+                                max_staleness, seed, trainers, micro_batches, min_workers,
+                                eval_every] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
