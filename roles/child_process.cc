@@ -61,6 +61,11 @@ struct ChildFds {
   if (getppid() != parent) {
     _exit(kCannotRun);  // the launcher died before the line above
   }
+  // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
+  // was meant for this process.
+  for (const int handled : {SIGINT, SIGTERM, SIGCHLD}) {
+    std::signal(handled, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -107,12 +112,18 @@ ChildProcess start_child(const ChildOptions& options) {
                      .listen = options.listen_fd,
                      .progress = progress.write_end.number()};
   const pid_t parent = getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them when it can take them
   const pid_t pid = fork();
-  if (pid < 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot start a child process");
-  }
   if (pid == 0) {
     become(fds, parent, arguments.data(), environment.data());
+  }
+  const int fork_error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) {
+    throw std::system_error(fork_error, std::generic_category(), "cannot start a child process");
   }
   return {.pid = pid,
           .standard_output = std::move(output.read_end),

@@ -125,6 +125,20 @@ TEST_F(ChildProcessTest, IsGivenNoProgressPipeUnasked) {
   EXPECT_THAT(output_, Not(HasSubstr("--progress_fd")));
 }
 
+// Before it runs a file of its own it is a copy of the launcher, handlers included.
+TEST(ChildProcess, IsEndedByASignalFromItsFirstMomentOn) {
+  const auto before = std::signal(SIGTERM, [](int) {});
+  for (int each = 0; each < 20; ++each) {
+    const ChildProcess child = start_child({.arguments = {kProbeArgument, kProbeWaits}});
+    kill(child.pid, SIGTERM);
+    int status = 0;
+    ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "ended with " << WEXITSTATUS(status);
+    ASSERT_EQ(WTERMSIG(status), SIGTERM);
+  }
+  std::signal(SIGTERM, before);
+}
+
 TEST(ChildProcess, DiesWithTheLauncher) {
   // A launcher of our own, which dies at once; its child waits and holds the write end
   // of a pipe. End of file says that the child is gone.
