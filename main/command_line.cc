@@ -201,6 +201,8 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
   return {.options = {.ps = ps,
                       .workers = workers,
                       .chief = flags.launch_chief,
+                      .restart = {.on_failure = flags.restart == "on-failure",
+                                  .max_restarts = flags.max_restarts},
                       .task_arguments = arguments_for_children(app)}};
 }
 

@@ -70,6 +70,19 @@ void add_launch(CLI::App& app, Flags& flags) {
   app.add_flag("--chief", flags.launch_chief, "Start a chief task as well; it trains like a worker")
       ->transform(boolean())
       ->group(kLaunchGroup);
+  app.add_option(
+         "--restart", flags.restart,
+         "on-failure: a task that was killed or lost its peers is started again; never: its "
+         "end is the run's")
+      ->type_name("NAME")
+      ->check(one_of({"on-failure", "never"}))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
+  app.add_option("--max_restarts", flags.max_restarts, "Restarts of all tasks together")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
 }
 
 void add_model(CLI::App& app, Flags& flags) {

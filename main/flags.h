@@ -37,6 +37,8 @@ struct Flags {
   std::size_t launch_ps = 1;
   std::size_t launch_workers = 2;
   bool launch_chief = false;
+  std::string restart = "on-failure";
+  std::uint64_t max_restarts = 10;
   // Training
   std::string model = "mlp";
   std::vector<std::size_t> hidden_units = {100};

@@ -2,13 +2,16 @@
 //
 // Every child gets its listening socket already open, so no port is guessed or raced for. Children
 // are in process groups of their own (a Ctrl-C reaches them through the launcher, once) and are
-// killed by the kernel when the launcher dies, however it dies. The first child that fails ends
-// the run: the others are stopped, and its exit code is the launcher's.
+// killed by the kernel when the launcher dies, however it dies. A child that was killed, or lost
+// its peers, is started again on the same port as the restart policy allows. One that fails for
+// good ends the run: the others are stopped, and its exit code is the launcher's.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "roles/restart_policy.h"
 
 namespace disttf::roles {
 
@@ -16,6 +19,7 @@ struct LaunchOptions {
   std::size_t ps = 1;
   std::size_t workers = 2;
   bool chief = false;  // a chief task of its own instead of worker 0
+  RestartOptions restart;
   // What every child gets besides who it is: "--train_steps=100", ...
   std::vector<std::string> task_arguments;
 };

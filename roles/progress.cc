@@ -82,4 +82,23 @@ std::string progress_line(const Progress& progress, const Progress& first,
   return line.data();
 }
 
+std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {
+  if (!first_ || progress.step < first_->step) {
+    first_ = progress;
+    first_at_ = now;
+  }
+  last_ = progress;
+  return progress.step >= progress.train_steps ? std::string()
+                                               : progress_line(progress, *first_, now - first_at_);
+}
+
+std::string ProgressMeter::on_chief_away() {
+  first_.reset();
+  if (!last_ || last_->step >= last_->train_steps) {
+    return {};
+  }
+  return "step " + std::to_string(last_->step) + "/" + std::to_string(last_->train_steps) +
+         "  waiting for the chief";
+}
+
 }  // namespace disttf::roles

@@ -39,4 +39,21 @@ class ProgressWriter {
 [[nodiscard]] std::string progress_line(const Progress& progress, const Progress& first,
                                         std::chrono::duration<double> elapsed);
 
+// The live line over a whole run, in which the chief may die and come back. Each call returns what
+// to draw from now on; empty: nothing. Knows no clock.
+class ProgressMeter {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  [[nodiscard]] std::string on_record(const Progress& progress, TimePoint now);
+  // There will be no record until another process is the chief. The line keeps the step that was
+  // reached; rate and time left are measured anew afterwards, without the gap.
+  [[nodiscard]] std::string on_chief_away();
+
+ private:
+  std::optional<Progress> first_;  // the rate is measured from here
+  TimePoint first_at_{};
+  std::optional<Progress> last_;
+};
+
 }  // namespace disttf::roles

@@ -236,6 +236,21 @@ TEST(CommandLine, LaunchMayDoWithAChiefAlone) {
             "--workers: 0 leaves nobody to train; at least 1, or --chief");
 }
 
+TEST(CommandLine, LaunchStartsTasksAgainAsItIsTold) {
+  const roles::RestartOptions usual = parse_launch("launch").restart;
+  EXPECT_TRUE(usual.on_failure);
+  EXPECT_EQ(usual.max_restarts, 10U);
+  const roles::LaunchOptions options = parse_launch("launch --restart never --max-restarts 0");
+  EXPECT_FALSE(options.restart.on_failure);
+  EXPECT_EQ(options.restart.max_restarts, 0U);
+  EXPECT_THAT(options.task_arguments, testing::IsEmpty());
+  EXPECT_TRUE(parse_launch("launch --restart=on-failure").restart.on_failure);
+  EXPECT_TRUE(parse_launch("train").restart.on_failure) << "a local run restarts like launch";
+  EXPECT_EQ(
+      refusal("launch --restart always"),
+      "--restart: \"always\" is not on-failure or never (disttf launch --help lists the flags)");
+}
+
 TEST(CommandLine, LaunchChecksTheRunBeforeItStartsAnything) {
   EXPECT_EQ(refusal("launch --workers 2 --replicas_to_aggregate 3"),
             "--replicas_to_aggregate: 3 is not from 0 to the number of trainers, 2");

@@ -101,15 +101,16 @@ TEST_F(Launch, LeavesNoChildBehindWhenItIsKilled) {
 // Which child dies is one test each: the ps is the first that was started.
 class LaunchChildKilled : public Launch, public ::testing::WithParamInterface<std::size_t> {};
 
-TEST_P(LaunchChildKilled, EndsWith138AndStopsTheOthers) {
-  Process& job = launch_endless();
+TEST_P(LaunchChildKilled, EndsWith138AndStopsTheOthersWhereNothingIsRestarted) {
+  Process& job = launch_endless({"--restart=never"});
   const std::vector<pid_t> children = children_of(job.pid());
   ASSERT_EQ(children.size(), 3U);
   kill(children[GetParam()], SIGKILL);
   EXPECT_TRUE(exits(job, kExitLostPeers));
   EXPECT_TRUE(wait_until_gone(children));
   const std::string name = std::vector<std::string>{"ps:0", "worker:0", "worker:1"}[GetParam()];
-  EXPECT_TRUE(says(job, "disttf launch: \\[" + name + "\\] was killed by signal 9"));
+  EXPECT_TRUE(says(job, "disttf launch: \\[" + name +
+                            "\\] was killed by signal 9 \\(Killed\\); stopping the others"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, LaunchChildKilled, ::testing::Values(0, 1, 2));
@@ -119,7 +120,9 @@ TEST_F(Launch, EndsWithTheExitCodeOfTheChildThatFailed) {
   Process& job = run("launch", {"launch", "--dataset=mnist", "--data_dir=none",
                                 "--data_url=http://127.0.0.1:" + std::to_string(closed.number())});
   EXPECT_TRUE(exits(job, kExitBadData));
-  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] ended with exit code 3"));
+  EXPECT_TRUE(says(job,
+                   "disttf launch: \\[worker:[01]\\] ended with exit code 3; stopping the "
+                   "others"));
 }
 
 // A flag that no task would take is told once, before any is started.

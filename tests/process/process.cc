@@ -220,10 +220,12 @@ Ending Process::wait(std::chrono::milliseconds limit) {
   return ending_;
 }
 
-bool Process::wait_for_line(const std::string& pattern, std::chrono::milliseconds limit) {
+bool Process::wait_for_line(const std::string& pattern, std::chrono::milliseconds limit,
+                            std::size_t count) {
   const std::regex regex(pattern);
   const auto deadline = Clock::now() + limit;
   std::array<std::size_t, 2> searched{};  // up to the begin of the first line not yet searched
+  std::size_t matches = 0;
   const auto found = [&] {
     const std::array<const Stream*, 2> streams = {&output_, &error_};
     for (std::size_t each = 0; each < streams.size(); ++each) {
@@ -233,7 +235,7 @@ bool Process::wait_for_line(const std::string& pattern, std::chrono::millisecond
            end = text.find('\n', begin)) {
         const std::string line = text.substr(begin, end - begin);
         begin = end + 1;
-        if (std::regex_search(line, regex)) {
+        if (std::regex_search(line, regex) && ++matches >= count) {
           return true;
         }
       }
@@ -279,6 +281,15 @@ std::vector<pid_t> children_of(pid_t parent) {
   const std::string pid = std::to_string(parent);
   std::ifstream file("/proc/" + pid + "/task/" + pid + "/children");
   return {std::istream_iterator<pid_t>(file), {}};
+}
+
+std::vector<std::string> command_line_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) {
+    words.push_back(word);
+  }
+  return words;
 }
 
 bool wait_until_gone(const std::vector<pid_t>& pids, std::chrono::milliseconds limit) {

@@ -58,10 +58,11 @@ class Process {
 
   // Its end. The output is complete then, but for what descendants that live on still print.
   Ending wait(std::chrono::milliseconds limit = kPatience);
-  // False when standard output and standard error end, or `limit` passes, without a line in which
-  // `pattern` (ECMAScript) is found. Lines that were printed before the call count.
+  // False when standard output and standard error end, or `limit` passes, without `count` lines in
+  // which `pattern` (ECMAScript) is found. Lines that were printed before the call count.
   [[nodiscard]] bool wait_for_line(const std::string& pattern,
-                                   std::chrono::milliseconds limit = kPatience);
+                                   std::chrono::milliseconds limit = kPatience,
+                                   std::size_t count = 1);
 
   // What it has printed so far.
   [[nodiscard]] std::string standard_output() const;
@@ -96,6 +97,8 @@ class Process {
 
 // The processes whose parent is `parent`, from /proc.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
+// The command line of a process, from /proc; empty when there is none.
+[[nodiscard]] std::vector<std::string> command_line_of(pid_t pid);
 // True once all of the processes have ended, reaped or not.
 [[nodiscard]] bool wait_until_gone(const std::vector<pid_t>& pids,
                                    std::chrono::milliseconds limit = kPatience);

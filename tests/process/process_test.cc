@@ -196,6 +196,15 @@ Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbe
   return ::testing::AssertionFailure() << process.name() << " did not say: " << pattern;
 }
 
+::testing::AssertionResult says_times(Process& process, std::size_t count,
+                                      const std::string& pattern, milliseconds limit) {
+  if (process.wait_for_line(pattern, limit, count)) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure()
+         << process.name() << " did not say " << count << " times: " << pattern;
+}
+
 std::string captured(const std::string& text, const std::string& pattern) {
   std::smatch match;
   if (!std::regex_search(text, match, std::regex(pattern))) {

@@ -104,6 +104,10 @@ class ProcessTest : public ::testing::Test {
 // A line that the regular expression is found in, now or within the limit.
 [[nodiscard]] ::testing::AssertionResult says(Process& process, const std::string& pattern,
                                               milliseconds limit = kPatience);
+// That many such lines.
+[[nodiscard]] ::testing::AssertionResult says_times(Process& process, std::size_t count,
+                                                    const std::string& pattern,
+                                                    milliseconds limit = kPatience);
 
 // The first capture of `pattern` in the text; empty and a failure when there is none.
 [[nodiscard]] std::string captured(const std::string& text, const std::string& pattern);

@@ -137,5 +137,42 @@ TEST(ProgressLine, StatesNoRateFromNumbersThatWentBackwards) {
       "step 2001/2000  loss 1.0000");
 }
 
+class ProgressMeterTest : public testing::Test {
+ protected:
+  // The line after the record of this step, at this many seconds after the start.
+  std::string line(std::uint64_t step, double seconds) {
+    return meter_.on_record(
+        {.step = step, .train_steps = 2000, .loss = 1, .images = 200 * step},
+        ProgressMeter::TimePoint(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            duration<double>(seconds))));
+  }
+  ProgressMeter meter_;
+};
+
+TEST_F(ProgressMeterTest, MeasuresFromTheFirstRecord) {
+  EXPECT_EQ(line(10, 5), "step 10/2000  loss 1.0000");
+  EXPECT_EQ(line(1010, 10), "step 1010/2000  loss 1.0000  40000 images/s  0:05 left");
+}
+
+TEST_F(ProgressMeterTest, DrawsNothingAfterTheLastStep) {
+  EXPECT_EQ(line(2000, 5), "");
+  EXPECT_EQ(meter_.on_chief_away(), "");
+}
+
+TEST_F(ProgressMeterTest, DrawsNothingBeforeTheFirstStep) { EXPECT_EQ(meter_.on_chief_away(), ""); }
+
+TEST_F(ProgressMeterTest, KeepsTheStepWhileTheChiefIsAwayAndThenLeavesTheGapOut) {
+  EXPECT_EQ(line(10, 5), "step 10/2000  loss 1.0000");
+  EXPECT_EQ(meter_.on_chief_away(), "step 10/2000  waiting for the chief");
+  EXPECT_EQ(line(11, 100), "step 11/2000  loss 1.0000");
+  EXPECT_EQ(line(1011, 105), "step 1011/2000  loss 1.0000  40000 images/s  0:05 left");
+}
+
+TEST_F(ProgressMeterTest, MeasuresAnewWhenTheRunGoesBack) {
+  EXPECT_EQ(line(1000, 5), "step 1000/2000  loss 1.0000");
+  EXPECT_EQ(line(900, 6), "step 900/2000  loss 1.0000");
+  EXPECT_EQ(line(1000, 7), "step 1000/2000  loss 1.0000  20000 images/s  0:10 left");
+}
+
 }  // namespace
 }  // namespace disttf::roles

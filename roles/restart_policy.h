@@ -1,0 +1,85 @@
+// What launch does about a task that has ended: leave it, start it again, or end the run.
+//
+// The rules of an orchestrator that restarts on failure: 0 is done, codes below 128 are permanent,
+// a signal or a code from 128 on (138: "lost peers, start me again") asks for another try. The
+// number of tries is bounded for the job as a whole, and each comes later than the one before.
+//
+// Knows no clock and no process: times and endings are passed in. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace disttf::roles {
+
+struct RestartOptions {
+  bool on_failure = true;           // false: the first failure ends the run
+  std::uint64_t max_restarts = 10;  // of all tasks together
+};
+
+// How a process ended.
+struct Ending {
+  int exit_code = 0;
+  int signal = 0;  // not 0: that killed it, and exit_code says nothing
+};
+
+class RestartPolicy {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  enum class Part : std::uint8_t { kPs, kChief, kWorker };  // kChief: worker 0 too, where it is
+
+  enum class Action : std::uint8_t {
+    kLeave,    // it is done, or not needed any more
+    kRestart,  // start it again after `delay`
+    kStop,     // stop all others; the run has failed
+  };
+  struct Decision {
+    Action action = Action::kLeave;
+    std::chrono::milliseconds delay{0};
+    // What a log line says after the task's name: "was killed by signal 9 (Killed); starting it
+    // again (1 of 10 restarts)". Empty: nothing worth a line.
+    std::string sentence;
+  };
+
+  // `parts`: of the tasks, in the order of the numbers that name them below. `engine` for the
+  // jitter: seeded differently in each process.
+  RestartPolicy(const RestartOptions& options, const std::vector<Part>& parts,
+                std::mt19937_64 engine);
+
+  // A process of the task has been started, for the first time or again.
+  void started(std::size_t task, TimePoint now);
+  [[nodiscard]] Decision ended(std::size_t task, const Ending& ending, TimePoint now);
+  // Somebody else ends the run: nothing is started again. Has no effect on what is decided already.
+  void stop(int exit_code);
+
+  // The run has its result: the chief has ended with 0, or a ps has, which it does only after the
+  // chief has said that it is done. From then on no task's death can change the outcome, nor is it
+  // mended.
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // What the launcher exits with, once it is decided.
+  [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
+
+ private:
+  struct TaskState {
+    Part part;
+    TimePoint started{};
+    std::chrono::milliseconds ceiling;  // of the next delay
+  };
+
+  [[nodiscard]] std::chrono::milliseconds next_delay(TaskState& task, TimePoint now);
+
+  RestartOptions options_;
+  std::vector<TaskState> tasks_;
+  std::mt19937_64 engine_;
+  std::uint64_t restarts_ = 0;
+  bool finished_ = false;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,200 @@
+#include "roles/restart_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Action = RestartPolicy::Action;
+using Part = RestartPolicy::Part;
+
+constexpr Ending kKilled{.signal = SIGKILL};
+constexpr Ending kLost{.exit_code = kLostPeers};
+
+// A ps, the chief and a worker.
+class RestartPolicyTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kPs = 0;
+  static constexpr std::size_t kChief = 1;
+  static constexpr std::size_t kWorker = 2;
+
+  static RestartPolicy policy(const RestartOptions& options = {}, unsigned seed = 1) {
+    return {options, {Part::kPs, Part::kChief, Part::kWorker}, std::mt19937_64(seed)};
+  }
+  // Of a task that dies as soon as it has been started.
+  RestartPolicy::Decision ended(RestartPolicy& policy, std::size_t task, const Ending& ending) {
+    policy.started(task, now_);
+    return policy.ended(task, ending, now_);
+  }
+  RestartPolicy::TimePoint now_ = RestartPolicy::TimePoint(seconds(1000));
+};
+
+TEST_F(RestartPolicyTest, StartsATaskAgainThatWasKilled) {
+  RestartPolicy rules = policy();
+  const auto decision = ended(rules, kWorker, kKilled);
+  EXPECT_EQ(decision.action, Action::kRestart);
+  EXPECT_EQ(decision.sentence,
+            "was killed by signal 9 (Killed); starting it again (1 of 10 restarts)");
+  EXPECT_FALSE(rules.exit_code());
+}
+
+TEST_F(RestartPolicyTest, StartsATaskAgainWhoseCodeAsksForIt) {
+  // 143: somebody else sent it a SIGTERM.
+  for (const int code : {128, static_cast<int>(kLostPeers), static_cast<int>(kTerminated), 255}) {
+    RestartPolicy rules = policy();
+    const auto decision = ended(rules, kPs, {.exit_code = code});
+    EXPECT_EQ(decision.action, Action::kRestart);
+    EXPECT_EQ(decision.sentence, "ended with exit code " + std::to_string(code) +
+                                     "; starting it again (1 of 10 restarts)");
+  }
+}
+
+TEST_F(RestartPolicyTest, EndsTheRunAtACodeThatIsForGood) {
+  for (const int code : {1, 2, 3, 4, 126, 127}) {
+    RestartPolicy rules = policy();
+    const auto decision = ended(rules, kWorker, {.exit_code = code});
+    EXPECT_EQ(decision.action, Action::kStop);
+    EXPECT_EQ(decision.sentence,
+              "ended with exit code " + std::to_string(code) + "; stopping the others");
+    EXPECT_EQ(rules.exit_code(), code);
+  }
+}
+
+TEST_F(RestartPolicyTest, SaysNothingOfRestartsThatDidNotMatter) {
+  RestartPolicy rules = policy();
+  static_cast<void>(ended(rules, kWorker, kKilled));
+  EXPECT_EQ(ended(rules, kWorker, {.exit_code = kBadData}).sentence,
+            "ended with exit code 3; stopping the others");
+}
+
+TEST_F(RestartPolicyTest, CountsTheRestartsOfAllTasksTogether) {
+  RestartPolicy rules = policy({.max_restarts = 2});
+  EXPECT_EQ(ended(rules, kWorker, kKilled).action, Action::kRestart);
+  EXPECT_EQ(ended(rules, kPs, kLost).sentence,
+            "ended with exit code 138; starting it again (2 of 2 restarts)");
+  const auto decision = ended(rules, kChief, kKilled);
+  EXPECT_EQ(decision.action, Action::kStop);
+  EXPECT_EQ(decision.sentence,
+            "was killed by signal 9 (Killed) after 2 of 2 restarts; stopping the others");
+  EXPECT_EQ(rules.exit_code(), kLostPeers);
+}
+
+TEST_F(RestartPolicyTest, NeverRestartsWhenToldSo) {
+  for (const RestartOptions& options :
+       {RestartOptions{.on_failure = false}, RestartOptions{.max_restarts = 0}}) {
+    RestartPolicy rules = policy(options);
+    const auto decision = ended(rules, kPs, kKilled);
+    EXPECT_EQ(decision.action, Action::kStop);
+    EXPECT_EQ(decision.sentence, "was killed by signal 9 (Killed); stopping the others");
+    EXPECT_EQ(rules.exit_code(), kLostPeers);
+  }
+}
+
+TEST_F(RestartPolicyTest, AWorkerThatIsDoneSaysNothingAboutTheRun) {
+  RestartPolicy rules = policy();
+  EXPECT_EQ(ended(rules, kWorker, {}).action, Action::kLeave);
+  EXPECT_FALSE(rules.finished());
+  EXPECT_FALSE(rules.exit_code());
+  EXPECT_EQ(ended(rules, kChief, kKilled).action, Action::kRestart);
+}
+
+// A ps ends with 0 after the chief has told it to, and that is after the result.
+TEST_F(RestartPolicyTest, NothingIsStartedAgainOnceThereIsAResult) {
+  for (const std::size_t first : {kChief, kPs}) {
+    RestartPolicy rules = policy();
+    EXPECT_EQ(ended(rules, first, {}).action, Action::kLeave);
+    EXPECT_TRUE(rules.finished());
+    for (const std::size_t task : {kPs, kChief, kWorker}) {
+      const auto decision = ended(rules, task, kKilled);
+      EXPECT_EQ(decision.action, Action::kLeave);
+      EXPECT_EQ(decision.sentence, "was killed by signal 9 (Killed); the run was over already");
+    }
+    EXPECT_EQ(ended(rules, kWorker, {.exit_code = kBadData}).action, Action::kLeave);
+    EXPECT_EQ(rules.exit_code(), kDone);
+  }
+}
+
+TEST_F(RestartPolicyTest, AChiefThatFailsForGoodFailsTheRunEvenWhenThePsAreDone) {
+  RestartPolicy rules = policy();
+  static_cast<void>(ended(rules, kPs, {}));
+  EXPECT_EQ(ended(rules, kChief, {.exit_code = kError}).action, Action::kStop);
+  EXPECT_EQ(rules.exit_code(), kError);
+}
+
+TEST_F(RestartPolicyTest, NothingIsStartedAgainAfterAFailure) {
+  RestartPolicy rules = policy();
+  static_cast<void>(ended(rules, kWorker, {.exit_code = kUsage}));
+  const auto decision = ended(rules, kPs, kKilled);
+  EXPECT_EQ(decision.action, Action::kLeave);
+  EXPECT_EQ(decision.sentence, "");
+  EXPECT_EQ(ended(rules, kChief, {}).action, Action::kLeave);
+  EXPECT_EQ(rules.exit_code(), kUsage) << "the first failure's";
+}
+
+TEST_F(RestartPolicyTest, NothingIsStartedAgainAfterAStop) {
+  RestartPolicy rules = policy();
+  rules.stop(kInterrupted);
+  rules.stop(kTerminated);
+  EXPECT_EQ(ended(rules, kWorker, kKilled).action, Action::kLeave);
+  EXPECT_EQ(rules.exit_code(), kInterrupted);
+}
+
+TEST_F(RestartPolicyTest, AStopAfterTheResultIsNoFailure) {
+  RestartPolicy rules = policy();
+  static_cast<void>(ended(rules, kChief, {}));
+  rules.stop(kInterrupted);
+  EXPECT_EQ(rules.exit_code(), kDone);
+}
+
+// ---- delays ----
+
+TEST_F(RestartPolicyTest, WaitsTwiceAsLongEachTimeUpToABound) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    RestartPolicy rules = policy({}, seed);
+    for (const int ceiling : {100, 200, 400, 800, 1600, 3200, 5000, 5000}) {
+      const auto delay = ended(rules, kWorker, kKilled).delay;
+      EXPECT_GE(delay, milliseconds(ceiling / 2));
+      EXPECT_LE(delay, milliseconds(ceiling));
+    }
+  }
+}
+
+TEST_F(RestartPolicyTest, CountsTheDelaysOfEachTaskByItself) {
+  RestartPolicy rules = policy();
+  for (int each = 0; each < 5; ++each) {
+    static_cast<void>(ended(rules, kWorker, kKilled));
+  }
+  EXPECT_LE(ended(rules, kPs, kKilled).delay, milliseconds(100));
+}
+
+TEST_F(RestartPolicyTest, ForgetsTheDelaysOfATaskThatHasLivedForLong) {
+  RestartPolicy rules = policy();
+  for (int each = 0; each < 5; ++each) {
+    static_cast<void>(ended(rules, kWorker, kKilled));
+  }
+  rules.started(kWorker, now_);
+  EXPECT_GE(rules.ended(kWorker, kKilled, now_ + milliseconds(9'999)).delay, milliseconds(1600));
+  rules.started(kWorker, now_);
+  EXPECT_LE(rules.ended(kWorker, kKilled, now_ + seconds(10)).delay, milliseconds(100));
+}
+
+TEST_F(RestartPolicyTest, TasksThatDieTogetherComeBackApart) {
+  RestartPolicy rules = policy();
+  std::vector<milliseconds::rep> delays;
+  for (const std::size_t task : {kPs, kChief, kWorker}) {
+    delays.push_back(ended(rules, task, kKilled).delay.count());
+  }
+  EXPECT_FALSE(delays[0] == delays[1] && delays[1] == delays[2]);
+}
+
+}  // namespace
+}  // namespace disttf::roles
