@@ -56,7 +56,7 @@ TEST_F(DownloadRaceTest, TheNextTakesOverFromOneThatIsKilled) {
   options.stall_timeout = 1h;
   const pid_t victim = fork();
   if (victim == 0) _exit(failure().empty() ? 0 : 1);
-  while (server.requests().empty()) std::this_thread::yield();  // it holds the lock, and stalls
+  ASSERT_TRUE(server.wait_for_request());  // it holds the lock, and stalls
   options.on_message = [&](std::string_view text) {
     messages.emplace_back(text);
     kill(victim, SIGKILL);

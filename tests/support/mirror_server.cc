@@ -164,6 +164,11 @@ void MirrorConnection::wait_for_hangup() const {
   }
 }
 
+bool MirrorConnection::hangs_up_within(std::chrono::milliseconds time) const {
+  pollfd end{socket_, POLLRDHUP, 0};
+  return poll(&end, 1, static_cast<int>(time.count())) != 0;
+}
+
 void MirrorConnection::relay_to(std::uint16_t port) const {
   const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(port);
@@ -215,6 +220,11 @@ std::vector<MirrorRequest> MirrorServer::requests() const {
   return requests_;
 }
 
+bool MirrorServer::wait_for_request() const {
+  std::unique_lock lock(mutex_);
+  return arrived_.wait_for(lock, std::chrono::seconds(30), [this] { return !requests_.empty(); });
+}
+
 void MirrorServer::accept_connections() {
   for (;;) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -251,6 +261,7 @@ void MirrorServer::answer(const MirrorConnection& connection) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(request);
+    arrived_.notify_all();
   }
   handler_(request, connection);
 }

@@ -6,6 +6,8 @@
 // a connection only when its handler returns or the server is destroyed.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +44,8 @@ class MirrorConnection {
   [[nodiscard]] std::string read_head() const;
   // Says nothing until the client hangs up (or the server is destroyed).
   void wait_for_hangup() const;
+  // True as soon as the client has hung up, false when it has not by then.
+  [[nodiscard]] bool hangs_up_within(std::chrono::milliseconds time) const;
   // Becomes a tunnel to 127.0.0.1:port until either side closes.
   void relay_to(std::uint16_t port) const;
 
@@ -68,6 +72,8 @@ class MirrorServer {
                                 const std::string& host = "127.0.0.1") const;
   // Every request that arrived so far.
   [[nodiscard]] std::vector<MirrorRequest> requests() const;
+  // Returns once a request has arrived; false when none comes for half a minute.
+  [[nodiscard]] bool wait_for_request() const;
 
  private:
   void accept_connections();
@@ -79,9 +85,10 @@ class MirrorServer {
   int listener_ = -1;
   std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
-  std::set<int> sockets_;                // open connections; guarded by mutex_
-  std::vector<MirrorRequest> requests_;  // guarded by mutex_
-  std::vector<std::thread> threads_;     // of the accepting thread; joined after it
+  mutable std::condition_variable arrived_;  // requests_ has grown
+  std::set<int> sockets_;                    // open connections; guarded by mutex_
+  std::vector<MirrorRequest> requests_;      // guarded by mutex_
+  std::vector<std::thread> threads_;         // of the accepting thread; joined after it
   std::thread acceptor_;
 };
 
