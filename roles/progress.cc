@@ -83,7 +83,7 @@ std::string progress_line(const Progress& progress, const Progress& first,
 }
 
 std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {
-  if (!first_ || progress.step < first_->step) {
+  if (!first_ || progress.step < last_->step) {
     first_ = progress;
     first_at_ = now;
   }

@@ -59,7 +59,7 @@ class LaunchRestartKilled : public LaunchRestart,
 
 TEST_P(LaunchRestartKilled, GivesTheBitsOfAnUndisturbedRun) {
   Process& job = launch("launch", kRun + kSlowly);
-  ASSERT_TRUE(says(job, "\\[" + GetParam() + "\\] .*global step: 20,"));
+  ASSERT_TRUE(says(job, "\\[worker:[01]\\] .*global step: 20,"));
   ASSERT_TRUE(send(SIGKILL, job, GetParam()));
   EXPECT_TRUE(says(job, restarted(GetParam(), "1 of 10")));
   // The same address: no other task is told anything.
@@ -70,9 +70,11 @@ TEST_P(LaunchRestartKilled, GivesTheBitsOfAnUndisturbedRun) {
   EXPECT_EQ(count_of(job.standard_error(), captured(job.standard_error(), address)), 2U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Task, LaunchRestartKilled, ::testing::Values("worker:1", "worker:0"),
-                         [](const auto& each) {
-                           return each.param == "worker:0" ? "Chief" : "Worker";
+INSTANTIATE_TEST_SUITE_P(Task, LaunchRestartKilled,
+                         ::testing::Values("worker:1", "worker:0", "ps:0"), [](const auto& each) {
+                           return each.param == "worker:1"   ? "Worker"
+                                  : each.param == "worker:0" ? "Chief"
+                                                             : "Ps";
                          });
 
 TEST_F(LaunchRestart, TheChiefAsATaskOfItsOwn) {

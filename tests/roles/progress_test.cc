@@ -169,9 +169,10 @@ TEST_F(ProgressMeterTest, KeepsTheStepWhileTheChiefIsAwayAndThenLeavesTheGapOut)
 }
 
 TEST_F(ProgressMeterTest, MeasuresAnewWhenTheRunGoesBack) {
-  EXPECT_EQ(line(1000, 5), "step 1000/2000  loss 1.0000");
-  EXPECT_EQ(line(900, 6), "step 900/2000  loss 1.0000");
-  EXPECT_EQ(line(1000, 7), "step 1000/2000  loss 1.0000  20000 images/s  0:10 left");
+  EXPECT_EQ(line(10, 5), "step 10/2000  loss 1.0000");
+  EXPECT_EQ(line(1010, 10), "step 1010/2000  loss 1.0000  40000 images/s  0:05 left");
+  EXPECT_EQ(line(900, 11), "step 900/2000  loss 1.0000");
+  EXPECT_EQ(line(1000, 12), "step 1000/2000  loss 1.0000  20000 images/s  0:10 left");
 }
 
 }  // namespace
