@@ -139,7 +139,6 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection, std:
       refuse(connection, header, kError, "a control channel carries heartbeats only");
       break;
     }
-    end_if_replaced(header.generation);
   }
 }
 
@@ -173,17 +172,6 @@ asio::awaitable<void> ParameterServer::serve_state(Connection connection) {
     if (!co_await connection->drained(kLongestTransfer)) {
       connection->close();
     }
-  }
-}
-
-// Trainers know a generation once all ps have it. One that this ps has never heard of means that
-// it was taken for dead, and another process is this task now.
-void ParameterServer::end_if_replaced(std::uint32_t generation) {
-  if (phase_ == Phase::kTraining && generation > generation_) {
-    const std::string sentence =
-        self_text() + " was replaced while it was silent: the run is in generation " +
-        std::to_string(generation) + ", this process in " + std::to_string(generation_);
-    fail(kLostPeers, sentence, sentence);
   }
 }
 

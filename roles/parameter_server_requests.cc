@@ -54,7 +54,6 @@ bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t 
       return true;
     case FrameKind::kPull:
       if ((header.flags & net::kFlagNext) != 0) {
-        end_if_replaced(header.generation);
         if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
           fence(connection, header);
           return true;
@@ -227,7 +226,6 @@ asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection,
 
 asio::awaitable<bool> ParameterServer::take_gradient(const Connection& connection, std::size_t rank,
                                                      const FrameHeader& header, bool& stands) {
-  end_if_replaced(header.generation);
   if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       co_return refuse(connection, header, kError, "no gradient is that large");

@@ -64,7 +64,6 @@ class ParameterServer {
   void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
   void finish_if_alone();
 
-  void end_if_replaced(std::uint32_t generation);
   // The request is about a state that is no more: its sender is to pull again.
   void fence(const Connection& connection, const net::FrameHeader& header);
   void wait_for_answer(std::size_t rank, const Connection& connection,

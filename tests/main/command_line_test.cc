@@ -179,9 +179,15 @@ TEST(CommandLine, RefusesFlagsThatContradictEachOther) {
             "--hidden_units: 17 layers is not from 1 to 16 layers");
 }
 
-TEST(CommandLine, WarnsThatTrainDirDoesNothingYet) {
-  const Invocation invocation = parse("ps --train_dir d" + kHosts);
-  EXPECT_THAT(invocation.warnings, ElementsAre(StartsWith("--train_dir: ")));
+TEST(CommandLine, TakesCheckpointsFromTheFlags) {
+  const Invocation invocation = parse(
+      "worker --task_index 0 --train_dir d --save_steps 7 --save_secs 0 --max_to_keep 2" + kHosts);
+  const roles::CheckpointOptions& checkpoint =
+      std::get<RunTask>(invocation.action).options.checkpoint;
+  EXPECT_EQ(checkpoint.train_dir, "d");
+  EXPECT_EQ(checkpoint.save_steps, 7U);
+  EXPECT_EQ(checkpoint.save_secs.count(), 0);
+  EXPECT_EQ(checkpoint.max_to_keep, 2U);
 }
 
 // ---- The log ----

@@ -42,14 +42,14 @@ constexpr FrameHeader kExample{.kind = FrameKind::kPushPull,
 
 TEST(Frame, HasTheBytesOfTheDocument) {
   const std::array<std::uint8_t, kHeaderBytes> golden{
-      'D',  'T',  'F',  '1',  0x01, 0x09, 0x02, 0x00,  // magic, version, kind, flags
+      'D',  'T',  'F',  '1',  0x02, 0x09, 0x02, 0x00,  // magic, version, kind, flags
       0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,  // request_id
       0x58, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // body_size 318040
       0xD0, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // step 2000
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // sequence
       0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // range_begin 1024
       0x24, 0x23, 0x22, 0x21, 0x00, 0x00, 0x00, 0x00,  // generation, reserved
-      0x00, 0x00, 0x00, 0x00, 0x1A, 0xE9, 0x7F, 0xA1,  // reserved, header_crc
+      0x00, 0x00, 0x00, 0x00, 0x63, 0xDD, 0xC0, 0x87,  // reserved, header_crc
   };
   const Bytes bytes = encoded(kExample);
   for (std::size_t i = 0; i < golden.size(); ++i) {
@@ -81,10 +81,10 @@ TEST(Frame, RejectsAFlippedBitAnywhereInTheHeader) {
 
 TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(0, 'd'), WireError::kBadMagic);
-  EXPECT_EQ(decode_with(4, 2), WireError::kBadVersion);
+  EXPECT_EQ(decode_with(4, 1), WireError::kBadVersion);
   EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
-  EXPECT_EQ(decode_with(5, 17), WireError::kBadKind);
-  EXPECT_EQ(decode_with(6, 4), WireError::kBadFlags);
+  EXPECT_EQ(decode_with(5, 22), WireError::kBadKind);
+  EXPECT_EQ(decode_with(6, 32), WireError::kBadFlags);
   EXPECT_EQ(decode_with(7, 1), WireError::kBadFlags);
   EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);

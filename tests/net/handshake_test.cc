@@ -82,7 +82,7 @@ TEST(Hello, RejectsValuesThatMeanNothing) {
     EXPECT_EQ(decode_with(documented_hello(), job_at, 5), WireError::kBadBody);
   }
   EXPECT_EQ(decode_with(documented_hello(), 50, 0), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 50, 4), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 50, 5), WireError::kBadBody);
   EXPECT_EQ(decode_with(documented_hello(), 51, 1), WireError::kBadBody);
 }
 

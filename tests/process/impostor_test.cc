@@ -63,6 +63,12 @@ class Impostor : public ProcessTest {
     EXPECT_THAT(refusal->sentence, ::testing::HasSubstr(sentence));
   }
 
+  void expect_fenced(const Bytes& request) const {
+    const RawPeer peer = connect();
+    Bytes body;
+    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kFenced);
+  }
+
   [[nodiscard]] Bytes publish() const {
     return frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
   }
@@ -132,12 +138,7 @@ TEST_F(Impostor, PublishesAnotherNumberOfTrainers) {
 }
 
 TEST_F(Impostor, PushesBeforeThereAreParameters) {
-  expect_refused(connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, Bytes(4)),
-                 "holds no parameters");
-}
-
-TEST_F(Impostor, PullsBeforeThereAreParameters) {
-  expect_refused(connect(), frame({.kind = FrameKind::kPull}), "no parameters to pull yet");
+  expect_fenced(frame({.kind = FrameKind::kPushPull, .generation = 1}, Bytes(4)));
 }
 
 TEST_F(Impostor, RestoresBeforePublishing) {
@@ -154,8 +155,8 @@ TEST_F(Impostor, PublishesAnotherConfigurationDuringTheRun) {
 
 TEST_F(Impostor, RestoresDuringTheRun) {
   start_run();
-  expect_refused(connect(), frame({.kind = FrameKind::kRestore, .generation = 2}, gradient_bytes()),
-                 "before training begins");
+  expect_refused(connect(), frame({.kind = FrameKind::kRestore, .generation = 1}, gradient_bytes()),
+                 "a state of generation 1 came while the run is in generation 1");
   expect_parameters_unchanged();
 }
 
@@ -199,9 +200,7 @@ TEST_F(Impostor, PushesForAFutureStep) {
 
 TEST_F(Impostor, PushesForAnotherGeneration) {
   start_run();
-  expect_refused(connect(),
-                 frame({.kind = FrameKind::kPushPull, .generation = 9}, gradient_bytes()),
-                 "a gradient of generation 9 came while the run is in generation 1");
+  expect_fenced(frame({.kind = FrameKind::kPushPull, .generation = 9}, gradient_bytes()));
   expect_parameters_unchanged();
 }
 
