@@ -41,7 +41,7 @@ bool is_hash(std::string_view text) {
 
 // Names end up in sentences, in tables and, of files, in paths.
 std::string name_from(const Json& json) {
-  const auto name = json.get<std::string>();
+  auto name = json.get<std::string>();
   const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ':'; };
   require(!name.empty() && name.size() <= kMaxNameBytes && name.front() != '.' &&
               std::ranges::all_of(name, is_plain),

@@ -48,8 +48,7 @@ void read_chunks(const data::FileDescriptor& file, const std::filesystem::path& 
                  const std::function<void(std::span<const std::byte>)>& use) {
   std::vector<std::byte> scratch(destination == nullptr ? kChunkBytes : 0);
   while (bytes > 0) {
-    const std::size_t wanted =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kChunkBytes));
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kChunkBytes));
     std::byte* to = destination == nullptr ? scratch.data() : destination;
     const ssize_t count = ::pread(file.number(), to, wanted, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
