@@ -92,12 +92,13 @@ void PsClient::lead(std::string config_json, std::function<TrainingState()> prov
 }
 
 void PsClient::publish() {
-  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+  for (std::size_t index = links_.size(); index-- > 0;) {
+    PsLink& link = links_[index];
     PsRequest request{.header = {.kind = FrameKind::kPublish},
                       .body = std::as_bytes(std::span(config_json_))};
     FrameHeader reply;
-    if (link->exchange(request, reply)) {
-      link->close();
+    if (link.exchange(request, reply)) {
+      link.close();
       throw StateLost();
     }
   }
@@ -110,8 +111,9 @@ void PsClient::restore(const TrainingState& state) {
     generation = std::max(generation, link.generation());
   }
   ++generation;
-  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
-    const math::Range range = link->range;
+  for (std::size_t index = links_.size(); index-- > 0;) {
+    PsLink& link = links_[index];
+    const math::Range range = link.range;
     math::AlignedVector values((1 + state.optimizer.size()) * range.size());
     const auto slice = [range](const math::AlignedVector& whole) {
       return whole.span().subspan(range.begin, range.size());
@@ -125,10 +127,10 @@ void PsClient::restore(const TrainingState& state) {
                                  .range_begin = range.begin,
                                  .generation = generation},
                       .body = std::as_bytes(values.span())};
-    link->set_generation(generation);  // also if the reply is lost: the next one must be above it
+    link.set_generation(generation);  // also if the reply is lost: the next one must be above it
     FrameHeader reply;
-    if (link->exchange(request, reply)) {
-      link->close();
+    if (link.exchange(request, reply)) {
+      link.close();
       throw StateLost();
     }
   }
