@@ -1,6 +1,5 @@
 // parse_address_list: what it takes is written and read again unchanged; what it does not take
 // gives one short sentence that begins with the field and fits one line.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <string_view>
 
 #include "net/address.h"
+#include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -16,13 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (disttf::net::parse_address("again", to_string(address)) != address) std::abort();
     }
   } catch (const std::invalid_argument& error) {
-    static constexpr std::size_t kLongestSentence = 600;
-    const std::string_view sentence = error.what();
-    const bool one_line =
-        std::all_of(sentence.begin(), sentence.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
-    if (!sentence.starts_with("--ps_hosts: ") || !one_line || sentence.size() > kLongestSentence) {
-      std::abort();
-    }
+    disttf::fuzz::require_sentence(error.what(), "--ps_hosts: ", 600);
   }
   return 0;
 }

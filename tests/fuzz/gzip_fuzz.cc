@@ -1,19 +1,13 @@
 // The gzip reader: whatever the bytes, no more comes out than allowed, and nothing on an error.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <system_error>
 #include <vector>
 
 #include "data/gzip.h"
+#include "tests/fuzz/require.h"
 
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+using disttf::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using disttf::data::gunzip;

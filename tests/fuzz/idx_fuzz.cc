@@ -1,18 +1,16 @@
 // The IDX reader: on bytes it accepts, what it points at must lie inside them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 
 #include "data/dataset.h"
 #include "data/idx.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using disttf::fuzz::require;
 
 bool is_inside(std::span<const std::uint8_t> part, std::span<const std::uint8_t> whole) {
   return part.data() >= whole.data() && part.data() + part.size() == whole.data() + whole.size();

@@ -1,19 +1,13 @@
 // The safetensors reader: the tensors that it accepts fill the file without a hole.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 
 #include "data/safetensors.h"
+#include "tests/fuzz/require.h"
 
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+using disttf::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace disttf::data;
