@@ -217,6 +217,8 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                                .peer = seconds(flags.peer_timeout_s),
                                .worker = seconds(flags.worker_timeout_s),
                                .silence = seconds(flags.heartbeat_timeout_s)},
+                  .faults = {.seed = flags.chaos_frames[0],
+                             .per_1000 = static_cast<std::uint32_t>(flags.chaos_frames[1])},
                   .listen_fd = flags.listen_fd};
   options.config = run_config(flags, options.task.cluster.trainer_count());
   options.explicit_flags = std::move(given);

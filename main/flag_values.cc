@@ -131,6 +131,19 @@ CLI::Validator comma_list_of(CLI::Validator entry) {
           ""};
 }
 
+CLI::Validator seed_and_rate(std::uint64_t most) {
+  return {[most](std::string& text) -> std::string {
+            std::vector<std::string> parts = split_at_commas({text});
+            if (parts.size() != 2 || !whole_number(0, roles::kMaxCount)(parts[0]).empty() ||
+                !whole_number(0, most)(parts[1]).empty()) {
+              return net::quoted(text) + " is not SEED,RATE: two whole numbers, RATE " +
+                     range_text(0, most);
+            }
+            return {};
+          },
+          ""};
+}
+
 std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) {
   std::vector<std::string> entries;
   for (const std::string& text : texts) {

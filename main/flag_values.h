@@ -28,6 +28,9 @@ namespace disttf {
 // Entries between commas, each of which `entry` accepts; none may be empty.
 [[nodiscard]] CLI::Validator comma_list_of(CLI::Validator entry);
 
+// "SEED,RATE": two whole numbers, the second one at most `most`.
+[[nodiscard]] CLI::Validator seed_and_rate(std::uint64_t most);
+
 // The entries of the texts, each a comma list: "1,2" and "3" are 1, 2, 3.
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::vector<std::string>& texts);
 

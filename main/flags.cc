@@ -291,6 +291,22 @@ void add_log(CLI::App& app, Flags& flags) {
       ->group(kLog);
 }
 
+void add_chaos_frames(CLI::App& app, Flags& flags) {
+  app.add_option_function<std::string>(
+         "--chaos_frames",
+         [&flags](const std::string& text) {
+           flags.chaos_frames.clear();
+           for (const std::string& number : split_at_commas({text})) {
+             flags.chaos_frames.push_back(std::stoull(number));  // its check has read it
+           }
+         },
+         "Lose, cut, delay, repeat or reorder RATE of 1000 frames between trainers and ps; SEED "
+         "says which")
+      ->type_name("SEED,RATE")
+      ->check(seed_and_rate(1000))
+      ->group(kTesting);
+}
+
 }  // namespace
 
 const std::vector<CommandInfo>& commands() {
@@ -358,6 +374,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
         ->transform(whole_number(0, kDaySeconds))
         ->capture_default_str()
         ->group(kTesting);
+    add_chaos_frames(*app, flags);
   }
   return app;
 }

@@ -81,6 +81,7 @@ struct Flags {
   std::string log_format = "text";
   // Testing
   std::uint64_t debug_delay_ms = 0;
+  std::vector<std::uint64_t> chaos_frames = {0, 0};  // seed, frames of 1000
   // Between launch and its children
   int listen_fd = -1;
   int progress_fd = -1;

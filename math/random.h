@@ -31,6 +31,7 @@ enum class Purpose : std::uint32_t {
   kDigits = 3,
   kDropout = 4,
   kInjectedDelay = 5,
+  kInjectedFault = 6,
 };
 
 // A stream must be below this: 48 bits of the counter hold it. A step number never gets there.

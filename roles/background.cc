@@ -3,7 +3,9 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <thread>
@@ -55,6 +57,12 @@ class Background::Impl {
     thread_.join();
   }
 
+  void set_generation(std::uint32_t generation) {
+    if (generation_.exchange(generation) != generation) {
+      asio::post(context_, [this] { beat(); });  // a ps that was replaced must not wait for it
+    }
+  }
+
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -68,12 +76,18 @@ class Background::Impl {
     return net::Welcome{.incarnation = task_.incarnation};
   }
 
-  // One heartbeat to every ps, then again after kHeartbeatInterval. Errors are the step channel's
-  // to report; here a broken channel is simply opened again.
+  // One heartbeat to every ps, then again kHeartbeatInterval after the last beat. Errors are the
+  // step channel's to report; here a broken channel is simply opened again.
   void beat() {
+    const std::uint32_t generation = generation_;
+    const net::FrameHeader heartbeat{.kind = net::FrameKind::kHeartbeat, .generation = generation};
     for (std::size_t index = 0; index < channels_.size(); ++index) {
       auto& channel = channels_[index];
       const auto deadline = net::Clock::now() + kConnectAttempt;
+      if (generation != beaten_generation_ && channel) {
+        static_cast<void>(channel->send(heartbeat, {}, deadline));
+        channel.reset();
+      }
       if (!channel || !channel->is_open()) {
         const net::TaskId ps{.job = net::Job::kPs, .index = index};
         channel = net::open_channel(task_.cluster.address_of(ps),
@@ -85,10 +99,11 @@ class Background::Impl {
                                     stopping_, deadline)
                       .channel;
       }
-      if (channel && channel->send({.kind = net::FrameKind::kHeartbeat}, {}, deadline)) {
+      if (channel && channel->send(heartbeat, {}, deadline)) {
         channel.reset();
       }
     }
+    beaten_generation_ = generation;
     timer_.expires_after(kHeartbeatInterval);
     timer_.async_wait([this](const std::error_code& error) {
       if (!error) {
@@ -99,15 +114,19 @@ class Background::Impl {
 
   const Task& task_;
   net::Interrupt stopping_;
+  std::atomic<std::uint32_t> generation_{0};  // the computing thread's to set
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<net::Channel>> channels_;  // by ps index
+  std::uint32_t beaten_generation_ = 0;                  // of the last beat
   std::thread thread_;
 };
 
 Background::Background(const Task& task) : impl_(std::make_unique<Impl>(task)) {}
 Background::~Background() = default;
+
+void Background::set_generation(std::uint32_t generation) { impl_->set_generation(generation); }
 
 }  // namespace disttf::roles

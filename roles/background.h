@@ -6,6 +6,7 @@
 //     sentence instead of waiting for nobody.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "roles/task.h"
@@ -20,6 +21,11 @@ class Background {
   ~Background();  // ends the thread
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
+
+  // The trainer has joined this generation of the run, which all ps hold. Heartbeats say so from
+  // now on: to a ps that was taken for dead and replaced, too, which learns so that it was. After
+  // that the channels are opened anew, since the name of a ps may mean another address now.
+  void set_generation(std::uint32_t generation);
 
  private:
   class Impl;

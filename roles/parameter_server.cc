@@ -3,6 +3,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
+#include <csignal>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,12 @@ int ParameterServer::run() {
         return;  // told to stop after a finished run: already on the way to 0
       }
       const std::string why = std::string("stopped by ") + signal_name(number);
-      fail(static_cast<ExitCode>(exit_code_for(number)), why + " before the run finished",
-           self_text() + " was " + why);
+      const auto code = static_cast<ExitCode>(exit_code_for(number));
+      if (number == SIGINT) {  // somebody's Ctrl-C is meant for the run
+        fail(code, why + " before the run finished", self_text() + " was " + why);
+      } else {  // an orchestrator moves this task: its trainers wait for the next one
+        leave(code, why + " before the run finished");
+      }
     });
   });
   net::ServerHooks hooks;
@@ -137,6 +142,16 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection, std:
     trainers_[rank].last_heard = Clock::now();
     if (header.kind != FrameKind::kHeartbeat || header.body_size != 0) {
       refuse(connection, header, kError, "a control channel carries heartbeats only");
+      break;
+    }
+    // Trainers name a generation only once every ps holds it. That this one does not means that
+    // another process has taken its place. Only a trainer that it knows is believed: the
+    // incarnation is a secret between the two.
+    if (phase_ == Phase::kTraining && header.generation > generation_ &&
+        connection->hello().incarnation == trainers_[rank].incarnation) {
+      leave(kLostPeers, "was replaced while it was silent: the run is in generation " +
+                            std::to_string(header.generation) + ", this task holds generation " +
+                            std::to_string(generation_));
       break;
     }
   }
@@ -261,6 +276,15 @@ void ParameterServer::fail(ExitCode code, const std::string& own_sentence,
     co_await timer.async_wait(asio::use_awaitable);
     context_.stop();
   });
+}
+
+void ParameterServer::leave(ExitCode code, const std::string& sentence) {
+  if (phase_ == Phase::kEnded) {
+    return;
+  }
+  failure_.emplace(code, sentence);
+  phase_ = Phase::kEnded;
+  context_.stop();
 }
 
 void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {

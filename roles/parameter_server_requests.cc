@@ -18,8 +18,9 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// At shutdown: how long trainers that are still connected get to say goodbye. "Every task exits
-// within 2 s of the end" bounds it from above, a final evaluation on a busy core from below.
+// At shutdown: how long trainers that are still connected, or have just lost their connection, get
+// to say goodbye. "Every task exits within 2 s of the end" bounds it from above, a final evaluation
+// on a busy core from below.
 constexpr milliseconds kGoodbyeGrace{1500};
 
 }  // namespace
@@ -160,16 +161,18 @@ asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connecti
     co_return refuse(connection, header, kError,
                      "a state is restored by the chief, after it has published and before the end");
   }
-  if (header.generation <= generation_) {
-    co_return refuse(connection, header, kError,
-                     "a state of generation " + std::to_string(header.generation) +
-                         " came while the run is in generation " + std::to_string(generation_));
-  }
   const std::shared_ptr<Shard> shard = shard_;
   const bool parameters_only = header.body_size == shard->range().size() * sizeof(float);
   if (header.range_begin != shard->range().begin ||
       (!parameters_only && header.body_size != shard->state_size() * sizeof(float))) {
     co_return refuse(connection, header, kError, fault_in(header).value_or("not a state"));
+  }
+  if (header.generation <= generation_) {  // a copy, or one that was overtaken
+    if (co_await connection->discard_body(header.body_size, task_.timeouts.silence)) {
+      co_return false;
+    }
+    fence(connection, header);
+    co_return true;
   }
   phase_ = Phase::kWaitingForChief;  // what was here is being overwritten
   for (const std::span<float> place : shard->begin_restore(parameters_only)) {
@@ -289,7 +292,8 @@ void ParameterServer::handle_shutdown(const Connection& connection, const FrameH
 
 // Answers the chief's shutdown once every other trainer has left or had its time to.
 void ParameterServer::finish_if_alone() {
-  if (!shutdown_ || (!trainers_.only_chief_left() && Clock::now() < goodbye_deadline_)) {
+  const auto now = Clock::now();
+  if (!shutdown_ || (!trainers_.only_chief_left(now, kGoodbyeGrace) && now < goodbye_deadline_)) {
     return;
   }
   const Connection chief = shutdown_->connection;

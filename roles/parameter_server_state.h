@@ -87,7 +87,9 @@ class ParameterServer {
   void check_absences(Clock::time_point now);
   void send_heartbeats();
 
-  // Ends.
+  // Ends. fail() ends the run: the trainers are told why. leave() ends this process alone: for them
+  // it is lost, and they wait for another one in its place.
+  void leave(ExitCode code, const std::string& sentence);
   void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
   void on_exception(std::exception_ptr exception);
   void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost

@@ -1,7 +1,10 @@
 #include "roles/ps_link.h"
 
+#include <string>
 #include <utility>
 
+#include "math/random.h"
+#include "roles/log.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
@@ -13,13 +16,29 @@ using net::FrameKind;
 // What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
 constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 
+// Faults of its own for each trainer and ps.
+net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const std::string& name) {
+  return {.seed = task.faults.seed,
+          .per_1000 = task.faults.per_1000,
+          .purpose = static_cast<std::uint32_t>(math::Purpose::kInjectedFault),
+          .stream = (task.cluster.rank_of(task.self) << 16U) + ps_index,
+          .random_bits = &math::random_bits,
+          .log = [name](const std::string& what) {
+            log_info("injected fault on the way to " + name + ": " + what);
+          }};
+}
+
 }  // namespace
 
 PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
     : task_(task),
       stop_(stop),
       ps_{.job = net::Job::kPs, .index = ps_index},
-      name_(describe(task.cluster, ps_)) {}
+      name_(describe(task.cluster, ps_)) {
+  if (task.faults.per_1000 > 0) {
+    faults_.emplace(fault_options(task, ps_index, name_));
+  }
+}
 
 std::error_code PsLink::open(net::Deadline deadline) {
   if (is_open()) {
@@ -43,7 +62,8 @@ std::error_code PsLink::open(net::Deadline deadline) {
   const bool is_same =
       welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
       (welcome.state == net::ShardState::kReady || welcome.state == net::ShardState::kFinished);
-  channel_ = std::move(opened.channel);
+  channel_ = faults_ ? faults_->wrap(std::move(opened.channel), stop_.interrupt())
+                     : std::move(opened.channel);
   incarnation_ = welcome.incarnation;
   state_ = welcome.state;
   generation_ = welcome.generation;
@@ -77,11 +97,14 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
       reply.body_size == 0) {
     return {};
   }
-  if (reply.kind == FrameKind::kFenced && reply.body_size == 0) {
+  // An answer to another request than this one, say to a copy of an older one: the two ends do not
+  // mean the same any more, and a new connection is the surest way to agree again.
+  const bool is_answer = reply.request_id == request.header.request_id;
+  if (is_answer && reply.kind == FrameKind::kFenced && reply.body_size == 0) {
     close();  // the next welcome tells what the ps holds now
     throw StateLost();
   }
-  if (reply.kind != request.reply || reply.request_id != request.header.request_id) {
+  if (!is_answer || reply.kind != request.reply) {
     close();
     return net::WireError::kUnexpected;
   }

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
 
 #include "math/parameter_layout.h"
 #include "net/channel.h"
+#include "net/faulty_channel.h"
 #include "net/peer.h"
 #include "roles/stop_signal.h"
 #include "roles/task.h"
@@ -84,7 +86,8 @@ class PsLink {
   const Task& task_;
   const StopSignal& stop_;
   const net::TaskId ps_;
-  const std::string name_;  // "ps 1 (10.0.0.7:2222)"
+  const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
+  std::optional<net::FaultInjector> faults_;  // testing
   std::unique_ptr<net::Channel> channel_;
   net::ShardState state_ = net::ShardState::kEmpty;
   std::uint64_t incarnation_ = 0;  // of the ps's process

@@ -76,7 +76,8 @@ Admission Shard::admit(const PushId& push) {
             .why = "a gradient of micro-batch " + std::to_string(push.micro_batch) +
                    " came, a step has " + std::to_string(slots_.size())};
   }
-  trainer.last_step = push.step;
+  // A late copy of an older one must not make the newest one look answered.
+  trainer.last_step = std::max(trainer.last_step, push.step);
   const bool repeat = is_repeat(trainer, push);
   const bool late = !repeat && config_.sync_replicas && push.step < step_;
   if (repeat) {

@@ -107,6 +107,7 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
   stop_.throw_if_stopped();
   const std::uint64_t sequence = local_step + 1;
   const std::uint32_t generation = reply_.generation;
+  background_.set_generation(generation);
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {

@@ -100,13 +100,11 @@ std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
   return std::nullopt;
 }
 
-bool TrainerTable::only_chief_left() const {
-  for (std::size_t rank = 1; rank < records_.size(); ++rank) {
-    if (records_[rank].present() && !records_[rank].goodbye) {
-      return false;
-    }
-  }
-  return true;
+bool TrainerTable::only_chief_left(Clock::time_point now, Clock::duration grace) const {
+  return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
+    return record.goodbye || !record.joined ||
+           (!record.present() && now - record.absent_since >= grace);
+  });
 }
 
 bool TrainerTable::everybody_said_goodbye() const {

@@ -111,7 +111,7 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   const roles::TrainerOptions options = parse_task(
       "worker --task_index 1 --log_every 5 --print_weights_hash --debug_delay_ms 30 "
       "--start_timeout 1 --peer_timeout 2 --worker_timeout 3 --heartbeat_timeout 4 "
-      "--listen_fd=7 --progress_fd=8" +
+      "--listen_fd=7 --progress_fd=8 --chaos_frames=9,10" +
       kHosts);
   EXPECT_EQ(options.log_every, 5U);
   EXPECT_TRUE(options.print_weights_hash);
@@ -120,6 +120,8 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   EXPECT_EQ(options.task.timeouts.peer, seconds(2));
   EXPECT_EQ(options.task.timeouts.worker, seconds(3));
   EXPECT_EQ(options.task.timeouts.silence, seconds(4));
+  EXPECT_EQ(options.task.faults.seed, 9U);
+  EXPECT_EQ(options.task.faults.per_1000, 10U);
   EXPECT_EQ(options.task.listen_fd, 7);
   EXPECT_EQ(options.progress_fd, 8);
 }
@@ -302,6 +304,8 @@ TEST_P(HandedOn, ArgumentsMeanTheSameToAChild) {
   EXPECT_EQ(child.log_every, direct.log_every);
   EXPECT_EQ(child.print_weights_hash, direct.print_weights_hash);
   EXPECT_EQ(child.max_injected_delay, direct.max_injected_delay);
+  EXPECT_EQ(child.task.faults.seed, direct.task.faults.seed);
+  EXPECT_EQ(child.task.faults.per_1000, direct.task.faults.per_1000);
   EXPECT_EQ(child.task.timeouts.start, direct.task.timeouts.start);
 }
 
@@ -314,7 +318,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "--data_url http://a/ --data_url http://b/",
                     "--learning_rate 1e-3 --optimizer sgd",
                     "--learning-rate-decay none --momentum 0.25", "--isa auto", "--isa generic",
-                    "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug"));
+                    "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug",
+                    "--chaos_frames 7,20"));
 
 TEST(CommandLine, LaunchHandsOnWhatItsConfigFileSaysButNotTheFile) {
   const std::string path = testing::TempDir() + "disttf_launch_hands_on.toml";

@@ -110,6 +110,18 @@ TEST(CommaListOf, RefusesEmptyEntries) {
   }
 }
 
+TEST(SeedAndRate, TakesTwoWholeNumbers) {
+  EXPECT_EQ(fault(seed_and_rate(1000), "7,0"), "");
+  EXPECT_EQ(fault(seed_and_rate(1000), "0,1000"), "");
+}
+
+TEST(SeedAndRate, RefusesEverythingElse) {
+  for (const std::string text : {"", "7", "7,", ",7", "7,1001", "7,-1", "x,7", "7,20,1", "7 20"}) {
+    EXPECT_EQ(fault(seed_and_rate(1000), text),
+              "\"" + text + "\" is not SEED,RATE: two whole numbers, RATE from 0 to 1000");
+  }
+}
+
 TEST(SplitAtCommas, KeepsEveryEntryInOrder) {
   EXPECT_EQ(split_at_commas({"1,2", "3"}), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(split_at_commas({"a,,b"}), (std::vector<std::string>{"a", "", "b"}));

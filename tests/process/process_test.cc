@@ -100,12 +100,14 @@ Tasks ProcessTest::run_cluster(const ClusterOnLoopback& cluster, const Words& mo
   return tasks;
 }
 
-Process& ProcessTest::run_program(const fs::path& program, const Words& arguments) {
-  return processes_.emplace_back(ProcessOptions{.program = program,
-                                                .arguments = arguments,
-                                                .environment = {},
-                                                .working_directory = scratch_,
-                                                .name = program.filename().string()});
+Process& ProcessTest::run_program(const fs::path& program, const Words& arguments,
+                                  const std::string& name) {
+  return processes_.emplace_back(
+      ProcessOptions{.program = program,
+                     .arguments = arguments,
+                     .environment = {},
+                     .working_directory = scratch_,
+                     .name = name.empty() ? program.filename().string() : name});
 }
 
 std::vector<Process*> Tasks::all() const {

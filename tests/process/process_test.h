@@ -55,8 +55,9 @@ class ProcessTest : public ::testing::Test {
                     const Words& more = {});
   // Starts them all, the ps first.
   Tasks run_cluster(const ClusterOnLoopback& cluster, const Words& more = {});
-  // Starts another program.
-  Process& run_program(const std::filesystem::path& program, const Words& arguments);
+  // Starts another program. `name`: how messages call it; without one, the file's.
+  Process& run_program(const std::filesystem::path& program, const Words& arguments,
+                       const std::string& name = {});
 
   // A directory of this test's own, also its processes' working directory. Removed at the end.
   [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }

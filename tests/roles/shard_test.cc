@@ -76,6 +76,15 @@ TEST_F(StrictShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
   EXPECT_EQ(shard_.counters().applied, 3U);
 }
 
+TEST_F(StrictShard, LateCopyOfAnOlderPushDoesNotAnswerTheNewest) {
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    push(shard_, trainer, 0, 3);
+  }
+  push(shard_, 1, 1, 3);
+  EXPECT_EQ(shard_.admit(sync_id(1, 0)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(shard_.answerable(1));
+}
+
 TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
   push(shard_, 0, 0, 3);
   const Admission broken = shard_.admit(sync_id(1, 0));

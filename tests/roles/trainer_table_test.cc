@@ -267,15 +267,23 @@ TEST_F(TrainerTableTest, NamesThoseThatWereNeverSeen) {
   EXPECT_EQ(table_.never_seen(), "chief 0 (boss:2), worker 1 (w1:4)");
 }
 
-TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbyeOrGone) {
+TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbye) {
   attach(0, kStep, 7, 0);
-  EXPECT_TRUE(table_.only_chief_left());
+  EXPECT_TRUE(table_.only_chief_left(at(0), seconds(2)));
   attach(1, kStep, 7, 0);
-  const Connection other = attach(2, kStep, 7, 0);
+  attach(2, kStep, 7, 0);
   table_[1].goodbye = true;
-  EXPECT_FALSE(table_.only_chief_left());
+  EXPECT_FALSE(table_.only_chief_left(at(9), seconds(2)));
+  table_[2].goodbye = true;
+  EXPECT_TRUE(table_.only_chief_left(at(9), seconds(2)));
+}
+
+TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionHasNotLeft) {
+  attach(0, kStep, 7, 0);
+  const Connection other = attach(2, kStep, 7, 0);
   table_.detach(2, other, at(1));
-  EXPECT_TRUE(table_.only_chief_left());
+  EXPECT_FALSE(table_.only_chief_left(at(2), seconds(2)));
+  EXPECT_TRUE(table_.only_chief_left(at(3), seconds(2)));
 }
 
 }  // namespace

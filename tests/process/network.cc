@@ -1,0 +1,172 @@
+#include "tests/process/network.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "tests/process/process.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPrefix = "disttf-";
+const fs::path kSpaces = "/run/netns";     // where `ip netns` keeps its names
+const fs::path kSpacesEtc = "/etc/netns";  // and what it lays over /etc
+
+fs::path find_ip() {
+  for (const char* place : {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"}) {
+    if (access(place, X_OK) == 0) {
+      return place;
+    }
+  }
+  return {};
+}
+
+// Removes the namespaces whose process (the number in the name) has gone.
+void remove_spaces_of_the_dead(const fs::path& ip) {
+  std::error_code error;
+  std::vector<std::string> left;
+  for (const fs::path& folder : {kSpaces, kSpacesEtc}) {
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      left.push_back(entry.path().filename());
+    }
+  }
+  for (const std::string& name : left) {
+    if (!name.starts_with(kPrefix)) {
+      continue;
+    }
+    const int pid = std::atoi(name.c_str() + kPrefix.size());
+    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) {
+      continue;
+    }
+    Process remove({.program = ip,
+                    .arguments = {"netns", "del", name},
+                    .environment = {},
+                    .working_directory = "/",
+                    .name = "ip"});
+    remove.wait();
+    fs::remove_all(kSpacesEtc / name, error);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Network> Network::create(const std::vector<std::string>& hosts, std::string& why) {
+  const fs::path ip = find_ip();
+  if (ip.empty()) {
+    why = "network namespaces need the program ip (Debian: iproute2)";
+    return nullptr;
+  }
+  remove_spaces_of_the_dead(ip);
+  std::unique_ptr<Network> network(new Network(ip));
+  try {
+    network->build(hosts);
+  } catch (const std::exception& error) {
+    why = std::string("this process may not create network namespaces: ") + error.what();
+    return nullptr;
+  }
+  return network;
+}
+
+Network::~Network() {
+  for (const auto& [name, host] : hosts_) {
+    try {
+      ip({"netns", "del", host.space});
+    } catch (const std::exception&) {  // it was never made
+    }
+    std::error_code ignored;
+    fs::remove_all(kSpacesEtc / host.space, ignored);
+  }
+}
+
+// The switch is a host without an address.
+void Network::build(const std::vector<std::string>& hosts) {
+  const std::string prefix = kPrefix + std::to_string(getpid()) + "-";
+  const std::string center = prefix + "switch";
+  hosts_["switch"] = {.address = {}, .space = center};
+  ip({"netns", "add", center});
+  ip({"-n", center, "link", "add", "bridge", "type", "bridge"});
+  ip({"-n", center, "link", "set", "bridge", "up"});
+  int number = 0;
+  for (const std::string& name : hosts) {
+    const Host host{.address = "10.99.0." + std::to_string(++number), .space = prefix + name};
+    hosts_[name] = host;
+    names_[name] = name;
+    ip({"netns", "add", host.space});
+    ip({"-n", center, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns",
+        host.space});
+    ip({"-n", host.space, "link", "set", "lo", "up"});
+    ip({"-n", host.space, "link", "set", "eth0", "up"});
+    ip({"-n", host.space, "address", "add", host.address + "/24", "dev", "eth0"});
+    ip({"-n", center, "link", "set", name, "up", "master", "bridge"});
+    fs::create_directories(kSpacesEtc / host.space);
+  }
+  write_hosts();
+}
+
+void Network::ip(const std::vector<std::string>& words) const {
+  Process process({.program = ip_,
+                   .arguments = words,
+                   .environment = {},
+                   .working_directory = "/",
+                   .name = "ip"});
+  if (process.wait().exit_code != 0) {
+    throw std::runtime_error(process.report());
+  }
+}
+
+// In place: a file that replaced it would not be seen where the old one is mounted already.
+void Network::write_hosts() const {
+  std::string text = "127.0.0.1 localhost\n";
+  for (const auto& [name, host] : names_) {
+    text += hosts_.at(host).address + " " + name + "\n";
+  }
+  for (const auto& [name, host] : hosts_) {
+    if (name != "switch" && !(std::ofstream(kSpacesEtc / host.space / "hosts") << text).flush()) {
+      throw std::runtime_error("cannot write " + (kSpacesEtc / host.space / "hosts").string());
+    }
+  }
+}
+
+std::vector<std::string> Network::words_on(const std::string& host) const {
+  return {"netns", "exec", space_of(host)};
+}
+
+std::string Network::space_of(const std::string& host) const { return hosts_.at(host).space; }
+
+void Network::point(const std::string& name, const std::string& host) {
+  names_[name] = host;
+  write_hosts();
+}
+
+void Network::pull_cable(const std::string& host) {
+  ip({"-n", space_of("switch"), "link", "set", host, "down"});
+}
+
+void Network::plug_in(const std::string& host) {
+  ip({"-n", space_of("switch"), "link", "set", host, "up"});
+}
+
+void Network::drop_all(const std::string& host) {
+  ip({"-n", space_of("switch"), "link", "set", host, "nomaster"});
+}
+
+void Network::drop_none(const std::string& host) {
+  ip({"-n", space_of("switch"), "link", "set", host, "master", "bridge"});
+}
+
+// Frames to a hardware address that nobody has.
+void Network::drop_way(const std::string& from, const std::string& to) {
+  ip({"-n", space_of(from), "neighbor", "replace", hosts_.at(to).address, "lladdr",
+      "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent"});
+}
+
+}  // namespace disttf::test_process

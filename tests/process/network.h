@@ -1,0 +1,61 @@
+// A network of hosts for the process ring: each host is a network namespace with one cable to a
+// switch, which is a namespace with a bridge. Nothing leads out of it or into it.
+//
+// Needs root and the program `ip` (Debian: iproute2). Hosts know each other by name, through a
+// hosts file of their own (`ip netns exec` lays /etc/netns/NAME over /etc). The namespaces' names
+// carry this process's id; all is removed when the object goes, and what a killed test has left
+// behind when the next one comes. Used by one thread.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace disttf::test_process {
+
+class Network {
+ public:
+  // nullptr and the reason when this process may not create namespaces.
+  static std::unique_ptr<Network> create(const std::vector<std::string>& hosts, std::string& why);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  // The program and the words that run what follows them on the host.
+  [[nodiscard]] const std::filesystem::path& program() const { return ip_; }
+  [[nodiscard]] std::vector<std::string> words_on(const std::string& host) const;
+
+  // From now on every host, and what runs there already, finds `host` when it looks up `name`. At
+  // first each name means the host of that name.
+  void point(const std::string& name, const std::string& host);
+
+  // The cable at the switch's end: pulled, the host's own interface has no carrier.
+  void pull_cable(const std::string& host);
+  void plug_in(const std::string& host);
+  // The host's cable stays in, but the switch drops all that comes from it or is meant for it.
+  void drop_all(const std::string& host);
+  void drop_none(const std::string& host);
+  // What one host sends to another is dropped on the way; the other direction works.
+  void drop_way(const std::string& from, const std::string& to);
+
+ private:
+  explicit Network(std::filesystem::path ip) : ip_(std::move(ip)) {}
+  // These throw std::runtime_error with what `ip` said.
+  void build(const std::vector<std::string>& hosts);
+  void ip(const std::vector<std::string>& words) const;
+  void write_hosts() const;
+  [[nodiscard]] std::string space_of(const std::string& host) const;
+
+  struct Host {
+    std::string address;
+    std::string space;  // its namespace
+  };
+
+  std::filesystem::path ip_;
+  std::map<std::string, Host> hosts_;
+  std::map<std::string, std::string> names_;  // name to host
+};
+
+}  // namespace disttf::test_process

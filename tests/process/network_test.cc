@@ -1,0 +1,187 @@
+// Real faults of a real network, between hosts that are network namespaces: cables that are pulled,
+// switches that drop, machines that come back elsewhere. Where the network is mended, the run ends
+// with the bits of an undisturbed one; where it is not, every task ends in bounded time.
+#include "tests/process/network.h"
+
+#include <csignal>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+const Words kRun = {"--train_steps=150", "--print_weights_hash", "--heartbeat_timeout=3"};
+// Slow enough that something can be done to it in the middle.
+const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
+const Words kGivesUpSoon = {"--peer_timeout=2", "--worker_timeout=2"};
+// What `kGivesUpSoon` allows for is over after a third of this.
+constexpr seconds kGivenUp{30};
+
+class NetworkTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    std::string why;
+    network_ = Network::create({"ps0", "ps1", "spare", "chief", "worker0", "worker1"}, why);
+    if (!network_) {
+      GTEST_SKIP() << why;
+    }
+  }
+
+  static std::string host_of(Job job, std::size_t index) {
+    return job == Job::kChief ? "chief" : std::string(net::job_name(job)) + std::to_string(index);
+  }
+
+  Process& start(Job job, std::size_t index, const Words& more, const std::string& host) {
+    const std::string command(net::job_name(job));
+    return run_program(network_->program(),
+                       network_->words_on(host) +
+                           Words{DISTTF_BINARY, command, "--task_index=" + std::to_string(index),
+                                 "--ps_hosts=ps0:2222,ps1:2222", "--chief_host=chief:2222",
+                                 "--worker_hosts=worker0:2222,worker1:2222"} +
+                           data_flags() + more,
+                       command + " " + std::to_string(index) + " on " + host);
+  }
+  Process& start(Job job, std::size_t index, const Words& more) {
+    return start(job, index, more, host_of(job, index));
+  }
+
+  // A task on each host but the spare one.
+  Tasks start_all(const Words& more) {
+    Tasks tasks;
+    tasks.ps = {&start(Job::kPs, 0, more), &start(Job::kPs, 1, more)};
+    tasks.trainers = {&start(Job::kChief, 0, more), &start(Job::kWorker, 0, more),
+                      &start(Job::kWorker, 1, more)};
+    return tasks;
+  }
+  // And all of them train.
+  Tasks start_training(const Words& more) {
+    Tasks tasks = start_all(kRun + kSlowly + more);
+    for (Process* trainer : tasks.trainers) {
+      EXPECT_TRUE(says(*trainer, "training step 20 done"));
+    }
+    return tasks;
+  }
+
+  void expect_undisturbed(const Tasks& tasks) {
+    EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+    Process& undisturbed =
+        run("undisturbed", Words{"launch", "--workers=2", "--chief"} + kRun + data_flags());
+    ASSERT_TRUE(exits(undisturbed, kExitDone));
+    for (Process* trainer : tasks.trainers) {
+      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+    }
+  }
+  static void expect_given_up(const std::vector<Process*>& tasks) {
+    EXPECT_TRUE(all_exit(tasks, kExitLostPeers, kGivenUp));
+    for (Process* task : tasks) {
+      EXPECT_TRUE(says(*task, " E .* has been gone for 2 s"));
+    }
+  }
+
+  std::unique_ptr<Network> network_;
+};
+
+TEST_F(NetworkTest, TrainsAcrossHosts) { expect_undisturbed(start_all(kRun)); }
+
+TEST_F(NetworkTest, CableOfAPsPulledAndPutBack) {
+  const Tasks tasks = start_training({});
+  network_->pull_cable("ps1");
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "ps 1 .* was lost"));
+  }
+  network_->plug_in("ps1");
+  expect_undisturbed(tasks);
+  EXPECT_THAT(tasks.ps[1]->standard_error(), ::testing::Not(::testing::HasSubstr("generation 2")));
+}
+
+TEST_F(NetworkTest, CableOfAWorkerPulledAndPutBack) {
+  const Tasks tasks = start_training({});
+  network_->pull_cable("worker1");
+  for (Process* ps : tasks.ps) {
+    ASSERT_TRUE(says(*ps, "worker 1 .* was lost"));
+  }
+  network_->plug_in("worker1");
+  expect_undisturbed(tasks);
+}
+
+TEST_F(NetworkTest, CableOfTheChiefPulledAndPutBack) {
+  const Tasks tasks = start_training({});
+  network_->pull_cable("chief");
+  for (Process* ps : tasks.ps) {
+    ASSERT_TRUE(says(*ps, "chief 0 .* was lost"));
+  }
+  network_->plug_in("chief");
+  expect_undisturbed(tasks);
+}
+
+TEST_F(NetworkTest, CableOfAPsPulledForGood) {
+  const Tasks tasks = start_training(kGivesUpSoon);
+  network_->pull_cable("ps1");
+  expect_given_up(tasks.all());
+}
+
+TEST_F(NetworkTest, CableOfAWorkerPulledForGood) {
+  const Tasks tasks = start_training(kGivesUpSoon);
+  network_->pull_cable("worker1");
+  expect_given_up(tasks.all());
+}
+
+// No reset, no end of file: the other side of a connection has gone, and nothing tells.
+TEST_F(NetworkTest, WorkerDiesBehindASwitchThatDrops) {
+  Tasks tasks = start_training({});
+  network_->drop_all("worker1");
+  tasks.trainers[2]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.trainers[2], SIGKILL));
+  for (Process* ps : tasks.ps) {
+    ASSERT_TRUE(says(*ps, "worker 1 .* was lost"));
+  }
+  network_->drop_none("worker1");
+  tasks.trainers[2] = &start(Job::kWorker, 1, kRun + kSlowly);
+  expect_undisturbed(tasks);
+}
+
+TEST_F(NetworkTest, PsDiesBehindASwitchThatDrops) {
+  Tasks tasks = start_training({});
+  network_->drop_all("ps1");
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "ps 1 .* was lost"));
+  }
+  network_->drop_none("ps1");
+  tasks.ps[1] = &start(Job::kPs, 1, kRun + kSlowly);
+  expect_undisturbed(tasks);
+}
+
+TEST_F(NetworkTest, WhatAWorkerSendsToAPsIsDropped) {
+  const Tasks tasks = start_training(kGivesUpSoon);
+  network_->drop_way("worker1", "ps0");
+  expect_given_up(tasks.all());
+}
+
+TEST_F(NetworkTest, WhatAPsSendsToAWorkerIsDropped) {
+  const Tasks tasks = start_training(kGivesUpSoon);
+  network_->drop_way("ps0", "worker1");
+  expect_given_up(tasks.all());
+}
+
+TEST_F(NetworkTest, PsComesBackAtAnotherAddressAndTheOldOneWakesUp) {
+  Tasks tasks = start_training({});
+  Process& old = *tasks.ps[1];
+  old.send(SIGSTOP);
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "ps 1 .* was lost"));
+  }
+  network_->point("ps1", "spare");
+  tasks.ps[1] = &start(Job::kPs, 1, kRun + kSlowly, "spare");
+  ASSERT_TRUE(says(*tasks.ps[1], "holds parameters .*, generation 2"));
+  expect_undisturbed(tasks);
+  old.send(SIGCONT);
+  EXPECT_TRUE(exits(old, kExitLostPeers));
+  EXPECT_TRUE(says(old, "was replaced while it was silent: the run is in generation 2"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
