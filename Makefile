@@ -11,6 +11,8 @@ JOBS ?= $(shell nproc)
 TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
+CHAOS_RUNS ?= 200
+CHAOS_SEED ?= 1
 BUILD := build/$(PRESET)
 CONFIGURE := cmake --log-level=WARNING >/dev/null --preset
 COMPILE := cmake --build --parallel $(JOBS) --preset
@@ -18,7 +20,7 @@ COMPILE := cmake --build --parallel $(JOBS) --preset
 CTEST := ctest --parallel $(JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench format lint asan tsan fuzz clean
+.PHONY: help setup build run test bench chaos format lint asan tsan fuzz clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +50,13 @@ bench: ## build and run the benchmarks
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_BENCH=ON
 	@$(COMPILE) $(PRESET)
 	@$(BUILD)/bench/disttf_bench $(ARGS)
+
+chaos: ## CHAOS_RUNS=200 runs whose tasks are killed, frozen and cut off, each to the same bits
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
+	@$(COMPILE) $(PRESET) --target process_chaos_test
+	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
+	  ./process_chaos_test </dev/null
 
 format: ## rewrite the C++ sources as .clang-format says
 	@.ci/install dev

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "main/cluster_source.h"
+#include "main/flag_values.h"
 #include "main/parse_flags.h"
 #include "main/version.h"
 #include "net/text.h"
@@ -197,13 +198,26 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
   if (trainers == 0) {
     throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
   }
+  std::optional<roles::ChaosOptions> chaos;
+  if (!flags.chaos.empty()) {
+    chaos = read_seed_and_rate(flags.chaos);
+    if (flags.restart == "never") {
+      throw std::invalid_argument(
+          "--chaos: tasks that it kills must be started again; not together with --restart never");
+    }
+  }
   static_cast<void>(run_config(flags, trainers));  // a wrong flag is told once, not by each child
+  std::vector<std::string> task_arguments = arguments_for_children(app);
+  if (chaos && flags.chaos_frames.empty()) {
+    task_arguments.push_back("--chaos_frames=" + flags.chaos);
+  }
   return {.options = {.ps = ps,
                       .workers = workers,
                       .chief = flags.launch_chief,
                       .restart = {.on_failure = flags.restart == "on-failure",
                                   .max_restarts = flags.max_restarts},
-                      .task_arguments = arguments_for_children(app)}};
+                      .chaos = chaos,
+                      .task_arguments = std::move(task_arguments)}};
 }
 
 RunTask run_task(const Flags& flags, const Environment& environment, net::ClusterAndTask found,
@@ -217,8 +231,8 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                                .peer = seconds(flags.peer_timeout_s),
                                .worker = seconds(flags.worker_timeout_s),
                                .silence = seconds(flags.heartbeat_timeout_s)},
-                  .faults = {.seed = flags.chaos_frames[0],
-                             .per_1000 = static_cast<std::uint32_t>(flags.chaos_frames[1])},
+                  .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
+                                                       : read_seed_and_rate(flags.chaos_frames),
                   .listen_fd = flags.listen_fd};
   options.config = run_config(flags, options.task.cluster.trainer_count());
   options.explicit_flags = std::move(given);

@@ -107,6 +107,25 @@ CLI::Validator boolean() {
           ""};
 }
 
+CLI::Validator seed_and_rate() {
+  return {[](std::string& text) -> std::string {
+            std::vector<std::string> parts = split_at_commas({text});
+            if (parts.size() != 2 || !whole_number(0, roles::kMaxCount)(parts[0]).empty() ||
+                !whole_number(0, roles::kMaxChaosRate)(parts[1]).empty()) {
+              return net::quoted(text) + " is not SEED,RATE: two whole numbers, RATE " +
+                     range_text(0, roles::kMaxChaosRate);
+            }
+            return {};
+          },
+          ""};
+}
+
+roles::ChaosOptions read_seed_and_rate(const std::string& text) {
+  const std::vector<std::string> parts = split_at_commas({text});
+  return {.seed = std::stoull(parts.at(0)),
+          .per_1000 = static_cast<std::uint32_t>(std::stoul(parts.at(1)))};
+}
+
 CLI::Validator url() {
   return {[](std::string& text) -> std::string {
             std::string why;
@@ -125,19 +144,6 @@ CLI::Validator comma_list_of(CLI::Validator entry) {
               if (std::string why = entry(each); !why.empty()) {
                 return why;
               }
-            }
-            return {};
-          },
-          ""};
-}
-
-CLI::Validator seed_and_rate(std::uint64_t most) {
-  return {[most](std::string& text) -> std::string {
-            std::vector<std::string> parts = split_at_commas({text});
-            if (parts.size() != 2 || !whole_number(0, roles::kMaxCount)(parts[0]).empty() ||
-                !whole_number(0, most)(parts[1]).empty()) {
-              return net::quoted(text) + " is not SEED,RATE: two whole numbers, RATE " +
-                     range_text(0, most);
             }
             return {};
           },

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "roles/chaos_options.h"
+
 namespace disttf {
 
 // Decimal digits alone. For use with Option::transform(): leading zeros are taken off.
@@ -23,13 +25,15 @@ namespace disttf {
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> names);
 // "true" or "false" in any letter case. For use with Option::transform(): lower case.
 [[nodiscard]] CLI::Validator boolean();
+// "7,20": two whole numbers, the second one at most roles::kMaxChaosRate.
+[[nodiscard]] CLI::Validator seed_and_rate();
 // http:// or https:// with a host.
 [[nodiscard]] CLI::Validator url();
 // Entries between commas, each of which `entry` accepts; none may be empty.
 [[nodiscard]] CLI::Validator comma_list_of(CLI::Validator entry);
 
-// "SEED,RATE": two whole numbers, the second one at most `most`.
-[[nodiscard]] CLI::Validator seed_and_rate(std::uint64_t most);
+// What seed_and_rate() has accepted.
+[[nodiscard]] roles::ChaosOptions read_seed_and_rate(const std::string& text);
 
 // The entries of the texts, each a comma list: "1,2" and "3" are 1, 2, 3.
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::vector<std::string>& texts);

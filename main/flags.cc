@@ -83,6 +83,13 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kLaunchGroup);
+  app.add_option(
+         "--chaos", flags.chaos,
+         "Kill or freeze a task at RATE of 1000 steps, and --chaos_frames SEED,RATE; SEED says "
+         "which")
+      ->type_name("SEED,RATE")
+      ->check(seed_and_rate())
+      ->group(kLaunchGroup);
 }
 
 void add_model(CLI::App& app, Flags& flags) {
@@ -292,18 +299,11 @@ void add_log(CLI::App& app, Flags& flags) {
 }
 
 void add_chaos_frames(CLI::App& app, Flags& flags) {
-  app.add_option_function<std::string>(
-         "--chaos_frames",
-         [&flags](const std::string& text) {
-           flags.chaos_frames.clear();
-           for (const std::string& number : split_at_commas({text})) {
-             flags.chaos_frames.push_back(std::stoull(number));  // its check has read it
-           }
-         },
-         "Lose, cut, delay, repeat or reorder RATE of 1000 frames between trainers and ps; SEED "
-         "says which")
+  app.add_option("--chaos_frames", flags.chaos_frames,
+                 "Lose, cut, delay, repeat or reorder RATE of 1000 frames between trainers and ps; "
+                 "SEED says which")
       ->type_name("SEED,RATE")
-      ->check(seed_and_rate(1000))
+      ->check(seed_and_rate())
       ->group(kTesting);
 }
 

@@ -39,6 +39,7 @@ struct Flags {
   bool launch_chief = false;
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
+  std::string chaos;  // empty: none
   // Training
   std::string model = "mlp";
   std::vector<std::size_t> hidden_units = {100};
@@ -81,7 +82,7 @@ struct Flags {
   std::string log_format = "text";
   // Testing
   std::uint64_t debug_delay_ms = 0;
-  std::vector<std::uint64_t> chaos_frames = {0, 0};  // seed, frames of 1000
+  std::string chaos_frames;  // empty: none
   // Between launch and its children
   int listen_fd = -1;
   int progress_fd = -1;

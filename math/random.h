@@ -31,7 +31,8 @@ enum class Purpose : std::uint32_t {
   kDigits = 3,
   kDropout = 4,
   kInjectedDelay = 5,
-  kInjectedFault = 6,
+  kFrameFault = 6,
+  kProcessFault = 7,
 };
 
 // A stream must be below this: 48 bits of the counter hold it. A step number never gets there.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -85,6 +86,9 @@ class Launcher {
     pid_t pid = -1;              // -1 while no process of the task lives
     asio::steady_timer restart;  // runs while `waits`
     bool waits = false;          // to be started again
+    asio::steady_timer thaw;     // runs while this process is frozen
+    bool frozen = false;
+    bool fault = false;  // this process was killed on purpose
   };
 
   void add_task(const net::TaskId& task);
@@ -99,6 +103,9 @@ class Launcher {
   asio::awaitable<void> kill_after(std::chrono::seconds grace);
   void start_grace(std::chrono::seconds grace);
   void on_progress(std::string_view record);
+  void make_fault(const ProcessFault& fault);
+  asio::awaitable<void> thaw_after(Child& child, milliseconds delay);
+  static void thaw(Child& child);
   void say(const std::string& sentence) { console_.print_error("disttf launch: " + sentence); }
   [[nodiscard]] bool all_gone() const;
   void spawn(asio::awaitable<void> work);
@@ -112,6 +119,7 @@ class Launcher {
   RestartPolicy policy_;
   std::vector<std::unique_ptr<Child>> children_;  // in the policy's order
   ProgressMeter progress_;
+  std::optional<FaultPlan> faults_;
 };
 
 Launcher::Launcher(const LaunchOptions& options)
@@ -123,6 +131,13 @@ Launcher::Launcher(const LaunchOptions& options)
 int Launcher::run() {
   for (const net::TaskId& task : tasks_of(options_)) {
     add_task(task);
+  }
+  if (options_.chaos) {
+    std::vector<std::size_t> all(children_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    faults_.emplace(*options_.chaos, std::move(all));
+    say("chaos: seed " + std::to_string(options_.chaos->seed) + ", " +
+        std::to_string(options_.chaos->per_1000) + " faults in 1000 steps");
   }
   spawn(watch_signals());
   // All ports are open before any task is started: nobody has to try twice.
@@ -147,7 +162,8 @@ void Launcher::add_task(const net::TaskId& task) {
       .name = "[" + std::string(net::job_name(task.job)) + ":" + std::to_string(task.index) + "]",
       .is_chief = part_of(task, options_) == RestartPolicy::Part::kChief,
       .port = ReservedPort(context_),
-      .restart = asio::steady_timer(context_)});
+      .restart = asio::steady_timer(context_),
+      .thaw = asio::steady_timer(context_)});
   const net::Address address = child->port.address();
   switch (task.job) {
     case net::Job::kPs:
@@ -188,6 +204,7 @@ void Launcher::start(Child& child, int listen_fd) {
   ChildProcess process = start_child(
       {.arguments = arguments_for(child.task), .listen_fd = listen_fd, .progress = child.is_chief});
   child.pid = process.pid;
+  child.fault = false;
   policy_.started(child.number, Clock::now());
   const auto to_error = [this, prefix = child.name + " "](std::string_view line) {
     console_.print_error(prefix + std::string(line));
@@ -235,10 +252,13 @@ void Launcher::reap() {
 
 void Launcher::on_exit(Child& child, int status) {
   const bool was_finished = policy_.finished();
+  child.frozen = false;
+  child.thaw.cancel();
   const RestartPolicy::Decision decision =
       policy_.ended(child.number,
                     {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                     .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0},
+                     .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                     .planned = child.fault && WIFSIGNALED(status)},
                     Clock::now());
   if (!decision.sentence.empty()) {
     say(child.name + " " + decision.sentence);
@@ -296,6 +316,7 @@ void Launcher::stop_children(int signal) {
   for (const auto& child : children_) {
     if (child->pid > 0) {
       kill(child->pid, signal);
+      thaw(*child);  // a frozen process would take the signal only then
     }
   }
   start_grace(kStopGrace);
@@ -320,6 +341,45 @@ asio::awaitable<void> Launcher::kill_after(std::chrono::seconds grace) {
 void Launcher::on_progress(std::string_view record) {
   if (const std::optional<Progress> progress = parse_progress(record)) {
     console_.draw_live(progress_.on_record(*progress, Clock::now()));
+    if (faults_ && !policy_.exit_code()) {
+      for (const ProcessFault& fault : faults_->take_until(progress->step)) {
+        make_fault(fault);
+      }
+    }
+  }
+}
+
+void Launcher::make_fault(const ProcessFault& fault) {
+  Child& child = *children_.at(fault.task);
+  const bool kills = fault.kind == ProcessFault::Kind::kKill;
+  say(std::string("chaos: ") + (kills ? "SIGKILL" : "SIGSTOP") + " to " + child.name + " at step " +
+      std::to_string(fault.step) +
+      (kills ? "" : " for " + std::to_string(fault.frozen_for.count()) + " ms") +
+      (child.pid > 0 ? "" : ", which is not running"));
+  if (child.pid < 0) {
+    return;
+  }
+  kill(child.pid, kills ? SIGKILL : SIGSTOP);
+  if (kills) {
+    child.fault = true;
+  } else {
+    child.frozen = true;
+    spawn(thaw_after(child, fault.frozen_for));
+  }
+}
+
+asio::awaitable<void> Launcher::thaw_after(Child& child, milliseconds delay) {
+  child.thaw.expires_after(delay);
+  auto [error] = co_await child.thaw.async_wait(kToken);
+  if (!error) {  // else it has ended, or was frozen anew
+    thaw(child);
+  }
+}
+
+void Launcher::thaw(Child& child) {
+  if (child.frozen) {
+    child.frozen = false;
+    kill(child.pid, SIGCONT);
   }
 }
 

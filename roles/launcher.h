@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "roles/fault_plan.h"
 #include "roles/restart_policy.h"
 
 namespace disttf::roles {
@@ -20,6 +22,7 @@ struct LaunchOptions {
   std::size_t workers = 2;
   bool chief = false;  // a chief task of its own instead of worker 0
   RestartOptions restart;
+  std::optional<ChaosOptions> chaos;  // launch kills and freezes its children itself
   // What every child gets besides who it is: "--train_steps=100", ...
   std::vector<std::string> task_arguments;
 };

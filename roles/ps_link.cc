@@ -20,7 +20,7 @@ constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const std::string& name) {
   return {.seed = task.faults.seed,
           .per_1000 = task.faults.per_1000,
-          .purpose = static_cast<std::uint32_t>(math::Purpose::kInjectedFault),
+          .purpose = static_cast<std::uint32_t>(math::Purpose::kFrameFault),
           .stream = (task.cluster.rank_of(task.self) << 16U) + ps_index,
           .random_bits = &math::random_bits,
           .log = [name](const std::string& what) {

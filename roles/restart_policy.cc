@@ -63,6 +63,11 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
   if (exit_code_ && !finished_) {
     return {};  // stopped because of another's failure, or by a signal
   }
+  if (ending.planned) {
+    return {.action = Action::kRestart,
+            .delay = jittered(kFirstDelay),
+            .sentence = describe(ending) + " as planned; starting it again"};
+  }
   if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
     ++restarts_;
     return {.action = Action::kRestart,
@@ -90,9 +95,13 @@ milliseconds RestartPolicy::next_delay(TaskState& task, TimePoint now) {
   if (now - task.started >= kLongLife) {
     task.ceiling = kFirstDelay;
   }
-  std::uniform_int_distribution<milliseconds::rep> delay(task.ceiling.count() / 2,
-                                                         task.ceiling.count());
-  task.ceiling = std::min(2 * task.ceiling, kLongestDelay);
+  const milliseconds ceiling = task.ceiling;
+  task.ceiling = std::min(2 * ceiling, kLongestDelay);
+  return jittered(ceiling);
+}
+
+milliseconds RestartPolicy::jittered(milliseconds ceiling) {
+  std::uniform_int_distribution<milliseconds::rep> delay(ceiling.count() / 2, ceiling.count());
   return milliseconds(delay(engine_));
 }
 

@@ -25,7 +25,8 @@ struct RestartOptions {
 // How a process ended.
 struct Ending {
   int exit_code = 0;
-  int signal = 0;  // not 0: that killed it, and exit_code says nothing
+  int signal = 0;        // not 0: that killed it, and exit_code says nothing
+  bool planned = false;  // launch itself did it, for the sake of it: mended without being counted
 };
 
 class RestartPolicy {
@@ -73,6 +74,7 @@ class RestartPolicy {
   };
 
   [[nodiscard]] std::chrono::milliseconds next_delay(TaskState& task, TimePoint now);
+  [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds ceiling);
 
   RestartOptions options_;
   std::vector<TaskState> tasks_;

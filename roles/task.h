@@ -6,6 +6,7 @@
 #include <string>
 
 #include "net/cluster.h"
+#include "roles/chaos_options.h"
 
 namespace disttf::roles {
 
@@ -17,12 +18,6 @@ struct Timeouts {
   std::chrono::seconds silence{10};  // without a heartbeat: as good as dead
 };
 
-// Testing: what net/faulty_channel.h does to the step channels of a trainer.
-struct InjectedFaults {
-  std::uint64_t seed = 0;
-  std::uint32_t per_1000 = 0;  // frames; 0: nothing
-};
-
 // A trainer beats this often on its control channels, a ps on a step channel that waits for it.
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 
@@ -31,7 +26,7 @@ struct Task {
   net::TaskId self;
   std::uint64_t incarnation = 0;  // random, per process
   Timeouts timeouts;
-  InjectedFaults faults = {};
+  ChaosOptions faults = {};  // testing: what is done to the frames of a trainer's step channels
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
 };
 

@@ -321,6 +321,24 @@ INSTANTIATE_TEST_SUITE_P(
                     "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug",
                     "--chaos_frames 7,20"));
 
+TEST(CommandLine, ChaosIsForLaunchAndForTheFramesOfItsTasks) {
+  const roles::LaunchOptions options = parse_launch("launch --chaos 7,20");
+  ASSERT_TRUE(options.chaos);
+  EXPECT_EQ(options.chaos->seed, 7U);
+  EXPECT_EQ(options.chaos->per_1000, 20U);
+  EXPECT_THAT(options.task_arguments, testing::ElementsAre("--chaos_frames=7,20"));
+}
+
+TEST(CommandLine, ChaosLeavesTheFramesToAFlagOfTheirOwn) {
+  EXPECT_THAT(parse_launch("launch --chaos 7,20 --chaos_frames 1,0").task_arguments,
+              testing::ElementsAre("--chaos_frames=1,0"));
+}
+
+TEST(CommandLine, ChaosNeedsTasksThatAreStartedAgain) {
+  EXPECT_THROW(static_cast<void>(parse_launch("launch --chaos 7,20 --restart never")),
+               std::invalid_argument);
+}
+
 TEST(CommandLine, LaunchHandsOnWhatItsConfigFileSaysButNotTheFile) {
   const std::string path = testing::TempDir() + "disttf_launch_hands_on.toml";
   std::ofstream(path) << "train_steps = 9\nhidden_units = [3, 4]\nworkers = 5\n";

@@ -111,13 +111,19 @@ TEST(CommaListOf, RefusesEmptyEntries) {
 }
 
 TEST(SeedAndRate, TakesTwoWholeNumbers) {
-  EXPECT_EQ(fault(seed_and_rate(1000), "7,0"), "");
-  EXPECT_EQ(fault(seed_and_rate(1000), "0,1000"), "");
+  EXPECT_EQ(fault(seed_and_rate(), "7,0"), "");
+  EXPECT_EQ(fault(seed_and_rate(), "0,1000"), "");
+}
+
+TEST(SeedAndRate, AreReadAsTheyAre) {
+  const roles::ChaosOptions read = read_seed_and_rate("7,20");
+  EXPECT_EQ(read.seed, 7U);
+  EXPECT_EQ(read.per_1000, 20U);
 }
 
 TEST(SeedAndRate, RefusesEverythingElse) {
   for (const std::string text : {"", "7", "7,", ",7", "7,1001", "7,-1", "x,7", "7,20,1", "7 20"}) {
-    EXPECT_EQ(fault(seed_and_rate(1000), text),
+    EXPECT_EQ(fault(seed_and_rate(), text),
               "\"" + text + "\" is not SEED,RATE: two whole numbers, RATE from 0 to 1000");
   }
 }

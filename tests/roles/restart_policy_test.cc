@@ -47,6 +47,17 @@ TEST_F(RestartPolicyTest, StartsATaskAgainThatWasKilled) {
   EXPECT_FALSE(rules.exit_code());
 }
 
+TEST_F(RestartPolicyTest, PlannedDeathsAreNotCounted) {
+  RestartPolicy rules = policy({.max_restarts = 1});
+  for (int death = 0; death < 3; ++death) {
+    const auto decision = ended(rules, kWorker, {.signal = SIGKILL, .planned = true});
+    EXPECT_EQ(decision.action, Action::kRestart);
+    EXPECT_EQ(decision.sentence, "was killed by signal 9 (Killed) as planned; starting it again");
+  }
+  EXPECT_EQ(ended(rules, kWorker, kKilled).action, Action::kRestart);
+  EXPECT_EQ(ended(rules, kWorker, kKilled).action, Action::kStop);
+}
+
 TEST_F(RestartPolicyTest, StartsATaskAgainWhoseCodeAsksForIt) {
   // 143: somebody else sent it a SIGTERM.
   for (const int code : {128, static_cast<int>(kLostPeers), static_cast<int>(kTerminated), 255}) {

@@ -1,0 +1,93 @@
+// `launch --chaos` from many seeds: tasks are killed and frozen, frames are lost, cut, delayed,
+// repeated and reordered, and the weights are those of a run to which nothing happened.
+//
+//   DISTTF_CHAOS_RUNS   how many seeds, default 3; `make chaos` says 200
+//   DISTTF_CHAOS_SEED   the first of them, default 1
+//
+// A seed that fails is in the name of the run that the test prints; it replays with the same seed.
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <regex>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+// Slow enough for the faults to fall into the middle, and for a run to take some seconds.
+const Words kRun = {"--ps=2", "--workers=3", "--chief", "--train_steps=200",
+                    "--print_weights_hash"};
+const Words kSlowly = {"--debug_delay_ms=6", "--save_steps=20"};
+// Of 1000 steps have a killed or frozen task, and of 1000 frames are tampered with.
+constexpr int kRate = 20;
+// For a run that takes 2 to 20 s, on a machine that is busy with another one.
+constexpr seconds kHangs{150};
+
+unsigned number_from(const char* variable, unsigned otherwise) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) {
+    return otherwise;
+  }
+  unsigned number = 0;
+  const std::string digits(text);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  EXPECT_TRUE(error == std::errc() && end == digits.data() + digits.size())
+      << variable << "=" << digits << " is not a whole number";
+  return number;
+}
+
+// What happened, over all runs: "SIGKILL to [ps:1]" 12 times, "is sent twice" 31 times.
+class Tally {
+ public:
+  void add(const std::string& log) {
+    static const std::regex kFault(
+        R"(chaos: (SIG\w+ to \[\w+):|injected fault .*\) (is (?:a reply and )?\w+|comes late))");
+    std::size_t faults = 0;
+    for (std::sregex_iterator each(log.begin(), log.end(), kFault), end; each != end; ++each) {
+      const std::smatch& match = *each;
+      ++count_[match[1].matched ? match[1].str() + "]" : "a frame " + match[2].str()];
+      ++faults;
+    }
+    fewest_ = runs_++ == 0 ? faults : std::min(fewest_, faults);
+  }
+  [[nodiscard]] std::size_t fewest() const { return fewest_; }
+  void print() const {
+    std::cout << runs_ << " runs, each with at least " << fewest_ << " faults; in all:\n";
+    for (const auto& [what, count] : count_) {
+      std::cout << "  " << count << " x " << what << "\n";
+    }
+    std::cout << std::flush;
+  }
+
+ private:
+  std::map<std::string, std::size_t> count_;
+  std::size_t runs_ = 0;
+  std::size_t fewest_ = 0;
+};
+
+class Chaos : public ProcessTest {};
+
+TEST_F(Chaos, LeavesTheBitsAlone) {
+  Process& undisturbed = run("undisturbed", Words{"launch"} + kRun + data_flags());
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  const std::string wanted = weights_hash_in(undisturbed);
+  const unsigned first = number_from("DISTTF_CHAOS_SEED", 1);
+  const unsigned runs = number_from("DISTTF_CHAOS_RUNS", 3);
+  ASSERT_GT(runs, 0U) << "DISTTF_CHAOS_RUNS";
+  Tally tally;
+  for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {
+    const std::string chaos = "--chaos=" + std::to_string(seed) + "," + std::to_string(kRate);
+    Process& job = run(chaos, Words{"launch", chaos} + kRun + kSlowly + data_flags());
+    ASSERT_TRUE(exits(job, kExitDone, kHangs));
+    EXPECT_EQ(weights_hash_in(job), wanted);
+    tally.add(job.standard_error());
+  }
+  tally.print();
+  EXPECT_GE(tally.fewest(), 3U) << "or the test proves little";
+}
+
+}  // namespace
+}  // namespace disttf::test_process
