@@ -231,6 +231,9 @@ StepReply PsClient::join_again(std::span<float> parameters) {
 
 void PsClient::push(std::uint64_t micro_batch, std::span<const float> gradient) {
   for (PsLink& link : links_) {
+    if (awaiting_ && pending_[link.index()].state == Pending::State::kDone) {
+      continue;  // has made this step: would take the gradient for one of the next
+    }
     const auto body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size()));
     if (broken_ || link.tell({.kind = FrameKind::kPush,
                               .step = link.step,

@@ -73,8 +73,8 @@ class PsClient {
   StepReply push_pull(std::uint64_t sequence, std::span<const float> gradient,
                       std::span<float> parameters, bool cut = false);
 
-  // Elastic: hands every ps the gradient of one micro-batch of the step that the last parameters
-  // are of; what becomes of it await_step() tells.
+  // Elastic: hands the gradient of one micro-batch of the step that the last parameters are of to
+  // every ps that has not answered with the next ones; what becomes of it await_step() tells.
   void push(std::uint64_t micro_batch, std::span<const float> gradient);
   // Elastic: waits until the step has been made; `parameters` must not be those that gradients
   // are computed from. False: first the micro-batches in `missing` are to be pushed, then this is

@@ -1,0 +1,157 @@
+// A trainer that dies between its pushes to two ps: one makes the step, the other lacks that
+// gradient, and they are one step apart. Its next process computes the gradient again from the
+// older parameters, which the ps that is ahead has kept, and the run ends with the bits of an
+// undisturbed one.
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <ostream>
+
+#include "tests/process/process_test.h"
+#include "tests/process/relay.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::FrameKind;
+using net::Job;
+
+// The step that is torn leads to one whose state the chief asks for.
+constexpr std::uint64_t kTornStep = 39;
+const Words kRun = {"--train_steps=80", "--save_steps=10", "--print_weights_hash"};
+
+// One event of the conversation, which a relay's thread sees and the test waits for.
+class Event {
+ public:
+  void happened() {
+    if (!told_.exchange(true)) {
+      promise_.set_value();
+    }
+  }
+  [[nodiscard]] ::testing::AssertionResult wait(const char* what) {
+    if (promise_.get_future().wait_for(kPatience) == std::future_status::ready) {
+      return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure() << "it did not come to pass that " << what;
+  }
+
+ private:
+  std::atomic<bool> told_ = false;
+  std::promise<void> promise_;
+};
+
+class TornStep : public ProcessTest {
+ protected:
+  // What of the victim's push of kTornStep reaches the ps that is left behind.
+  enum class Part : std::uint8_t { kNothing, kHalf };
+
+  // Tears the step of the victim's first process; whatever its next one sends passes.
+  Relay::Rule rule(std::size_t ps) {
+    return [this, ps](const Passing& passing) {
+      const net::FrameHeader& header = passing.header;
+      const bool of_victim = passing.hello.from == victim_ &&
+                             passing.hello.purpose == net::ChannelPurpose::kStep &&
+                             passing.hello.incarnation == first_of(passing.hello);
+      if (of_victim && passing.to_ps && ps == behind_ && header.step == kTornStep &&
+          (header.kind == FrameKind::kPushPull || header.kind == FrameKind::kPush)) {
+        held_.happened();
+        return part_ == Part::kNothing ? 0 : net::kHeaderBytes + header.body_size / 2;
+      }
+      if (of_victim && !passing.to_ps && ps != behind_ && header.kind == FrameKind::kParameters &&
+          header.step == kTornStep + 1) {
+        made_.happened();
+      }
+      return whole(header);
+    };
+  }
+
+  // The incarnation of the victim's first process.
+  std::uint64_t first_of(const net::Hello& hello) {
+    std::uint64_t none = 0;
+    incarnation_.compare_exchange_strong(none, hello.incarnation);
+    return incarnation_;
+  }
+
+  void start(const Words& more) {
+    for (const std::size_t ps : {0U, 1U}) {
+      tasks_.ps.push_back(&run_task(cluster_, Job::kPs, ps, {relays_[ps].listen_flag()}));
+    }
+    for (const std::size_t worker : {0U, 1U}) {
+      tasks_.trainers.push_back(&run_task(cluster_, Job::kWorker, worker, kRun + more));
+    }
+  }
+
+  void kill_between_its_pushes(Process& victim) {
+    ASSERT_TRUE(held_.wait("one ps was sent the push, or half of it"));
+    ASSERT_TRUE(made_.wait("the other ps made the step"));
+    victim.send(SIGKILL);
+    ASSERT_TRUE(killed(victim, SIGKILL));
+  }
+
+  void expect_undisturbed(const Words& more) {
+    EXPECT_TRUE(all_exit(tasks_.all(), kExitDone));
+    Process& undisturbed =
+        run("undisturbed", Words{"launch", "--workers=2"} + kRun + more + data_flags());
+    ASSERT_TRUE(exits(undisturbed, kExitDone));
+    for (Process* trainer : tasks_.trainers) {
+      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+    }
+  }
+
+  // Set before the tasks start, then read by the relays' threads.
+  net::TaskId victim_{.job = Job::kWorker, .index = 1};
+  std::size_t behind_ = 1;
+  Part part_ = Part::kNothing;
+
+  std::atomic<std::uint64_t> incarnation_ = 0;
+  Event held_;
+  Event made_;
+  const ClusterOnLoopback cluster_{{.ps = 2, .workers = 2}};
+  std::array<Relay, 2> relays_{Relay(cluster_, 0, rule(0)), Relay(cluster_, 1, rule(1))};
+  Tasks tasks_;
+};
+
+struct Moment {
+  const char* name;
+  std::size_t worker;  // 0 is the chief
+  std::size_t behind;  // which ps lacks the push
+  bool half;           // it got half of it
+};
+
+void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }
+
+class TornStepAt : public TornStep, public ::testing::WithParamInterface<Moment> {};
+
+TEST_P(TornStepAt, IsComputedAgainFromTheOlderParameters) {
+  victim_.index = GetParam().worker;
+  behind_ = GetParam().behind;
+  part_ = GetParam().half ? Part::kHalf : Part::kNothing;
+  start({});
+  Process*& victim = tasks_.trainers[victim_.index];
+  kill_between_its_pushes(*victim);
+  victim = &run_task(cluster_, Job::kWorker, victim_.index, kRun);
+  EXPECT_TRUE(says(*victim, "Training begins at global step " + std::to_string(kTornStep) + "$"))
+      << "else it was not this moment";
+  expect_undisturbed({});
+}
+
+INSTANTIATE_TEST_SUITE_P(Where, TornStepAt,
+                         ::testing::Values(Moment{"WorkerPs1HasNothing", 1, 1, false},
+                                           Moment{"WorkerPs1HasHalf", 1, 1, true},
+                                           Moment{"WorkerPs0HasNothing", 1, 0, false},
+                                           Moment{"ChiefPs1HasNothing", 0, 1, false},
+                                           Moment{"ChiefPs0HasHalf", 0, 0, true}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// The ps that is behind has the lost micro-batches computed by the one who is left.
+TEST_F(TornStep, OfAnElasticWorkerIsMadeByTheOthers) {
+  const Words elastic = {"--min_workers=1", "--micro_batches=4"};
+  start(elastic);
+  kill_between_its_pushes(*tasks_.trainers[1]);
+  tasks_.trainers.pop_back();
+  expect_undisturbed(elastic);
+}
+
+}  // namespace
+}  // namespace disttf::test_process
