@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
     jobs.repetitions = std::stoi(repetitions);
     disttf::bench::Reporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);
+    disttf::bench::run_sums(jobs.repetitions, reporter);
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);
     }

@@ -6,8 +6,11 @@
 //   gradient/MODEL                  Model::gradient                    floor: products
 //   optimizer/KIND                  one update of the 784-100-10 model floor: memcpy
 //   push_pull/BYTES                 1 worker, 1 real ps, sgd applied   floor: raw_echo
-//   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
+//   sum_by_rank/ARRIVALS/TRAINERS   one step of a ps, adam, mlp_100    floor:
+//   sum_on_arrival/TRAINERS job/MODE/CLUSTER                `disttf launch`: images/s and accuracy;
+//   floor: products on
 //                                   both cores at once, as images/s
+//   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
 #include <string>
@@ -19,6 +22,10 @@ namespace disttf::bench {
 
 void register_floors();
 void register_parts();
+
+// Alternates between the sides and adds their figures. Throws std::runtime_error when they differ
+// in what they come to.
+void run_sums(int repetitions, Reporter& reporter);
 
 struct JobOptions {
   std::string train_steps = "2000";

@@ -86,7 +86,7 @@ void Reporter::add(const Figure& figure) {
                                  {"unit", figure.unit}};
   std::string beside;
   if (const auto floor = figures_.find(figure.floor); floor != figures_.end()) {
-    const double ratio = figure.median / floor->second.median;
+    const double ratio = figure.ratio.value_or(figure.median / floor->second.median);
     line["floor"] = figure.floor;
     line["ratio"] = ratio;
     beside = "  " + std::to_string(ratio).substr(0, 5) + " x " + figure.floor;

@@ -2,12 +2,15 @@
 //
 // A benchmark names its floor in its label, "floor=NAME": what the same bytes or the same products
 // cost with nothing of disttf around them. A ratio is of medians over the repetitions of one run
-// of the program: figures of two runs are not comparable on a machine that others use too.
+// of the program: figures of two runs are not comparable on a machine that others use too. Where
+// the two sides ran in pairs it is the median over the pairs: what else the machine did meanwhile
+// weighs on both of a pair.
 #pragma once
 
 #include <benchmark/benchmark.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,7 @@ struct Figure {
   double slowest = 0;
   std::string unit;   // "us", "images/s"
   std::string floor;  // the name of another figure in the same unit; empty: it is one itself
+  std::optional<double> ratio;           // to the floor, where it is not that of the two medians
   std::map<std::string, double> extras;  // e.g. accuracy
 };
 
