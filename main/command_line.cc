@@ -161,6 +161,14 @@ roles::RunConfig run_config(const Flags& flags, std::size_t trainers) {
   return config;
 }
 
+void check_checkpoint_flags(const Flags& flags) {
+  if (flags.sharded_checkpoint && flags.train_dir.empty()) {
+    throw std::invalid_argument(
+        "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
+        "and ps share");
+  }
+}
+
 roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
   roles::DataOptions data;
   data.dataset = *roles::dataset_choice_from_name(flags.dataset);
@@ -206,6 +214,7 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
           "--chaos: tasks that it kills must be started again; not together with --restart never");
     }
   }
+  check_checkpoint_flags(flags);
   static_cast<void>(run_config(flags, trainers));  // a wrong flag is told once, not by each child
   std::vector<std::string> task_arguments = arguments_for_children(app);
   if (chaos && flags.chaos_frames.empty()) {
@@ -234,6 +243,7 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                   .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
                                                        : read_seed_and_rate(flags.chaos_frames),
                   .listen_fd = flags.listen_fd};
+  check_checkpoint_flags(flags);
   options.config = run_config(flags, options.task.cluster.trainer_count());
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
@@ -247,7 +257,8 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   options.checkpoint = {.train_dir = flags.train_dir,
                         .save_steps = flags.save_steps,
                         .save_secs = seconds(flags.save_secs),
-                        .max_to_keep = flags.max_to_keep};
+                        .max_to_keep = flags.max_to_keep,
+                        .sharded = flags.sharded_checkpoint};
   options.progress_fd = flags.progress_fd;
   return {.options = std::move(options)};
 }

@@ -15,7 +15,8 @@ constexpr const char* kTraining =
     "Training (the chief's count; a worker may leave them out, a ps ignores them)";
 constexpr const char* kElastic =
     "Elastic workers: either lets workers of the lists join and leave (sync)";
-constexpr const char* kCheckpoints = "Checkpoints (the chief writes them)";
+constexpr const char* kCheckpoints =
+    "Checkpoints (the chief's flags count; a ps that writes needs --train_dir)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
@@ -213,6 +214,10 @@ void add_checkpoints(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
+      ->group(kCheckpoints);
+  app.add_flag("--sharded_checkpoint", flags.sharded_checkpoint,
+               "Each ps writes its range into its own --train_dir, which chief and ps must share")
+      ->transform(boolean())
       ->group(kCheckpoints);
 }
 

@@ -61,6 +61,7 @@ struct Flags {
   std::uint64_t save_steps = 0;
   std::uint64_t save_secs = 10;
   std::uint64_t max_to_keep = 5;
+  bool sharded_checkpoint = false;
   // Evaluation and output
   std::uint64_t eval_every = 0;
   std::uint64_t log_every = 500;

@@ -34,7 +34,7 @@ int run(const Print& print) {
 int run(const RunTask& run) {
   const roles::Task& task = run.options.task;
   if (task.self.job == net::Job::kPs) {
-    return roles::run_parameter_server(task);
+    return roles::run_parameter_server(task, run.options.checkpoint.train_dir);
   }
   return task.cluster.is_chief(task.self) ? roles::run_chief(run.options)
                                           : roles::run_worker(run.options);

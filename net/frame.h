@@ -57,6 +57,10 @@ enum class FrameKind : std::uint8_t {
   kCut = 19,          // reply: parameters of the range, then each optimizer tensor of it
   kPush = 20,         // elastic trainer -> ps: gradient of one micro-batch; no reply
   kWork = 21,         // to an elastic trainer that waits: a micro-batch that is missing
+  kFindCut = 22,      // chief -> ps: as kGetCut, but the reply is to come without the tensors
+  kWriteCut = 23,     // chief -> ps: write your range of that cut into your --train_dir
+  kWritten = 24,      // reply: JSON, what the file is
+  kNotWritten = 25,   // reply: a sentence that says why
 };
 
 enum FrameFlags : std::uint16_t {

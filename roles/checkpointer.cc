@@ -1,37 +1,26 @@
 #include "roles/checkpointer.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "math/optimizer.h"
-#include "net/peer.h"
 #include "roles/checkpoint.h"
+#include "roles/cut_link.h"
 #include "roles/log.h"
+#include "roles/sharded_save.h"
 
 namespace disttf::roles {
 namespace {
 
-using net::FrameHeader;
-using net::FrameKind;
 using std::chrono::milliseconds;
 
 // A state that moves while it is asked for is asked for again this often.
 constexpr milliseconds kAskAgain{20};
-// What a link must carry at least: as on the step channel.
-constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
-
-struct Job {
-  std::uint64_t sequence = 0;
-  std::uint32_t generation = 0;
-  bool now = false;  // the state as it is, rather than a cut that was kept
-  net::Deadline deadline = net::Deadline::max();
-};
-
 }  // namespace
 
 class Checkpointer::Impl {
@@ -78,7 +67,7 @@ class Checkpointer::Impl {
     return true;
   }
 
-  void start(const Job& job) {
+  void start(const CutRequest& job) {
     {
       const std::scoped_lock lock(mutex_);
       if (job_) {
@@ -104,6 +93,7 @@ class Checkpointer::Impl {
     if (options_.train_dir.empty()) {
       return std::nullopt;
     }
+    const std::scoped_lock lock(directory_mutex_);
     auto loaded =
         directory_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
     if (!loaded) {
@@ -133,7 +123,7 @@ class Checkpointer::Impl {
       if (stopping_) {
         return;
       }
-      const Job job = *job_;
+      const CutRequest job = *job_;
       lock.unlock();
       try {
         save(job);
@@ -146,14 +136,49 @@ class Checkpointer::Impl {
     }
   }
 
-  void save(const Job& job) {
-    std::optional<TrainingState> state = collect(job);
-    while (!state && job.now && net::Clock::now() + kAskAgain < job.deadline &&
+  void save(const CutRequest& cut) {
+    bool saved = try_save(cut);
+    while (!saved && cut.now && net::Clock::now() + kAskAgain < cut.deadline &&
            !interrupt_.wait_until(net::Clock::now() + kAskAgain)) {
-      state = collect(job);
+      saved = try_save(cut);
     }
+  }
+
+  // False: the ps have lost it, or moved on. The next one will do.
+  bool try_save(const CutRequest& cut) {
+    const auto step = options_.sharded ? save_sharded(cut) : save_collected(cut);
+    if (step && !options_.train_dir.empty()) {
+      log_info("Saved checkpoint at global step " + std::to_string(*step) + " in " +
+               options_.train_dir.string());
+    }
+    return step.has_value();
+  }
+
+  // Nothing of it is kept here: what the ps have written serves a ps that is lost as well, and a
+  // state that is too much for one task to take from the ps every few seconds is what sharding is
+  // for. The price is that a ps that is lost while nothing can be written sets the run back to the
+  // newest checkpoint; steps are a function of the state, so the bits do not suffer.
+  std::optional<std::uint64_t> save_sharded(const CutRequest& cut) {
+    const auto written =
+        write_shards(task_, cut, config_.every_gradient_counts(), directory_, interrupt_);
+    if (!written) {
+      return std::nullopt;
+    }
+    try {
+      const std::scoped_lock lock(directory_mutex_);
+      directory_.commit_shards(written->id, written->files, layout_, config_json_,
+                               options_.max_to_keep);
+    } catch (...) {
+      directory_.discard_shards(written->id);
+      throw;
+    }
+    return written->id.step;
+  }
+
+  std::optional<std::uint64_t> save_collected(const CutRequest& cut) {
+    std::optional<TrainingState> state = collect(cut);
     if (!state) {
-      return;  // the ps have lost it, or moved on: the next one will do
+      return std::nullopt;
     }
     const auto shared = std::make_shared<const TrainingState>(std::move(*state));
     {
@@ -161,22 +186,30 @@ class Checkpointer::Impl {
       newest_ = shared;
     }
     if (!options_.train_dir.empty()) {
+      const std::scoped_lock lock(directory_mutex_);
       directory_.save(*shared, layout_, config_json_, options_.max_to_keep);
-      log_info("Saved checkpoint at global step " + std::to_string(shared->step) + " in " +
-               options_.train_dir.string());
     }
+    return shared->step;
   }
 
   // nullopt: some ps is gone, does not have it, or is at another step.
-  std::optional<TrainingState> collect(const Job& job) {
+  std::optional<TrainingState> collect(const CutRequest& cut) {
     TrainingState state;
     state.parameters = math::AlignedVector(layout_.size());
     for (const std::string& name : tensor_names_) {
       state.optimizer.push_back({.name = name, .values = math::AlignedVector(layout_.size())});
     }
-    for (std::size_t index = 0; index < task_.cluster.ps.size(); ++index) {
+    const std::size_t ps_count = task_.cluster.ps.size();
+    for (std::size_t index = 0; index < ps_count; ++index) {
+      const math::Range range = math::shard_range(layout_.size(), index, ps_count);
+      std::vector<std::span<float>> places = {
+          state.parameters.span().subspan(range.begin, range.size())};
+      for (TrainingState::Tensor& tensor : state.optimizer) {
+        places.push_back(tensor.values.span().subspan(range.begin, range.size()));
+      }
       std::uint64_t step = 0;
-      if (collect_range(job, index, state, step)) {
+      CutLink link(task_, index, interrupt_);
+      if (link.open(cut) || link.fetch(cut, range.begin, places, step)) {
         return std::nullopt;
       }
       if (index == 0) {
@@ -186,54 +219,6 @@ class Checkpointer::Impl {
       }
     }
     return state;
-  }
-
-  std::error_code collect_range(const Job& job, std::size_t index, TrainingState& state,
-                                std::uint64_t& step) {
-    const net::TaskId ps{.job = net::Job::kPs, .index = index};
-    const math::Range range = math::shard_range(layout_.size(), index, task_.cluster.ps.size());
-    const std::size_t bytes = (1 + tensor_names_.size()) * range.size() * sizeof(float);
-    const auto deadline =
-        std::min(job.deadline, net::Clock::now() + task_.timeouts.silence +
-                                   std::chrono::seconds(bytes / kSlowestBytesPerSecond));
-    auto opened = net::open_channel(task_.cluster.address_of(ps),
-                                    {.cluster = net::hash_of(task_.cluster),
-                                     .from = task_.self,
-                                     .to = ps,
-                                     .purpose = net::ChannelPurpose::kState,
-                                     .incarnation = task_.incarnation},
-                                    interrupt_, deadline);
-    if (opened.error) {
-      return opened.error;
-    }
-    net::Channel& channel = *opened.channel;
-    FrameHeader header{.kind = FrameKind::kGetCut,
-                       .flags = job.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                       .sequence = job.sequence,
-                       .generation = job.generation};
-    std::error_code error = channel.send(header, {}, deadline);
-    if (!error) {
-      error = channel.receive_header(header, deadline);
-    }
-    if (error) {
-      return error;
-    }
-    if (header.kind != FrameKind::kCut || header.body_size != bytes ||
-        header.range_begin != range.begin) {
-      channel.close();
-      return net::WireError::kUnexpected;  // kAck: it does not have it
-    }
-    step = header.step;
-    const auto receive = [&](math::AlignedVector& whole) {
-      const auto place = whole.span().subspan(range.begin, range.size());
-      return channel.receive_body(std::as_writable_bytes(place), deadline);
-    };
-    error = receive(state.parameters);
-    for (auto tensor = state.optimizer.begin(); !error && tensor != state.optimizer.end();
-         ++tensor) {
-      error = receive(tensor->values);
-    }
-    return error;
   }
 
   // Constant.
@@ -250,9 +235,11 @@ class Checkpointer::Impl {
   // Shared by both threads.
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::optional<Job> job_;  // under way or about to be
+  std::optional<CutRequest> job_;  // under way or about to be
   bool stopping_ = false;
   std::shared_ptr<const TrainingState> newest_;
+  // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
+  std::mutex directory_mutex_;
 
   net::Interrupt interrupt_;
   std::thread thread_;

@@ -1,5 +1,6 @@
 // The chief's other thread: brings home the cuts that the ps keep while training goes on, holds
-// the newest in memory, for a ps that loses its own, and writes it to --train_dir.
+// the newest in memory, for a ps that loses its own, and writes it to --train_dir. Or, sharded, has
+// each ps write its range there, makes a checkpoint of the files, and holds nothing.
 //
 // A cut is asked for with a push (PsClient::push_pull) and collected here, over channels of its
 // own, so a step costs nothing but the copy that each ps makes of its range.

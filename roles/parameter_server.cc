@@ -22,9 +22,6 @@ using std::chrono::milliseconds;
 // How often absences and silences are looked at: fine enough for timeouts given in seconds.
 constexpr milliseconds kWatchInterval{100};
 
-// Of a whole cut, to a chief that keeps taking some of it.
-constexpr std::chrono::hours kLongestTransfer{1};
-
 }  // namespace
 
 int ParameterServer::run() {
@@ -157,39 +154,6 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection, std:
   }
 }
 
-// The chief's second thread collects a cut here while the first one trains.
-asio::awaitable<void> ParameterServer::serve_state(Connection connection) {
-  while (connection->is_open()) {
-    FrameHeader header;
-    if (co_await connection->read_header(header, task_.timeouts.silence)) {
-      break;
-    }
-    if (header.kind != FrameKind::kGetCut || header.body_size != 0) {
-      refuse(connection, header, kError, "a state channel asks for cuts only");
-      break;
-    }
-    if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
-      shard_->cut_now(header.sequence);
-    }
-    const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
-    if (!cut || header.generation != generation_ || header.sequence != cut->sequence) {
-      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-      continue;
-    }
-    connection->send_borrowed({.kind = FrameKind::kCut,
-                               .request_id = header.request_id,
-                               .step = cut->step,
-                               .sequence = cut->sequence,
-                               .range_begin = shard_->range().begin,
-                               .generation = generation_},
-                              std::as_bytes(cut->values.span()));
-    // `cut` is borrowed until then. A peer that takes nothing is closed by the connection itself.
-    if (!co_await connection->drained(kLongestTransfer)) {
-      connection->close();
-    }
-  }
-}
-
 asio::awaitable<void> ParameterServer::watch() {
   while (phase_ != Phase::kEnded) {
     watch_timer_.expires_after(kWatchInterval);
@@ -303,6 +267,8 @@ void ParameterServer::on_exception(std::exception_ptr exception) {
   }
 }
 
-int run_parameter_server(const Task& task) { return ParameterServer(task).run(); }
+int run_parameter_server(const Task& task, const std::filesystem::path& train_dir) {
+  return ParameterServer(task, train_dir).run();
+}
 
 }  // namespace disttf::roles

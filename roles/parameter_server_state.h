@@ -1,7 +1,8 @@
-// The ps's state and its two halves, for the two files that implement them:
+// The ps's state and its parts, for the files that implement them:
 //   parameter_server.cc           its life: connections come and go, time passes, it ends
 //   parameter_server_requests.cc  what a trainer may ask for, one handler a frame kind
-// Included by these two only.
+//   parameter_server_cuts.cc      what the chief may ask for beside the steps: cuts
+// Included by these only.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +22,7 @@
 #include "net/server.h"
 #include "roles/outcome.h"
 #include "roles/shard.h"
+#include "roles/shard_writer.h"
 #include "roles/task.h"
 #include "roles/trainer_table.h"
 
@@ -30,8 +33,8 @@ inline constexpr std::chrono::milliseconds kDrainTimeout{500};
 
 class ParameterServer {
  public:
-  explicit ParameterServer(const Task& task)
-      : task_(task), trainers_(task, Clock::now()), watch_timer_(context_) {}
+  ParameterServer(const Task& task, const std::filesystem::path& train_dir)
+      : task_(task), trainers_(task, Clock::now()), watch_timer_(context_), writer_(train_dir) {}
 
   int run();
 
@@ -54,6 +57,9 @@ class ParameterServer {
                                        const net::FrameHeader& header);
   asio::awaitable<bool> handle_push(const Connection& connection, std::size_t rank,
                                     const net::FrameHeader& header);
+  asio::awaitable<bool> handle_write_cut(const Connection& connection,
+                                         const net::FrameHeader& header);
+  [[nodiscard]] std::shared_ptr<const Cut> kept_cut(const net::FrameHeader& header) const;
   void make_shard(const RunConfig& config, const Connection& chief);
   // The gradient of a push, received and committed, or thrown away. `stands` stays false when the
   // state that it is about is no more.
@@ -112,6 +118,7 @@ class ParameterServer {
   Clock::time_point next_heartbeat_ = Clock::now();
   std::optional<net::Refusal> verdict_;  // what peers are told once the run has failed
   std::optional<Failure> failure_;       // what run() throws
+  ShardWriter writer_;                   // posts to context_
 };
 
 }  // namespace disttf::roles

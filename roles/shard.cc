@@ -61,6 +61,14 @@ void Shard::finish_restore(std::uint64_t step) {
 
 std::size_t Shard::state_size() { return (1 + optimizer_.state().size()) * range_.size(); }
 
+std::vector<std::string> Shard::state_names() {
+  std::vector<std::string> names;
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    names.emplace_back(tensor.name);
+  }
+  return names;
+}
+
 Admission Shard::admit(const PushId& push) {
   assert(push.trainer < trainers_.size());
   Trainer& trainer = trainers_[push.trainer];

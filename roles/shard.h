@@ -100,6 +100,8 @@ class Shard {
   void finish_restore(std::uint64_t step);
   // Floats of a whole training state: (1 + optimizer tensors) * range.size().
   [[nodiscard]] std::size_t state_size();
+  // Of the optimizer's tensors, in the order in which they lie in a state.
+  [[nodiscard]] std::vector<std::string> state_names();
 
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
