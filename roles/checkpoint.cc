@@ -243,8 +243,9 @@ ShardFile CheckpointDirectory::write_shard(const SaveId& id, std::size_t ps, std
                                            const math::ParameterLayout& layout) const {
   assert(shard.range.end <= layout.size());
   assert(shard.parameters.size() == shard.range.size());
-  // What fills the disk is to go before more comes. Only the first ps: they share the directory.
-  if (ps == 0 && id.step > 0) remove_abandoned(path_, id.step - 1);
+  // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
+  // its own by mistake, nobody else removes what it has written there in vain.
+  if (id.step > 0) remove_abandoned(path_, id.step - 1);
   const Path directory = path_ / partial_name(id);
   create_all(directory);
   ShardFile file{.name = file_name(ps, ps_count),

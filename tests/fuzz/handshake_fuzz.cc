@@ -1,6 +1,6 @@
-// The bodies of HELLO, WELCOME and REFUSED: what a decoder takes encodes to the same bytes again (a
-// refusal's sentence, made safe to log, to a body that decodes to the same). The first byte of
-// the input picks the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT: what a decoder takes encodes to the same
+// bytes again (a refusal's sentence, made safe to log, to a body that decodes to the same). The
+// first byte of the input picks the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/handshake.h"
+#include "net/write_cut.h"
 
 namespace {
 
@@ -34,12 +35,15 @@ void check_refusal(Body body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Body body = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
     case 0:
       check_exact<disttf::net::Hello>(body);
       break;
     case 1:
       check_exact<disttf::net::Welcome>(body);
+      break;
+    case 3:
+      check_exact<disttf::net::WriteCut>(body);
       break;
     default:
       check_refusal(body);

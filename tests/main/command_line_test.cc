@@ -190,6 +190,22 @@ TEST(CommandLine, TakesCheckpointsFromTheFlags) {
   EXPECT_EQ(checkpoint.save_steps, 7U);
   EXPECT_EQ(checkpoint.save_secs.count(), 0);
   EXPECT_EQ(checkpoint.max_to_keep, 2U);
+  EXPECT_FALSE(checkpoint.sharded);
+}
+
+TEST(CommandLine, TakesShardedCheckpointsWithADirectoryOnly) {
+  const roles::TrainerOptions options =
+      parse_task("ps --task_index 0 --train_dir d --sharded_checkpoint" + kHosts);
+  EXPECT_TRUE(options.checkpoint.sharded);
+  EXPECT_EQ(options.checkpoint.train_dir, "d");
+  for (const std::string& line :
+       {"worker --task_index 0 --sharded_checkpoint" + kHosts, "ps --sharded_checkpoint" + kHosts,
+        std::string("launch --sharded_checkpoint")}) {
+    EXPECT_EQ(refusal(line),
+              "--sharded_checkpoint: true is not allowed without --train_dir, the directory that "
+              "chief and ps share");
+  }
+  EXPECT_FALSE(parse_task("ps --sharded_checkpoint=false" + kHosts).checkpoint.sharded);
 }
 
 // ---- The log ----
@@ -301,6 +317,8 @@ TEST_P(HandedOn, ArgumentsMeanTheSameToAChild) {
   EXPECT_EQ(child.explicit_flags, direct.explicit_flags);
   EXPECT_EQ(child.data.mirrors, direct.data.mirrors);
   EXPECT_EQ(child.data.directory, direct.data.directory);
+  EXPECT_EQ(child.checkpoint.train_dir, direct.checkpoint.train_dir);
+  EXPECT_EQ(child.checkpoint.sharded, direct.checkpoint.sharded);
   EXPECT_EQ(child.log_every, direct.log_every);
   EXPECT_EQ(child.print_weights_hash, direct.print_weights_hash);
   EXPECT_EQ(child.max_injected_delay, direct.max_injected_delay);
@@ -318,6 +336,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "--data_url http://a/ --data_url http://b/",
                     "--learning_rate 1e-3 --optimizer sgd",
                     "--learning-rate-decay none --momentum 0.25", "--isa auto", "--isa generic",
+                    "--train_dir /d --sharded_checkpoint",
                     "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug",
                     "--chaos_frames 7,20"));
 

@@ -2,6 +2,7 @@
 // since without authentication it could take a real worker's place. Every lie is refused with a
 // sentence, the connection closed, and what the ps holds stays as it was.
 #include "math/model.h"
+#include "net/write_cut.h"
 #include "roles/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/raw_peer.h"
@@ -28,13 +29,13 @@ class Impostor : public ProcessTest {
   }
   void TearDown() override { ps_->send(SIGKILL); }
 
-  // A step channel, welcomed.
-  [[nodiscard]] RawPeer connect(std::size_t worker = 0) const {
+  // A step channel, or another, welcomed.
+  [[nodiscard]] RawPeer connect(net::ChannelPurpose purpose = net::ChannelPurpose::kStep) const {
     RawPeer peer(cluster_.tasks().ps.front().port);
     peer.write(hello_frame({.cluster = net::hash_of(cluster_.tasks()),
-                            .from = {.job = Job::kWorker, .index = worker},
+                            .from = {.job = Job::kWorker, .index = 0},
                             .to = {.job = Job::kPs, .index = 0},
-                            .purpose = net::ChannelPurpose::kStep,
+                            .purpose = purpose,
                             .incarnation = 77}));
     FrameHeader header;
     Bytes body;
@@ -223,6 +224,50 @@ TEST_F(Impostor, SendsRepliesAsRequests) {
     expect_refused(connect(), frame({.kind = kind}, Bytes(100)), "no body here");
   }
   expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, AsksForTheWritingOfAnotherRange) {
+  start_run();
+  for (const net::WriteCut& order :
+       {net::WriteCut{.shard = 1, .shards = 2}, net::WriteCut{.shard = 0, .shards = 2},
+        net::WriteCut{.shard = 5, .shards = 1}}) {
+    expect_refused(connect(net::ChannelPurpose::kState),
+                   frame({.kind = FrameKind::kWriteCut, .generation = 1}, net::encode(order)),
+                   "writes its own range only");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, AsksForTheWritingOfACutWithAnotherBody) {
+  start_run();
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{15}, std::size_t{17}}) {
+    expect_refused(connect(net::ChannelPurpose::kState),
+                   frame({.kind = FrameKind::kWriteCut, .generation = 1}, Bytes(bytes)),
+                   "has a body of 16 bytes");
+  }
+  expect_refused(connect(), frame({.kind = FrameKind::kWriteCut}, net::encode(net::WriteCut{})),
+                 "no body here");
+}
+
+TEST_F(Impostor, AsksForTheWritingOfACutThatIsNotThere) {
+  start_run();
+  const RawPeer peer = connect(net::ChannelPurpose::kState);
+  const auto write = [](std::uint64_t sequence, std::uint32_t generation) {
+    return frame({.kind = FrameKind::kWriteCut, .sequence = sequence, .generation = generation},
+                 net::encode(net::WriteCut{}));
+  };
+  expect_ack(peer, write(0, 1));
+  Bytes body;
+  ASSERT_EQ(
+      reply_to(peer, frame({.kind = FrameKind::kFindCut, .flags = net::kFlagCut, .generation = 1}),
+               body),
+      FrameKind::kCut);
+  EXPECT_TRUE(body.empty());
+  expect_ack(peer, write(0, 2));
+  expect_ack(peer, write(9, 1));
+  EXPECT_EQ(reply_to(peer, write(0, 1), body), FrameKind::kNotWritten);
+  const std::string sentence(reinterpret_cast<const char*>(body.data()), body.size());
+  EXPECT_THAT(sentence, ::testing::HasSubstr("without --train_dir"));
 }
 
 TEST_F(Impostor, HonestPushIsApplied) {
