@@ -106,11 +106,10 @@ void PsClient::publish() {
 
 // Ps 0 comes last: when it is ready, all are.
 void PsClient::restore(const TrainingState& state) {
-  std::uint32_t generation = 0;
   for (const PsLink& link : links_) {
-    generation = std::max(generation, link.generation());
+    newest_generation_ = std::max(newest_generation_, link.generation());
   }
-  ++generation;
+  const std::uint32_t generation = ++newest_generation_;
   for (std::size_t index = links_.size(); index-- > 0;) {
     PsLink& link = links_[index];
     const math::Range range = link.range;
@@ -162,6 +161,7 @@ StepReply PsClient::join(std::span<float> parameters) {
         for (PsLink& link : links_) {
           link.pin();
         }
+        newest_generation_ = std::max(newest_generation_, reply.generation);
         reply.joined = true;
         return reply;
       }

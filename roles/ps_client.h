@@ -135,6 +135,7 @@ class PsClient {
   std::vector<PsLink> links_;                     // by ps index
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
+  std::uint32_t newest_generation_ = 0;           // seen or made; ps that were lost forget theirs
   bool strict_ = true;
   // Of the exchange under way, by ps index; kept so that a step allocates nothing.
   std::vector<Pending> pending_;

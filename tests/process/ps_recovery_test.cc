@@ -69,6 +69,7 @@ TEST_F(PsRecovery, BothKilledAtOnce) {
   for (const std::size_t index : {0U, 1U}) {
     restart_ps(tasks, index);
   }
+  EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step [1-9][0-9]*, generation 2"));
   expect_undisturbed(tasks);
 }
 
