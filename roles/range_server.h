@@ -1,18 +1,15 @@
-// The ps's state and its parts, for the files that implement them:
-//   parameter_server.cc           its life: connections come and go, time passes, it ends
-//   parameter_server_requests.cc  what a trainer may ask for, one handler a frame kind
-//   parameter_server_cuts.cc      what the chief may ask for beside the steps: cuts
-// Included by these only.
+// A range of the parameter vector as it is served by a ps: what trainers may say to it, who of them
+// is there, and what they are answered. What happens to gradients is roles/shard.h.
+//   range_server.cc           its life: trainers come and go, time passes
+//   range_server_requests.cc  what a trainer may ask for, one handler a frame kind
+//   range_server_cuts.cc      what the chief may ask for beside the steps: cuts
+//
+// Everything runs on the ps's one thread. The process that it belongs to is roles/ps_process.h.
 #pragma once
 
 #include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
-#include <exception>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,31 +19,48 @@
 #include "net/server.h"
 #include "roles/outcome.h"
 #include "roles/shard.h"
-#include "roles/shard_writer.h"
 #include "roles/task.h"
 #include "roles/trainer_table.h"
 
 namespace disttf::roles {
 
-// For the last frames to leave when the process is about to end.
-inline constexpr std::chrono::milliseconds kDrainTimeout{500};
+class ParameterServer;
 
-class ParameterServer {
+class RangeServer {
  public:
-  ParameterServer(const Task& task, const std::filesystem::path& train_dir)
-      : task_(task), trainers_(task, Clock::now()), watch_timer_(context_), writer_(train_dir) {}
+  // `process` must outlive it.
+  explicit RangeServer(ParameterServer& process);
 
-  int run();
+  // The answer to a HELLO that fits the cluster.
+  [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
+  // A step or state channel; ends with it.
+  asio::awaitable<void> serve(Connection connection);
+  // A control channel has come, beats with a trainer's generation, and has gone.
+  void attach_control(const Connection& connection);
+  void hear(const Connection& connection, std::uint32_t generation);
+  void detach_control(const Connection& connection);
+
+  // The passage of time.
+  void close_silent(Clock::time_point now) { trainers_.close_silent(now); }
+  void send_heartbeats();
+  void finish_if_alone();
+  // Whose absence ends the run, if anybody's: the sentence.
+  [[nodiscard]] std::optional<std::string> overdue(Clock::time_point now) const;
+
+  // The run has failed: whoever is connected is told.
+  void refuse_all(const net::Refusal& verdict);
+  // The chief has said that the run is over.
+  [[nodiscard]] bool is_finishing() const noexcept {
+    return phase_ == Phase::kFinishing || phase_ == Phase::kEnded;
+  }
 
  private:
   enum class Phase : std::uint8_t { kWaitingForChief, kTraining, kFinishing, kEnded };
 
-  // Connections. Each coroutine ends with its connection.
-  std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello);
-  asio::awaitable<void> serve(Connection connection);
   asio::awaitable<void> serve_step(Connection connection, std::size_t rank);
-  asio::awaitable<void> serve_control(Connection connection, std::size_t rank);
   asio::awaitable<void> serve_state(Connection connection);
+  // A step channel has ended.
+  void detach(const Connection& connection, std::size_t rank);
 
   // One request each; false: the connection was refused or broke.
   asio::awaitable<bool> handle(const Connection& connection, std::size_t rank,
@@ -68,7 +82,6 @@ class ParameterServer {
   bool handle_bodiless(const Connection& connection, std::size_t rank,
                        const net::FrameHeader& header);
   void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
-  void finish_if_alone();
 
   // The request is about a state that is no more: its sender is to pull again.
   void fence(const Connection& connection, const net::FrameHeader& header);
@@ -88,25 +101,13 @@ class ParameterServer {
   bool refuse(const Connection& connection, const net::FrameHeader& header, ExitCode code,
               const std::string& sentence);
 
-  // The passage of time.
-  asio::awaitable<void> watch();
-  void check_absences(Clock::time_point now);
-  void send_heartbeats();
+  [[nodiscard]] std::size_t rank_of(const Connection& connection) const {
+    return task_.cluster.rank_of(connection->hello().from);
+  }
 
-  // Ends. fail() ends the run: the trainers are told why. leave() ends this process alone: for them
-  // it is lost, and they wait for another one in its place.
-  void leave(ExitCode code, const std::string& sentence);
-  void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
-  void on_exception(std::exception_ptr exception);
-  void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost
-  [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
-
-  const Task task_;  // constant
-  // The io_context's thread owns everything below.
-  asio::io_context context_{1};
+  ParameterServer& process_;
+  const Task& task_;  // the process's
   TrainerTable trainers_;
-  asio::steady_timer watch_timer_;
-  std::unique_ptr<net::Listener> listener_;
   // Shared with the coroutines that receive into it.
   std::shared_ptr<Shard> shard_;
   std::string config_json_;
@@ -115,10 +116,6 @@ class ParameterServer {
   Phase phase_ = Phase::kWaitingForChief;
   std::optional<WaitingRequest> shutdown_;  // the chief's, until everybody has left
   Clock::time_point goodbye_deadline_{};
-  Clock::time_point next_heartbeat_ = Clock::now();
-  std::optional<net::Refusal> verdict_;  // what peers are told once the run has failed
-  std::optional<Failure> failure_;       // what run() throws
-  ShardWriter writer_;                   // posts to context_
 };
 
 }  // namespace disttf::roles

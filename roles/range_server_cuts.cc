@@ -9,7 +9,7 @@
 #include "net/text.h"
 #include "net/write_cut.h"
 #include "roles/log.h"
-#include "roles/parameter_server_state.h"
+#include "roles/ps_process.h"
 
 namespace disttf::roles {
 namespace {
@@ -38,7 +38,7 @@ struct Writing {
 }  // namespace
 
 // The chief's second thread collects a cut here, or has it written, while the first one trains.
-asio::awaitable<void> ParameterServer::serve_state(Connection connection) {
+asio::awaitable<void> RangeServer::serve_state(Connection connection) {
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, task_.timeouts.silence)) {
@@ -82,14 +82,14 @@ asio::awaitable<void> ParameterServer::serve_state(Connection connection) {
 }
 
 // The cut that the request is about, if there is one.
-std::shared_ptr<const Cut> ParameterServer::kept_cut(const FrameHeader& header) const {
+std::shared_ptr<const Cut> RangeServer::kept_cut(const FrameHeader& header) const {
   const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
   const bool is_it = cut && header.generation == generation_ && header.sequence == cut->sequence;
   return is_it ? cut : nullptr;
 }
 
-asio::awaitable<bool> ParameterServer::handle_write_cut(const Connection& connection,
-                                                        const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection,
+                                                    const FrameHeader& header) {
   std::array<std::byte, net::kWriteCutBytes> body{};
   net::WriteCut order;
   if (header.body_size != body.size()) {
@@ -101,15 +101,16 @@ asio::awaitable<bool> ParameterServer::handle_write_cut(const Connection& connec
   const bool is_ours = !net::decode(body, order) && order.shard == task_.self.index &&
                        order.shards == task_.cluster.ps.size();
   if (!is_ours) {
-    co_return refuse(connection, header, kError, self_text() + " writes its own range only");
+    co_return refuse(connection, header, kError,
+                     process_.self_text() + " writes its own range only");
   }
   std::shared_ptr<const Cut> cut = kept_cut(header);
   if (!cut) {
     connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
     co_return true;
   }
-  auto writing = std::make_shared<Writing>(context_);
-  auto why_not = writer_.start(
+  auto writing = std::make_shared<Writing>(process_.context());
+  auto why_not = process_.writer().start(
       {.id = {.step = header.step, .attempt = order.attempt},
        .shard = order.shard,
        .shards = order.shards,
@@ -119,10 +120,11 @@ asio::awaitable<bool> ParameterServer::handle_write_cut(const Connection& connec
        .layout = math::layout_of(shard_->config().model)},
       // Moved on, so that the timer never ends on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
-        asio::post(context_, [writing = std::move(writing), result = std::move(result)]() mutable {
-          writing->result = std::move(result);
-          writing->done.cancel();
-        });
+        asio::post(process_.context(),
+                   [writing = std::move(writing), result = std::move(result)]() mutable {
+                     writing->result = std::move(result);
+                     writing->done.cancel();
+                   });
       });
   if (why_not) {
     writing->result = std::move(*why_not);

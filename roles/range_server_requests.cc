@@ -8,7 +8,7 @@
 
 #include "math/model.h"
 #include "roles/log.h"
-#include "roles/parameter_server_state.h"
+#include "roles/ps_process.h"
 #include "roles/run_config.h"
 
 namespace disttf::roles {
@@ -25,8 +25,8 @@ constexpr milliseconds kGoodbyeGrace{1500};
 
 }  // namespace
 
-asio::awaitable<bool> ParameterServer::handle(const Connection& connection, std::size_t rank,
-                                              const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::handle(const Connection& connection, std::size_t rank,
+                                          const FrameHeader& header) {
   switch (header.kind) {
     case FrameKind::kPushPull:
       co_return co_await handle_push(connection, rank, header);
@@ -45,8 +45,8 @@ asio::awaitable<bool> ParameterServer::handle(const Connection& connection, std:
   }
 }
 
-bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t rank,
-                                      const FrameHeader& header) {
+bool RangeServer::handle_bodiless(const Connection& connection, std::size_t rank,
+                                  const FrameHeader& header) {
   switch (header.kind) {
     case FrameKind::kHeartbeat:
       return true;
@@ -92,8 +92,8 @@ bool ParameterServer::handle_bodiless(const Connection& connection, std::size_t 
                     " makes no sense from this task now");
 }
 
-asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connection,
-                                                      std::size_t rank, const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::handle_publish(const Connection& connection, std::size_t rank,
+                                                  const FrameHeader& header) {
   if (rank != 0 || header.body_size > net::kMaxControlBodyBytes) {
     co_return refuse(connection, header, kError,
                      "only the chief publishes a configuration, of at most 64 KiB");
@@ -108,7 +108,7 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
     const RunConfig config = run_config_from_json(json);
     if (config.trainers != trainers_.size()) {
       throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
-                                  " trainers, " + self_text() + " " +
+                                  " trainers, " + process_.self_text() + " " +
                                   std::to_string(trainers_.size()));
     }
     validate(config);
@@ -126,7 +126,7 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
     co_return refuse(connection, header, kUsage, error.what());
   } catch (const std::bad_alloc&) {
     co_return refuse(connection, header, kError,
-                     self_text() +
+                     process_.self_text() +
                          " has not the memory for its range of the parameters, the "
                          "optimizer's state and one gradient of each trainer");
   }
@@ -135,7 +135,7 @@ asio::awaitable<bool> ParameterServer::handle_publish(const Connection& connecti
 }
 
 // Throws std::bad_alloc.
-void ParameterServer::make_shard(const RunConfig& config, const Connection& chief) {
+void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
   if (shard_) {
     for (TrainerRecord& record : trainers_.records()) {
       if (record.step && record.step != chief) {
@@ -155,8 +155,8 @@ void ParameterServer::make_shard(const RunConfig& config, const Connection& chie
   }
 }
 
-asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connection,
-                                                      std::size_t rank, const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, std::size_t rank,
+                                                  const FrameHeader& header) {
   if (rank != 0 || !shard_ || (phase_ != Phase::kWaitingForChief && phase_ != Phase::kTraining)) {
     co_return refuse(connection, header, kError,
                      "a state is restored by the chief, after it has published and before the end");
@@ -202,19 +202,19 @@ asio::awaitable<bool> ParameterServer::handle_restore(const Connection& connecti
 }
 
 // Why a frame with a tensor cannot be about this ps's range, if it cannot.
-std::optional<std::string> ParameterServer::fault_in(const FrameHeader& header) const {
+std::optional<std::string> RangeServer::fault_in(const FrameHeader& header) const {
   const math::Range range = shard_->range();
   if (header.range_begin != range.begin || header.body_size != range.size() * sizeof(float)) {
     return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
-           std::to_string(header.range_begin) + " on is not the range of " + self_text() + ": " +
-           std::to_string(range.size() * sizeof(float)) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not the range of " + process_.self_text() +
+           ": " + std::to_string(range.size() * sizeof(float)) + " bytes from float " +
            std::to_string(range.begin);
   }
   return std::nullopt;
 }
 
-asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection, std::size_t rank,
-                                                   const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::handle_push(const Connection& connection, std::size_t rank,
+                                               const FrameHeader& header) {
   bool stands = false;
   if (!co_await take_gradient(connection, rank, header, stands)) {
     co_return false;
@@ -227,8 +227,8 @@ asio::awaitable<bool> ParameterServer::handle_push(const Connection& connection,
   co_return true;
 }
 
-asio::awaitable<bool> ParameterServer::take_gradient(const Connection& connection, std::size_t rank,
-                                                     const FrameHeader& header, bool& stands) {
+asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, std::size_t rank,
+                                                 const FrameHeader& header, bool& stands) {
   if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       co_return refuse(connection, header, kError, "no gradient is that large");
@@ -276,14 +276,14 @@ asio::awaitable<bool> ParameterServer::take_gradient(const Connection& connectio
   co_return true;
 }
 
-void ParameterServer::fence(const Connection& connection, const FrameHeader& header) {
+void RangeServer::fence(const Connection& connection, const FrameHeader& header) {
   connection->send({.kind = FrameKind::kFenced,
                     .request_id = header.request_id,
                     .step = shard_ ? shard_->step() : 0,
                     .generation = generation_});
 }
 
-void ParameterServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
+void RangeServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
   phase_ = Phase::kFinishing;
   shutdown_ = WaitingRequest{.connection = connection, .header = header};
   goodbye_deadline_ = Clock::now() + kGoodbyeGrace;
@@ -291,7 +291,7 @@ void ParameterServer::handle_shutdown(const Connection& connection, const FrameH
 }
 
 // Answers the chief's shutdown once every other trainer has left or had its time to.
-void ParameterServer::finish_if_alone() {
+void RangeServer::finish_if_alone() {
   const auto now = Clock::now();
   if (!shutdown_ || (!trainers_.only_chief_left(now, kGoodbyeGrace) && now < goodbye_deadline_)) {
     return;
@@ -301,14 +301,11 @@ void ParameterServer::finish_if_alone() {
   shutdown_.reset();
   phase_ = Phase::kEnded;
   log_info("the run is over after step " + std::to_string(shard_ ? shard_->step() : 0));
-  spawn([this, chief]() -> asio::awaitable<void> {
-    co_await chief->drained(kDrainTimeout);
-    context_.stop();
-  });
+  process_.range_ended(chief);
 }
 
-void ParameterServer::wait_for_answer(std::size_t rank, const Connection& connection,
-                                      const FrameHeader& header) {
+void RangeServer::wait_for_answer(std::size_t rank, const Connection& connection,
+                                  const FrameHeader& header) {
   if (trainers_[rank].step == connection) {  // else a newer connection has taken its place
     trainers_[rank].waiting = WaitingRequest{.connection = connection, .header = header};
     answer_waiting();
@@ -316,7 +313,7 @@ void ParameterServer::wait_for_answer(std::size_t rank, const Connection& connec
   }
 }
 
-void ParameterServer::answer_waiting() {
+void RangeServer::answer_waiting() {
   if (phase_ == Phase::kWaitingForChief) {
     return;
   }
@@ -336,7 +333,7 @@ void ParameterServer::answer_waiting() {
   }
 }
 
-bool ParameterServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
+bool RangeServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
   if (header.kind == FrameKind::kPushPull) {
     return shard_->answerable(rank);
   }
@@ -347,7 +344,7 @@ bool ParameterServer::is_answerable(std::size_t rank, const FrameHeader& header)
 }
 
 // Whoever is here when a step begins shares it. Only ps 0's word counts, in its replies.
-void ParameterServer::deal_step() {
+void RangeServer::deal_step() {
   dealt_to_.clear();
   const bool enough = enough_present();
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -358,7 +355,7 @@ void ParameterServer::deal_step() {
 }
 
 // "First and stride" of the micro-batches that this trainer takes: first | stride << 32; 0: none.
-std::uint64_t ParameterServer::share_of(std::size_t rank) const {
+std::uint64_t RangeServer::share_of(std::size_t rank) const {
   const auto place = std::ranges::find(dealt_to_, rank);
   if (place == dealt_to_.end()) {
     return 0;
@@ -370,7 +367,7 @@ std::uint64_t ParameterServer::share_of(std::size_t rank) const {
 // When everybody who is here waits and the step is still not made, then those who were to compute
 // the rest have left, or it was never dealt: it is dealt now. Whichever trainer computes a
 // micro-batch, and if two do, the bits are the same, so ps need not agree on any of this.
-void ParameterServer::deal_missing() {
+void RangeServer::deal_missing() {
   if (!shard_ || !shard_->config().elastic() || phase_ != Phase::kTraining || shard_->finished() ||
       !enough_present()) {
     return;
@@ -399,7 +396,7 @@ void ParameterServer::deal_missing() {
 }
 
 // The chief task is no worker, but trains.
-bool ParameterServer::enough_present() const {
+bool RangeServer::enough_present() const {
   std::size_t present = 0;
   for (const TrainerRecord& record : trainers_.records()) {
     present += record.present() ? 1U : 0U;
@@ -407,7 +404,7 @@ bool ParameterServer::enough_present() const {
   return present >= shard_->config().min_workers + task_.cluster.chief.size();
 }
 
-void ParameterServer::send_config(const WaitingRequest& request) {
+void RangeServer::send_config(const WaitingRequest& request) {
   const auto bytes = std::as_bytes(std::span(config_json_));
   request.connection->send({.kind = FrameKind::kConfig,
                             .request_id = request.header.request_id,
@@ -416,7 +413,7 @@ void ParameterServer::send_config(const WaitingRequest& request) {
                            {bytes.begin(), bytes.end()});
 }
 
-void ParameterServer::send_parameters(std::size_t rank, const WaitingRequest& request) {
+void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& request) {
   Answer answer = shard_->answer(rank);
   if ((request.header.flags & net::kFlagPrevious) != 0) {
     answer = shard_->previous().value_or(answer);
@@ -436,7 +433,7 @@ void ParameterServer::send_parameters(std::size_t rank, const WaitingRequest& re
       std::as_bytes(answer.parameters));
 }
 
-std::string ParameterServer::status() const {
+std::string RangeServer::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
   out["generation"] = generation_;
@@ -461,8 +458,8 @@ std::string ParameterServer::status() const {
 }
 
 // Always false, so that handlers can `return refuse(...)`.
-bool ParameterServer::refuse(const Connection& connection, const FrameHeader& header, ExitCode code,
-                             const std::string& sentence) {
+bool RangeServer::refuse(const Connection& connection, const FrameHeader& header, ExitCode code,
+                         const std::string& sentence) {
   log_warning("refused " + connection->peer_text() + ": " + sentence);
   connection->refuse({.exit_code = static_cast<std::uint8_t>(code), .sentence = sentence},
                      header.request_id);
