@@ -110,6 +110,15 @@ Process& ProcessTest::run_program(const fs::path& program, const Words& argument
                      .name = name.empty() ? program.filename().string() : name});
 }
 
+::testing::AssertionResult ProcessTest::all_exit_in(const std::vector<Process*>& processes,
+                                                    int exit_code, milliseconds limit) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = all_exit(processes, exit_code, limit);
+  const auto elapsed = std::chrono::steady_clock::now() - begin;
+  RecordProperty("ms_to_end", std::to_string(std::chrono::ceil<milliseconds>(elapsed).count()));
+  return result;
+}
+
 std::vector<Process*> Tasks::all() const {
   std::vector<Process*> processes = ps;
   processes.insert(processes.end(), trainers.begin(), trainers.end());

@@ -59,6 +59,10 @@ class ProcessTest : public ::testing::Test {
   Process& run_program(const std::filesystem::path& program, const Words& arguments,
                        const std::string& name = {});
 
+  // all_exit(), and how long it took from now on as a property of the test's result: `ms_to_end`.
+  static ::testing::AssertionResult all_exit_in(const std::vector<Process*>& processes,
+                                                int exit_code, milliseconds limit);
+
   // A directory of this test's own, also its processes' working directory. Removed at the end.
   [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
 
@@ -66,6 +70,9 @@ class ProcessTest : public ::testing::Test {
   std::filesystem::path scratch_;
   std::deque<Process> processes_;
 };
+
+// Beyond what the flags allow: a hang is longer than this, a busy machine shorter.
+inline constexpr seconds kSoon{10};
 
 // --- the data ---
 
