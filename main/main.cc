@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "main/command_line.h"
+#include "math/denormals.h"
 #include "net/tls.h"
 #include "roles/chief.h"
 #include "roles/launcher.h"
@@ -32,6 +33,7 @@ int run(const Print& print) {
 }
 
 int run(const RunTask& run) {
+  math::flush_denormals();  // before there is a second thread
   const roles::Task& task = run.options.task;
   if (task.self.job == net::Job::kPs) {
     return roles::run_parameter_server(task, run.options.checkpoint.train_dir);
