@@ -62,12 +62,13 @@ void optimizer(benchmark::State& state, math::OptimizerKind kind) {
 }
 
 // One worker's whole conversation with a ps in another process: push, apply, parameters back.
-void push_pull(benchmark::State& state, std::size_t hidden) {
+void push_pull(benchmark::State& state, std::size_t hidden, roles::Transport transport) {
   const Listening listening = listen_on_loopback();
   roles::Task task;
   task.cluster.ps = {{.host = "127.0.0.1", .port = listening.port}};
   task.cluster.workers = {{.host = "127.0.0.1", .port = 1}};  // never connected to
   task.incarnation = 1;
+  task.transport = transport;
   roles::Task ps_task = task;
   ps_task.self = {.job = net::Job::kPs, .index = 0};
   ps_task.listen_fd = listening.fd;
@@ -89,12 +90,11 @@ void push_pull(benchmark::State& state, std::size_t hidden) {
   client.lead(roles::to_json(config),
               [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
   math::AlignedVector parameters(size);
-  math::AlignedVector gradient(size);
-  gradient.span().front() = 1.0F;
+  client.gradient().front() = 1.0F;
   roles::StepReply reply = client.pull(parameters.span());
   std::uint64_t pushes = 0;
   for (auto _ : state) {
-    reply = client.push_pull(++pushes, gradient.span(), parameters.span());
+    reply = client.push_pull(++pushes, parameters.span());
   }
   if (reply.step != pushes || !(parameters.span().front() < 0)) {
     state.SkipWithError("the ps did not apply what was pushed");
@@ -115,9 +115,16 @@ void register_parts() {
                                  &optimizer, kind)
         ->UseRealTime();
   }
-  benchmark::RegisterBenchmark("push_pull/318144", &push_pull, std::size_t{100})->UseRealTime();
-  // 784-12578-10: 10.0 M parameters.
-  benchmark::RegisterBenchmark("push_pull/40000000", &push_pull, std::size_t{12578})->UseRealTime();
+  for (const auto& [name, transport] : {std::pair("tcp", roles::Transport::kTcp),
+                                        std::pair("shm", roles::Transport::kSharedMemory)}) {
+    const auto register_one = [&](const char* bytes, std::size_t hidden) {
+      benchmark::RegisterBenchmark((std::string("push_pull/") + name + "/" + bytes).c_str(),
+                                   &push_pull, hidden, transport)
+          ->UseRealTime();
+    };
+    register_one("318144", 100);
+    register_one("40000000", 12578);  // 784-12578-10: 10.0 M parameters
+  }
 }
 
 }  // namespace disttf::bench

@@ -115,7 +115,7 @@ class OnArrival {
       receive(gradients_[rank].span(), rank == 0 ? sum_.span() : inbox_.span());
       last = Clock::now();
       if (rank > 0) {
-        math::accumulate(sum_.span(), inbox_.span(), math::supported_isas().front());
+        math::add(sum_.span(), sum_.span(), inbox_.span(), math::supported_isas().front());
       }
     }
     optimizer_.apply(parameters_.span(), updated_.span(), sum_.span(),

@@ -229,6 +229,14 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
                       .task_arguments = std::move(task_arguments)}};
 }
 
+roles::Transport transport_from(const std::string& name) {
+  static const std::map<std::string, roles::Transport> kTransports = {
+      {"auto", roles::Transport::kAuto},
+      {"tcp", roles::Transport::kTcp},
+      {"shm", roles::Transport::kSharedMemory}};
+  return kTransports.at(name);
+}
+
 RunTask run_task(const Flags& flags, const Environment& environment, net::ClusterAndTask found,
                  std::set<std::string> given) {
   using std::chrono::seconds;
@@ -242,6 +250,7 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                                .silence = seconds(flags.heartbeat_timeout_s)},
                   .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
                                                        : read_seed_and_rate(flags.chaos_frames),
+                  .transport = transport_from(flags.transport),
                   .listen_fd = flags.listen_fd};
   check_checkpoint_flags(flags);
   options.config = run_config(flags, options.task.cluster.trainer_count());

@@ -19,6 +19,7 @@ constexpr const char* kCheckpoints =
     "Checkpoints (the chief's flags count; a ps that writes needs --train_dir)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
+constexpr const char* kTransport = "Transport";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
@@ -290,6 +291,16 @@ void add_timeouts(CLI::App& app, Flags& flags) {
   add("--heartbeat_timeout", flags.heartbeat_timeout_s, 2, "Silence that counts as death");
 }
 
+void add_transport(CLI::App& app, Flags& flags) {
+  app.add_option("--transport", flags.transport,
+                 "How tensors travel: auto: through shared memory between tasks of one machine, "
+                 "else tcp. shm: no other way will do. Of a ps: tcp shares nothing")
+      ->type_name("NAME")
+      ->check(one_of({"auto", "tcp", "shm"}))
+      ->capture_default_str()
+      ->group(kTransport);
+}
+
 void add_log(CLI::App& app, Flags& flags) {
   app.add_option("--log_level", flags.log_level, "The least severe lines to write")
       ->type_name("NAME")
@@ -370,6 +381,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   add_data(*app, command, flags);
   if (command != Command::kDownload) {
     add_timeouts(*app, flags);
+    add_transport(*app, flags);
   }
   add_log(*app, flags);
   if (command != Command::kDownload) {

@@ -78,6 +78,8 @@ struct Flags {
   std::uint64_t peer_timeout_s = 60;
   std::uint64_t worker_timeout_s = 60;
   std::uint64_t heartbeat_timeout_s = 10;
+  // Network
+  std::string transport = "auto";
   // Log
   std::string log_level = "info";
   std::string log_format = "text";

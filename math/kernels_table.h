@@ -81,8 +81,8 @@ struct Kernels {
                   std::size_t count, float scale, float rate) noexcept;
   void (*adam)(const float* w, float* w_next, float* m, float* v, const float* gradient_sum,
                std::size_t count, AdamStep step) noexcept;
-  // sum[i] += addend[i]
-  void (*accumulate)(float* sum, const float* addend, std::size_t count) noexcept;
+  // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
+  void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
 };
 
 // The sets that this file carries; kernels.cc picks. On other processors only the first exists.

@@ -150,9 +150,9 @@ std::vector<StateTensor> Optimizer::state() {
   return {};
 }
 
-void accumulate(std::span<float> sum, std::span<const float> addend, Isa isa) {
-  assert(sum.size() == addend.size());
-  kernels(isa).accumulate(sum.data(), addend.data(), sum.size());
+void add(std::span<float> to, std::span<const float> a, std::span<const float> b, Isa isa) {
+  assert(to.size() == a.size() && to.size() == b.size());
+  kernels(isa).add(to.data(), a.data(), b.data(), to.size());
 }
 
 }  // namespace disttf::math

@@ -85,7 +85,7 @@ class Optimizer {
   AlignedVector second_;  // adam's v
 };
 
-// sum[i] += addend[i]. REQUIRES: equal sizes.
-void accumulate(std::span<float> sum, std::span<const float> addend, Isa isa);
+// to[i] = a[i] + b[i]. REQUIRES: equal sizes; `to` is `a` or overlaps neither.
+void add(std::span<float> to, std::span<const float> a, std::span<const float> b, Isa isa);
 
 }  // namespace disttf::math

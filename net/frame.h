@@ -61,6 +61,8 @@ enum class FrameKind : std::uint8_t {
   kWriteCut = 23,     // chief -> ps: write your range of that cut into your --train_dir
   kWritten = 24,      // reply: JSON, what the file is
   kNotWritten = 25,   // reply: a sentence that says why
+  kShare = 26,        // trainer -> ps: where its gradients lie (net/shared_memory.h)
+  kShared = 27,       // reply: where the ps's parameters lie; no body: they will not share
 };
 
 enum FrameFlags : std::uint16_t {
@@ -69,9 +71,12 @@ enum FrameFlags : std::uint16_t {
   kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
   kFlagNext = 1U << 4U,      // on pull: parameters of a later step than `step`; waits for it
+  // No body: the tensor lies in the sender's shared memory. On pull and push_pull: the reply's may,
+  // too. On parameters `sequence` says where: bytes from the beginning of that memory.
+  kFlagShared = 1U << 5U,
 };
 inline constexpr std::uint16_t kKnownFlags =
-    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious | kFlagNext;
+    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious | kFlagNext | kFlagShared;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

@@ -81,6 +81,17 @@ std::string PsClient::get_config() {
 void PsClient::prepare(std::size_t size, bool strict, bool elastic) {
   strict_ = strict;
   retries_ = !elastic;
+  std::error_code error;
+  // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
+  if (!elastic && task_.transport != Transport::kTcp) {
+    shared_ = net::SharedMemory::create(size * sizeof(float), random_incarnation(), error);
+  }
+  if (shared_) {
+    gradient_ = {reinterpret_cast<float*>(shared_->bytes().data()), size};
+  } else {
+    unshared_ = math::AlignedVector(size);
+    gradient_ = unshared_.span();
+  }
   for (PsLink& link : links_) {
     link.range = math::shard_range(size, link.index(), links_.size());
   }
@@ -142,6 +153,7 @@ StepReply PsClient::pull(std::span<float> parameters) { return join(parameters);
 StepReply PsClient::join(std::span<float> parameters) {
   for (PsLink& link : links_) {
     link.unpin();
+    link.unshare();  // a ps may hold its parameters elsewhere now
   }
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   while (true) {
@@ -158,6 +170,7 @@ StepReply PsClient::join(std::span<float> parameters) {
         reply = pull_once(parameters, net::kFlagPrevious);
       }
       if (agree() && (reply.same_step || !strict_)) {
+        share_memory();
         for (PsLink& link : links_) {
           link.pin();
         }
@@ -174,6 +187,27 @@ StepReply PsClient::join(std::span<float> parameters) {
     // The chief is at work on it. Its own end is found out by the ps, who tell everybody.
     stop_.interrupt().wait_until(net::Clock::now() + backoff.next());
     stop_.throw_if_stopped();
+  }
+}
+
+// Throws StateLost when a ps is lost.
+void PsClient::share_memory() {
+  std::size_t sharing = 0;
+  for (PsLink& link : links_) {
+    if (shared_ && link.share(shared_->offer())) {
+      link.close();
+      throw StateLost();
+    }
+    sharing += link.shares_memory() ? 1U : 0U;
+    if (!link.shares_memory() && task_.transport == Transport::kSharedMemory) {
+      throw Failure(kUsage, "--transport shm: no memory can be shared with " + link.name() +
+                                "; allowed is auto, which then uses tcp");
+    }
+  }
+  if (sharing_ != sharing && shared_) {
+    sharing_ = sharing;
+    log_debug("shares memory with " + std::to_string(sharing) + " of " +
+              std::to_string(links_.size()) + " ps");
   }
 }
 
@@ -199,20 +233,20 @@ StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_o
 
 // ---------------------------------------------------------------------------------------- a step
 
-StepReply PsClient::push_pull(std::uint64_t sequence, std::span<const float> gradient,
-                              std::span<float> parameters, bool cut) {
+StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut) {
   try {
     return exchange_all([&](const PsLink& link) {
-      return PsRequest{.header = {.kind = FrameKind::kPushPull,
-                                  .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                                  .step = link.step,
-                                  .sequence = sequence,
-                                  .range_begin = link.range.begin,
-                                  .generation = link.generation()},
-                       .body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size())),
-                       .reply = FrameKind::kParameters,
-                       .destination = std::as_writable_bytes(
-                           parameters.subspan(link.range.begin, link.range.size()))};
+      return PsRequest{
+          .header = {.kind = FrameKind::kPushPull,
+                     .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+                     .step = link.step,
+                     .sequence = sequence,
+                     .range_begin = link.range.begin,
+                     .generation = link.generation()},
+          .body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size())),
+          .reply = FrameKind::kParameters,
+          .destination =
+              std::as_writable_bytes(parameters.subspan(link.range.begin, link.range.size()))};
     });
   } catch (const StateLost&) {
     return join_again(parameters);
@@ -229,12 +263,12 @@ StepReply PsClient::join_again(std::span<float> parameters) {
   return join(parameters);
 }
 
-void PsClient::push(std::uint64_t micro_batch, std::span<const float> gradient) {
+void PsClient::push(std::uint64_t micro_batch) {
   for (PsLink& link : links_) {
     if (awaiting_ && pending_[link.index()].state == Pending::State::kDone) {
       continue;  // has made this step: would take the gradient for one of the next
     }
-    const auto body = std::as_bytes(gradient.subspan(link.range.begin, link.range.size()));
+    const auto body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size()));
     if (broken_ || link.tell({.kind = FrameKind::kPush,
                               .step = link.step,
                               .sequence = micro_batch,

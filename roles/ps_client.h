@@ -18,12 +18,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "math/aligned.h"
 #include "net/backoff.h"
+#include "net/shared_memory.h"
 #include "roles/ps_link.h"
 #include "roles/stop_signal.h"
 #include "roles/task.h"
@@ -59,6 +63,9 @@ class PsClient {
   // How many floats the parameter vector has, whether every gradient counts and whether the run is
   // elastic: known from the configuration, before the calls below.
   void prepare(std::size_t size, bool strict, bool elastic = false);
+  // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps on this
+  // machine reads them there.
+  [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
 
   // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
   // already checks that it is this one) and, whenever the ps do not hold one state, at the start
@@ -67,15 +74,14 @@ class PsClient {
 
   // Joins the run: waits until all ps hold one state and brings its parameters (the whole vector).
   StepReply pull(std::span<float> parameters);
-  // The gradient of the parameters that the last call brought. `sequence`: this process's count of
-  // pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut` the ps
-  // keep a copy of the state it leads to, by the name of `sequence`.
-  StepReply push_pull(std::uint64_t sequence, std::span<const float> gradient,
-                      std::span<float> parameters, bool cut = false);
+  // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
+  // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
+  // the ps keep a copy of the state it leads to, by the name of `sequence`.
+  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false);
 
-  // Elastic: hands the gradient of one micro-batch of the step that the last parameters are of to
+  // Elastic: hands gradient(), of one micro-batch of the step that the last parameters are of, to
   // every ps that has not answered with the next ones; what becomes of it await_step() tells.
-  void push(std::uint64_t micro_batch, std::span<const float> gradient);
+  void push(std::uint64_t micro_batch);
   // Elastic: waits until the step has been made; `parameters` must not be those that gradients
   // are computed from. False: first the micro-batches in `missing` are to be pushed, then this is
   // to be called again, with the same arguments.
@@ -125,6 +131,7 @@ class PsClient {
   void restore(const TrainingState& state);
   StepReply join(std::span<float> parameters);
   StepReply join_again(std::span<float> parameters);
+  void share_memory();
   StepReply pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead = 0);
   bool all_answer();
   bool everybody_left();
@@ -137,6 +144,10 @@ class PsClient {
   std::function<TrainingState()> provide_state_;  // chief
   std::uint32_t newest_generation_ = 0;           // seen or made; ps that were lost forget theirs
   bool strict_ = true;
+  std::span<float> gradient_;                  // in
+  std::unique_ptr<net::SharedMemory> shared_;  // this, or, where nothing is shared,
+  math::AlignedVector unshared_;               // in this
+  std::optional<std::size_t> sharing_;         // how many ps, as last logged
   // Of the exchange under way, by ps index; kept so that a step allocates nothing.
   std::vector<Pending> pending_;
   std::vector<std::uint64_t> work_;  // elastic: micro-batches that ps have asked for

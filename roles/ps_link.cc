@@ -1,5 +1,6 @@
 #include "roles/ps_link.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -79,6 +80,12 @@ std::error_code PsLink::send(PsRequest& request) {
     return std::make_error_code(std::errc::not_connected);
   }
   request.header.request_id = next_request_id_++;
+  if (parameters_ &&
+      (request.header.kind == FrameKind::kPull || request.header.kind == FrameKind::kPushPull)) {
+    FrameHeader header = request.header;
+    header.flags |= net::kFlagShared;
+    return channel_->send(header, {}, transfer_deadline(0));
+  }
   return channel_->send(request.header, request.body, transfer_deadline(request.body.size()));
 }
 
@@ -117,11 +124,47 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
   if (request.text != nullptr) {
     return receive_text(reply.body_size, *request.text);
   }
+  if ((reply.flags & net::kFlagShared) != 0) {
+    return copy_shared(reply, request.destination);
+  }
   if (reply.body_size != request.destination.size()) {
     close();
     return net::WireError::kBadBody;
   }
   return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
+}
+
+// The ps leaves what it has answered with alone until this trainer's next push.
+std::error_code PsLink::copy_shared(const FrameHeader& reply, std::span<std::byte> destination) {
+  const std::size_t size = parameters_ ? parameters_->bytes().size() : 0;
+  if (reply.body_size != 0 || destination.size() > size ||
+      reply.sequence > size - destination.size()) {
+    close();
+    return net::WireError::kBadBody;
+  }
+  std::ranges::copy(parameters_->bytes().subspan(reply.sequence, destination.size()),
+                    destination.begin());
+  return {};
+}
+
+std::error_code PsLink::share(const net::SharedOffer& gradients) {
+  parameters_.reset();
+  const auto body = net::encode_offer(gradients);
+  std::string answer;
+  PsRequest request{.header = {.kind = FrameKind::kShare},
+                    .body = body,
+                    .reply = FrameKind::kShared,
+                    .text = &answer};
+  FrameHeader reply;
+  if (const auto error = exchange(request, reply)) {
+    return error;
+  }
+  if (answer.size() == net::kSharedOfferBytes) {
+    std::error_code error;  // whatever it is, frames will do
+    parameters_ = net::SharedView::open(
+        net::decode_offer(std::as_bytes(std::span(answer)).first<net::kSharedOfferBytes>()), error);
+  }
+  return {};
 }
 
 std::error_code PsLink::tell(const FrameHeader& header, std::span<const std::byte> body) {

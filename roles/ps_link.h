@@ -19,6 +19,7 @@
 #include "net/channel.h"
 #include "net/faulty_channel.h"
 #include "net/peer.h"
+#include "net/shared_memory.h"
 #include "roles/stop_signal.h"
 #include "roles/task.h"
 
@@ -55,12 +56,18 @@ class PsLink {
   // Throws Failure when the ps refuses, StateLost when it says that the state has moved on.
   [[nodiscard]] std::error_code receive(const PsRequest& request, net::FrameHeader& reply,
                                         bool& is_reply);
+  // Tells the ps where the gradients that will be pushed lie, and asks for its parameters; where it
+  // agrees, no tensor crosses the socket from now on. Throws as receive() does.
+  [[nodiscard]] std::error_code share(const net::SharedOffer& gradients);
   // Sends a frame that has no reply.
   [[nodiscard]] std::error_code tell(const net::FrameHeader& header,
                                      std::span<const std::byte> body);
   // Sends, and receives until the reply.
   [[nodiscard]] std::error_code exchange(PsRequest& request, net::FrameHeader& reply);
   void close() noexcept;
+
+  void unshare() noexcept { parameters_.reset(); }
+  [[nodiscard]] bool shares_memory() const noexcept { return parameters_ != nullptr; }
 
   // From now on only the state that the ps is known to hold will do.
   void pin() noexcept { pinned_ = true; }
@@ -79,6 +86,8 @@ class PsLink {
   math::Range range = {};  // of the vector, that it holds
 
  private:
+  [[nodiscard]] std::error_code copy_shared(const net::FrameHeader& reply,
+                                            std::span<std::byte> destination);
   [[nodiscard]] std::error_code receive_text(std::uint64_t size, std::string& text);
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
   [[noreturn]] void throw_refused(const net::Refusal& refusal) const;
@@ -89,6 +98,7 @@ class PsLink {
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
   std::unique_ptr<net::Channel> channel_;
+  std::shared_ptr<const net::SharedView> parameters_;  // the ps's memory; null: in its frames
   net::ShardState state_ = net::ShardState::kEmpty;
   std::uint64_t incarnation_ = 0;  // of the ps's process
   std::uint32_t generation_ = 0;

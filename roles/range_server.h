@@ -69,6 +69,8 @@ class RangeServer {
                                        const net::FrameHeader& header);
   asio::awaitable<bool> handle_restore(const Connection& connection, std::size_t rank,
                                        const net::FrameHeader& header);
+  asio::awaitable<bool> handle_share(const Connection& connection, std::size_t rank,
+                                     const net::FrameHeader& header);
   asio::awaitable<bool> handle_push(const Connection& connection, std::size_t rank,
                                     const net::FrameHeader& header);
   asio::awaitable<bool> handle_write_cut(const Connection& connection,

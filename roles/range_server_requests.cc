@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,12 @@ using std::chrono::milliseconds;
 // on a busy core from below.
 constexpr milliseconds kGoodbyeGrace{1500};
 
+// The whole vector's gradient lies there.
+std::span<const float> gradient_in(const net::SharedView& memory, math::Range range) {
+  return std::span(reinterpret_cast<const float*>(memory.bytes().data()), range.end)
+      .subspan(range.begin);
+}
+
 }  // namespace
 
 asio::awaitable<bool> RangeServer::handle(const Connection& connection, std::size_t rank,
@@ -38,6 +45,8 @@ asio::awaitable<bool> RangeServer::handle(const Connection& connection, std::siz
       co_return co_await handle_publish(connection, rank, header);
     case FrameKind::kRestore:
       co_return co_await handle_restore(connection, rank, header);
+    case FrameKind::kShare:
+      co_return co_await handle_share(connection, rank, header);
     default:
       co_return header.body_size == 0
           ? handle_bodiless(connection, rank, header)
@@ -143,6 +152,9 @@ void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
       }
     }
   }
+  for (TrainerRecord& record : trainers_.records()) {
+    record.gradient.reset();  // of another model; and it was told where the old shard lay
+  }
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
@@ -204,13 +216,46 @@ asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, 
 // Why a frame with a tensor cannot be about this ps's range, if it cannot.
 std::optional<std::string> RangeServer::fault_in(const FrameHeader& header) const {
   const math::Range range = shard_->range();
-  if (header.range_begin != range.begin || header.body_size != range.size() * sizeof(float)) {
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (header.range_begin != range.begin ||
+      header.body_size != (in_place ? 0 : range.size() * sizeof(float))) {
     return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
            std::to_string(header.range_begin) + " on is not the range of " + process_.self_text() +
            ": " + std::to_string(range.size() * sizeof(float)) + " bytes from float " +
            std::to_string(range.begin);
   }
   return std::nullopt;
+}
+
+// Reads gradients of this trainer in its own memory from now on, if that can be had, and says where
+// the parameters lie.
+asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, std::size_t rank,
+                                                const FrameHeader& header) {
+  std::array<std::byte, net::kSharedOfferBytes> body{};
+  if (header.body_size != body.size()) {
+    co_return refuse(connection, header, kError, "no offer of shared memory");
+  }
+  if (co_await connection->read_body(body, task_.timeouts.silence)) {
+    co_return false;
+  }
+  TrainerRecord& record = trainers_[rank];
+  record.gradient.reset();
+  std::vector<std::byte> answer;
+  if (shard_ && !shard_->config().elastic() && shard_->shared_memory() != nullptr &&
+      task_.transport != Transport::kTcp) {
+    const net::SharedOffer offer = net::decode_offer(body);
+    std::error_code error;
+    if (offer.size >= shard_->range().end * sizeof(float)) {
+      record.gradient = net::SharedView::open(offer, error);
+    }
+    if (record.gradient) {
+      const auto own = net::encode_offer(shard_->shared_memory()->offer());
+      answer.assign(own.begin(), own.end());
+    }
+  }
+  connection->send({.kind = FrameKind::kShared, .request_id = header.request_id},
+                   std::move(answer));
+  co_return true;
 }
 
 asio::awaitable<bool> RangeServer::handle_push(const Connection& connection, std::size_t rank,
@@ -236,6 +281,11 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
     co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
   }
   const std::shared_ptr<Shard> shard = shard_;
+  const std::shared_ptr<const net::SharedView> memory = trainers_[rank].gradient;
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (in_place && (!memory || header.kind != FrameKind::kPushPull)) {
+    co_return refuse(connection, header, kError, "a gradient in memory that is not shared");
+  }
   if (const auto fault = fault_in(header)) {
     co_return refuse(connection, header, kError, *fault);
   }
@@ -247,7 +297,8 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
                     .step = header.step,
                     .sequence = header.sequence,
                     .wants_cut = rank == 0 && (header.flags & net::kFlagCut) != 0,
-                    .micro_batch = static_cast<std::size_t>(header.sequence)};
+                    .micro_batch = static_cast<std::size_t>(header.sequence),
+                    .in_place = in_place};
   const Admission admission = shard->admit(push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     co_return refuse(connection, header, kLostPeers, admission.why);
@@ -267,7 +318,11 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
   if (stands) {
     record.owed -= std::min<std::size_t>(record.owed, 1);
     const std::uint64_t step = shard->step();
-    shard->commit(push);
+    if (in_place) {
+      shard->commit(push, gradient_in(*memory, shard->range()), memory);
+    } else {
+      shard->commit(push);
+    }
     if (shard->config().elastic() && shard->step() != step) {
       deal_step();
       answer_waiting();
@@ -422,15 +477,23 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
   }
-  request.connection->send_borrowed(
-      {.kind = FrameKind::kParameters,
-       .flags = flags,
-       .request_id = request.header.request_id,
-       .step = answer.step,
-       .sequence = shard_->config().elastic() ? share_of(rank) : request.header.sequence,
-       .range_begin = shard_->range().begin,
-       .generation = generation_},
-      std::as_bytes(answer.parameters));
+  FrameHeader header{
+      .kind = FrameKind::kParameters,
+      .flags = flags,
+      .request_id = request.header.request_id,
+      .step = answer.step,
+      .sequence = shard_->config().elastic() ? share_of(rank) : request.header.sequence,
+      .range_begin = shard_->range().begin,
+      .generation = generation_};
+  const auto body = std::as_bytes(answer.parameters);
+  if ((request.header.flags & net::kFlagShared) != 0 && trainers_[rank].gradient) {
+    header.flags |= net::kFlagShared;
+    header.sequence =
+        static_cast<std::uint64_t>(body.data() - shard_->shared_memory()->bytes().data());
+    request.connection->send(header);
+  } else {
+    request.connection->send_borrowed(header, body);
+  }
 }
 
 std::string RangeServer::status() const {

@@ -4,7 +4,10 @@
 #include <cassert>
 #include <limits>
 #include <new>
+#include <system_error>
 #include <utility>
+
+#include "roles/task.h"
 
 namespace disttf::roles {
 
@@ -12,17 +15,35 @@ Shard::Shard(RunConfig config, math::Range range)
     : config_(std::move(config)),
       range_(range),
       strict_(config_.every_gradient_counts()),
-      buffers_{math::AlignedVector(range.size()), math::AlignedVector(strict_ ? range.size() : 0)},
       optimizer_(config_.optimizer, range.size(), config_.isa),
       slots_(config_.slots()),
       trainers_(config_.trainers) {
-  for (Slot& slot : slots_) {
-    slot.gradient = math::AlignedVector(range.size());
+  allocate_answers();
+}
+
+// Each buffer begins on a page: a trainer may map it alone.
+void Shard::allocate_answers() {
+  constexpr std::size_t kPageFloats = 4096 / sizeof(float);
+  const std::size_t each = (range_.size() + kPageFloats - 1) / kPageFloats * kPageFloats;
+  const std::size_t count = strict_ ? buffers_.size() : 1 + trainers_.size();
+  std::error_code error;
+  shared_ = net::SharedMemory::create(count * each * sizeof(float), random_incarnation(), error);
+  std::span<float> all;
+  if (shared_) {
+    const std::span<std::byte> bytes = shared_->bytes();
+    all = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+  } else {
+    unshared_ = math::AlignedVector(count * each);
+    all = unshared_.span();
   }
-  for (Trainer& trainer : trainers_) {
-    if (!strict_) {
-      trainer.snapshot = math::AlignedVector(range.size());
-    }
+  const auto place = [&](std::size_t number) { return all.subspan(number * each, range_.size()); };
+  buffers_[0] = place(0);
+  if (strict_) {
+    buffers_[1] = place(1);
+    return;
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    trainers_[rank].snapshot = place(1 + rank);
   }
 }
 
@@ -31,7 +52,7 @@ std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
   if (strict_) {
     newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
   }
-  std::vector<std::span<float>> places{newest().span()};
+  std::vector<std::span<float>> places{newest()};
   if (!parameters_only) {
     for (const math::StateTensor& tensor : optimizer_.state()) {
       places.push_back(tensor.values);
@@ -49,6 +70,7 @@ void Shard::finish_restore(std::uint64_t step) {
   cut_.reset();
   for (Slot& slot : slots_) {
     slot.filled = false;
+    slot.memory.reset();
   }
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
@@ -100,19 +122,28 @@ Admission Shard::admit(const PushId& push) {
   if (repeat || late || finished()) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
   }
-  return {.verdict = Admission::Verdict::kReceive, .destination = inbox_of(push), .why = {}};
+  return {.verdict = Admission::Verdict::kReceive,
+          .destination = push.in_place ? std::span<float>() : inbox_of(push),
+          .why = {}};
 }
 
 // Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot.
 std::span<float> Shard::inbox_of(const PushId& push) {
   if (!config_.elastic()) {
-    return slots_[push.trainer].gradient.span();
+    return own_memory(slots_[push.trainer]);
   }
   math::AlignedVector& inbox = trainers_[push.trainer].inbox;
   if (inbox.size() != range_.size()) {
     inbox = math::AlignedVector(range_.size());
   }
   return inbox.span();
+}
+
+std::span<float> Shard::own_memory(Slot& slot) {
+  if (slot.own.size() != range_.size()) {
+    slot.own = math::AlignedVector(range_.size());
+  }
+  return slot.own.span();
 }
 
 bool Shard::is_repeat(const Trainer& trainer, const PushId& push) const noexcept {
@@ -132,6 +163,24 @@ void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
 }
 
 void Shard::commit(const PushId& push) {
+  if (!config_.elastic()) {
+    Slot& slot = slots_[push.trainer];
+    slot.gradient = own_memory(slot);
+    slot.memory.reset();
+  }
+  settle(push);
+}
+
+void Shard::commit(const PushId& push, std::span<const float> gradient,
+                   std::shared_ptr<const void> memory) {
+  assert(!config_.elastic() && gradient.size() == range_.size());
+  Slot& slot = slots_[push.trainer];
+  slot.gradient = gradient;
+  slot.memory = std::move(memory);
+  settle(push);
+}
+
+void Shard::settle(const PushId& push) {
   ++counters_.pushes;
   if (push.wants_cut) {
     cut_wanted_ = push.sequence;
@@ -158,35 +207,40 @@ void Shard::commit_sync(const PushId& push) {
   }
   Slot& slot = slots_[config_.elastic() ? push.micro_batch : push.trainer];
   if (config_.elastic()) {
-    std::swap(slot.gradient, trainer.inbox);
+    std::swap(slot.own, trainer.inbox);
+    slot.gradient = slot.own.span();
   }
   assert(!slot.filled);
   slot.filled = true;
   trainer.dropped = false;
   trainer.settled = push.step + 1;
   ++arrived_;
-  Slot& first = slots_.front();
   if (strict_) {
-    for (; folded_ < slots_.size() && slots_[folded_].filled; ++folded_) {
-      if (folded_ > 0) {
-        math::accumulate(first.gradient.span(), slots_[folded_].gradient.span(), config_.isa);
-      }
+    while (folded_ < slots_.size() && slots_[folded_].filled) {
+      fold(slots_[folded_]);
     }
   }
   if (arrived_ < wanted()) {
     return;
   }
-  if (strict_) {
-    apply(first.gradient.span(), arrived_);
-    return;
-  }
-  auto sum = std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.filled; });
-  for (auto other = std::next(sum); other != slots_.end(); ++other) {
-    if (other->filled) {
-      math::accumulate(sum->gradient.span(), other->gradient.span(), config_.isa);
+  for (const Slot& each : slots_) {
+    if (!strict_ && each.filled) {
+      fold(each);
     }
   }
-  apply(sum->gradient.span(), arrived_);
+  apply(sum_, arrived_);
+}
+
+void Shard::fold(const Slot& slot) {
+  if (folded_++ == 0) {
+    sum_ = slot.gradient;
+    return;
+  }
+  if (sum_own_.size() != range_.size()) {
+    sum_own_ = math::AlignedVector(range_.size());
+  }
+  math::add(sum_own_.span(), sum_, slot.gradient, config_.isa);
+  sum_ = sum_own_.span();
 }
 
 void Shard::commit_async(const PushId& push) {
@@ -197,7 +251,7 @@ void Shard::commit_async(const PushId& push) {
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  apply(slots_[push.trainer].gradient.span(), 1);
+  apply(slots_[push.trainer].gradient, 1);
 }
 
 void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
@@ -206,8 +260,8 @@ void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
           ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)
           : 1.0F;
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
-  optimizer_.apply(newest().span(), buffers_[next].span(), gradient_sum,
-                   1.0F / static_cast<float>(count), step_ + 1, rate_factor);
+  optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
+                   step_ + 1, rate_factor);
   newest_ = next;
   has_previous_ = strict_;
   counters_.applied += count;
@@ -216,6 +270,7 @@ void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
   folded_ = 0;
   for (Slot& slot : slots_) {
     slot.filled = false;
+    slot.memory.reset();
   }
   if (cut_wanted_) {
     make_cut(*cut_wanted_);
@@ -232,7 +287,7 @@ void Shard::make_cut(std::uint64_t sequence) {
   } catch (const std::bad_alloc&) {
     return;  // training goes on; whoever asks for this cut is told that there is none
   }
-  float* to = std::ranges::copy(newest().span(), cut->values.data()).out;
+  float* to = std::ranges::copy(newest(), cut->values.data()).out;
   for (const math::StateTensor& tensor : optimizer_.state()) {
     to = std::ranges::copy(tensor.values, to).out;
   }
@@ -251,7 +306,7 @@ std::optional<Answer> Shard::previous() const {
   if (!has_previous_) {
     return std::nullopt;
   }
-  return Answer{.parameters = buffers_[1 - newest_].span(), .step = step_ - 1};
+  return Answer{.parameters = buffers_[1 - newest_], .step = step_ - 1};
 }
 
 bool Shard::answerable(std::size_t trainer) const {
@@ -276,14 +331,12 @@ bool Shard::answerable(std::size_t trainer) const {
 
 Answer Shard::answer(std::size_t trainer) {
   Trainer& asking = trainers_[trainer];
-  Answer answer{.parameters = newest().span(),
-                .step = step_,
-                .finished = finished(),
-                .dropped = asking.dropped};
+  Answer answer{
+      .parameters = newest(), .step = step_, .finished = finished(), .dropped = asking.dropped};
   if (!strict_) {
     // Others may move the parameters on while this reply is still leaving: a torn read.
-    std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.data());
-    answer.parameters = asking.snapshot.span();
+    std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.begin());
+    answer.parameters = asking.snapshot;
   }
   return answer;
 }

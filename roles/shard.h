@@ -2,7 +2,9 @@
 // change it. No socket and no clock here: the ps's connections call this, and so can a test.
 //
 // A push goes through three calls:
-//   admit()   when its header has come: where its gradient belongs, or that it is not wanted
+//   admit()   when its header has come: where its gradient belongs, or that it is not wanted. One
+//             that lies in memory which the trainer shares is read there, and stays there unchanged
+//             until the push is answered
 //   commit()  when its gradient has come whole; applies the step when it was the last one missing.
 //             One whose connection broke on the way is never committed; it may be admitted again
 //   answer()  when answerable() says so: the parameters to reply with
@@ -35,6 +37,7 @@
 #include "math/aligned.h"
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
+#include "net/shared_memory.h"
 #include "roles/run_config.h"
 
 namespace disttf::roles {
@@ -47,11 +50,12 @@ struct PushId {
   std::uint64_t sequence = 0;     // the trainer's count of pushes, from 1
   bool wants_cut = false;         // keep a copy of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
+  bool in_place = false;          // the gradient is to be read where it lies; not elastic
 };
 
 struct Admission {
   enum class Verdict : std::uint8_t {
-    kReceive,  // receive the gradient into `destination`, then commit()
+    kReceive,  // receive the gradient into `destination` (unless in_place), then commit()
     kDiscard,  // a repeat, or too late: throw the body away, then answer when answerable()
     kRefuse,   // makes no sense: `why` is the sentence
   };
@@ -106,6 +110,9 @@ class Shard {
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
   void commit(const PushId& push);
+  // The same, in_place: there it lies, in `memory`, which is kept for as long as it is needed.
+  void commit(const PushId& push, std::span<const float> gradient,
+              std::shared_ptr<const void> memory);
 
   // Whether the trainer's last push can be answered now.
   [[nodiscard]] bool answerable(std::size_t trainer) const;
@@ -123,7 +130,7 @@ class Shard {
 
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   [[nodiscard]] math::Range range() const noexcept { return range_; }
-  [[nodiscard]] std::span<float> parameters() noexcept { return newest().span(); }
+  [[nodiscard]] std::span<float> parameters() noexcept { return newest(); }
   // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
   [[nodiscard]] std::optional<Answer> previous() const;
   // Makes a cut of the state as it is.
@@ -133,17 +140,22 @@ class Shard {
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
+  // What all answers point into, for trainers on this machine to map; null where the system has no
+  // memory to share.
+  [[nodiscard]] const net::SharedMemory* shared_memory() const noexcept { return shared_.get(); }
 
  private:
   // A gradient of the step that is being made: of one trainer, or of one micro-batch.
   struct Slot {
-    math::AlignedVector gradient;  // [range.size()]
-    bool filled = false;           // sync: holds this step's gradient
+    math::AlignedVector own;             // [range.size()]; empty until something is received
+    std::span<const float> gradient;     // in `own`, or
+    std::shared_ptr<const void> memory;  // in this
+    bool filled = false;                 // sync: holds this step's gradient
   };
   struct Trainer {
-    math::AlignedVector inbox;     // elastic: received into, then exchanged with the slot's
-    math::AlignedVector snapshot;  // what the last answer carried, where parameters may move on
-    bool dropped = false;          // backup workers: the newest settled gradient came too late
+    math::AlignedVector inbox;  // elastic: received into, then exchanged with the slot's
+    std::span<float> snapshot;  // what the last answer carried, where parameters may move on
+    bool dropped = false;       // backup workers: the newest settled gradient came too late
     bool joined = false;
     std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
     std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
@@ -155,12 +167,15 @@ class Shard {
   [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
   [[nodiscard]] std::span<float> inbox_of(const PushId& push);
   void drop(Trainer& trainer, std::uint64_t step) noexcept;
+  [[nodiscard]] std::span<float> own_memory(Slot& slot);
+  void settle(const PushId& push);
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
+  void fold(const Slot& slot);
   void apply(std::span<const float> gradient_sum, std::size_t count);
+  void allocate_answers();
   void make_cut(std::uint64_t sequence);
-  [[nodiscard]] math::AlignedVector& newest() noexcept { return buffers_[newest_]; }
-  [[nodiscard]] const math::AlignedVector& newest() const noexcept { return buffers_[newest_]; }
+  [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
   [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
 
   // Constant after construction.
@@ -170,8 +185,10 @@ class Shard {
 
   // Strict: a step is made from one buffer into the other, so that the older parameters stay and
   // a reply that is still leaving is not disturbed. Else only the first one is used.
-  std::array<math::AlignedVector, 2> buffers_;
+  std::array<std::span<float>, 2> buffers_;
   std::size_t newest_ = 0;
+  std::unique_ptr<net::SharedMemory> shared_;  // holds buffers and snapshots, or
+  math::AlignedVector unshared_;               // this does
   bool has_previous_ = false;
   math::Optimizer optimizer_;
   std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
@@ -180,8 +197,10 @@ class Shard {
   std::vector<Trainer> trainers_;  // by rank
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots
-  // Strict: slots [0, folded_) are already added up in slot 0, in rank order, while others are
+  // Gradients added up so far, in slot order. Strict: those of slots [0, folded_), while others are
   // still on their way; the sum is the same as adding all at the end.
+  std::span<const float> sum_;   // in the only slot so far, or
+  math::AlignedVector sum_own_;  // here; empty until needed
   std::size_t folded_ = 0;
   ShardCounters counters_;
 };

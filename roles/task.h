@@ -21,12 +21,20 @@ struct Timeouts {
 // A trainer beats this often on its control channels, a ps on a step channel that waits for it.
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 
+// How tensors travel between a trainer and a ps.
+enum class Transport : std::uint8_t {
+  kAuto,          // through shared memory where the two find that they have some
+  kTcp,           // in frames
+  kSharedMemory,  // a trainer ends with a sentence where a ps has none for it
+};
+
 struct Task {
   net::Cluster cluster;
   net::TaskId self;
   std::uint64_t incarnation = 0;  // random, per process
   Timeouts timeouts;
   ChaosOptions faults = {};  // testing: what is done to the frames of a trainer's step channels
+  Transport transport = Transport::kAuto;
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
 };
 

@@ -46,7 +46,6 @@ void Trainer::prepare(const RunConfig& config) {
   model_.emplace(config.model, config.batch_size, config.isa);
   const std::size_t size = model_->layout().size();
   parameters_ = math::AlignedVector(size);
-  gradient_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
   sampler_.emplace(
@@ -82,7 +81,7 @@ void Trainer::train(const StepHooks& hooks) {
 
 float Trainer::compute(std::uint64_t step, std::size_t slot) {
   sampler_->batch(step, slot, rows_);
-  const float loss = model_->gradient(parameters_.span(), train_set(), rows_, gradient_.span());
+  const float loss = model_->gradient(parameters_.span(), train_set(), rows_, client_.gradient());
   if (!std::isfinite(loss)) {
     throw Failure(kError,
                   format("the loss became %f at step %llu: training has diverged; a lower "
@@ -117,7 +116,7 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
     // Async: each trainer walks its own slices of the epochs, at its own pace.
     loss = compute(config_.sync_replicas ? reply_.step : local_step, rank());
     delay(local_step);
-    reply_ = client_.push_pull(sequence, gradient_.span(), parameters_.span(), cut);
+    reply_ = client_.push_pull(sequence, parameters_.span(), cut);
   }
   if (reply_.joined && reply_.generation != generation) {
     log_info(format("The run goes on from global step %llu, generation %u",
@@ -142,7 +141,7 @@ float Trainer::take_elastic_step(std::uint64_t sequence, bool cut) {
       if (slot < pushed.size() && !pushed[slot]) {
         pushed[slot] = true;
         loss = compute(reply_.step, slot);
-        client_.push(slot, gradient_.span());
+        client_.push(slot);
       }
     }
   } while (!client_.await_step(sequence, next_parameters_.span(), cut, reply_, missing));

@@ -100,7 +100,6 @@ class Trainer {
   std::optional<data::Sampler> sampler_;
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
-  math::AlignedVector gradient_;
   std::vector<std::uint32_t> rows_;
   StepReply reply_;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/server.h"
+#include "net/shared_memory.h"
 #include "roles/task.h"
 
 namespace disttf::roles {
@@ -32,8 +33,10 @@ struct TrainerRecord {
   Connection control;                      // the heartbeats'
   std::uint64_t incarnation = 0;           // of the process that is this trainer now
   std::uint64_t replaced_incarnation = 0;  // of the one before: fenced off when it wakes up
-  bool joined = false;                     // has been seen at least once
-  bool goodbye = false;                    // has left for good
+  // Where that process's gradients lie; null: in its frames.
+  std::shared_ptr<const net::SharedView> gradient;
+  bool joined = false;   // has been seen at least once
+  bool goodbye = false;  // has left for good
   Clock::time_point last_heard{};
   Clock::time_point absent_since{};  // while it has no connection at all: since when
   std::optional<WaitingRequest> waiting;

@@ -111,7 +111,7 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   const roles::TrainerOptions options = parse_task(
       "worker --task_index 1 --log_every 5 --print_weights_hash --debug_delay_ms 30 "
       "--start_timeout 1 --peer_timeout 2 --worker_timeout 3 --heartbeat_timeout 4 "
-      "--listen_fd=7 --progress_fd=8 --chaos_frames=9,10" +
+      "--listen_fd=7 --progress_fd=8 --chaos_frames=9,10 --transport tcp" +
       kHosts);
   EXPECT_EQ(options.log_every, 5U);
   EXPECT_TRUE(options.print_weights_hash);
@@ -122,6 +122,7 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   EXPECT_EQ(options.task.timeouts.silence, seconds(4));
   EXPECT_EQ(options.task.faults.seed, 9U);
   EXPECT_EQ(options.task.faults.per_1000, 10U);
+  EXPECT_EQ(options.task.transport, roles::Transport::kTcp);
   EXPECT_EQ(options.task.listen_fd, 7);
   EXPECT_EQ(options.progress_fd, 8);
 }
@@ -338,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "--learning-rate-decay none --momentum 0.25", "--isa auto", "--isa generic",
                     "--train_dir /d --sharded_checkpoint",
                     "--start_timeout 5 --debug_delay_ms 7 --log_every 0 --log_level debug",
-                    "--chaos_frames 7,20"));
+                    "--chaos_frames 7,20", "--transport shm"));
 
 TEST(CommandLine, ChaosIsForLaunchAndForTheFramesOfItsTasks) {
   const roles::LaunchOptions options = parse_launch("launch --chaos 7,20");

@@ -76,7 +76,7 @@ TEST_P(Allocation, DoesNotHappenInAStep) {
   Optimizer optimizer({}, parameters.size(), isa());
   EXPECT_EQ(count([&] {
               model.gradient(parameters.span(), images.set(), rows, gradient.span());
-              accumulate(gradient.span(), gradient.span(), isa());
+              add(gradient.span(), gradient.span(), gradient.span(), isa());
               optimizer.apply(parameters.span(), gradient.span(), 0.5F, 1);
               model.evaluate(parameters.span(), images.set());
             }),

@@ -244,7 +244,7 @@ TEST_P(Accumulate, AddsElementByElement) {
   AlignedVector sum = made_up_numbers(37, 1);
   const AlignedVector before = made_up_numbers(37, 1);
   const AlignedVector addend = made_up_numbers(37, 2);
-  accumulate(sum.span(), addend.span(), isa());
+  add(sum.span(), sum.span(), addend.span(), isa());
   for (std::size_t i = 0; i < 37; ++i) {
     EXPECT_EQ(sum.data()[i], before.data()[i] + addend.data()[i]);
   }

@@ -83,8 +83,8 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(0, 'd'), WireError::kBadMagic);
   EXPECT_EQ(decode_with(4, 1), WireError::kBadVersion);
   EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
-  EXPECT_EQ(decode_with(5, 26), WireError::kBadKind);
-  EXPECT_EQ(decode_with(6, 32), WireError::kBadFlags);
+  EXPECT_EQ(decode_with(5, 28), WireError::kBadKind);
+  EXPECT_EQ(decode_with(6, 64), WireError::kBadFlags);
   EXPECT_EQ(decode_with(7, 1), WireError::kBadFlags);
   EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);

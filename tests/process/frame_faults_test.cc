@@ -14,7 +14,8 @@ const Words kRun = {"--train_steps=150", "--print_weights_hash"};
 constexpr int kRate = 100;
 
 Words faults(int seed) {
-  return {"--chaos_frames=" + std::to_string(seed) + "," + std::to_string(kRate)};
+  return {"--chaos_frames=" + std::to_string(seed) + "," + std::to_string(kRate),
+          seed % 2 == 0 ? "--transport=shm" : "--transport=tcp"};
 }
 
 class FrameFaults : public ProcessTest, public ::testing::WithParamInterface<int> {

@@ -2,6 +2,7 @@
 // since without authentication it could take a real worker's place. Every lie is refused with a
 // sentence, the connection closed, and what the ps holds stays as it was.
 #include "math/model.h"
+#include "net/shared_memory.h"
 #include "net/write_cut.h"
 #include "roles/run_config.h"
 #include "tests/process/process_test.h"
@@ -201,6 +202,31 @@ TEST_F(Impostor, PushesForAFutureStep) {
 TEST_F(Impostor, PushesForAnotherGeneration) {
   start_run();
   expect_fenced(frame({.kind = FrameKind::kPushPull, .generation = 9}, gradient_bytes()));
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, OffersMemoryInAnotherForm) {
+  start_run();
+  expect_refused(connect(), frame({.kind = FrameKind::kShare}, Bytes(23)),
+                 "no offer of shared memory");
+}
+
+TEST_F(Impostor, OffersMemoryThatIsNotThere) {
+  start_run();
+  const auto offer =
+      net::encode_offer({.pid = 1, .fd = 0, .token = 1, .size = size_ * sizeof(float)});
+  Bytes body;
+  EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
+            FrameKind::kShared);
+  EXPECT_TRUE(body.empty()) << "frames, then";
+}
+
+TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
+  start_run();
+  expect_refused(
+      connect(),
+      frame({.kind = FrameKind::kPushPull, .flags = net::kFlagShared, .generation = 1}, {}),
+      "a gradient in memory that is not shared");
   expect_parameters_unchanged();
 }
 

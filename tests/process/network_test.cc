@@ -12,7 +12,8 @@ namespace {
 
 using net::Job;
 
-const Words kRun = {"--train_steps=150", "--print_weights_hash", "--heartbeat_timeout=3"};
+const Words kRun = {"--train_steps=150", "--print_weights_hash", "--heartbeat_timeout=3",
+                    "--transport=tcp"};
 // Slow enough that something can be done to it in the middle.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 const Words kGivesUpSoon = {"--peer_timeout=2", "--worker_timeout=2"};

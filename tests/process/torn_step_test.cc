@@ -19,7 +19,9 @@ using net::Job;
 
 // The step that is torn leads to one whose state the chief asks for.
 constexpr std::uint64_t kTornStep = 39;
-const Words kRun = {"--train_steps=80", "--save_steps=10", "--print_weights_hash"};
+// Over tcp: half a frame is held back, and it must hold half a gradient.
+const Words kRun = {"--train_steps=80", "--save_steps=10", "--print_weights_hash",
+                    "--transport=tcp"};
 
 // One event of the conversation, which a relay's thread sees and the test waits for.
 class Event {

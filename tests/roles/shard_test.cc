@@ -85,6 +85,30 @@ TEST_F(StrictShard, LateCopyOfAnOlderPushDoesNotAnswerTheNewest) {
   EXPECT_FALSE(shard_.answerable(1));
 }
 
+TEST_F(StrictShard, GradientsInPlaceAreReadThereAndLeftAlone) {
+  std::array<Values, kTrainers> gradients = {Values{3, 1}, Values{6, 2}, Values{9, 3}};
+  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+    const PushId id{.trainer = trainer, .incarnation = kProcess, .step = 0, .in_place = true};
+    ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
+    shard_.commit(id, gradients.at(trainer), nullptr);
+  }
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-6, -2}));
+  EXPECT_EQ(gradients, (std::array<Values, kTrainers>{Values{3, 1}, Values{6, 2}, Values{9, 3}}));
+}
+
+// A trainer may be gone, and its mapping with it, before the others have come.
+TEST_F(StrictShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
+  const auto memory = std::make_shared<Values>(Values{3, 3});
+  const PushId id{.trainer = 1, .incarnation = kProcess, .step = 0, .in_place = true};
+  ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
+  shard_.commit(id, *memory, memory);
+  EXPECT_EQ(memory.use_count(), 2);
+  push(shard_, 0, 0, 3);
+  push(shard_, 2, 0, 3);
+  EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
+  EXPECT_EQ(memory.use_count(), 1);
+}
+
 TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
   push(shard_, 0, 0, 3);
   const Admission broken = shard_.admit(sync_id(1, 0));

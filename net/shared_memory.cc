@@ -1,0 +1,182 @@
+#include "net/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace disttf::net {
+namespace {
+
+// The token's page; what is shared begins behind it.
+constexpr std::size_t kPrefixBytes = 4096;
+
+std::error_code last_error() { return {errno, std::system_category()}; }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) {
+      close(fd_);
+    }
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+// Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to
+// stumble over each of them.
+std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_code& error) {
+  void* address = mmap(nullptr, size, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (address == MAP_FAILED) {
+    error = last_error();
+    return {};
+  }
+  return {static_cast<std::byte*>(address), size};
+}
+
+// Whether the descriptor is the memory of the offer.
+bool is_offered(int fd, const SharedOffer& offer) {
+  const int seals = fcntl(fd, F_GET_SEALS);  // -1 for whatever is not a memfd
+  struct stat status {};
+  std::uint64_t token = 0;
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &status) == 0 &&
+         status.st_size >= 0 &&
+         static_cast<std::uint64_t>(status.st_size) == kPrefixBytes + offer.size &&
+         pread(fd, &token, sizeof token, 0) == sizeof token && token == offer.token;
+}
+
+template <typename T>
+void put(std::byte*& to, T value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    *to++ = static_cast<std::byte>(value >> (8 * i));
+  }
+}
+
+template <typename T>
+void take(const std::byte*& from, T& value) {
+  value = 0;
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    value |= static_cast<T>(std::to_integer<T>(*from++) << (8 * i));
+  }
+}
+
+}  // namespace
+
+std::array<std::byte, kSharedOfferBytes> encode_offer(const SharedOffer& offer) {
+  std::array<std::byte, kSharedOfferBytes> bytes{};
+  std::byte* to = bytes.data();
+  put(to, offer.pid);
+  put(to, offer.fd);
+  put(to, offer.token);
+  put(to, offer.size);
+  return bytes;
+}
+
+SharedOffer decode_offer(std::span<const std::byte, kSharedOfferBytes> bytes) {
+  SharedOffer offer;
+  const std::byte* from = bytes.data();
+  take(from, offer.pid);
+  take(from, offer.fd);
+  take(from, offer.token);
+  take(from, offer.size);
+  return offer;
+}
+
+SharedMemory::SharedMemory(int fd, std::uint64_t token, std::span<std::byte> mapped)
+    : fd_(fd), token_(token), mapped_(mapped), bytes_(mapped.subspan(kPrefixBytes)) {
+  std::memcpy(mapped.data(), &token, sizeof token);
+}
+
+SharedMemory::~SharedMemory() {
+  munmap(mapped_.data(), mapped_.size());
+  close(fd_);
+}
+
+std::unique_ptr<SharedMemory> SharedMemory::create(std::size_t size, std::uint64_t token,
+                                                   std::error_code& error) {
+  Descriptor fd(memfd_create("disttf", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (fd.get() < 0) {
+    error = last_error();
+    return nullptr;
+  }
+  const std::size_t whole = kPrefixBytes + size;
+  // posix_fallocate takes the pages now: a machine without the memory says so here, and not by a
+  // signal in the middle of a step.
+  if (const int failed = posix_fallocate(fd.get(), 0, static_cast<off_t>(whole)); failed != 0) {
+    error = {failed, std::system_category()};
+    return nullptr;
+  }
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    error = last_error();
+    return nullptr;
+  }
+  const std::span<std::byte> mapped = map(fd.get(), whole, PROT_READ | PROT_WRITE, error);
+  if (mapped.empty()) {
+    return nullptr;
+  }
+  return std::unique_ptr<SharedMemory>(new SharedMemory(fd.release(), token, mapped));
+}
+
+SharedOffer SharedMemory::offer() const noexcept {
+  return {.pid = static_cast<std::uint32_t>(getpid()),
+          .fd = static_cast<std::uint32_t>(fd_),
+          .token = token_,
+          .size = bytes_.size()};
+}
+
+SharedView::SharedView(std::span<std::byte> mapped)
+    : mapped_(mapped), bytes_(mapped.subspan(kPrefixBytes)) {}
+
+SharedView::~SharedView() { munmap(mapped_.data(), mapped_.size()); }
+
+std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer,
+                                                   std::error_code& error) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kPrefixBytes;
+  if (offer.size == 0 || offer.size > kMost) {
+    error = std::make_error_code(std::errc::invalid_argument);
+    return nullptr;
+  }
+  const std::string path = "/proc/" + std::to_string(offer.pid) + "/fd/" + std::to_string(offer.fd);
+  // A number from outside may lead to anything, and to open some files has effects.
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    error = last_error();
+    return nullptr;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    error = std::make_error_code(std::errc::permission_denied);
+    return nullptr;
+  }
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) {
+    error = last_error();
+    return nullptr;
+  }
+  if (!is_offered(fd.get(), offer)) {
+    error = std::make_error_code(std::errc::permission_denied);
+    return nullptr;
+  }
+  const std::span<std::byte> mapped = map(fd.get(), kPrefixBytes + offer.size, PROT_READ, error);
+  if (mapped.empty()) {
+    return nullptr;
+  }
+  return std::shared_ptr<const SharedView>(new SharedView(mapped));
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,79 @@
+// Memory that one task writes and other tasks on the same machine read in place.
+//
+// The owner makes it (memfd_create: no name in any file system, gone with the last process that
+// maps it) and describes it in an offer. Whoever is told the offer opens it through
+// /proc/<pid>/fd/<fd>, which the kernel allows a process of the same user that sees the same
+// process numbers. What a number leads to must then prove to be the offered memory: sealed against
+// shrinking (so reading it cannot fault), of the offered size, and it begins with a random token.
+// Where any of this fails (another machine, container or user; no /proc) there is simply no view.
+//
+// Nothing here synchronises: the frames that tell the other side to look do, as system calls.
+// An object belongs to one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <system_error>
+
+namespace disttf::net {
+
+struct SharedOffer {
+  std::uint32_t pid = 0;
+  std::uint32_t fd = 0;  // of that process
+  std::uint64_t token = 0;
+  std::uint64_t size = 0;  // usable bytes
+  friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
+};
+
+// As a frame's body: the four fields in order, little-endian.
+inline constexpr std::size_t kSharedOfferBytes = 24;
+[[nodiscard]] std::array<std::byte, kSharedOfferBytes> encode_offer(const SharedOffer& offer);
+[[nodiscard]] SharedOffer decode_offer(std::span<const std::byte, kSharedOfferBytes> bytes);
+
+// The owner's side. Zeroed; begins on a page boundary.
+class SharedMemory {
+ public:
+  // nullptr, and `error` set, where the system has no such memory, or not so much of it.
+  // `token`: a random number that nobody can guess.
+  [[nodiscard]] static std::unique_ptr<SharedMemory> create(std::size_t size, std::uint64_t token,
+                                                            std::error_code& error);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+  [[nodiscard]] SharedOffer offer() const noexcept;
+
+ private:
+  SharedMemory(int fd, std::uint64_t token, std::span<std::byte> mapped);
+
+  const int fd_;
+  const std::uint64_t token_;
+  const std::span<std::byte> mapped_;
+  const std::span<std::byte> bytes_;
+};
+
+// The reader's side. The memory lives as long as the view, even if its owner does not.
+class SharedView {
+ public:
+  // nullptr, and `error` set, unless it is the memory that was offered.
+  [[nodiscard]] static std::shared_ptr<const SharedView> open(const SharedOffer& offer,
+                                                              std::error_code& error);
+  ~SharedView();
+  SharedView(const SharedView&) = delete;
+  SharedView& operator=(const SharedView&) = delete;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  explicit SharedView(std::span<std::byte> mapped);
+
+  const std::span<std::byte> mapped_;
+  const std::span<const std::byte> bytes_;
+};
+
+}  // namespace disttf::net

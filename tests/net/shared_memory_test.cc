@@ -1,0 +1,152 @@
+#include "net/shared_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace disttf::net {
+namespace {
+
+constexpr std::size_t kSize = 10'000;
+constexpr std::uint64_t kToken = 0x0123456789ABCDEF;
+
+class SharedMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::error_code error;
+    memory_ = SharedMemory::create(kSize, kToken, error);
+    ASSERT_TRUE(memory_) << error.message();
+  }
+  static bool opens(const SharedOffer& offer) {
+    std::error_code error;
+    const bool opened = SharedView::open(offer, error) != nullptr;
+    EXPECT_NE(opened, static_cast<bool>(error));
+    return opened;
+  }
+  // An offer of what `fd` leads to in this process, as if it were ours.
+  static SharedOffer offer_of(int fd) {
+    return {.pid = static_cast<std::uint32_t>(getpid()),
+            .fd = static_cast<std::uint32_t>(fd),
+            .token = kToken,
+            .size = kSize};
+  }
+
+  std::unique_ptr<SharedMemory> memory_;
+};
+
+TEST_F(SharedMemoryTest, IsZeroedAndBeginsOnAPage) {
+  EXPECT_EQ(memory_->bytes().size(), kSize);
+  EXPECT_TRUE(std::ranges::all_of(memory_->bytes(), [](std::byte b) { return b == std::byte{}; }));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_->bytes().data()) % 4096, 0U);
+}
+
+TEST_F(SharedMemoryTest, ViewShowsWhatTheOwnerWritesLater) {
+  std::error_code error;
+  const auto view = SharedView::open(memory_->offer(), error);
+  ASSERT_TRUE(view) << error.message();
+  ASSERT_EQ(view->bytes().size(), kSize);
+  memory_->bytes().back() = std::byte{7};
+  EXPECT_EQ(view->bytes().back(), std::byte{7});
+}
+
+TEST_F(SharedMemoryTest, ViewOutlivesTheOwner) {
+  memory_->bytes().front() = std::byte{7};
+  std::error_code error;
+  const auto view = SharedView::open(memory_->offer(), error);
+  ASSERT_TRUE(view) << error.message();
+  memory_.reset();
+  EXPECT_EQ(view->bytes().front(), std::byte{7});
+}
+
+TEST_F(SharedMemoryTest, AnotherProcessSeesIt) {
+  memory_->bytes().front() = std::byte{7};
+  const SharedOffer offer = memory_->offer();
+  const pid_t child = fork();
+  if (child == 0) {
+    std::error_code error;
+    const auto view = SharedView::open(offer, error);
+    _exit(view && view->bytes().front() == std::byte{7} ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(SharedMemoryTest, NothingElseIsTakenForIt) {
+  SharedOffer offer = memory_->offer();
+  EXPECT_TRUE(opens(offer));
+  offer.token ^= 1U;
+  EXPECT_FALSE(opens(offer)) << "the memory of another";
+  offer = memory_->offer();
+  offer.size += 1;
+  EXPECT_FALSE(opens(offer));
+  offer.size = 0;
+  EXPECT_FALSE(opens(offer));
+  offer.size = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_FALSE(opens(offer));
+  offer = memory_->offer();
+  offer.fd = 1'000'000;
+  EXPECT_FALSE(opens(offer));
+  offer = memory_->offer();
+  offer.pid = std::numeric_limits<std::uint32_t>::max();
+  EXPECT_FALSE(opens(offer)) << "no such process";
+}
+
+// Else a peer could shorten it while it is read here, which ends a process by SIGBUS.
+TEST_F(SharedMemoryTest, MemoryThatCanShrinkIsRefused) {
+  const int fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 4096 + kSize), 0);
+  ASSERT_EQ(pwrite(fd, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
+  EXPECT_FALSE(opens(offer_of(fd)));
+  ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_TRUE(opens(offer_of(fd))) << "and it was for nothing else";
+  close(fd);
+}
+
+TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
+  const std::string path = testing::TempDir() + "disttf_shared_memory_test";
+  const int file = open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  unlink(path.c_str());
+  ASSERT_EQ(ftruncate(file, 4096 + kSize), 0);
+  ASSERT_EQ(pwrite(file, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
+  EXPECT_FALSE(opens(offer_of(file)));
+  close(file);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  EXPECT_FALSE(opens(offer_of(ends[0]))) << "and it does not hang";
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
+  const SharedOffer offer{.pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144};
+  const auto bytes = encode_offer(offer);
+  std::vector<std::uint8_t> values;
+  for (const std::byte byte : bytes) {
+    values.push_back(std::to_integer<std::uint8_t>(byte));
+  }
+  const std::vector<std::uint8_t> golden = {
+      0x04, 0x03, 0x02, 0x01,                          // pid
+      0x09, 0x00, 0x00, 0x00,                          // fd
+      0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // token
+      0xC0, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // size
+  };
+  EXPECT_EQ(values, golden);
+  EXPECT_EQ(decode_offer(bytes), offer);
+}
+
+}  // namespace
+}  // namespace disttf::net

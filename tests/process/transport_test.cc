@@ -1,0 +1,88 @@
+// How tensors travel changes nothing but the speed.
+#include <csignal>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+const Words kRun = {"--train_steps=150", "--print_weights_hash", "--log_level=debug"};
+
+class Transport : public ProcessTest {
+ protected:
+  Process& launch(const Words& arguments) {
+    return run("launch",
+               Words{"launch", "--ps=2", "--workers=3"} + arguments + kRun + data_flags());
+  }
+};
+
+TEST_F(Transport, SharedMemoryAndTcpLeadToTheSameBits) {
+  Process& shared = launch({"--transport=shm"});
+  Process& tcp = launch({"--transport=tcp"});
+  ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
+  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+  EXPECT_EQ(count_of(shared.standard_error(), "shares memory with 2 of 2 ps"), 3U);
+  EXPECT_EQ(count_of(tcp.standard_error(), "shares memory"), 0U);
+}
+
+TEST_F(Transport, IsSharedMemoryOnOneMachineUnlessToldOtherwise) {
+  Process& job = launch({});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_EQ(count_of(job.standard_error(), "shares memory with 2 of 2 ps"), 3U);
+}
+
+TEST_F(Transport, AsyncTakesSharedMemoryToo) {
+  Process& job = launch({"--transport=shm", "--sync_replicas=false"});
+  ASSERT_TRUE(exits(job, kExitDone));
+}
+
+TEST_F(Transport, MayDifferFromTaskToTask) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
+  Tasks tasks;
+  tasks.ps = {&run_task(cluster, Job::kPs, 0, {"--transport=tcp"}),
+              &run_task(cluster, Job::kPs, 1)};
+  tasks.trainers = {&run_task(cluster, Job::kWorker, 0, kRun),
+                    &run_task(cluster, Job::kWorker, 1, kRun + Words{"--transport=tcp"}),
+                    &run_task(cluster, Job::kWorker, 2, kRun)};
+  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  EXPECT_TRUE(says(*tasks.trainers[0], "shares memory with 1 of 2 ps"));
+  Process& undisturbed = launch({});
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  for (Process* trainer : tasks.trainers) {
+    EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+  }
+}
+
+TEST_F(Transport, TrainerThatInsistsNamesThePsThatHasNone) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  run_task(cluster, Job::kPs, 0, {"--transport=tcp", "--peer_timeout=1"});
+  Process& worker = run_task(cluster, Job::kWorker, 0, kRun + Words{"--transport=shm"});
+  EXPECT_TRUE(exits(worker, kExitUsage));
+  EXPECT_TRUE(says(worker, "--transport shm: no memory can be shared with ps 0"));
+}
+
+// The defaults, and so most tests of recovery, share memory: here is the other way.
+TEST_F(Transport, TcpSurvivesAKilledPsAndAKilledWorker) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
+  const Words flags =
+      kRun + Words{"--transport=tcp", "--log_every=1", "--debug_delay_ms=10", "--save_steps=20"};
+  Tasks tasks = run_cluster(cluster, flags);
+  ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
+  tasks.ps[1]->send(SIGKILL);
+  tasks.trainers[2]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  ASSERT_TRUE(killed(*tasks.trainers[2], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, {"--transport=tcp"});
+  tasks.trainers[2] = &run_task(cluster, Job::kWorker, 1, flags);
+  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  Process& undisturbed = launch({});
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  for (Process* trainer : tasks.trainers) {
+    EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+  }
+}
+
+}  // namespace
+}  // namespace disttf::test_process
