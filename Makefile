@@ -70,7 +70,7 @@ asan: ## all but the process tests under AddressSanitizer and UBSan
 	@.ci/install build test
 	@$(CONFIGURE) asan
 	@$(COMPILE) asan
-	@$(CTEST) --preset asan --label-exclude process
+	@$(CTEST) --preset asan
 
 tsan: ## the tests of net/ and roles/, where threads meet, under ThreadSanitizer
 	@.ci/install build test
