@@ -89,6 +89,7 @@ struct Model::Impl {
   std::size_t max_batch;
   std::vector<Layer> layers;
   AlignedVector batch;               // [max_batch, inputs]: x
+  std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
   AlignedVector scratch;             // for the products
 };
@@ -193,14 +194,24 @@ void Model::initialize(std::uint64_t seed, std::span<float> parameters) const {
 
 float Model::gradient(std::span<const float> parameters, const ImageSet& set,
                       std::span<const std::uint32_t> rows, std::span<float> gradient) {
+  load(set, rows);
+  return gradient_of_batch(parameters, gradient);
+}
+
+void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows) {
+  assert(!rows.empty() && rows.size() <= impl_->max_batch);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    impl_->load_row(set, rows[i], i);
+  }
+  impl_->batch_rows = rows.size();
+}
+
+float Model::gradient_of_batch(std::span<const float> parameters, std::span<float> gradient) {
   Impl& model = *impl_;
-  const std::size_t count = rows.size();
-  assert(count > 0 && count <= model.max_batch);
+  const std::size_t count = model.batch_rows;
+  assert(count > 0);
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    model.load_row(set, rows[i], i);
-  }
   model.forward(parameters.data(), count);
   const double loss = model.cross_entropy(count, 1.0F / static_cast<float>(count));
   std::ranges::fill(gradient, 0.0F);
@@ -213,6 +224,7 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   assert(parameters.size() == model.layout.size());
   const std::size_t classes = model.spec.classes;
   Evaluation result{.rows = set.rows()};
+  model.batch_rows = 0;
   double loss = 0.0;
   for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
     const std::size_t count = std::min(model.max_batch, set.rows() - begin);

@@ -91,6 +91,11 @@ class Model {
   float gradient(std::span<const float> parameters, const ImageSet& set,
                  std::span<const std::uint32_t> rows, std::span<float> gradient);
 
+  // The same in two parts: the rows become the batch, which needs no parameters and so can be done
+  // while those are on their way; then the batch's gradient. evaluate() makes other batches.
+  void load(const ImageSet& set, std::span<const std::uint32_t> rows);
+  float gradient_of_batch(std::span<const float> parameters, std::span<float> gradient);
+
   // Over all rows of `set`, in chunks of max_batch. An image counts as correct when its label is
   // the first of the largest logits; a logit that is not a number is never correct.
   // REQUIRES: parameters as above; every label < classes.

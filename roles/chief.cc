@@ -104,11 +104,11 @@ int run_chief(const TrainerOptions& options) {
   }
   const std::string status = client.status(0);
   if (!config.every_gradient_counts()) {
-    static_cast<void>(client.peek(trainer.parameters()));  // what the others' last pushes made
+    static_cast<void>(client.peek(trainer.own_parameters()));  // what the others' last pushes made
   }
   trainer.print_result_lines();
   log_summary(config, status);
-  client.shutdown(trainer.parameters());
+  client.shutdown(trainer.own_parameters());
   return kDone;
 }
 

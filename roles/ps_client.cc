@@ -176,6 +176,7 @@ StepReply PsClient::join(std::span<float> parameters) {
         }
         newest_generation_ = std::max(newest_generation_, reply.generation);
         reply.joined = true;
+        reply.parameters = parameters;
         return reply;
       }
     } catch (const StateLost&) {
@@ -233,21 +234,26 @@ StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_o
 
 // ---------------------------------------------------------------------------------------- a step
 
-StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut) {
+StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                              const std::function<void()>& meanwhile) {
+  std::span<const std::byte> place = std::as_bytes(parameters);
+  const auto request_for = [&](const PsLink& link) {
+    return PsRequest{.header = {.kind = FrameKind::kPushPull,
+                                .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+                                .step = link.step,
+                                .sequence = sequence,
+                                .range_begin = link.range.begin,
+                                .generation = link.generation()},
+                     .body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size())),
+                     .reply = FrameKind::kParameters,
+                     .destination = std::as_writable_bytes(
+                         parameters.subspan(link.range.begin, link.range.size())),
+                     .place = links_.size() == 1 ? &place : nullptr};
+  };
   try {
-    return exchange_all([&](const PsLink& link) {
-      return PsRequest{
-          .header = {.kind = FrameKind::kPushPull,
-                     .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                     .step = link.step,
-                     .sequence = sequence,
-                     .range_begin = link.range.begin,
-                     .generation = link.generation()},
-          .body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size())),
-          .reply = FrameKind::kParameters,
-          .destination =
-              std::as_writable_bytes(parameters.subspan(link.range.begin, link.range.size()))};
-    });
+    StepReply reply = exchange_all(request_for, meanwhile);
+    reply.parameters = {reinterpret_cast<const float*>(place.data()), parameters.size()};
+    return reply;
   } catch (const StateLost&) {
     return join_again(parameters);
   }
@@ -327,10 +333,13 @@ StepReply PsClient::peek(std::span<float> parameters) {
 }
 
 template <typename RequestFor>
-StepReply PsClient::exchange_all(RequestFor request_for) {
+StepReply PsClient::exchange_all(RequestFor request_for, const std::function<void()>& meanwhile) {
   for (std::size_t index = 0; index < links_.size(); ++index) {
     pending_[index].request = request_for(links_[index]);
     begin(index);
+  }
+  if (meanwhile) {
+    meanwhile();
   }
   static_cast<void>(await_all());
   return outcome();

@@ -37,6 +37,8 @@ namespace disttf::roles {
 
 // Where a pull or a push has brought the trainer.
 struct StepReply {
+  // In the caller's memory, or in the ps's: unchanged until the next call.
+  std::span<const float> parameters = {};
   std::uint64_t step = 0;        // global step of the parameters received (ps 0's)
   std::uint32_t generation = 0;  // of the run's state
   bool finished = false;         // ps 0 says that training is over
@@ -77,7 +79,10 @@ class PsClient {
   // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
   // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
   // the ps keep a copy of the state it leads to, by the name of `sequence`.
-  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false);
+  // `meanwhile` is called once, while the ps are at work. Where a single ps shares its memory the
+  // parameters stay there: see StepReply.
+  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
+                      const std::function<void()>& meanwhile = {});
 
   // Elastic: hands gradient(), of one micro-batch of the step that the last parameters are of, to
   // every ps that has not answered with the next ones; what becomes of it await_step() tells.
@@ -114,7 +119,7 @@ class PsClient {
 
   // Sends all, then awaits all. `request_for` makes the request of one link.
   template <typename RequestFor>
-  StepReply exchange_all(RequestFor request_for);
+  StepReply exchange_all(RequestFor request_for, const std::function<void()>& meanwhile = {});
   [[nodiscard]] StepReply outcome();
   // Until all have answered, or one has asked for work: then false.
   bool await_all();

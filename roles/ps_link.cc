@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "math/aligned.h"
 #include "math/random.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
@@ -125,7 +126,7 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
     return receive_text(reply.body_size, *request.text);
   }
   if ((reply.flags & net::kFlagShared) != 0) {
-    return copy_shared(reply, request.destination);
+    return take_shared(reply, request);
   }
   if (reply.body_size != request.destination.size()) {
     close();
@@ -135,15 +136,20 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
 }
 
 // The ps leaves what it has answered with alone until this trainer's next push.
-std::error_code PsLink::copy_shared(const FrameHeader& reply, std::span<std::byte> destination) {
+std::error_code PsLink::take_shared(const FrameHeader& reply, const PsRequest& request) {
+  const std::span<std::byte> destination = request.destination;
   const std::size_t size = parameters_ ? parameters_->bytes().size() : 0;
   if (reply.body_size != 0 || destination.size() > size ||
       reply.sequence > size - destination.size()) {
     close();
     return net::WireError::kBadBody;
   }
-  std::ranges::copy(parameters_->bytes().subspan(reply.sequence, destination.size()),
-                    destination.begin());
+  const auto source = parameters_->bytes().subspan(reply.sequence, destination.size());
+  if (request.place != nullptr && reply.sequence % math::AlignedVector::kAlignmentBytes == 0) {
+    *request.place = source;
+  } else {
+    std::ranges::copy(source, destination.begin());
+  }
   return {};
 }
 

@@ -39,6 +39,8 @@ struct PsRequest {
   net::FrameKind reply = net::FrameKind::kAck;
   std::span<std::byte> destination = {};  // for parameters: exactly as long as the reply's body
   std::string* text = nullptr;            // for control bodies
+  // Set: parameters that lie in the ps's memory stay there, and this says where.
+  std::span<const std::byte>* place = nullptr;
 };
 
 class PsLink {
@@ -86,8 +88,8 @@ class PsLink {
   math::Range range = {};  // of the vector, that it holds
 
  private:
-  [[nodiscard]] std::error_code copy_shared(const net::FrameHeader& reply,
-                                            std::span<std::byte> destination);
+  [[nodiscard]] std::error_code take_shared(const net::FrameHeader& reply,
+                                            const PsRequest& request);
   [[nodiscard]] std::error_code receive_text(std::uint64_t size, std::string& text);
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
   [[noreturn]] void throw_refused(const net::Refusal& refusal) const;

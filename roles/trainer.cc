@@ -72,6 +72,10 @@ void Trainer::train(const StepHooks& hooks) {
       hooks.after_step(reply_.step);
     }
   }
+  if (reply_.parameters.data() != parameters_.data()) {  // in memory of a ps, which may go now
+    std::ranges::copy(reply_.parameters, parameters_.data());
+    reply_.parameters = parameters_.span();
+  }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   log_info(format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
                   static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
@@ -80,8 +84,10 @@ void Trainer::train(const StepHooks& hooks) {
 }
 
 float Trainer::compute(std::uint64_t step, std::size_t slot) {
-  sampler_->batch(step, slot, rows_);
-  const float loss = model_->gradient(parameters_.span(), train_set(), rows_, client_.gradient());
+  if (loaded_ != Batch{.step = step, .slot = slot}) {
+    load(step, slot);
+  }
+  const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient());
   if (!std::isfinite(loss)) {
     throw Failure(kError,
                   format("the loss became %f at step %llu: training has diverged; a lower "
@@ -90,6 +96,12 @@ float Trainer::compute(std::uint64_t step, std::size_t slot) {
                          static_cast<double>(config_.optimizer.learning_rate)));
   }
   return loss;
+}
+
+void Trainer::load(std::uint64_t step, std::size_t slot) {
+  sampler_->batch(step, slot, rows_);
+  model_->load(train_set(), rows_);
+  loaded_ = {.step = step, .slot = slot};
 }
 
 void Trainer::delay(std::uint64_t local_step) {
@@ -114,9 +126,11 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
     loss = take_elastic_step(sequence, cut);
   } else {
     // Async: each trainer walks its own slices of the epochs, at its own pace.
-    loss = compute(config_.sync_replicas ? reply_.step : local_step, rank());
+    const std::uint64_t step = config_.sync_replicas ? reply_.step : local_step;
+    loss = compute(step, rank());
     delay(local_step);
-    reply_ = client_.push_pull(sequence, parameters_.span(), cut);
+    reply_ = client_.push_pull(sequence, parameters_.span(), cut,
+                               [this, step] { load(step + 1, rank()); });
   }
   if (reply_.joined && reply_.generation != generation) {
     log_info(format("The run goes on from global step %llu, generation %u",
@@ -146,6 +160,7 @@ float Trainer::take_elastic_step(std::uint64_t sequence, bool cut) {
     }
   } while (!client_.await_step(sequence, next_parameters_.span(), cut, reply_, missing));
   std::swap(parameters_, next_parameters_);
+  reply_.parameters = parameters_.span();
   return loss;
 }
 
@@ -165,9 +180,10 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
 }
 
 void Trainer::print_evaluation(std::uint64_t step) {
+  loaded_.reset();
   const math::Evaluation validation =
-      model_->evaluate(parameters_.span(), image_set(dataset_.validation));
-  const math::Evaluation test = model_->evaluate(parameters_.span(), image_set(dataset_.test));
+      model_->evaluate(reply_.parameters, image_set(dataset_.validation));
+  const math::Evaluation test = model_->evaluate(reply_.parameters, image_set(dataset_.test));
   print_result(
       format("After %llu training step(s), validation cross entropy = %.6g, "
              "test accuracy = %.4f",
@@ -175,13 +191,14 @@ void Trainer::print_evaluation(std::uint64_t step) {
 }
 
 void Trainer::print_result_lines() {
+  loaded_.reset();
   const math::Evaluation validation =
-      model_->evaluate(parameters_.span(), image_set(dataset_.validation));
-  const math::Evaluation test = model_->evaluate(parameters_.span(), image_set(dataset_.test));
+      model_->evaluate(reply_.parameters, image_set(dataset_.validation));
+  const math::Evaluation test = model_->evaluate(reply_.parameters, image_set(dataset_.test));
   print_result(format("After %llu training step(s), validation cross entropy = %.6g",
                       static_cast<unsigned long long>(reply_.step), validation.cross_entropy));
   if (options_.print_weights_hash) {
-    print_result("Weights SHA-256: " + weights_hash(model_->layout(), parameters_.span()));
+    print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
   }
   print_result(dataset_.name + format(" accuracy: %.4f", test.accuracy()));
 }

@@ -64,7 +64,9 @@ class Trainer {
   void prepare(const RunConfig& config);
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   // The whole parameter vector as this trainer last saw it.
-  [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+  [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
+  // After train(): the same, to be overwritten with what the ps hold.
+  [[nodiscard]] std::span<float> own_parameters() noexcept { return parameters_.span(); }
   [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
 
   // Joins the run and trains until it is over.
@@ -84,6 +86,7 @@ class Trainer {
   float take_elastic_step(std::uint64_t sequence, bool cut);
   // The gradient of one batch: of this trainer's, or of that micro-batch.
   float compute(std::uint64_t step, std::size_t slot);
+  void load(std::uint64_t step, std::size_t slot);
   void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
@@ -101,6 +104,12 @@ class Trainer {
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   std::vector<std::uint32_t> rows_;
+  struct Batch {
+    std::uint64_t step = 0;
+    std::size_t slot = 0;
+    friend bool operator==(const Batch&, const Batch&) = default;
+  };
+  std::optional<Batch> loaded_;  // which one the model has
   StepReply reply_;
 };
 
