@@ -43,6 +43,7 @@ class RangeServer {
   // The passage of time.
   void close_silent(Clock::time_point now) { trainers_.close_silent(now); }
   void send_heartbeats();
+  void end_steps();
   void finish_if_alone();
   // Whose absence ends the run, if anybody's: the sentence.
   [[nodiscard]] std::optional<std::string> overdue(Clock::time_point now) const;
@@ -115,6 +116,7 @@ class RangeServer {
   std::string config_json_;
   std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
   std::uint32_t generation_ = 0;
+  bool over_ = false;  // no more steps are waited for
   Phase phase_ = Phase::kWaitingForChief;
   std::optional<WaitingRequest> shutdown_;  // the chief's, until everybody has left
   Clock::time_point goodbye_deadline_{};

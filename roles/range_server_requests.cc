@@ -78,6 +78,7 @@ bool RangeServer::handle_bodiless(const Connection& connection, std::size_t rank
       trainers_[rank].goodbye = true;
       connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
       log_info(connection->peer_text() + " said goodbye");
+      end_steps();
       finish_if_alone();
       return true;
     case FrameKind::kShutdown:
@@ -199,6 +200,7 @@ asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, 
   deal_step();
   generation_ = header.generation;
   phase_ = Phase::kTraining;
+  over_ = false;
   log_info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
            std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
            ", generation " + std::to_string(generation_));
@@ -342,13 +344,25 @@ void RangeServer::handle_shutdown(const Connection& connection, const FrameHeade
   phase_ = Phase::kFinishing;
   shutdown_ = WaitingRequest{.connection = connection, .header = header};
   goodbye_deadline_ = Clock::now() + kGoodbyeGrace;
+  end_steps();
   finish_if_alone();
+}
+
+// Ps 0 has told somebody that the run is over. Backup workers: here a gradient may have come late
+// that counted there, so that the last step lacks one, and nobody is left to push it.
+void RangeServer::end_steps() {
+  over_ = true;
+  answer_waiting();
 }
 
 // Answers the chief's shutdown once every other trainer has left or had its time to.
 void RangeServer::finish_if_alone() {
   const auto now = Clock::now();
-  if (!shutdown_ || (!trainers_.only_chief_left(now, kGoodbyeGrace) && now < goodbye_deadline_)) {
+  // Whoever starts late is to learn here that the run is over; in an elastic one nobody has to
+  // come.
+  const bool needed = shard_ && !shard_->config().elastic();
+  if (!shutdown_ ||
+      (!trainers_.only_chief_left(now, kGoodbyeGrace, needed) && now < goodbye_deadline_)) {
     return;
   }
   const Connection chief = shutdown_->connection;
@@ -389,6 +403,9 @@ void RangeServer::answer_waiting() {
 }
 
 bool RangeServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
+  if (over_) {
+    return true;
+  }
   if (header.kind == FrameKind::kPushPull) {
     return shard_->answerable(rank);
   }
@@ -473,7 +490,8 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
   if ((request.header.flags & net::kFlagPrevious) != 0) {
     answer = shard_->previous().value_or(answer);
   }
-  std::uint16_t flags = answer.finished ? net::kFlagFinished : 0;
+  const bool finished = answer.finished || over_;
+  std::uint16_t flags = finished ? net::kFlagFinished : 0;
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
   }

@@ -101,10 +101,11 @@ std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
   return std::nullopt;
 }
 
-bool TrainerTable::only_chief_left(Clock::time_point now, Clock::duration grace) const {
+bool TrainerTable::only_chief_left(Clock::time_point now, Clock::duration grace,
+                                   bool needed) const {
   return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
-    return record.goodbye || !record.joined ||
-           (!record.present() && now - record.absent_since >= grace);
+    return record.goodbye ||
+           (record.joined ? !record.present() && now - record.absent_since >= grace : !needed);
   });
 }
 

@@ -84,9 +84,11 @@ class TrainerTable {
   [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
                                                const std::vector<bool>& matters) const;
 
-  // No trainer but rank 0 may still want something: each has said goodbye, has never been seen, or
-  // has been absent for `grace`. One that has just lost its connection will come back.
-  [[nodiscard]] bool only_chief_left(Clock::time_point now, Clock::duration grace) const;
+  // No trainer but rank 0 may still want something: each has said goodbye, or has been absent for
+  // `grace`. One that has just lost its connection will come back; so may one that was never seen,
+  // unless it is not `needed`.
+  [[nodiscard]] bool only_chief_left(Clock::time_point now, Clock::duration grace,
+                                     bool needed) const;
 
   // Every trainer but rank 0 has said goodbye.
   [[nodiscard]] bool everybody_said_goodbye() const;

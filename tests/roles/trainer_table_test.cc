@@ -269,21 +269,22 @@ TEST_F(TrainerTableTest, NamesThoseThatWereNeverSeen) {
 
 TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbye) {
   attach(0, kStep, 7, 0);
-  EXPECT_TRUE(table_.only_chief_left(at(0), seconds(2)));
+  EXPECT_TRUE(table_.only_chief_left(at(0), seconds(2), false));
+  EXPECT_FALSE(table_.only_chief_left(at(0), seconds(2), true)) << "the others may come yet";
   attach(1, kStep, 7, 0);
   attach(2, kStep, 7, 0);
   table_[1].goodbye = true;
-  EXPECT_FALSE(table_.only_chief_left(at(9), seconds(2)));
+  EXPECT_FALSE(table_.only_chief_left(at(9), seconds(2), true));
   table_[2].goodbye = true;
-  EXPECT_TRUE(table_.only_chief_left(at(9), seconds(2)));
+  EXPECT_TRUE(table_.only_chief_left(at(9), seconds(2), true));
 }
 
 TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionHasNotLeft) {
   attach(0, kStep, 7, 0);
   const Connection other = attach(2, kStep, 7, 0);
   table_.detach(2, other, at(1));
-  EXPECT_FALSE(table_.only_chief_left(at(2), seconds(2)));
-  EXPECT_TRUE(table_.only_chief_left(at(3), seconds(2)));
+  EXPECT_FALSE(table_.only_chief_left(at(2), seconds(2), false));
+  EXPECT_TRUE(table_.only_chief_left(at(3), seconds(2), false));
 }
 
 }  // namespace
