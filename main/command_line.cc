@@ -130,8 +130,14 @@ math::Isa isa_from_flag(const std::string& name) {
   return *isa;
 }
 
-roles::RunConfig run_config(const Flags& flags, std::size_t trainers) {
+roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
+  if (flags.ps_replicas > ps) {
+    throw std::invalid_argument("--ps_replicas: " + std::to_string(flags.ps_replicas) +
+                                " is more than the " + std::to_string(ps) +
+                                " ps that the cluster has");
+  }
   roles::RunConfig config;
+  config.ps_replicas = flags.ps_replicas;
   config.model.kind = *math::model_from_name(flags.model);  // CLI11 has checked the names
   config.model.hidden = flags.hidden_units;
   config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
@@ -215,7 +221,8 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
     }
   }
   check_checkpoint_flags(flags);
-  static_cast<void>(run_config(flags, trainers));  // a wrong flag is told once, not by each child
+  static_cast<void>(
+      run_config(flags, ps, trainers));  // a wrong flag is told once, not by each child
   std::vector<std::string> task_arguments = arguments_for_children(app);
   if (chaos && flags.chaos_frames.empty()) {
     task_arguments.push_back("--chaos_frames=" + flags.chaos);
@@ -253,7 +260,8 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                   .transport = transport_from(flags.transport),
                   .listen_fd = flags.listen_fd};
   check_checkpoint_flags(flags);
-  options.config = run_config(flags, options.task.cluster.trainer_count());
+  options.config =
+      run_config(flags, options.task.cluster.ps.size(), options.task.cluster.trainer_count());
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
   options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself

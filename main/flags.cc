@@ -171,6 +171,13 @@ void add_steps(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, roles::kMaxTrainers))
       ->capture_default_str()
       ->group(kTraining);
+  app.add_option(
+         "--ps_replicas", flags.ps_replicas,
+         "Ps that hold each range: with 2 no update is lost with a ps, nor is the run set back")
+      ->type_name("N")
+      ->transform(whole_number(1, 2))
+      ->capture_default_str()
+      ->group(kTraining);
   app.add_option("--max_staleness", flags.max_staleness,
                  "Async: no trainer may be more than N steps of its own ahead of the slowest "
                  "[no bound]")

@@ -54,6 +54,7 @@ struct Flags {
   std::optional<std::uint64_t> max_staleness;
   std::size_t min_workers = 0;
   std::size_t micro_batches = 0;
+  std::size_t ps_replicas = 1;
   std::uint64_t seed = 1;
   std::string isa = "auto";
   // Checkpoints

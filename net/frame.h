@@ -63,6 +63,11 @@ enum class FrameKind : std::uint8_t {
   kNotWritten = 25,   // reply: a sentence that says why
   kShare = 26,        // trainer -> ps: where its gradients lie (net/shared_memory.h)
   kShared = 27,       // reply: where the ps's parameters lie; no body: they will not share
+  kView = 28,         // chief -> host of a range: which of its two hosts is the primary
+  kReport = 29,       // host -> chief: what it is, and what it needs
+  kFill = 30,         // primary -> backup: its whole state
+  kUpdate = 31,       // primary -> backup: one update of the parameters
+  kComplete = 32,     // primary -> backup: from now on nothing is acknowledged without you
 };
 
 enum FrameFlags : std::uint16_t {

@@ -17,7 +17,7 @@ constexpr std::size_t kRefusalPrefixBytes = 4;
 
 [[nodiscard]] bool is_purpose(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(ChannelPurpose::kStep) &&
-         value <= static_cast<std::uint8_t>(ChannelPurpose::kState);
+         value <= static_cast<std::uint8_t>(ChannelPurpose::kView);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ std::vector<std::byte> encode(const Hello& hello) {
   body.put(static_cast<std::uint8_t>(hello.from.job));
   body.put(static_cast<std::uint8_t>(hello.to.job));
   body.put(static_cast<std::uint8_t>(hello.purpose));
-  body.put(std::uint8_t{0});
+  body.put(hello.replica);
   return std::move(body).take();
 }
 
@@ -45,8 +45,8 @@ std::error_code decode(std::span<const std::byte> body, Hello& out) {
   const auto from_job = reader.get<std::uint8_t>();
   const auto to_job = reader.get<std::uint8_t>();
   const auto purpose = reader.get<std::uint8_t>();
-  const auto reserved = reader.get<std::uint8_t>();
-  if (!reader.complete() || reserved != 0 || !is_job(from_job) || !is_job(to_job) ||
+  hello.replica = reader.get<std::uint8_t>();
+  if (!reader.complete() || hello.replica > 1 || !is_job(from_job) || !is_job(to_job) ||
       !is_purpose(purpose)) {
     return WireError::kBadBody;
   }
@@ -63,7 +63,9 @@ std::vector<std::byte> encode(const Welcome& welcome) {
   body.put(welcome.step);
   body.put(welcome.generation);
   body.put(welcome.heartbeat_ms);
-  body.put(static_cast<std::uint32_t>(welcome.state));  // the state's byte and three reserved
+  body.put(static_cast<std::uint8_t>(welcome.state));
+  body.put(static_cast<std::uint8_t>(welcome.standing));
+  body.put(std::uint16_t{0});
   return std::move(body).take();
 }
 
@@ -74,11 +76,16 @@ std::error_code decode(std::span<const std::byte> body, Welcome& out) {
   welcome.step = reader.get<std::uint64_t>();
   welcome.generation = reader.get<std::uint32_t>();
   welcome.heartbeat_ms = reader.get<std::uint32_t>();
-  const auto state = reader.get<std::uint32_t>();
-  if (!reader.complete() || state > static_cast<std::uint32_t>(ShardState::kFinished)) {
+  const auto state = reader.get<std::uint8_t>();
+  const auto standing = reader.get<std::uint8_t>();
+  const auto reserved = reader.get<std::uint16_t>();
+  if (!reader.complete() || reserved != 0 ||
+      state > static_cast<std::uint8_t>(ShardState::kFinished) ||
+      standing > static_cast<std::uint8_t>(Standing::kBackup)) {
     return WireError::kBadBody;
   }
   welcome.state = static_cast<ShardState>(state);
+  welcome.standing = static_cast<Standing>(standing);
   out = welcome;
   return {};
 }

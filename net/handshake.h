@@ -6,13 +6,13 @@
 //   40   4  from: index                16  4  generation               4  n  sentence, UTF-8,
 //   44   4  to: index                  20  4  heartbeat_ms                   n <= 4096
 //   48   1  from: job                  24  1  state
-//   49   1  to: job                    25  3  reserved, 0
-//   50   1  purpose
-//   51   1  reserved, 0
+//   49   1  to: job                    25  1  standing
+//   50   1  purpose                    26  2  reserved, 0
+//   51   1  replica
 //
 // Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
-// vouches for: any other length, job, purpose, state or reserved byte is WireError::kBadBody, and
-// `out` is then untouched. Pure functions; callable from any thread.
+// vouches for: any other length, job, purpose, replica, state, standing or reserved byte is
+// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,24 @@ inline constexpr std::size_t kWelcomeBytes = 28;
 // What a connection is for. The step channel belongs to the computing thread and may wait for
 // minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
 // whether the task is there, and is closed after WELCOME; a state channel brings the chief the
-// training state beside the steps.
-enum class ChannelPurpose : std::uint8_t { kStep = 1, kControl = 2, kProbe = 3, kState = 4 };
+// training state beside the steps. With --ps_replicas: a replica channel brings a range's backup
+// what its primary did, a view channel tells a host what it is to be.
+enum class ChannelPurpose : std::uint8_t {
+  kStep = 1,
+  kControl = 2,
+  kProbe = 3,
+  kState = 4,
+  kReplica = 5,
+  kView = 6,
+};
 
 struct Hello {
   ClusterHash cluster{};  // must equal the listener's
   TaskId from;            // who speaks
   TaskId to;              // whom it believes to speak to
   ChannelPurpose purpose = ChannelPurpose::kStep;
+  // To a ps: which of the ranges it hosts is meant. 0: its own, 1: that of the ps before it.
+  std::uint8_t replica = 0;
   std::uint64_t incarnation = 0;  // random per process: tells a restarted task from its old self
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -51,9 +61,17 @@ enum class ShardState : std::uint8_t {
   kFinished = 2,  // the run is over
 };
 
+// What a ps is to a range that two of them host.
+enum class Standing : std::uint8_t {
+  kOnly = 0,     // nobody has told it of another host
+  kPrimary = 1,  // serves trainers
+  kBackup = 2,   // the other one does
+};
+
 struct Welcome {
-  std::uint64_t incarnation = 0;  // the listener's
+  std::uint64_t incarnation = 0;  // the listener's, or of the process where its state began
   ShardState state = ShardState::kEmpty;
+  Standing standing = Standing::kOnly;
   std::uint32_t generation = 0;
   std::uint64_t step = 0;
   std::uint32_t heartbeat_ms = 0;  // how often the listener sends a heartbeat while a request waits

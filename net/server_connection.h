@@ -1,4 +1,4 @@
-// One accepted connection, as coroutines of the listening task see it.
+// One connection as coroutines of an event loop see it: accepted, or dialed (net/dial.h).
 //
 // Everything runs on the one thread that runs the io_context; no locks. Reads are coroutines with
 // a limit on silence; sends never wait: what the socket does not take at once is queued and leaves

@@ -12,6 +12,7 @@
 #include "roles/checkpointer.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
+#include "roles/overseer.h"
 
 namespace disttf::roles {
 namespace {
@@ -20,6 +21,12 @@ namespace {
 // this task leaves it because of a signal (orchestrators grant 10 s or more).
 constexpr std::chrono::seconds kLastSave{60};
 constexpr std::chrono::seconds kSaveOnSignal{4};
+
+// For ps that were started again just then, to be told that the run is over.
+constexpr std::chrono::seconds kFarewell{3};
+
+// A ps that is not there yet is waited for by whoever connects to it.
+constexpr std::chrono::milliseconds kFirstViews{500};
 
 // What the run goes on from when the ps do not hold one state.
 TrainingState state_to_train(Trainer& trainer, Checkpointer& checkpointer) {
@@ -71,6 +78,11 @@ int run_chief(const TrainerOptions& options) {
   config.data_checksum = trainer.dataset().checksum;
   config.trainers = options.task.cluster.trainer_count();
   trainer.prepare(config);
+  std::optional<Overseer> overseer;
+  if (config.ps_replicas > 1) {
+    overseer.emplace(options.task);
+    overseer->await_views(kFirstViews);
+  }
   if (client.connect()) {
     log_info("the run has finished already");
     return kDone;
@@ -109,6 +121,9 @@ int run_chief(const TrainerOptions& options) {
   trainer.print_result_lines();
   log_summary(config, status);
   client.shutdown(trainer.own_parameters());
+  if (overseer) {
+    overseer->finish(kFarewell);
+  }
   return kDone;
 }
 

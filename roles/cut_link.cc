@@ -30,15 +30,29 @@ net::Deadline CutLink::deadline_for(std::size_t bytes, net::Deadline latest) con
 }
 
 std::error_code CutLink::open(const CutRequest& cut) {
-  auto opened = net::open_channel(task_.cluster.address_of(ps_),
-                                  {.cluster = net::hash_of(task_.cluster),
-                                   .from = task_.self,
-                                   .to = ps_,
-                                   .purpose = net::ChannelPurpose::kState,
-                                   .incarnation = task_.incarnation},
-                                  interrupt_, deadline_for(0, cut.deadline));
-  channel_ = std::move(opened.channel);
-  return opened.error;
+  std::error_code error;
+  for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
+    const net::TaskId host = host_of_range(task_.cluster, ps_.index, replica);
+    auto opened = net::open_channel(task_.cluster.address_of(host),
+                                    {.cluster = net::hash_of(task_.cluster),
+                                     .from = task_.self,
+                                     .to = host,
+                                     .purpose = net::ChannelPurpose::kState,
+                                     .replica = replica,
+                                     .incarnation = task_.incarnation},
+                                    interrupt_, deadline_for(0, cut.deadline));
+    const bool is_only = replica == 0 && opened.welcome.standing == net::Standing::kOnly;
+    if (!opened.error && (is_only || opened.welcome.standing == net::Standing::kPrimary)) {
+      channel_ = std::move(opened.channel);
+      return {};
+    }
+    error = opened.error ? opened.error
+                         : std::make_error_code(std::errc::resource_unavailable_try_again);
+    if (task_.cluster.ps.size() == 1) {
+      break;
+    }
+  }
+  return error;
 }
 
 std::error_code CutLink::ask(FrameKind kind, const CutRequest& cut, std::size_t body_bytes,

@@ -34,6 +34,7 @@ class CutLink {
   // All must outlive the link.
   CutLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
 
+  // With --ps_replicas 2: to whichever host is the primary.
   [[nodiscard]] std::error_code open(const CutRequest& cut);
   // The step that the cut is of, or is made of now.
   [[nodiscard]] std::error_code find(const CutRequest& cut, std::uint64_t& step);

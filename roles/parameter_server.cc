@@ -1,5 +1,6 @@
 #include "roles/parameter_server.h"
 
+#include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -40,7 +41,7 @@ int ParameterServer::run() {
 }
 
 void ParameterServer::on_signal(int number) {
-  if (ended_ || range_.is_finishing()) {
+  if (ended_ || is_finishing()) {
     return;  // told to stop after a finished run: already on the way to 0
   }
   const std::string why = std::string("stopped by ") + signal_name(number);
@@ -56,17 +57,39 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
   if (verdict_) {
     return *verdict_;
   }
-  return range_.welcome(hello);
+  if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
+    return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
+  }
+  return range_of(hello).welcome(hello);
+}
+
+RangeServer& ParameterServer::range_of(const net::Hello& hello) {
+  if (hello.replica == 1 && ranges_.size() == 1) {
+    ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{1}));
+    for (const TrainerRecord& record : ranges_.front()->trainers().records()) {
+      if (record.control) {
+        ranges_.back()->attach_control(record.control);
+      }
+    }
+  }
+  return *ranges_[hello.replica];
+}
+
+bool ParameterServer::is_finishing() const {
+  return std::ranges::all_of(
+      ranges_, [](const auto& range) { return range->is_finishing() || range->is_unused(); });
 }
 
 asio::awaitable<void> ParameterServer::serve(Connection connection) {
   return connection->hello().purpose == net::ChannelPurpose::kControl
              ? serve_control(std::move(connection))
-             : range_.serve(std::move(connection));
+             : range_of(connection->hello()).serve(connection);
 }
 
 asio::awaitable<void> ParameterServer::serve_control(Connection connection) {
-  range_.attach_control(connection);
+  for (const auto& range : ranges_) {
+    range->attach_control(connection);
+  }
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, task_.timeouts.silence)) {
@@ -78,9 +101,13 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection) {
       connection->refuse({.exit_code = kError, .sentence = sentence}, header.request_id);
       break;
     }
-    range_.hear(connection, header.generation);
+    for (const auto& range : ranges_) {
+      range->hear(connection, header.generation);
+    }
   }
-  range_.detach_control(connection);
+  for (const auto& range : ranges_) {
+    range->detach_control(connection);
+  }
 }
 
 asio::awaitable<void> ParameterServer::watch() {
@@ -88,25 +115,37 @@ asio::awaitable<void> ParameterServer::watch() {
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(asio::use_awaitable);
     const auto now = Clock::now();
-    range_.close_silent(now);
-    if (now >= next_heartbeat_) {
+    const bool beats = now >= next_heartbeat_;
+    if (beats) {
       next_heartbeat_ = now + kHeartbeatInterval;
-      range_.send_heartbeats();
     }
-    range_.finish_if_alone();
-    if (verdict_ || range_.is_finishing()) {
-      continue;
-    }
-    if (const auto sentence = range_.overdue(now)) {
-      fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
+    for (const auto& range : ranges_) {
+      range->close_silent(now);
+      if (beats) {
+        range->send_heartbeats();
+      }
+      range->finish_if_alone();
+      if (verdict_ || range->is_finishing()) {
+        continue;
+      }
+      if (const auto sentence = range->overdue(now)) {
+        fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
+      }
     }
   }
 }
 
-void ParameterServer::range_ended(const Connection& chief) {
+void ParameterServer::range_ended(const std::vector<Connection>& last) {
+  last_.insert(last_.end(), last.begin(), last.end());
+  const auto has_ended = [](const auto& range) { return range->has_ended() || range->is_unused(); };
+  if (ended_ || !std::ranges::all_of(ranges_, has_ended)) {
+    return;
+  }
   ended_ = true;
-  spawn([this, chief]() -> asio::awaitable<void> {
-    co_await chief->drained(kDrainTimeout);
+  spawn([this]() -> asio::awaitable<void> {
+    for (const Connection& connection : last_) {
+      co_await connection->drained(kDrainTimeout);
+    }
     context_.stop();
   });
 }
@@ -119,7 +158,9 @@ void ParameterServer::fail(ExitCode code, const std::string& own_sentence,
   failure_.emplace(code, own_sentence);
   verdict_ =
       net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers), .sentence = peers_sentence};
-  range_.refuse_all(*verdict_);
+  for (const auto& range : ranges_) {
+    range->refuse_all(*verdict_);
+  }
   ended_ = true;
   // Peers get a moment to take the sentence; whoever is computing finds it at its next request,
   // or the closed port, and says so itself.

@@ -16,6 +16,8 @@ using net::FrameKind;
 
 // One attempt to connect and shake hands; more attempts follow.
 constexpr std::chrono::seconds kConnectAttempt{5};
+// Between attempts to reach a range that two ps host.
+constexpr std::chrono::milliseconds kLongestPause{100};
 // At the end of a run, for a lost ps that nobody needs any more: to tell it so should it come back.
 constexpr std::chrono::seconds kFarewell{3};
 
@@ -33,7 +35,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
       backoff_(std::mt19937_64(std::random_device{}())) {
   links_.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
-    links_.emplace_back(task, stop, index);
+    links_.emplace_back(task, stop, index, replicated_);
   }
 }
 
@@ -444,7 +446,9 @@ void PsClient::lose(std::size_t index, std::error_code error) {
     backoff_.reset();
   }
   pending.error = error;
-  pending.retry_at = net::Clock::now() + backoff_.next();
+  // The other host of the range is there, and about to be made its primary.
+  const auto longest = replicated_ ? kLongestPause : net::Backoff::kLongest;
+  pending.retry_at = net::Clock::now() + std::min(backoff_.next(), longest);
 }
 
 void PsClient::retry(std::size_t index) {
@@ -460,7 +464,15 @@ void PsClient::retry(std::size_t index) {
     lose(index, error);
     return;
   }
-  log_info(links_[index].name() + " is back");
+  if (replicated_ && shared_) {
+    if (const auto error = links_[index].share(shared_->offer())) {
+      lose(index, error);
+      return;
+    }
+  }
+  const auto gone =
+      std::chrono::duration_cast<std::chrono::milliseconds>(net::Clock::now() - pending.lost_since);
+  log_info(links_[index].host_name() + " is back after " + std::to_string(gone.count()) + " ms");
   begin(index);
 }
 
@@ -543,6 +555,14 @@ void PsClient::bid_farewell(std::vector<PsLink*> unconfirmed) {
   for (const PsLink* link : unconfirmed) {
     log_warning(link->name() + " did not confirm the end of the run");
   }
+}
+
+std::vector<std::uint64_t> PsClient::acknowledged() const {
+  std::vector<std::uint64_t> counts;
+  for (const PsLink& link : links_) {
+    counts.push_back(link.acknowledged);
+  }
+  return counts;
 }
 
 std::string PsClient::status(std::size_t ps_index) {

@@ -57,6 +57,9 @@ class PsClient {
   // Failure names all that are missing, and why. True when the run is over: any ps says so.
   [[nodiscard]] bool connect();
 
+  // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
+  void expect_replicas() noexcept { replicated_ = true; }
+
   [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
 
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
@@ -101,6 +104,8 @@ class PsClient {
   // that was lost is waited for (Timeouts::peer) while a trainer may still need it; `parameters`
   // is then overwritten with what it already is.
   void shutdown(std::span<float> parameters);
+  // Pushes that each range has used, by ps.
+  [[nodiscard]] std::vector<std::uint64_t> acknowledged() const;
   // JSON; empty when the ps cannot be asked.
   [[nodiscard]] std::string status(std::size_t ps_index);
 
@@ -144,6 +149,7 @@ class PsClient {
 
   const Task& task_;
   const StopSignal& stop_;
+  bool replicated_ = false;                       // before links_, which refer to it
   std::vector<PsLink> links_;                     // by ps index
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief

@@ -18,6 +18,9 @@ using net::FrameKind;
 // What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
 constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 
+// One host of a range that has two.
+constexpr std::chrono::seconds kHostAttempt{1};
+
 // Faults of its own for each trainer and ps.
 net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const std::string& name) {
   return {.seed = task.faults.seed,
@@ -32,11 +35,12 @@ net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const st
 
 }  // namespace
 
-PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
+PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index, bool& replicated)
     : task_(task),
       stop_(stop),
       ps_{.job = net::Job::kPs, .index = ps_index},
-      name_(describe(task.cluster, ps_)) {
+      name_(describe(task.cluster, ps_)),
+      replicated_(replicated) {
   if (task.faults.per_1000 > 0) {
     faults_.emplace(fault_options(task, ps_index, name_));
   }
@@ -46,11 +50,28 @@ std::error_code PsLink::open(net::Deadline deadline) {
   if (is_open()) {
     return {};
   }
-  net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(ps_),
+  std::error_code error;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    // A host that swallows packets must not keep the link from the other one.
+    error =
+        open_host(replicated_ ? std::min(deadline, net::Clock::now() + kHostAttempt) : deadline);
+    if (!error || !replicated_) {
+      break;
+    }
+    replica_ = replica_ == 0 ? 1 : 0;
+  }
+  return error;
+}
+
+// Fails when another host is the primary, or none is yet.
+std::error_code PsLink::open_host(net::Deadline deadline) {
+  const net::TaskId host = host_of_range(task_.cluster, ps_.index, replica_);
+  net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(host),
                                                 {.cluster = net::hash_of(task_.cluster),
                                                  .from = task_.self,
-                                                 .to = ps_,
+                                                 .to = host,
                                                  .purpose = net::ChannelPurpose::kStep,
+                                                 .replica = replica_,
                                                  .incarnation = task_.incarnation},
                                                 stop_.interrupt(), deadline);
   stop_.throw_if_stopped();
@@ -61,6 +82,17 @@ std::error_code PsLink::open(net::Deadline deadline) {
     return opened.error;
   }
   const net::Welcome& welcome = opened.welcome;
+  replicated_ = replicated_ || welcome.standing != net::Standing::kOnly;
+  if (replicated_ && welcome.standing != net::Standing::kPrimary) {
+    if (welcome.standing == net::Standing::kOnly && welcome.state != net::ShardState::kEmpty) {
+      throw Failure(
+          kUsage, "--ps_replicas: 2 is not allowed here: " + name_ + " trains a run that has none");
+    }
+    return std::make_error_code(std::errc::resource_unavailable_try_again);
+  }
+  if (replicated_) {
+    unshare();  // it may be another process
+  }
   const bool is_same =
       welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
       (welcome.state == net::ShardState::kReady || welcome.state == net::ShardState::kFinished);
@@ -121,6 +153,9 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
     state_ = net::ShardState::kReady;
     generation_ = reply.generation;
     step = reply.step;
+    if (request.header.kind == FrameKind::kPushPull && (reply.flags & net::kFlagDropped) == 0) {
+      ++acknowledged;
+    }
   }
   if (request.text != nullptr) {
     return receive_text(reply.body_size, *request.text);

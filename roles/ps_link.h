@@ -3,6 +3,9 @@
 // A link knows which state of the ps its trainer works on: the ps's process (incarnation) and the
 // generation of the run. When the ps turns out to hold another one, calls throw StateLost.
 //
+// With --ps_replicas 2 two ps host each range, and a link is to whichever of them is the primary:
+// opening it asks the one that was last, then the other.
+//
 // Not thread-safe: the computing thread owns it.
 #pragma once
 
@@ -46,7 +49,8 @@ struct PsRequest {
 class PsLink {
  public:
   // `task` and `stop` must outlive the link.
-  PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index);
+  // `replicated`: the run has replicas; set by whichever link is told so first.
+  PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index, bool& replicated);
 
   // Opens the channel if it is closed. Throws Failure when the ps refuses this task or a signal
   // came, StateLost when the link is pinned and the ps holds another state.
@@ -78,7 +82,13 @@ class PsLink {
   [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }
   [[nodiscard]] int fd() const noexcept { return channel_ ? channel_->fd() : -1; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // The same of the host that it is connected to.
+  [[nodiscard]] std::string host_name() const {
+    return describe(task_.cluster, host_of_range(task_.cluster, ps_.index, replica_));
+  }
   [[nodiscard]] std::size_t index() const noexcept { return ps_.index; }
+  // Pushes of this trainer's that the range has used.
+  std::uint64_t acknowledged = 0;
   // What the ps last said of itself.
   [[nodiscard]] net::ShardState state() const noexcept { return state_; }
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
@@ -90,13 +100,14 @@ class PsLink {
  private:
   [[nodiscard]] std::error_code take_shared(const net::FrameHeader& reply,
                                             const PsRequest& request);
+  [[nodiscard]] std::error_code open_host(net::Deadline deadline);
   [[nodiscard]] std::error_code receive_text(std::uint64_t size, std::string& text);
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
   [[noreturn]] void throw_refused(const net::Refusal& refusal) const;
 
   const Task& task_;
   const StopSignal& stop_;
-  const net::TaskId ps_;
+  const net::TaskId ps_;                      // whose range it is
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
   std::unique_ptr<net::Channel> channel_;
@@ -105,6 +116,8 @@ class PsLink {
   std::uint64_t incarnation_ = 0;  // of the ps's process
   std::uint32_t generation_ = 0;
   bool pinned_ = false;
+  bool& replicated_;
+  std::uint8_t replica_ = 0;  // which of the range's hosts it is connected to, or tries next
   std::uint64_t next_request_id_ = 1;
 };
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "net/server.h"
 #include "roles/outcome.h"
@@ -29,7 +30,9 @@ inline constexpr std::chrono::milliseconds kDrainTimeout{500};
 class ParameterServer {
  public:
   ParameterServer(const Task& task, const std::filesystem::path& train_dir)
-      : task_(task), watch_timer_(context_), range_(*this), writer_(train_dir) {}
+      : task_(task), watch_timer_(context_), writer_(train_dir) {
+    ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{0}));
+  }
 
   int run();
 
@@ -45,14 +48,18 @@ class ParameterServer {
   // it is lost, and they wait for another one in its place.
   void leave(ExitCode code, const std::string& sentence);
   void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
-  // The range's part of the run is over, as `chief` is being told.
-  void range_ended(const Connection& chief);
+  // A range's part of the run is over. `last`: connections whose last frames are to leave.
+  void range_ended(const std::vector<Connection>& last);
 
  private:
   // Connections. Each coroutine ends with its connection.
   std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello);
   asio::awaitable<void> serve(Connection connection);
   asio::awaitable<void> serve_control(Connection connection);
+
+  // The range that a HELLO means.
+  [[nodiscard]] RangeServer& range_of(const net::Hello& hello);
+  [[nodiscard]] bool is_finishing() const;
 
   asio::awaitable<void> watch();  // the passage of time
   void on_signal(int number);
@@ -63,7 +70,9 @@ class ParameterServer {
   asio::io_context context_{1};
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
-  RangeServer range_;
+  // Its own range; and that of the ps before it, once a HELLO has meant it (--ps_replicas 2).
+  std::vector<std::unique_ptr<RangeServer>> ranges_;
+  std::vector<Connection> last_;  // to be drained before the process ends
   bool ended_ = false;
   Clock::time_point next_heartbeat_ = Clock::now();
   std::optional<net::Refusal> verdict_;

@@ -15,12 +15,19 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-RangeServer::RangeServer(ParameterServer& process)
-    : process_(process), task_(process.task()), trainers_(process.task(), Clock::now()) {}
+RangeServer::RangeServer(ParameterServer& process, std::uint8_t replica)
+    : process_(process),
+      replica_(replica),
+      index_((process.task().self.index + process.task().cluster.ps.size() - replica) %
+             process.task().cluster.ps.size()),
+      task_(process.task()),
+      trainers_(process.task(), Clock::now()),
+      lineage_(process.task().incarnation) {}
 
 std::variant<net::Welcome, net::Refusal> RangeServer::welcome(const net::Hello& hello) const {
-  net::Welcome welcome{.incarnation = task_.incarnation,
+  net::Welcome welcome{.incarnation = lineage_,
                        .state = net::ShardState::kEmpty,
+                       .standing = standing_,
                        .generation = generation_,
                        .step = shard_ ? shard_->step() : 0,
                        .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
@@ -32,6 +39,13 @@ std::variant<net::Welcome, net::Refusal> RangeServer::welcome(const net::Hello& 
   if (hello.purpose == net::ChannelPurpose::kProbe) {
     return welcome;
   }
+  if (hello.purpose == net::ChannelPurpose::kReplica) {
+    if (hello.from != other_host() || (standing_ == net::Standing::kOnly && shard_)) {
+      return net::Refusal{.exit_code = kUsage,
+                          .sentence = net::to_string(hello.from) + " keeps no copy of this range"};
+    }
+    return welcome;
+  }
   if (hello.from.job != net::Job::kChief && hello.from.job != net::Job::kWorker) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = net::to_string(hello.from) +
@@ -39,8 +53,14 @@ std::variant<net::Welcome, net::Refusal> RangeServer::welcome(const net::Hello& 
                                     "workers push to " +
                                     process_.self_text()};
   }
-  if (hello.purpose == net::ChannelPurpose::kState && task_.cluster.rank_of(hello.from) != 0) {
+  const bool is_chief = task_.cluster.rank_of(hello.from) == 0;
+  if (hello.purpose == net::ChannelPurpose::kState && !is_chief) {
     return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
+  }
+  if (hello.purpose == net::ChannelPurpose::kView &&
+      (!is_chief || (standing_ == net::Standing::kOnly && shard_))) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = "only the chief makes views, of a run that has replicas"};
   }
   if (auto why = trainers_.reason_to_refuse(task_.cluster.rank_of(hello.from), hello)) {
     return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
@@ -50,9 +70,15 @@ std::variant<net::Welcome, net::Refusal> RangeServer::welcome(const net::Hello& 
 }
 
 asio::awaitable<void> RangeServer::serve(Connection connection) {
-  if (connection->hello().purpose == net::ChannelPurpose::kState) {
-    co_await serve_state(connection);
-    co_return;
+  switch (connection->hello().purpose) {
+    case net::ChannelPurpose::kState:
+      co_return co_await serve_state(connection);
+    case net::ChannelPurpose::kView:
+      co_return co_await serve_view(connection);
+    case net::ChannelPurpose::kReplica:
+      co_return co_await serve_replica(connection);
+    default:
+      break;
   }
   const std::size_t rank = rank_of(connection);
   if (trainers_.attach(rank, connection, Clock::now())) {
@@ -125,6 +151,12 @@ void RangeServer::send_heartbeats() {
                                         .generation = generation_});
     }
   }
+  for (const Connection& other : {backup_, primary_}) {
+    if (other) {
+      other->send({.kind = FrameKind::kHeartbeat, .generation = generation_});
+    }
+  }
+  send_report();
 }
 
 std::optional<std::string> RangeServer::overdue(Clock::time_point now) const {
@@ -133,7 +165,9 @@ std::optional<std::string> RangeServer::overdue(Clock::time_point now) const {
   // step never.
   std::vector<bool> matters(trainers_.size(), false);
   matters[0] = true;
-  if (!shard_ || (shard_->config().sync_replicas && !shard_->finished())) {
+  const bool is_served_here =
+      standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
+  if (is_served_here && (!shard_ || (shard_->config().sync_replicas && !shard_->finished()))) {
     std::size_t present = 0;
     for (const TrainerRecord& record : trainers_.records()) {
       present += record.present() ? 1U : 0U;

@@ -98,8 +98,8 @@ asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection
   if (co_await connection->read_body(body, task_.timeouts.silence)) {
     co_return false;
   }
-  const bool is_ours = !net::decode(body, order) && order.shard == task_.self.index &&
-                       order.shards == task_.cluster.ps.size();
+  const bool is_ours =
+      !net::decode(body, order) && order.shard == index_ && order.shards == task_.cluster.ps.size();
   if (!is_ours) {
     co_return refuse(connection, header, kError,
                      process_.self_text() + " writes its own range only");

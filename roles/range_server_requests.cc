@@ -115,16 +115,7 @@ asio::awaitable<bool> RangeServer::handle_publish(const Connection& connection, 
   std::string json(body.size(), '\0');
   std::memcpy(json.data(), body.data(), body.size());
   try {
-    const RunConfig config = run_config_from_json(json);
-    if (config.trainers != trainers_.size()) {
-      throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
-                                  " trainers, " + process_.self_text() + " " +
-                                  std::to_string(trainers_.size()));
-    }
-    validate(config);
-    if (const auto why = missing_isa(config, math::supported_isas())) {
-      throw std::invalid_argument(*why);
-    }
+    const RunConfig config = checked_config(json);
     if (json != config_json_) {
       if (phase_ != Phase::kWaitingForChief) {
         throw std::invalid_argument("a run with another configuration is under way here");
@@ -144,7 +135,25 @@ asio::awaitable<bool> RangeServer::handle_publish(const Connection& connection, 
   co_return true;
 }
 
-// Throws std::bad_alloc.
+RunConfig RangeServer::checked_config(const std::string& json) const {
+  RunConfig config = run_config_from_json(json);
+  if (config.trainers != trainers_.size()) {
+    throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
+                                " trainers, " + process_.self_text() + " " +
+                                std::to_string(trainers_.size()));
+  }
+  validate(config);
+  if (const auto why = missing_isa(config, math::supported_isas())) {
+    throw std::invalid_argument(*why);
+  }
+  if ((config.ps_replicas > 1) != (standing_ != net::Standing::kOnly)) {
+    throw std::invalid_argument("the chief has --ps_replicas " +
+                                std::to_string(config.ps_replicas) + ", a run with another " +
+                                "number is under way here");
+  }
+  return config;
+}
+
 void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
   if (shard_) {
     for (TrainerRecord& record : trainers_.records()) {
@@ -159,8 +168,11 @@ void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
-  shard_ = std::make_shared<Shard>(
-      config, math::shard_range(total, task_.self.index, task_.cluster.ps.size()));
+  shard_ =
+      std::make_shared<Shard>(config, math::shard_range(total, index_, task_.cluster.ps.size()));
+  if (config.ps_replicas > 1) {
+    shard_->on_update([this](const ShardUpdate& update) { forward(update); });
+  }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (trainers_[rank].present()) {
       shard_->join(rank);
@@ -188,6 +200,7 @@ asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, 
     co_return true;
   }
   phase_ = Phase::kWaitingForChief;  // what was here is being overwritten
+  lose_backup();
   for (const std::span<float> place : shard->begin_restore(parameters_only)) {
     if (co_await connection->read_body(std::as_writable_bytes(place), task_.timeouts.silence)) {
       co_return false;
@@ -201,6 +214,7 @@ asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, 
   generation_ = header.generation;
   phase_ = Phase::kTraining;
   over_ = false;
+  send_report();
   log_info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
            std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
            ", generation " + std::to_string(generation_));
@@ -315,7 +329,7 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
     co_return false;
   }
   // The state may have been replaced while the gradient was on its way.
-  stands = phase_ != Phase::kWaitingForChief && header.generation == generation_;
+  stands = phase_ != Phase::kWaitingForChief && header.generation == generation_ && shard == shard_;
   TrainerRecord& record = trainers_[rank];
   if (stands) {
     record.owed -= std::min<std::size_t>(record.owed, 1);
@@ -368,15 +382,15 @@ void RangeServer::finish_if_alone() {
   const Connection chief = shutdown_->connection;
   chief->send({.kind = FrameKind::kAck, .request_id = shutdown_->header.request_id});
   shutdown_.reset();
-  phase_ = Phase::kEnded;
   log_info("the run is over after step " + std::to_string(shard_ ? shard_->step() : 0));
-  process_.range_ended(chief);
+  end(chief);
 }
 
 void RangeServer::wait_for_answer(std::size_t rank, const Connection& connection,
                                   const FrameHeader& header) {
   if (trainers_[rank].step == connection) {  // else a newer connection has taken its place
-    trainers_[rank].waiting = WaitingRequest{.connection = connection, .header = header};
+    trainers_[rank].waiting =
+        WaitingRequest{.connection = connection, .header = header, .log_index = log_head_};
     answer_waiting();
     deal_missing();
   }
@@ -388,7 +402,7 @@ void RangeServer::answer_waiting() {
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     auto& waiting = trainers_[rank].waiting;
-    if (!waiting || !is_answerable(rank, waiting->header)) {
+    if (!waiting || !is_answerable(rank, waiting->header) || !is_safe(*waiting)) {
       continue;
     }
     const WaitingRequest request = std::move(*waiting);
@@ -518,6 +532,10 @@ std::string RangeServer::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
   out["generation"] = generation_;
+  if (standing_ != net::Standing::kOnly) {
+    out["view"] = view_.number;
+    out["has_backup"] = backup_complete_;
+  }
   out["everybody_left"] = trainers_.everybody_said_goodbye();
   if (shard_) {
     const ShardCounters& counters = shard_->counters();

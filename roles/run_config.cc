@@ -177,6 +177,8 @@ const auto& fields() {
             [](RunConfig& c, auto f, const json& v) { c.micro_batches = read_count(f, v); }},
       Field{"min_workers", [](const RunConfig& c) { return json(c.min_workers); },
             [](RunConfig& c, auto f, const json& v) { c.min_workers = read_count(f, v); }},
+      Field{"ps_replicas", [](const RunConfig& c) { return json(c.ps_replicas); },
+            [](RunConfig& c, auto f, const json& v) { c.ps_replicas = read_count(f, v); }},
       Field{"seed", [](const RunConfig& c) { return json(c.seed); },
             [](RunConfig& c, auto f, const json& v) { c.seed = read_count(f, v); }},
       Field{"eval_every", [](const RunConfig& c) { return json(c.eval_every); },
@@ -221,6 +223,12 @@ void validate(const RunConfig& config) {
   }
   if (config.train_steps < 1) {
     refuse("train_steps", "0", "at least 1");
+  }
+  if (config.ps_replicas < 1 || config.ps_replicas > 2) {
+    refuse("ps_replicas", std::to_string(config.ps_replicas), "1 or 2");
+  }
+  if (config.ps_replicas == 2 && config.elastic()) {
+    refuse("ps_replicas", "2", "allowed with --min_workers or --micro_batches");
   }
   check_count("train_steps", config.train_steps);
   check_count("seed", config.seed);
@@ -290,7 +298,8 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
   for (const Field& field : fields()) {
     const json own = field.get(config);
     const json other = field.get(saved);
-    if (own != other && field.flag != std::string_view("eval_every")) {
+    const std::string_view flag = field.flag;
+    if (own != other && flag != "eval_every" && flag != "ps_replicas") {
       return "--" + std::string(field.flag) + " is " + shown(own) + ", the checkpoint's run had " +
              shown(other) + ": the weights will not be those of either";
     }

@@ -44,6 +44,7 @@ struct RunConfig {
   // 0: not elastic, one of each trainer.
   std::size_t micro_batches = 0;
   std::size_t min_workers = 0;   // elastic: fewer make no step; the chief task not counted
+  std::size_t ps_replicas = 1;   // ps that hold each range: 1, or 2 with live replicas
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
 
   // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.

@@ -91,10 +91,66 @@ std::vector<std::string> Shard::state_names() {
   return names;
 }
 
+ShardIdentity Shard::identity() const {
+  ShardIdentity identity{.step = step_, .counters = counters_, .trainers = {}};
+  for (const Trainer& trainer : trainers_) {
+    identity.trainers.push_back({.incarnation = trainer.incarnation,
+                                 .last_sequence = trainer.last_sequence,
+                                 .clock = trainer.clock});
+  }
+  return identity;
+}
+
+std::vector<std::span<const float>> Shard::tensors() {
+  std::vector<std::span<const float>> tensors{newest()};
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    tensors.emplace_back(tensor.values);
+  }
+  if (has_previous_) {
+    tensors.emplace_back(buffers_[1 - newest_]);
+  }
+  return tensors;
+}
+
+std::vector<std::span<float>> Shard::begin_fill(bool with_previous) {
+  assert(!with_previous || strict_);
+  std::vector<std::span<float>> places = begin_restore(/*parameters_only=*/false);
+  if (with_previous) {
+    places.push_back(buffers_[1 - newest_]);
+  }
+  return places;
+}
+
+void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
+  finish_restore(identity.step);
+  has_previous_ = with_previous;
+  counters_ = identity.counters;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    Trainer& trainer = trainers_[rank];
+    trainer.last_step = 0;  // whoever still waits for an answer says for which
+    trainer.incarnation = identity.trainers[rank].incarnation;
+    trainer.last_sequence = identity.trainers[rank].last_sequence;
+    trainer.clock = identity.trainers[rank].clock;
+  }
+}
+
+void Shard::take_update(const PushId& push, std::size_t count) {
+  counters_.pushes += count;
+  if (!config_.sync_replicas) {
+    count_async(push);
+  }
+  apply(push, update_inbox(), count);
+  for (Trainer& trainer : trainers_) {
+    trainer.settled = step_;
+  }
+}
+
 Admission Shard::admit(const PushId& push) {
   assert(push.trainer < trainers_.size());
   Trainer& trainer = trainers_[push.trainer];
-  if (push.step > step_ && !finished()) {
+  // A copy that was made the primary may lack updates that were seen but never acknowledged.
+  const bool may_be_ahead = config_.ps_replicas > 1 && !config_.sync_replicas;
+  if (push.step > step_ && !finished() && !may_be_ahead) {
     return {.verdict = Admission::Verdict::kRefuse,
             .destination = {},
             .why = "a gradient for step " + std::to_string(push.step) +
@@ -118,6 +174,8 @@ Admission Shard::admit(const PushId& push) {
     if (push.wants_cut) {
       make_cut(push.sequence);
     }
+  } else if (!repeat && !config_.sync_replicas && finished()) {
+    drop(trainer, step_);
   }
   if (repeat || late || finished()) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
@@ -187,8 +245,10 @@ void Shard::settle(const PushId& push) {
   }
   if (config_.sync_replicas) {
     commit_sync(push);
-  } else if (!finished()) {  // else others made the last step while this body was on its way
+  } else if (!finished()) {
     commit_async(push);
+  } else {
+    drop(trainers_[push.trainer], step_);  // others made the last step while it was on its way
   }
 }
 
@@ -228,7 +288,7 @@ void Shard::commit_sync(const PushId& push) {
       fold(each);
     }
   }
-  apply(sum_, arrived_);
+  apply(push, sum_, arrived_);
 }
 
 void Shard::fold(const Slot& slot) {
@@ -244,17 +304,25 @@ void Shard::fold(const Slot& slot) {
 }
 
 void Shard::commit_async(const PushId& push) {
+  count_async(push);
+  apply(push, slots_[push.trainer].gradient, 1);
+}
+
+void Shard::count_async(const PushId& push) {
   Trainer& trainer = trainers_[push.trainer];
+  trainer.dropped = false;
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
   ++trainer.clock;
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  apply(slots_[push.trainer].gradient, 1);
 }
 
-void Shard::apply(std::span<const float> gradient_sum, std::size_t count) {
+void Shard::apply(const PushId& push, std::span<const float> gradient_sum, std::size_t count) {
+  if (on_update_) {
+    on_update_({.push = push, .gradient = gradient_sum, .count = count});
+  }
   const float rate_factor =
       config_.rate_decay == RateDecay::kLinear
           ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)

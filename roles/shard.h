@@ -22,12 +22,16 @@
 // beside the newest: a trainer that was lost between its pushes to two ps finds them at different
 // steps, one apart, and needs the older parameters everywhere to make its gradient again.
 //
+// With --ps_replicas 2 another ps keeps a copy: it is filled once, then makes the same updates in
+// the same order, from on_update's. So it has the same bits, and knows the same repeats.
+//
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -92,6 +96,26 @@ struct ShardCounters {
   std::uint64_t staleness_max = 0;
 };
 
+// One update of the parameters, for whoever keeps a copy of the shard.
+struct ShardUpdate {
+  PushId push;                      // async: that it applies; sync: the one that completed the step
+  std::span<const float> gradient;  // the sum of `count` gradients; valid during the call
+  std::size_t count = 0;
+};
+
+// What a copy of a shard needs besides the tensors.
+struct ShardIdentity {
+  // Async: by which repeats are known.
+  struct Trainer {
+    std::uint64_t incarnation = 0;
+    std::uint64_t last_sequence = 0;
+    std::uint64_t clock = 0;
+  };
+  std::uint64_t step = 0;
+  ShardCounters counters;
+  std::vector<Trainer> trainers;  // by rank
+};
+
 class Shard {
  public:
   // `range`: this ps's part of the vector. Throws std::bad_alloc.
@@ -106,6 +130,20 @@ class Shard {
   [[nodiscard]] std::size_t state_size();
   // Of the optimizer's tensors, in the order in which they lie in a state.
   [[nodiscard]] std::vector<std::string> state_names();
+
+  // Called for each update, before the parameters change.
+  void on_update(std::function<void(const ShardUpdate&)> hook) { on_update_ = std::move(hook); }
+  // The whole of it, for a copy: what identity() says, and the tensors: the parameters, the
+  // optimizer's, and strict, after a step, the parameters of the step before.
+  [[nodiscard]] ShardIdentity identity() const;
+  [[nodiscard]] std::vector<std::span<const float>> tensors();
+  // The copy's side of it: where the tensors go, and that they have come. `with_previous`: there is
+  // one more than in a state.
+  [[nodiscard]] std::vector<std::span<float>> begin_fill(bool with_previous);
+  void finish_fill(const ShardIdentity& identity, bool with_previous);
+  // Where an update's gradient goes, and that it has come; as the other one's hook told it.
+  [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
+  void take_update(const PushId& push, std::size_t count);
 
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
@@ -172,7 +210,8 @@ class Shard {
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
   void fold(const Slot& slot);
-  void apply(std::span<const float> gradient_sum, std::size_t count);
+  void apply(const PushId& push, std::span<const float> gradient_sum, std::size_t count);
+  void count_async(const PushId& push);
   void allocate_answers();
   void make_cut(std::uint64_t sequence);
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
@@ -203,6 +242,7 @@ class Shard {
   math::AlignedVector sum_own_;  // here; empty until needed
   std::size_t folded_ = 0;
   ShardCounters counters_;
+  std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
 };
 
 }  // namespace disttf::roles

@@ -13,6 +13,10 @@ std::string describe(const net::Cluster& cluster, const net::TaskId& task) {
   return text;
 }
 
+net::TaskId host_of_range(const net::Cluster& cluster, std::size_t range, std::uint8_t replica) {
+  return {.job = net::Job::kPs, .index = (range + replica) % cluster.ps.size()};
+}
+
 std::uint64_t random_incarnation() {
   std::random_device device;
   const std::uint64_t high = device();

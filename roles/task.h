@@ -41,6 +41,10 @@ struct Task {
 // "worker 1 (10.0.0.7:2223)": how messages name a task.
 [[nodiscard]] std::string describe(const net::Cluster& cluster, const net::TaskId& task);
 
+// The ps that hosts a range: its own, `replica` 0, or with --ps_replicas 2 the one after it.
+[[nodiscard]] net::TaskId host_of_range(const net::Cluster& cluster, std::size_t range,
+                                        std::uint8_t replica);
+
 // A random number that no other process has: tells a restarted task from its old self.
 [[nodiscard]] std::uint64_t random_incarnation();
 

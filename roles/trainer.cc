@@ -55,6 +55,9 @@ void Trainer::prepare(const RunConfig& config) {
                            .batch_size = config.batch_size,
                            .trainers = config.slots(),
                            .random_bits = &math::random_bits});
+  if (config.ps_replicas > 1) {
+    client_.expect_replicas();
+  }
   client_.prepare(size, config.every_gradient_counts(), config.elastic());
 }
 
@@ -77,6 +80,13 @@ void Trainer::train(const StepHooks& hooks) {
     reply_.parameters = parameters_.span();
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  if (config_.ps_replicas > 1) {
+    const std::vector<std::uint64_t> counts = client_.acknowledged();
+    for (std::size_t range = 0; range < counts.size(); ++range) {
+      log_info("range " + std::to_string(range) + ": " + std::to_string(counts[range]) +
+               " gradients acknowledged");
+    }
+  }
   log_info(format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
                   static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
                                       config_.rows_per_step()) /

@@ -26,6 +26,7 @@ using Connection = std::shared_ptr<net::ServerConnection>;
 struct WaitingRequest {
   Connection connection;
   net::FrameHeader header;
+  std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
 };
 
 struct TrainerRecord {

@@ -1,6 +1,6 @@
-// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT: what a decoder takes encodes to the same
-// bytes again (a refusal's sentence, made safe to log, to a body that decodes to the same). The
-// first byte of the input picks the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/replication.h: what a
+// decoder takes encodes to the same bytes again (a refusal's sentence, made safe to log, to a body
+// that decodes to the same). The first byte of the input picks the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/handshake.h"
+#include "net/replication.h"
 #include "net/write_cut.h"
 
 namespace {
@@ -35,7 +36,7 @@ void check_refusal(Body body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Body body = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 4) {
+  switch (data[0] % 8) {
     case 0:
       check_exact<disttf::net::Hello>(body);
       break;
@@ -44,6 +45,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       check_exact<disttf::net::WriteCut>(body);
+      break;
+    case 4:
+      check_exact<disttf::net::View>(body);
+      break;
+    case 5:
+      check_exact<disttf::net::Report>(body);
+      break;
+    case 6:
+      check_exact<disttf::net::UpdateHead>(body);
+      break;
+    case 7:
+      check_exact<disttf::net::FillHead>(body);
       break;
     default:
       check_refusal(body);

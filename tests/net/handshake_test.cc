@@ -82,8 +82,8 @@ TEST(Hello, RejectsValuesThatMeanNothing) {
     EXPECT_EQ(decode_with(documented_hello(), job_at, 5), WireError::kBadBody);
   }
   EXPECT_EQ(decode_with(documented_hello(), 50, 0), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 50, 5), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 51, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 50, 7), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 51, 2), WireError::kBadBody);
 }
 
 constexpr Welcome kWelcome{.incarnation = 0x1122334455667788,
@@ -101,6 +101,25 @@ TEST(Welcome, HasTheBytesOfTheDocument) {
             "02000000");
 }
 
+TEST(Hello, NamesTheRangeThatIsMeant) {
+  Hello hello = documented_hello();
+  hello.purpose = ChannelPurpose::kView;
+  hello.replica = 1;
+  EXPECT_EQ(hex(encode(hello)).substr(2 * 48), "02010601");
+  Hello out;
+  ASSERT_FALSE(decode(encode(hello), out));
+  EXPECT_EQ(out, hello);
+}
+
+TEST(Welcome, SaysWhatTheHostIs) {
+  Welcome welcome = kWelcome;
+  welcome.standing = Standing::kBackup;
+  EXPECT_EQ(hex(encode(welcome)).substr(2 * 24), "02020000");
+  Welcome out;
+  ASSERT_FALSE(decode(encode(welcome), out));
+  EXPECT_EQ(out, welcome);
+}
+
 TEST(Welcome, SurvivesARoundTrip) {
   Welcome out;
   ASSERT_FALSE(decode(encode(kWelcome), out));
@@ -111,7 +130,9 @@ TEST(Welcome, RejectsEveryOtherLength) { expect_every_cut_rejected(kWelcome); }
 
 TEST(Welcome, RejectsValuesThatMeanNothing) {
   EXPECT_EQ(decode_with(kWelcome, 24, 3), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kWelcome, 25, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 25, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 26, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 27, 1), WireError::kBadBody);
 }
 
 TEST(Refusal, SurvivesARoundTrip) {

@@ -57,6 +57,7 @@ std::vector<Mutation> mutations() {
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
       {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = RateDecay::kNone; }},
       {"momentum", [](RunConfig& c) { c.optimizer.momentum = 0.7F; }},
+      {"ps_replicas", [](RunConfig& c) { c.ps_replicas = 2; }},
       {"isa", [](RunConfig& c) { c.isa = math::Isa::kAvx2; }},
       {"batch_size", [](RunConfig& c) { c.batch_size = 7; }},
       {"train_steps", [](RunConfig& c) { c.train_steps = kMaxCount; }},
@@ -137,7 +138,7 @@ TEST(RunConfig, NoFieldIsForgotten) {
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
                                 batch_size, train_steps, sync_replicas, replicas_to_aggregate,
                                 max_staleness, seed, trainers, micro_batches, min_workers,
-                                eval_every] = base_config();
+                                ps_replicas, eval_every] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -290,6 +291,14 @@ const std::vector<Invalid>& invalid_configs() {
          c.replicas_to_aggregate = 2;
        },
        "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
+      {"NoCopyAtAll", [](RunConfig& c) { c.ps_replicas = 0; }, "--ps_replicas: 0 is not 1 or 2"},
+      {"ThreeCopies", [](RunConfig& c) { c.ps_replicas = 3; }, "--ps_replicas: 3 is not 1 or 2"},
+      {"CopiesOfAnElasticRun",
+       [](RunConfig& c) {
+         c.ps_replicas = 2;
+         c.micro_batches = 3;
+       },
+       "--ps_replicas: 2 is not allowed with --min_workers or --micro_batches"},
       {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
        "--max_staleness: 3 is not allowed without --sync_replicas=false"},
       {"NoLayer", [](RunConfig& c) { c.model.hidden.clear(); },

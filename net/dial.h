@@ -1,0 +1,33 @@
+// The requester's half of the handshake inside an event loop: connect, HELLO, WELCOME, and then the
+// connection as its coroutines see it. The synchronous one is net/peer.h.
+//
+// On the thread that runs the io_context.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <system_error>
+
+#include "net/address.h"
+#include "net/handshake.h"
+#include "net/server_connection.h"
+
+namespace disttf::net {
+
+struct Dialed {
+  // Null unless welcomed. Its hello() names the peer as the speaker, so that peer_text() does.
+  std::shared_ptr<ServerConnection> connection;
+  Welcome welcome;  // valid when connection is set
+  Refusal refusal;  // valid when error is WireError::kRefused
+  std::error_code error;
+};
+
+// Connects to `address` and introduces this task, all within `timeout`. A name that is no number is
+// looked up first, which holds up the loop: for a quarter of a second at most. `context` must
+// outlive the call.
+asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
+                             ConnectionLimits limits, std::chrono::milliseconds timeout);
+
+}  // namespace disttf::net

@@ -1,0 +1,52 @@
+// --ps_replicas 2: which host of a range is its primary, decided from what the two say.
+//
+// The rules, for one range:
+//   - A view is (number, primary, paired). Only the chief makes one, with the next number, and
+//     hosts keep the newest that they were told.
+//   - In a paired view the primary acknowledges nothing that the backup has not. So the backup may
+//     be made the primary at any time; it is when the primary cannot be reached or is a new
+//     process.
+//   - In a view that is not paired the primary alone has what was acknowledged, and is waited for.
+//   - A primary that has lost its backup asks before it goes on alone. The answer is a view: from
+//     then on the backup is never made the primary, whatever it holds.
+//   - A chief that has just started knows no view, and decides nothing before both hosts have
+//     said what they know: each decision that was ever acted upon is known to one of them, unless
+//     both were lost, and then there is nothing left to lose.
+//
+// Pure: no socket, no clock. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "net/replication.h"
+
+namespace disttf::roles {
+
+class ViewKeeper {
+ public:
+  // The host has said what it is. REQUIRES: replica is 0 or 1.
+  void hear(std::uint8_t replica, const net::Report& report);
+  // It cannot be reached, or was silent for too long.
+  void lose(std::uint8_t replica);
+
+  // The view of the range as it should be now; nullopt: not known yet. Whoever reports an older one
+  // is to be told.
+  [[nodiscard]] const std::optional<net::View>& view() const noexcept { return view_; }
+
+ private:
+  using Host = std::optional<net::Report>;  // nullopt: cannot be reached
+
+  void decide();
+  void adopt();
+  void replace_primary(const Host& other);
+  void make(std::uint8_t primary, bool paired, bool holds = true);
+
+  std::array<Host, 2> hosts_;
+  std::optional<net::View> view_;
+  bool finished_ = false;  // the run is over: nothing is decided any more
+  bool holds_ = false;     // the primary of view_ held a state when it was made that
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,89 @@
+#include "net/replication.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "net/frame.h"
+
+namespace disttf::net {
+namespace {
+
+[[nodiscard]] std::string hex(std::span<const std::byte> bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const std::byte byte : bytes) {
+    out += kDigits[std::to_integer<std::size_t>(byte >> 4)];
+    out += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
+  }
+  return out;
+}
+
+template <typename Body>
+void expect_read_back(const Body& body) {
+  std::vector<std::byte> bytes = encode(body);
+  Body out;
+  ASSERT_FALSE(decode(bytes, out));
+  EXPECT_EQ(out, body);
+  out = {};
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(decode(std::span(bytes).first(size), out), WireError::kBadBody) << size;
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_EQ(decode(bytes, out), WireError::kBadBody);
+  EXPECT_EQ(out, Body{}) << "a rejected body changed the output";
+}
+
+template <typename Body>
+[[nodiscard]] std::error_code decode_with(const Body& body, std::size_t at, std::uint8_t value) {
+  std::vector<std::byte> bytes = encode(body);
+  bytes[at] = std::byte{value};
+  Body out;
+  return decode(bytes, out);
+}
+
+constexpr View kView{.number = 0x01020304, .primary = 1, .paired = true};
+constexpr Report kReport{.view = 3,
+                         .standing = Standing::kBackup,
+                         .holds = true,
+                         .wants_alone = false,
+                         .wants_pair = true,
+                         .finished = true};
+constexpr UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainer = 2, .count = 3};
+constexpr FillHead kFill{
+    .lineage = 0x1122334455667788, .counters = {1, 2, 3, 4, 5, 6}, .trainers = 7, .tensors = 8};
+constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3};
+
+TEST(Replication, HasTheBytesOfTheDocument) {
+  EXPECT_EQ(hex(encode(kView)), "0403020101010000");
+  EXPECT_EQ(hex(encode(kReport)), "03000000020d0000");
+  EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110200000003000000");
+  EXPECT_EQ(hex(encode(kFill)),
+            "8877665544332211"
+            "010000000000000002000000000000000300000000000000"
+            "040000000000000005000000000000000600000000000000"
+            "07000000080000000000000000000000");
+  EXPECT_EQ(hex(encode(kTrainer)), "010000000000000002000000000000000300000000000000");
+}
+
+TEST(Replication, IsReadBackAndNothingElseIs) {
+  expect_read_back(kView);
+  expect_read_back(kReport);
+  expect_read_back(kUpdate);
+  expect_read_back(kFill);
+  expect_read_back(kTrainer);
+}
+
+TEST(Replication, RejectsValuesThatMeanNothing) {
+  EXPECT_EQ(decode_with(kView, 4, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 5, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 6, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 4, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 5, 16), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 7, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kUpdate, 12, 0), WireError::kBadBody) << "the sum of no gradients";
+  EXPECT_EQ(decode_with(kFill, 64, 1), WireError::kBadBody);
+}
+
+}  // namespace
+}  // namespace disttf::net

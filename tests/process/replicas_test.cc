@@ -1,0 +1,259 @@
+// --ps_replicas 2: a ps is killed, the run goes on with the other host of its ranges, and the ps
+// that is started in its place is filled again while it does. Nothing that was acknowledged is lost
+// and nothing is applied twice.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <regex>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+// Four by default; 50, say, by hand.
+std::size_t kill_count() {
+  const char* text = std::getenv("DISTTF_REPLICA_KILLS");
+  return text != nullptr ? std::stoul(text) : 4;
+}
+
+// The captured numbers of all lines, in what the process has logged.
+std::vector<std::uint64_t> numbers_in(const Process& process, const std::string& pattern) {
+  const std::string text = process.standard_error();
+  const std::regex regex(pattern);
+  std::vector<std::uint64_t> numbers;
+  for (std::sregex_iterator each(text.begin(), text.end(), regex), end; each != end; ++each) {
+    numbers.push_back(std::stoull((*each)[1]));
+  }
+  return numbers;
+}
+
+std::uint64_t sum_of(const Process& process, const std::string& pattern) {
+  const auto numbers = numbers_in(process, pattern);
+  return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
+}
+
+class Replicas : public ProcessTest {
+ protected:
+  void start(std::size_t ps, const Words& flags) {
+    cluster_.emplace(ClusterSize{.ps = ps, .workers = 3});
+    flags_ = flags + Words{"--ps_replicas=2", "--log_every=1", "--peer_timeout=20"};
+    tasks_ = run_cluster(*cluster_, flags_);
+    pairs_.assign(ps, 0);
+    all_ps_ = tasks_.ps;
+    for (std::size_t range = 0; range < ps; ++range) {
+      ASSERT_TRUE(is_paired_again(range));
+    }
+  }
+
+  // The range has two copies, since it lost one.
+  ::testing::AssertionResult is_paired_again(std::size_t range) {
+    ++pairs_[range];
+    return says_times(tasks_.chief(), pairs_[range],
+                      "range " + std::to_string(range) + ": view .* with a backup");
+  }
+
+  // One ps at a time, after all ranges have two copies; at another point of the run each time.
+  void kill_and_restart(std::size_t kills) {
+    for (std::size_t kill = 0; kill < kills; ++kill) {
+      const std::size_t victim = kill % tasks_.ps.size();
+      steps_ += 20 + 7 * kill % 13;
+      ASSERT_TRUE(says_times(*tasks_.trainers[2], steps_, "global step: "));
+      tasks_.ps[victim]->send(SIGKILL);
+      ASSERT_TRUE(killed(*tasks_.ps[victim], SIGKILL));
+      tasks_.ps[victim] = &run_task(*cluster_, Job::kPs, victim, flags_);
+      all_ps_.push_back(tasks_.ps[victim]);
+      ASSERT_TRUE(is_paired_again(victim));
+      ASSERT_TRUE(is_paired_again((victim + tasks_.ps.size() - 1) % tasks_.ps.size()));
+    }
+  }
+
+  void expect_never_set_back() {
+    for (Process* trainer : tasks_.trainers) {
+      EXPECT_EQ(count_of(trainer->standard_error(), "joining the run again"), 0U);
+    }
+    for (const Process* ps : all_ps_) {
+      EXPECT_EQ(count_of(ps->standard_error(), "generation 2"), 0U);
+    }
+  }
+
+  // Each acknowledged gradient was applied once, and no other.
+  void expect_each_applied_once(std::uint64_t gradients_of_a_step) {
+    for (std::size_t range = 0; range < tasks_.ps.size(); ++range) {
+      const std::string name = "range " + std::to_string(range) + ": ([0-9]+) gradients ";
+      std::uint64_t acknowledged = 0;
+      for (const Process* trainer : tasks_.trainers) {
+        acknowledged += sum_of(*trainer, name + "acknowledged");
+      }
+      std::uint64_t applied = 0;
+      for (const Process* ps : all_ps_) {
+        applied += sum_of(*ps, name + "applied");
+      }
+      EXPECT_EQ(acknowledged, applied) << "range " << range;
+      EXPECT_EQ(applied, train_steps_ * gradients_of_a_step) << "range " << range;
+    }
+  }
+
+  // The result is that of a run in which nothing happened.
+  void expect_undisturbed(const Words& steps) {
+    ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+    Process& undisturbed =
+        run("undisturbed", Words{"launch", "--workers=3", "--ps=2"} + steps + data_flags());
+    ASSERT_TRUE(exits(undisturbed, kExitDone));
+    for (Process* trainer : tasks_.trainers) {
+      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+    }
+  }
+
+  // For whoever looks: how long trainers were without one of their ranges.
+  void show_pauses() {
+    std::vector<std::uint64_t> pauses;
+    for (const Process* trainer : tasks_.trainers) {
+      const auto own = numbers_in(*trainer, "is back after ([0-9]+) ms");
+      pauses.insert(pauses.end(), own.begin(), own.end());
+    }
+    std::ranges::sort(pauses);
+    if (!pauses.empty()) {
+      std::cout << pauses.size() << " pauses of trainers: median " << pauses[pauses.size() / 2]
+                << " ms, longest " << pauses.back() << " ms\n";
+    }
+  }
+
+  [[nodiscard]] Words steps_for(std::size_t kills) {
+    train_steps_ = 250 * (kills + 4);
+    return {"--train_steps=" + std::to_string(train_steps_)};
+  }
+
+  std::optional<ClusterOnLoopback> cluster_;
+  Words flags_;
+  Tasks tasks_;
+  std::vector<Process*> all_ps_;    // those that were killed, too
+  std::vector<std::size_t> pairs_;  // by range: how often it has got a second copy
+  std::size_t steps_ = 0;           // of trainer 2
+  std::uint64_t train_steps_ = 0;
+};
+
+const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=10"};
+
+TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfTwoPs) {
+  start(2, kAsync + steps_for(kill_count()));
+  kill_and_restart(kill_count());
+  ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+  expect_never_set_back();
+  show_pauses();
+  expect_each_applied_once(1);
+}
+
+TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfThreePs) {
+  start(3, kAsync + steps_for(kill_count()));
+  kill_and_restart(kill_count());
+  ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+  expect_never_set_back();
+  show_pauses();
+  expect_each_applied_once(1);
+}
+
+TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
+  const Words steps = {"--train_steps=200", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=20"});
+  train_steps_ = 200;
+  kill_and_restart(3);
+  ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+  expect_never_set_back();
+  show_pauses();
+  expect_each_applied_once(3);
+  expect_undisturbed(steps);
+}
+
+// A step may stand between the two pushes of a trainer that is no more.
+TEST_F(Replicas, WorkerAndPsKilledTogetherInASynchronousRun) {
+  const Words steps = {"--train_steps=120", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=20"});
+  ASSERT_TRUE(says_times(*tasks_.trainers[2], 30, "global step: "));
+  for (Process* victim : {tasks_.trainers[1], tasks_.ps[0]}) {
+    victim->send(SIGKILL);
+    ASSERT_TRUE(killed(*victim, SIGKILL));
+  }
+  tasks_.trainers[1] = &run_task(*cluster_, Job::kWorker, 1, flags_);
+  tasks_.ps[0] = &run_task(*cluster_, Job::kPs, 0, flags_);
+  expect_undisturbed(steps);
+}
+
+// The next chief learns from the hosts which of them is the primary.
+TEST_F(Replicas, ChiefKilledBetweenTheDeathsOfTwoPs) {
+  const Words steps = {"--train_steps=200", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=20"});
+  kill_and_restart(1);
+  tasks_.chief().send(SIGKILL);
+  ASSERT_TRUE(killed(tasks_.chief(), SIGKILL));
+  tasks_.trainers[0] = &run_task(*cluster_, Job::kWorker, 0, flags_);
+  ASSERT_TRUE(says_times(tasks_.chief(), 10, "global step: "));
+  tasks_.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks_.ps[1], SIGKILL));
+  tasks_.ps[1] = &run_task(*cluster_, Job::kPs, 1, flags_);
+  ASSERT_TRUE(says(tasks_.chief(), "range 1: view .* with a backup"));
+  expect_undisturbed(steps);
+}
+
+// Then it is as without replicas: back to the newest cut, with the same bits in the end.
+TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
+  const Words steps = {"--train_steps=150", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=20", "--save_steps=10"});
+  ASSERT_TRUE(says_times(*tasks_.trainers[2], 30, "global step: "));
+  for (Process* ps : tasks_.ps) {
+    ps->send(SIGKILL);
+  }
+  for (const std::size_t index : {0U, 1U}) {
+    ASSERT_TRUE(killed(*tasks_.ps[index], SIGKILL));
+    tasks_.ps[index] = &run_task(*cluster_, Job::kPs, index, flags_);
+  }
+  EXPECT_TRUE(says(tasks_.chief(), "The run goes on from global step [0-9]+, generation 2"));
+  expect_undisturbed(steps);
+}
+
+// Frozen, it is taken for dead; awake again, it learns that it was replaced, and becomes a backup.
+TEST_F(Replicas, FrozenPsIsReplacedAndFilledAgain) {
+  const Words steps = {"--train_steps=200", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=40", "--heartbeat_timeout=2"});
+  tasks_.ps[0]->send(SIGSTOP);
+  ASSERT_TRUE(says(tasks_.chief(), "range 0: view 3, ps 1 .* alone"));
+  tasks_.ps[0]->send(SIGCONT);
+  ASSERT_TRUE(is_paired_again(0));
+  expect_undisturbed(steps);
+  expect_never_set_back();
+}
+
+TEST_F(Replicas, LaunchStartsAKilledPsAgain) {
+  Process& launch = run(
+      "launch", Words{"launch", "--workers=2", "--ps=2", "--ps_replicas=2", "--sync_replicas=false",
+                      "--train_steps=1500", "--debug_delay_ms=10", "--log_every=1"} +
+                    data_flags());
+  ASSERT_TRUE(says(launch, "range 0: view .* with a backup"));
+  ASSERT_TRUE(says(launch, "range 1: view .* with a backup"));
+  const std::vector<pid_t> children = children_of(launch.pid());
+  ASSERT_FALSE(children.empty());
+  const auto is_ps = [](pid_t pid) {
+    const std::vector<std::string> words = command_line_of(pid);
+    return std::ranges::find(words, "ps") != words.end();
+  };
+  const auto victim = std::ranges::find_if(children, is_ps);
+  ASSERT_NE(victim, children.end());
+  ::kill(*victim, SIGKILL);
+  EXPECT_TRUE(says_times(launch, 2, "range 0: view .* with a backup"));
+  EXPECT_TRUE(says_times(launch, 2, "range 1: view .* with a backup"));
+  EXPECT_TRUE(exits(launch, kExitDone));
+  EXPECT_EQ(count_of(launch.standard_error(), "generation 2"), 0U);
+}
+
+TEST_F(Replicas, NeedTwoPs) {
+  Process& launch = run("launch", {"launch", "--ps_replicas=2"});
+  EXPECT_TRUE(exits(launch, kExitUsage));
+  EXPECT_TRUE(says(launch, "--ps_replicas: 2 is more than the 1 ps"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

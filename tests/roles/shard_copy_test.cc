@@ -1,0 +1,144 @@
+// A copy of a shard: filled once, then told every update, it has the same bits and knows the same
+// repeats.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kTrainers = 2;
+constexpr math::Range kRange{.begin = 0, .end = 3};
+
+PushId id(std::size_t trainer, std::uint64_t step, std::uint64_t sequence) {
+  return {.trainer = trainer, .incarnation = kProcess, .step = step, .sequence = sequence};
+}
+
+Values gradient(std::size_t trainer, std::uint64_t step) {
+  const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
+  return {base, -base / 2, base * 3};
+}
+
+class ShardCopy : public ::testing::Test {
+ protected:
+  void make(RunConfig config) {
+    config.optimizer.kind = math::OptimizerKind::kAdam;
+    config.ps_replicas = 2;
+    shard_.emplace(config, kRange);
+    copy_.emplace(config, kRange);
+    restore(*shard_, {1, 2, 3}, 0);
+  }
+
+  void fill() {
+    const std::vector<std::span<const float>> from = shard_->tensors();
+    const bool with_previous = shard_->previous().has_value();
+    const std::vector<std::span<float>> to = copy_->begin_fill(with_previous);
+    ASSERT_EQ(from.size(), to.size());
+    for (std::size_t each = 0; each < from.size(); ++each) {
+      std::ranges::copy(from[each], to[each].begin());
+    }
+    copy_->finish_fill(shard_->identity(), with_previous);
+    shard_->on_update([this](const ShardUpdate& update) {
+      std::ranges::copy(update.gradient, copy_->update_inbox().begin());
+      copy_->take_update(update.push, update.count);
+    });
+  }
+
+  void push_async(std::size_t trainer, std::uint64_t sequence) {
+    push(*shard_, id(trainer, shard_->step(), sequence), gradient(trainer, sequence));
+  }
+
+  void make_step() {
+    const std::uint64_t step = shard_->step();
+    for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
+      push(*shard_, id(trainer, step, step + 1), gradient(trainer, step));
+    }
+  }
+
+  void expect_same_bits() {
+    EXPECT_EQ(copy_->step(), shard_->step());
+    EXPECT_EQ(copy_->counters().applied, shard_->counters().applied);
+    const auto own = shard_->tensors();
+    const auto copied = copy_->tensors();
+    ASSERT_EQ(own.size(), copied.size());
+    for (std::size_t each = 0; each < own.size(); ++each) {
+      EXPECT_EQ(bits_of(own[each]), bits_of(copied[each])) << "tensor " << each;
+    }
+  }
+
+  std::optional<Shard> shard_;
+  std::optional<Shard> copy_;
+};
+
+TEST_F(ShardCopy, AsyncMakesTheSameUpdatesInTheSameOrder) {
+  make(async_config(kTrainers));
+  push_async(0, 1);
+  push_async(1, 1);
+  fill();
+  expect_same_bits();
+  push_async(1, 2);
+  push_async(0, 2);
+  expect_same_bits();
+}
+
+TEST_F(ShardCopy, AsyncKnowsTheRepeatsFromBeforeAndAfterItWasFilled) {
+  make(async_config(kTrainers));
+  push_async(0, 1);
+  fill();
+  push_async(1, 1);
+  EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(copy_->admit(id(1, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(copy_->admit(id(1, 0, 2)).verdict, Verdict::kReceive);
+}
+
+// Its trainer has seen an update of another one's that is about to be made again.
+TEST_F(ShardCopy, AsyncTakesAGradientOfParametersThatItDoesNotHaveYet) {
+  make(async_config(kTrainers));
+  fill();
+  EXPECT_EQ(copy_->admit(id(0, 1, 1)).verdict, Verdict::kReceive);
+}
+
+TEST_F(ShardCopy, SyncMakesTheSameSteps) {
+  make(sgd_config(kTrainers));
+  make_step();
+  fill();
+  expect_same_bits();
+  make_step();
+  make_step();
+  expect_same_bits();
+}
+
+// The two may have different gradients of the step that is being made: those were not answered.
+TEST_F(ShardCopy, SyncAsksAgainForTheGradientsOfTheStepThatIsBeingMade) {
+  make(sgd_config(kTrainers));
+  make_step();
+  push(*shard_, id(0, 1, 2), gradient(0, 1));
+  fill();
+  EXPECT_EQ(copy_->admit(id(0, 1, 2)).verdict, Verdict::kReceive);
+  EXPECT_EQ(copy_->admit(id(1, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(copy_->answerable(1)) << "its gradient is in the parameters";
+}
+
+TEST_F(ShardCopy, SyncHasTheParametersOfTheStepBefore) {
+  make(sgd_config(kTrainers));
+  make_step();
+  fill();
+  ASSERT_TRUE(copy_->previous().has_value());
+  EXPECT_EQ(values_of(copy_->previous()->parameters), (Values{1, 2, 3}));
+  make_step();
+  EXPECT_EQ(bits_of(copy_->previous()->parameters), bits_of(shard_->previous()->parameters));
+}
+
+TEST_F(ShardCopy, BackupWorkersLateGradientIsNotAddedByTheCopy) {
+  make(backup_config(kTrainers, 1));
+  fill();
+  push(*shard_, id(1, 0, 1), gradient(1, 0));
+  expect_same_bits();
+  EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
+}
+
+}  // namespace
+}  // namespace disttf::roles
