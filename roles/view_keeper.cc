@@ -56,12 +56,12 @@ void ViewKeeper::decide() {
 
 // The process that was the primary is no more, and the one in its place holds nothing.
 void ViewKeeper::replace_primary(const Host& other) {
-  if (!view_->paired) {
-    make(view_->primary, /*paired=*/false, /*holds=*/false);
-  } else if (other && other->view == view_->number) {
+  const bool is_told = other && other->view == view_->number;
+  const bool both_are_new = other && !is_told && !other->holds;
+  if (view_->paired && is_told) {
     make(other_than(view_->primary), /*paired=*/false, other->holds);
-  } else if (other && other->view < view_->number && !other->holds) {
-    make(view_->primary, /*paired=*/false, /*holds=*/false);  // both are new
+  } else if (!view_->paired || both_are_new) {
+    make(view_->primary, /*paired=*/false, /*holds=*/false);
   }
 }
 
