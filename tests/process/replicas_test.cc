@@ -2,13 +2,16 @@
 // that is started in its place is filled again while it does. Nothing that was acknowledged is lost
 // and nothing is applied twice.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <future>
 #include <iostream>
 #include <numeric>
 #include <regex>
 
 #include "tests/process/process_test.h"
+#include "tests/process/relay.h"
 
 namespace disttf::test_process {
 namespace {
@@ -167,6 +170,46 @@ TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
   show_pauses();
   expect_each_applied_once(3);
   expect_undisturbed(steps);
+}
+
+// It was applied and copied; only the answer did not come, so the trainer sends it again, to the
+// copy.
+TEST_F(Replicas, PushWhoseAnswerWasLostIsNotAppliedTwice) {
+  std::atomic<bool> armed = false;
+  std::promise<void> held;
+  cluster_.emplace(ClusterSize{.ps = 2, .workers = 3});
+  Relay relay(*cluster_, 0, [&](const Passing& passing) {
+    const bool is_answer = !passing.to_ps && passing.header.kind == net::FrameKind::kParameters &&
+                           passing.hello.from == net::TaskId{.job = Job::kWorker, .index = 1};
+    if (is_answer && armed.exchange(false)) {
+      held.set_value();
+      return std::size_t{0};
+    }
+    return whole(passing.header);
+  });
+  flags_ = kAsync + steps_for(0) + Words{"--ps_replicas=2", "--log_every=1", "--transport=tcp"};
+  const auto start_ps = [&](std::size_t index) {
+    const Words own = index == 0 ? Words{relay.listen_flag()} : Words{};
+    all_ps_.push_back(&run_task(*cluster_, Job::kPs, index, flags_ + own));
+    return all_ps_.back();
+  };
+  tasks_.ps = {start_ps(0), start_ps(1)};
+  for (std::size_t index = 0; index < 3; ++index) {
+    tasks_.trainers.push_back(&run_task(*cluster_, Job::kWorker, index, flags_));
+  }
+  pairs_.assign(2, 0);
+  ASSERT_TRUE(is_paired_again(0));
+  ASSERT_TRUE(is_paired_again(1));
+  armed = true;
+  ASSERT_EQ(held.get_future().wait_for(kPatience), std::future_status::ready);
+  tasks_.ps[0]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks_.ps[0], SIGKILL));
+  tasks_.ps[0] = start_ps(0);
+  ASSERT_TRUE(is_paired_again(0));
+  ASSERT_TRUE(is_paired_again(1));
+  ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+  expect_never_set_back();
+  expect_each_applied_once(1);
 }
 
 // A step may stand between the two pushes of a trainer that is no more.
