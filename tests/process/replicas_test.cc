@@ -2,6 +2,7 @@
 // that is started in its place is filled again while it does. Nothing that was acknowledged is lost
 // and nothing is applied twice.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -40,6 +41,8 @@ std::uint64_t sum_of(const Process& process, const std::string& pattern) {
   return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
 }
 
+const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=10"};
+
 class Replicas : public ProcessTest {
  protected:
   void start(std::size_t ps, const Words& flags) {
@@ -73,6 +76,37 @@ class Replicas : public ProcessTest {
       ASSERT_TRUE(is_paired_again(victim));
       ASSERT_TRUE(is_paired_again((victim + tasks_.ps.size() - 1) % tasks_.ps.size()));
     }
+  }
+
+  // Two ps and three asynchronous workers; `relays`: in front of each ps, or null.
+  void start_behind(const std::array<Relay*, 2>& relays) {
+    flags_ = kAsync + steps_for(0) + Words{"--ps_replicas=2", "--log_every=1", "--transport=tcp"};
+    for (const std::size_t index : {0U, 1U}) {
+      tasks_.ps.push_back(&start_ps(index, relays.at(index)));
+    }
+    for (std::size_t index = 0; index < 3; ++index) {
+      tasks_.trainers.push_back(&run_task(*cluster_, Job::kWorker, index, flags_));
+    }
+    pairs_.assign(2, 0);
+    ASSERT_TRUE(is_paired_again(0));
+    ASSERT_TRUE(is_paired_again(1));
+  }
+
+  Process& start_ps(std::size_t index, const Relay* relay) {
+    const Words own = relay != nullptr ? Words{relay->listen_flag()} : Words{};
+    all_ps_.push_back(&run_task(*cluster_, Job::kPs, index, flags_ + own));
+    return *all_ps_.back();
+  }
+
+  void kill_ps_0_behind(const std::array<Relay*, 2>& relays) {
+    tasks_.ps[0]->send(SIGKILL);
+    ASSERT_TRUE(killed(*tasks_.ps[0], SIGKILL));
+    tasks_.ps[0] = &start_ps(0, relays[0]);
+    ASSERT_TRUE(is_paired_again(0));
+    ASSERT_TRUE(is_paired_again(1));
+    ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
+    expect_never_set_back();
+    expect_each_applied_once(1);
   }
 
   void expect_never_set_back() {
@@ -140,8 +174,6 @@ class Replicas : public ProcessTest {
   std::uint64_t train_steps_ = 0;
 };
 
-const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=10"};
-
 TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfTwoPs) {
   start(2, kAsync + steps_for(kill_count()));
   kill_and_restart(kill_count());
@@ -187,29 +219,37 @@ TEST_F(Replicas, PushWhoseAnswerWasLostIsNotAppliedTwice) {
     }
     return whole(passing.header);
   });
-  flags_ = kAsync + steps_for(0) + Words{"--ps_replicas=2", "--log_every=1", "--transport=tcp"};
-  const auto start_ps = [&](std::size_t index) {
-    const Words own = index == 0 ? Words{relay.listen_flag()} : Words{};
-    all_ps_.push_back(&run_task(*cluster_, Job::kPs, index, flags_ + own));
-    return all_ps_.back();
-  };
-  tasks_.ps = {start_ps(0), start_ps(1)};
-  for (std::size_t index = 0; index < 3; ++index) {
-    tasks_.trainers.push_back(&run_task(*cluster_, Job::kWorker, index, flags_));
-  }
-  pairs_.assign(2, 0);
-  ASSERT_TRUE(is_paired_again(0));
-  ASSERT_TRUE(is_paired_again(1));
+  start_behind({&relay, nullptr});
   armed = true;
   ASSERT_EQ(held.get_future().wait_for(kPatience), std::future_status::ready);
-  tasks_.ps[0]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks_.ps[0], SIGKILL));
-  tasks_.ps[0] = start_ps(0);
-  ASSERT_TRUE(is_paired_again(0));
-  ASSERT_TRUE(is_paired_again(1));
-  ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-  expect_never_set_back();
-  expect_each_applied_once(1);
+  kill_ps_0_behind({&relay, nullptr});
+}
+
+// The update does not reach the copy, so the trainer gets heartbeats in place of an answer.
+TEST_F(Replicas, PushThatTheCopyLacksIsNotAcknowledged) {
+  std::atomic<bool> armed = false;
+  std::atomic<bool> holds = false;
+  std::promise<void> waits;
+  cluster_.emplace(ClusterSize{.ps = 2, .workers = 3});
+  Relay to_trainers(*cluster_, 0, [&](const Passing& passing) {
+    const bool is_beat = !passing.to_ps && passing.header.kind == net::FrameKind::kHeartbeat &&
+                         passing.hello.purpose == net::ChannelPurpose::kStep;
+    if (is_beat && holds.exchange(false)) {
+      waits.set_value();
+    }
+    return whole(passing.header);
+  });
+  Relay to_copy(*cluster_, 1, [&](const Passing& passing) {
+    if (passing.to_ps && passing.header.kind == net::FrameKind::kUpdate && armed.exchange(false)) {
+      holds = true;
+      return std::size_t{0};
+    }
+    return whole(passing.header);
+  });
+  start_behind({&to_trainers, &to_copy});
+  armed = true;
+  ASSERT_EQ(waits.get_future().wait_for(kPatience), std::future_status::ready);
+  kill_ps_0_behind({&to_trainers, &to_copy});
 }
 
 // A step may stand between the two pushes of a trainer that is no more.
