@@ -1,0 +1,136 @@
+#include <stdexcept>
+
+#include "net/resolvers/resolver.h"
+#include "net/text.h"
+
+namespace disttf::net {
+namespace {
+
+[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
+
+[[nodiscard]] std::size_t index_from(const ClusterFlags& flags, Job job, std::size_t tasks) {
+  if (!flags.task_index && tasks > 1 && job != Job::kChief) {
+    fail("--task_index: missing; there are " + std::to_string(tasks) + " " +
+         std::string(job_name(job)) + " tasks, so 0 to " + std::to_string(tasks - 1));
+  }
+  return flags.task_index.value_or(0);
+}
+
+[[nodiscard]] Job job_from(const ClusterFlags& flags) {
+  if (!flags.job) {
+    fail(std::string("--job_name: missing; with ") +
+         (has_host_lists(flags) ? "--ps_hosts and --worker_hosts" : "--task_hosts") +
+         " it says which task this is: ps, worker or chief");
+  }
+  return *flags.job;
+}
+
+[[nodiscard]] Found with_facts(ClusterAndTask answer, const ClusterFlags& flags) {
+  Found found{std::move(answer), {}};
+  const TaskId& task = found.answer.task;
+  found.facts = {
+      {"job", std::string(job_name(task.job)), "--job_name or the command"},
+      {"index", std::to_string(task.index), flags.task_index ? "--task_index" : "the only one"}};
+  return found;
+}
+
+[[nodiscard]] Found from_lists(const ClusterFlags& flags) {
+  if (!flags.task_hosts.empty()) {
+    fail("--task_hosts: " + quoted(flags.task_hosts) +
+         " is not allowed beside --ps_hosts, --worker_hosts and --chief_host");
+  }
+  ClusterAndTask answer;
+  Cluster& cluster = answer.cluster;
+  cluster.ps = parse_address_list("--ps_hosts", flags.ps_hosts);
+  cluster.workers = parse_address_list("--worker_hosts", flags.worker_hosts);
+  cluster.chief = parse_address_list("--chief_host", flags.chief_host);
+  answer.task.job = job_from(flags);
+  answer.task.index = index_from(flags, answer.task.job, cluster.tasks_of(answer.task.job).size());
+  validate(cluster, answer.task);
+  Found found = with_facts(std::move(answer), flags);
+  const auto add = [&found](const char* what, const std::vector<Address>& list, const char* flag) {
+    if (!list.empty()) found.facts.push_back({what, join(list), flag});
+  };
+  add("ps", found.answer.cluster.ps, "--ps_hosts");
+  add("chief", found.answer.cluster.chief, "--chief_host");
+  add("workers", found.answer.cluster.workers, "--worker_hosts");
+  return found;
+}
+
+[[nodiscard]] Found from_pattern(const ClusterFlags& flags) {
+  const TaskCounts counts = counts_of(flags);
+  ClusterAndTask answer;
+  answer.cluster = cluster_of_task_hosts(flags);
+  answer.task.job = job_from(flags);
+  answer.task.index = index_from(flags, answer.task.job, counts.of(answer.task.job));
+  validate(answer.cluster, answer.task, kTaskHostsFields);
+  Found found = with_facts(std::move(answer), flags);
+  add_cluster_facts(found.facts, found.answer.cluster, "--task_hosts");
+  return found;
+}
+
+}  // namespace
+
+bool has_host_lists(const ClusterFlags& flags) noexcept {
+  return !flags.ps_hosts.empty() || !flags.worker_hosts.empty() || !flags.chief_host.empty();
+}
+
+bool has_counts(const ClusterFlags& flags) noexcept {
+  return flags.ps || flags.workers || flags.chief;
+}
+
+TaskCounts counts_of(const ClusterFlags& flags) {
+  static constexpr std::string_view kWhy =
+      ": missing; with --task_hosts it says how many tasks there are";
+  if (!flags.ps) fail("--ps" + std::string(kWhy));
+  if (!flags.workers) fail("--workers" + std::string(kWhy));
+  const TaskCounts counts{*flags.ps, flags.chief, *flags.workers};
+  if (counts.ps == 0) fail("--ps: 0 leaves nobody to hold the parameters; at least 1");
+  if (counts.total() == counts.ps) {
+    fail("--workers: 0 leaves nobody to train; at least 1, or --chief");
+  }
+  return counts;
+}
+
+Cluster cluster_of_task_hosts(const ClusterFlags& flags) {
+  if (flags.task_hosts.empty()) {
+    fail(
+        "--task_hosts: missing; it says which addresses the tasks have, like "
+        "mnist-{job}-{index}.mnist:2222");
+  }
+  return cluster_from_pattern(flags.task_hosts, counts_of(flags), {flags.port_base, {}});
+}
+
+std::optional<Found> find_in_flags(const ClusterFlags& flags, const Environment& /*environment*/) {
+  if (has_host_lists(flags)) return from_lists(flags);
+  // Without an index, an orchestrator may know it.
+  const bool whole = flags.job && (flags.task_index || *flags.job == Job::kChief);
+  if (!flags.task_hosts.empty() && whole) return from_pattern(flags);
+  return std::nullopt;
+}
+
+Found find_in_flags_alone(const ClusterFlags& flags) {
+  if (has_host_lists(flags)) return from_lists(flags);
+  if (!flags.task_hosts.empty()) return from_pattern(flags);
+  if (has_counts(flags)) {
+    fail(std::string(flags.ps        ? "--ps"
+                     : flags.workers ? "--workers"
+                                     : "--chief") +
+         ": given, but nothing says which addresses the tasks have; --task_hosts does, and launch "
+         "starts them on this machine");
+  }
+  if (flags.job) {
+    fail("--ps_hosts: missing; " + std::string(job_name(*flags.job)) +
+         " needs --ps_hosts and --worker_hosts, or a TF_CONFIG with a cluster, or --task_hosts");
+  }
+  if (flags.task_index) {
+    fail("--task_index: " + std::to_string(*flags.task_index) +
+         " is of no cluster; it needs --job_name, --ps_hosts and --worker_hosts, or a TF_CONFIG "
+         "with a cluster");
+  }
+  fail(
+      "--ps_hosts: missing; flags that describe a cluster are --ps_hosts and --worker_hosts, or "
+      "--task_hosts");
+}
+
+}  // namespace disttf::net

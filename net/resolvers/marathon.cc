@@ -1,0 +1,47 @@
+// Marathon: an app for each task, /mnist/worker-0. Mesos-DNS calls it
+// worker-0-mnist.marathon.mesos.
+#include <stdexcept>
+
+#include "net/resolvers/resolver.h"
+#include "net/text.h"
+#include "net/tf_config.h"
+
+namespace disttf::net {
+namespace {
+
+// The scheduler gave the task a port, and it is not the one that the others will try.
+void warn_of_other_port(const Environment& environment, Found& found) {
+  const auto text = variable(environment, "PORT0");
+  if (!text || found.answer.task.job == Job::kEvaluator) return;
+  const std::size_t port = parse_whole_number("PORT0", *text, 65535);
+  const Address& own = found.answer.cluster.address_of(found.answer.task);
+  if (port == own.port) return;
+  found.answer.warnings.push_back("PORT0 is " + std::to_string(port) + ", but this task is " +
+                                  to_string(own) +
+                                  " to the others; with host networking give it that port and "
+                                  "requirePorts");
+}
+
+}  // namespace
+
+std::optional<Found> find_in_marathon(const ClusterFlags& flags, const Environment& environment) {
+  const auto id = variable(environment, "MARATHON_APP_ID");
+  if (!id) return std::nullopt;
+  const std::string_view name = id->substr(id->rfind('/') + 1);  // npos + 1 is 0
+  // A chief is the only one of its kind and may do without a number.
+  std::optional<TaskId> named = task_in_name(name);
+  if (!named && job_at_end(name) == Job::kChief) named = TaskId{Job::kChief, 0};
+  if (!named) {
+    throw std::invalid_argument("MARATHON_APP_ID is " + quoted(*id) +
+                                "; expected an app named like /mnist/worker-0: ps, worker or "
+                                "chief and the index");
+  }
+  Found found = find_by_clues(flags, {.job = named->job,
+                                      .job_from = "MARATHON_APP_ID",
+                                      .index = named->index,
+                                      .index_from = "MARATHON_APP_ID"});
+  warn_of_other_port(environment, found);
+  return found;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,211 @@
+// A Slurm step of several tasks: srun -n 6 disttf train --ps 2. A task's place is its rank
+// (SLURM_PROCID), its host the node that Slurm put the rank on, its port --port_base plus its
+// number on that node.
+//
+// Where Slurm put the other ranks is computed from the list of nodes, the numbers of tasks on them
+// and the distribution; what Slurm says of this task and its node is then held against it. A table
+// that is wrong would have every task wait for the others.
+#include <algorithm>
+#include <stdexcept>
+
+#include "net/resolvers/host_list.h"
+#include "net/resolvers/resolver.h"
+#include "net/text.h"
+#include "net/tf_config.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr const char* kNodes = "SLURM_STEP_NODELIST";
+constexpr const char* kTasksPerNode = "SLURM_STEP_TASKS_PER_NODE";
+constexpr const char* kTasks = "SLURM_STEP_NUM_TASKS";
+constexpr const char* kRank = "SLURM_PROCID";
+constexpr const char* kNode = "SLURM_NODEID";
+constexpr const char* kLocal = "SLURM_LOCALID";
+constexpr const char* kRanksHere = "SLURM_GTIDS";
+constexpr const char* kDistribution = "SLURM_DISTRIBUTION";
+constexpr std::string_view kWhy =
+    "srun sets it for the tasks of a step, beside SLURM_STEP_NODELIST";
+constexpr std::string_view kAdvice = "; start the step with srun --distribution=block";
+constexpr std::size_t kMostTasks = 3 * (kMaxTaskIndex + 1);
+
+[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
+
+// Where a rank runs.
+struct Seat {
+  std::size_t node = 0;   // in the list of nodes
+  std::size_t local = 0;  // among the ranks of the node
+};
+
+// By rank. Block: node 0 is filled first. Cyclic: a rank on each node that has a seat left, in
+// turn.
+[[nodiscard]] std::vector<Seat> seats(const std::vector<std::size_t>& tasks_per_node, bool cyclic) {
+  std::vector<Seat> by_rank;
+  if (!cyclic) {
+    for (std::size_t node = 0; node < tasks_per_node.size(); ++node) {
+      for (std::size_t i = 0; i < tasks_per_node[node]; ++i) by_rank.push_back({node, i});
+    }
+    return by_rank;
+  }
+  const std::size_t rounds = *std::ranges::max_element(tasks_per_node);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t node = 0; node < tasks_per_node.size(); ++node) {
+      if (round < tasks_per_node[node]) by_rank.push_back({node, round});
+    }
+  }
+  return by_rank;
+}
+
+// "block:cyclic,Pack": what stands before the colon deals ranks to nodes, the rest to cores.
+[[nodiscard]] bool is_cyclic(const Environment& environment) {
+  const std::string_view text = variable(environment, kDistribution).value_or("block");
+  const std::string_view name = text.substr(0, text.find_first_of(":,="));
+  if (name == "cyclic") return true;
+  if (name == "block" || name == "*" || name == "unknown") return false;
+  fail(std::string(kDistribution) + " is " + quoted(text) +
+       ", which does not tell what rank is on which node; block and cyclic do" +
+       std::string(kAdvice));
+}
+
+struct Step {
+  std::size_t tasks = 0;
+  std::size_t rank = 0;
+  std::vector<std::string> nodes;
+  std::vector<Seat> by_rank;
+};
+
+[[nodiscard]] std::size_t number(const Environment& environment, const char* name) {
+  return parse_whole_number(name, needed_variable(environment, name, kWhy), kMostTasks);
+}
+
+void read_layout(const Environment& environment, Step& step) {
+  const std::string_view per_node = needed_variable(environment, kTasksPerNode, kWhy);
+  step.nodes = expand_host_list(kNodes, needed_variable(environment, kNodes, kWhy));
+  const std::vector<std::size_t> counts = expand_task_counts(kTasksPerNode, per_node);
+  if (counts.size() != step.nodes.size()) {
+    fail(std::string(kTasksPerNode) + " is " + quoted(per_node) + ", of " +
+         std::to_string(counts.size()) + " nodes, but " + kNodes + " names " +
+         std::to_string(step.nodes.size()));
+  }
+  std::size_t total = 0;
+  for (const std::size_t count : counts) total += count;
+  if (total != step.tasks) {
+    fail(std::string(kTasksPerNode) + " is " + quoted(per_node) + ", which makes " +
+         std::to_string(total) + " tasks, but " + kTasks + " is " + std::to_string(step.tasks));
+  }
+  step.by_rank = seats(counts, is_cyclic(environment));
+}
+
+// What Slurm says of this rank: its node, and its number there.
+void check_own_seat(const Environment& environment, const Step& step) {
+  const Seat& own = step.by_rank[step.rank];
+  const auto check = [&](const char* name, std::size_t computed) {
+    if (!variable(environment, name)) return;
+    const std::size_t told = number(environment, name);
+    if (told == computed) return;
+    fail(std::string(name) + " is " + std::to_string(told) + ", but by " + kTasksPerNode +
+         " and the distribution it is " + std::to_string(computed) + " for rank " +
+         std::to_string(step.rank) + std::string(kAdvice));
+  };
+  check(kNode, own.node);
+  check(kLocal, own.local);
+}
+
+// All ranks of the own node: rank 0 sits in the same seat whatever the distribution.
+void check_own_node(const Environment& environment, const Step& step) {
+  const auto told = variable(environment, kRanksHere);
+  if (!told) return;
+  std::string computed;
+  for (std::size_t rank = 0; rank < step.tasks; ++rank) {
+    if (step.by_rank[rank].node != step.by_rank[step.rank].node) continue;
+    if (!computed.empty()) computed += ',';
+    computed += std::to_string(rank);
+  }
+  if (computed == *told) return;
+  fail(std::string(kRanksHere) + " is " + quoted(*told) + ", but by " + kTasksPerNode +
+       " and the distribution node " + quoted(step.nodes[step.by_rank[step.rank].node]) +
+       " has the ranks " + quoted(computed) + std::string(kAdvice));
+}
+
+// Without flags: one ps and, where nothing else is said, workers.
+[[nodiscard]] TaskCounts counts_from(const ClusterFlags& flags, std::size_t tasks) {
+  TaskCounts counts{flags.ps.value_or(1), flags.chief, flags.workers.value_or(0)};
+  if (!flags.workers && counts.total() < tasks) counts.workers = tasks - counts.total();
+  if (counts.total() != tasks) {
+    fail(std::string(kTasks) + " is " + std::to_string(tasks) + ", but " +
+         std::to_string(counts.ps) + " ps, " + (counts.chief ? "a chief" : "no chief") + " and " +
+         std::to_string(counts.workers) + " workers (--ps, --chief, --workers) are " +
+         std::to_string(counts.total()));
+  }
+  if (counts.total() == counts.ps) {
+    fail("--ps: " + std::to_string(counts.ps) + " leaves nobody to train of the " +
+         std::to_string(tasks) + " tasks that " + kTasks + " tells");
+  }
+  return counts;
+}
+
+[[nodiscard]] std::vector<std::string> hosts_by_place(const Step& step) {
+  std::vector<std::string> hosts;
+  for (const Seat& seat : step.by_rank) hosts.push_back(step.nodes[seat.node]);
+  return hosts;
+}
+
+[[nodiscard]] Cluster cluster_from(const ClusterFlags& flags, const TaskCounts& counts,
+                                   const Step& step) {
+  std::vector<std::string> hosts = hosts_by_place(step);
+  if (!flags.task_hosts.empty()) {
+    return cluster_from_pattern(flags.task_hosts, counts,
+                                {.port_base = flags.port_base, .hosts = std::move(hosts)});
+  }
+  Cluster cluster;
+  for (std::size_t place = 0; place < hosts.size(); ++place) {
+    const Job job = task_at(counts, place).job;
+    const std::size_t port = flags.port_base + step.by_rank[place].local;
+    if (port > 65535) {
+      fail("--port_base: " + std::to_string(flags.port_base) + " and " +
+           std::to_string(step.by_rank[place].local + 1) +
+           " tasks on a node lead beyond the last port, 65535");
+    }
+    std::vector<Address>& list = job == Job::kPs      ? cluster.ps
+                                 : job == Job::kChief ? cluster.chief
+                                                      : cluster.workers;
+    list.push_back(parse_address(kNodes, hosts[place] + ":" + std::to_string(port)));
+  }
+  return cluster;
+}
+
+}  // namespace
+
+std::optional<Found> find_in_slurm_step(const ClusterFlags& flags, const Environment& environment) {
+  // The body of a batch script and a shell in an allocation are no steps of several tasks.
+  if (!variable(environment, kNodes) || !variable(environment, kRank)) return std::nullopt;
+  Step step;
+  step.tasks = number(environment, kTasks);
+  if (step.tasks < 2) return std::nullopt;
+  step.rank = number(environment, kRank);
+  if (step.rank >= step.tasks) {
+    fail(std::string(kRank) + " is " + std::to_string(step.rank) + ", but " + kTasks + " is " +
+         std::to_string(step.tasks) + "; ranks are below it");
+  }
+  read_layout(environment, step);
+  check_own_seat(environment, step);
+  check_own_node(environment, step);
+  const TaskCounts counts = counts_from(flags, step.tasks);
+  Found found;
+  found.answer.cluster = cluster_from(flags, counts, step);
+  found.answer.task = task_at(counts, step.rank);
+  validate(found.answer.cluster, found.answer.task,
+           {.ps = "SLURM_STEP_NODELIST: ps",
+            .workers = "SLURM_STEP_NODELIST: worker",
+            .chief = "SLURM_STEP_NODELIST: chief",
+            .index = kRank});
+  const std::string rank = std::string(kRank) + " (the place " + std::to_string(step.rank) + ")";
+  found.facts = {{"job", std::string(job_name(found.answer.task.job)), rank},
+                 {"index", std::to_string(found.answer.task.index), rank}};
+  add_cluster_facts(found.facts, found.answer.cluster,
+                    std::string(kNodes) + ", " + kTasksPerNode +
+                        (flags.task_hosts.empty() ? "" : " and --task_hosts"));
+  return found;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,128 @@
+#include "net/resolvers/task_hosts.h"
+
+#include <cassert>
+#include <limits>
+#include <stdexcept>
+
+#include "net/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::string_view kFlag = "--task_hosts";
+constexpr std::size_t kMaxPatternBytes = 512;
+
+[[noreturn]] void fail(std::string_view pattern, const std::string& sentence) {
+  throw std::invalid_argument(std::string(kFlag) + ": " + quoted(pattern) + " " + sentence);
+}
+
+// One task, as the words of a pattern see it.
+struct Place {
+  TaskId task;
+  std::size_t place;
+  std::size_t port;
+  const std::string* host;  // nullptr: unknown
+};
+
+[[nodiscard]] std::string value_of(std::string_view pattern, std::string_view word,
+                                   const Place& at) {
+  if (word == "job") return std::string(job_name(at.task.job));
+  if (word == "index") return std::to_string(at.task.index);
+  if (word == "place") return std::to_string(at.place);
+  if (word == "port") return std::to_string(at.port);
+  if (word == "host") {
+    if (at.host == nullptr) fail(pattern, "has {host}, which only Slurm tells");
+    return *at.host;
+  }
+  fail(pattern, "has {" + std::string(word.substr(0, kMaxShownBytes)) +
+                    "}; {job}, {index}, {place}, {port} and {host} are known");
+}
+
+[[nodiscard]] std::string filled(std::string_view pattern, const Place& at) {
+  std::string text;
+  std::string_view rest = pattern;
+  while (true) {
+    const std::size_t open = rest.find_first_of("{}");
+    text += rest.substr(0, open);
+    if (open == std::string_view::npos) return text;
+    const std::size_t shut = rest.find_first_of("{}", open + 1);
+    if (rest[open] == '}' || shut == std::string_view::npos || rest[shut] == '{') {
+      fail(pattern, "has a brace without its partner");
+    }
+    text += value_of(pattern, rest.substr(open + 1, shut - open - 1), at);
+    rest.remove_prefix(shut + 1);
+  }
+}
+
+// Two tasks would get one address.
+void check_words(std::string_view pattern, const TaskCounts& counts) {
+  const auto has = [&](std::string_view word) { return has_word(pattern, word); };
+  if (counts.total() < 2 || has("place") || has("port")) return;
+  if (!has("host") && !has("job")) {
+    fail(pattern, "gives a ps and a worker one address; {job}, {place} or {port} is missing");
+  }
+  if (!has("host") && !has("index") && (counts.ps > 1 || counts.workers > 1)) {
+    fail(pattern, "gives tasks of one job one address; {index}, {place} or {port} is missing");
+  }
+}
+
+}  // namespace
+
+std::size_t TaskCounts::of(Job job) const noexcept {
+  switch (job) {
+    case Job::kPs:
+      return ps;
+    case Job::kChief:
+      return chief ? 1 : 0;
+    case Job::kWorker:
+      return workers;
+    case Job::kEvaluator:
+      break;
+  }
+  return 0;
+}
+
+TaskId task_at(const TaskCounts& counts, std::size_t place) {
+  assert(place < counts.total());
+  if (place < counts.ps) return {Job::kPs, place};
+  place -= counts.ps;
+  if (counts.chief) {
+    if (place == 0) return {Job::kChief, 0};
+    --place;
+  }
+  return {Job::kWorker, place};
+}
+
+bool has_word(std::string_view pattern, std::string_view name) {
+  return pattern.find("{" + std::string(name) + "}") != std::string_view::npos;
+}
+
+Cluster cluster_from_pattern(std::string_view pattern, const TaskCounts& counts,
+                             const PatternValues& values) {
+  if (pattern.size() > kMaxPatternBytes) {
+    fail(pattern, "has " + std::to_string(pattern.size()) + " bytes; at most " +
+                      std::to_string(kMaxPatternBytes) + " are allowed");
+  }
+  assert(values.hosts.empty() || values.hosts.size() == counts.total());
+  check_words(pattern, counts);
+  static constexpr std::size_t kMostPort = std::numeric_limits<std::uint16_t>::max();
+  if (has_word(pattern, "port") && values.port_base + counts.total() > kMostPort + 1) {
+    throw std::invalid_argument("--port_base: " + std::to_string(values.port_base) + " and " +
+                                std::to_string(counts.total()) +
+                                " tasks lead beyond the last port, 65535");
+  }
+  Cluster cluster;
+  for (std::size_t place = 0; place < counts.total(); ++place) {
+    const TaskId task = task_at(counts, place);
+    const std::string* host = values.hosts.empty() ? nullptr : &values.hosts[place];
+    const Address address =
+        parse_address(kFlag, filled(pattern, {task, place, values.port_base + place, host}));
+    std::vector<Address>& list = task.job == Job::kPs      ? cluster.ps
+                                 : task.job == Job::kChief ? cluster.chief
+                                                           : cluster.workers;
+    list.push_back(address);
+  }
+  return cluster;
+}
+
+}  // namespace disttf::net

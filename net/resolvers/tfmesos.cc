@@ -1,0 +1,52 @@
+// TFMesos' tfrun sets these for each command that it starts on Mesos. It knows ps and workers only.
+#include <stdexcept>
+
+#include "net/resolvers/resolver.h"
+#include "net/text.h"
+#include "net/tf_config.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr const char* kPsHosts = "TFMESOS_PS_HOSTS";
+constexpr const char* kWorkerHosts = "TFMESOS_WORKER_HOSTS";
+constexpr const char* kJobName = "TFMESOS_JOB_NAME";
+constexpr const char* kTaskIndex = "TFMESOS_TASK_INDEX";
+constexpr std::string_view kWhy = "TFMESOS_DISTRIBUTED=1 comes together with it";
+
+[[nodiscard]] bool is_distributed(const Environment& environment) {
+  const auto value = variable(environment, "TFMESOS_DISTRIBUTED");
+  if (!value || *value == "0") return false;
+  if (*value != "1") {
+    throw std::invalid_argument("TFMESOS_DISTRIBUTED is " + quoted(*value) + "; expected 1 or 0");
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Found> find_in_tfmesos(const ClusterFlags& /*flags*/,
+                                     const Environment& environment) {
+  if (!is_distributed(environment)) return std::nullopt;
+  const auto needed = [&](const char* name) { return needed_variable(environment, name, kWhy); };
+  Found found;
+  Cluster& cluster = found.answer.cluster;
+  cluster.ps = parse_address_list(kPsHosts, needed(kPsHosts));
+  cluster.workers = parse_address_list(kWorkerHosts, needed(kWorkerHosts));
+  const std::string_view name = needed(kJobName);
+  const std::optional<Job> job = job_from_name(name);
+  if (!job) {
+    throw std::invalid_argument(std::string(kJobName) + " is " + quoted(name) +
+                                "; expected ps or worker");
+  }
+  TaskId& task = found.answer.task;
+  task = {*job, parse_whole_number(kTaskIndex, needed(kTaskIndex), kMaxTaskIndex)};
+  validate(cluster, task, {.ps = kPsHosts, .workers = kWorkerHosts, .index = kTaskIndex});
+  found.facts = {{"job", std::string(job_name(task.job)), kJobName},
+                 {"index", std::to_string(task.index), kTaskIndex},
+                 {"ps", join(cluster.ps), kPsHosts},
+                 {"workers", join(cluster.workers), kWorkerHosts}};
+  return found;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,545 @@
+// Who this task is, in every environment that disttf knows: tables of what their orchestrators set,
+// and of what is broken in it.
+#include "net/resolvers/resolvers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace disttf::net {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+[[nodiscard]] std::string list_of(const std::vector<Address>& addresses) {
+  std::string text;
+  for (const Address& address : addresses) text += (text.empty() ? "" : ",") + to_string(address);
+  return text;
+}
+
+// "slurm: worker 1 of ps n1:2222 chief worker n1:2223,n2:2222", or the sentence that refuses it.
+[[nodiscard]] std::string told(const ClusterFlags& flags, const Environment& environment) {
+  try {
+    const Resolution resolution = find_cluster(flags, environment);
+    if (!resolution.found) return std::string(resolution.resolver);
+    const auto& [cluster, task, warnings] = *resolution.found;
+    validate(cluster, task);
+    return std::string(resolution.resolver) + ": " + to_string(task) + " of ps " +
+           list_of(cluster.ps) + " chief " + list_of(cluster.chief) + " worker " +
+           list_of(cluster.workers);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+struct Case {
+  const char* name;
+  ClusterFlags flags;
+  Environment environment;
+  std::string answer;
+};
+void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
+
+// The answer is exactly this.
+class Resolvers : public ::testing::TestWithParam<Case> {};
+TEST_P(Resolvers, Tell) {
+  EXPECT_EQ(told(GetParam().flags, GetParam().environment), GetParam().answer);
+}
+
+// The answer is a sentence that begins like this, and fits a line.
+class ResolversRefuse : public ::testing::TestWithParam<Case> {};
+TEST_P(ResolversRefuse, InOneSentence) {
+  const std::string sentence = told(GetParam().flags, GetParam().environment);
+  EXPECT_THAT(sentence, StartsWith(GetParam().answer));
+  EXPECT_LT(sentence.size(), 600U);
+  EXPECT_TRUE(std::ranges::all_of(sentence, [](char c) { return c >= 0x20 && c < 0x7F; }));
+}
+
+constexpr auto kNameOf = [](const auto& each) { return std::string(each.param.name); };
+
+// Two ps and three workers whose addresses follow a pattern.
+[[nodiscard]] ClusterFlags pattern(std::string hosts = "m-{job}-{index}.m:2222") {
+  return {.ps = 2, .workers = 3, .task_hosts = std::move(hosts)};
+}
+[[nodiscard]] ClusterFlags with_job(ClusterFlags flags, Job job) {
+  flags.job = job;
+  return flags;
+}
+[[nodiscard]] ClusterFlags named(std::string resolver, ClusterFlags flags = {}) {
+  flags.resolver = std::move(resolver);
+  return flags;
+}
+[[nodiscard]] ClusterFlags lists(Job job, std::size_t index) {
+  return {.job = job, .task_index = index, .ps_hosts = "p:1", .worker_hosts = "w0:1,w1:1"};
+}
+
+const std::string kM =
+    " of ps m-ps-0.m:2222,m-ps-1.m:2222 chief  worker "
+    "m-worker-0.m:2222,m-worker-1.m:2222,m-worker-2.m:2222";
+
+// ---- Flags ----
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, Resolvers,
+    ::testing::Values(
+        Case{"Lists",
+             lists(Job::kWorker, 1),
+             {},
+             "flags: worker 1 of ps p:1 chief  worker w0:1,w1:1"},
+        Case{"Pattern",
+             {.job = Job::kPs,
+              .task_index = 1,
+              .ps = 2,
+              .workers = 3,
+              .task_hosts = "m-{job}-{index}.m:2222"},
+             {},
+             "flags: ps 1" + kM},
+        Case{"PatternWithOnePs",
+             {.job = Job::kPs, .ps = 1, .workers = 1, .task_hosts = "{job}:1"},
+             {},
+             "flags: ps 0 of ps ps:1 chief  worker worker:1"},
+        Case{"PatternOfPorts",
+             {.job = Job::kWorker,
+              .task_index = 1,
+              .ps = 1,
+              .workers = 2,
+              .chief = true,
+              .task_hosts = "h:{port}",
+              .port_base = 4000},
+             {},
+             "flags: worker 1 of ps h:4000 chief h:4001 worker h:4002,h:4003"},
+        Case{
+            "PatternOfPlaces",
+            {.job = Job::kChief, .ps = 1, .workers = 1, .chief = true, .task_hosts = "m-{place}:1"},
+            {},
+            "flags: chief 0 of ps m-0:1 chief m-1:1 worker m-2:1"},
+        Case{"CountsThatAgree",
+             {.job = Job::kPs, .ps_hosts = "p:1", .worker_hosts = "w:1", .ps = 1, .workers = 1},
+             {},
+             "flags: ps 0 of ps p:1 chief  worker w:1"},
+        Case{"Nothing", {}, {}, "local"}, Case{"Local", named("local"), {}, "local"}),
+    kNameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, ResolversRefuse,
+    ::testing::Values(
+        Case{"CountsThatDoNot",
+             {.job = Job::kPs, .ps_hosts = "p:1", .worker_hosts = "w:1", .ps = 1, .workers = 2},
+             {},
+             "--workers: 2 is not the number of workers, 1, that --worker_hosts tells"},
+        Case{"ChiefThatIsNotListed",
+             {.job = Job::kPs, .ps_hosts = "p:1", .worker_hosts = "w:1", .chief = true},
+             {},
+             "--chief: true, but --ps_hosts tells of no chief task"},
+        Case{"ListsAndPattern",
+             {.job = Job::kPs, .ps_hosts = "p:1", .worker_hosts = "w:1", .task_hosts = "x:1"},
+             {},
+             "--task_hosts: \"x:1\" is not allowed beside"},
+        Case{"PatternWithoutJob", pattern(), {}, "--job_name: missing; with --task_hosts"},
+        Case{"PatternWithoutIndex",
+             with_job(pattern(), Job::kWorker),
+             {},
+             "--task_index: missing; there are 3 worker tasks, so 0 to 2"},
+        Case{"PatternWithoutWorkers",
+             {.job = Job::kChief, .ps = 1, .task_hosts = "{job}:1"},
+             {},
+             "--workers: missing; with --task_hosts"},
+        Case{"PatternWithoutPs",
+             {.job = Job::kChief, .task_hosts = "{job}:1"},
+             {},
+             "--ps: missing; with --task_hosts"},
+        Case{"IndexBeyond",
+             {.job = Job::kPs, .task_index = 2, .ps = 2, .workers = 1, .task_hosts = "h-{place}:1"},
+             {},
+             "--task_index is 2, but --task_hosts of ps has 2 addresses"},
+        Case{"NobodyTrains",
+             {.job = Job::kPs, .ps = 1, .workers = 0, .task_hosts = "{job}:1"},
+             {},
+             "--workers: 0 leaves nobody to train"},
+        Case{"CountsAlone", {.ps = 1, .workers = 2}, {}, "--ps: given, but nothing says which"},
+        Case{"JobAlone", {.job = Job::kWorker}, {}, "--ps_hosts: missing; worker needs"},
+        Case{"IndexAlone", {.task_index = 3}, {}, "--task_index: 3 is of no cluster"},
+        Case{"LocalWorker",
+             named("local", {.job = Job::kWorker}),
+             {},
+             "--resolver: local trains on this machine, but the command line says worker"},
+        Case{"UnknownResolver",
+             named("docker"),
+             {},
+             "--resolver: \"docker\" is not one of auto, flags, tf_config, tfmesos, nomad, "
+             "indexed_job, slurm, marathon, statefulset, local"}),
+    kNameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Pattern, ResolversRefuse,
+    ::testing::Values(
+        Case{"UnknownWord",
+             with_job(pattern("{jobs}:1"), Job::kChief),
+             {},
+             "--task_hosts: \"{jobs}:1\""},
+        Case{"OpenBrace", with_job(pattern("{job}-{index:1"), Job::kChief), {}, "--task_hosts: \""},
+        Case{"ShutBrace",
+             with_job(pattern("{job}-{index}}:1"), Job::kChief),
+             {},
+             "--task_hosts: \"{job}-{index}}:1\" has a brace without its partner"},
+        Case{"NoPort",
+             with_job(pattern("{job}-{index}"), Job::kChief),
+             {},
+             "--task_hosts: \"ps-0\""},
+        Case{"NoJob",
+             with_job(pattern("{index}:1"), Job::kChief),
+             {},
+             "--task_hosts: \"{index}:1\" gives a ps and a worker one address"},
+        Case{"NoIndex",
+             with_job(pattern("{job}:1"), Job::kChief),
+             {},
+             "--task_hosts: \"{job}:1\" gives tasks of one job one address"},
+        Case{"HostWithoutSlurm",
+             with_job(pattern("{host}-{place}:1"), Job::kChief),
+             {},
+             "--task_hosts: \"{host}-{place}:1\" has {host}, which only Slurm tells"},
+        Case{"PortBeyond",
+             {.job = Job::kChief,
+              .ps = 1,
+              .workers = 1,
+              .task_hosts = "h:{port}",
+              .port_base = 65535},
+             {},
+             "--port_base: 65535 and 2 tasks lead beyond the last port, 65535"},
+        Case{"Huge",
+             with_job(pattern(std::string(100'000, 'x')), Job::kChief),
+             {},
+             "--task_hosts: \"xxxx"}),
+    kNameOf);
+
+// ---- TF_CONFIG and TFMesos ----
+
+[[nodiscard]] Environment tf_config(const std::string& task) {
+  return {
+      {"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w0:1","w1:1"]},"task":)" + task + "}"}};
+}
+[[nodiscard]] Environment tfmesos(const char* name, const char* value) {
+  Environment environment = {{"TFMESOS_DISTRIBUTED", "1"},
+                             {"TFMESOS_PS_HOSTS", "p:1"},
+                             {"TFMESOS_WORKER_HOSTS", "w0:1,w1:1"},
+                             {"TFMESOS_JOB_NAME", "worker"},
+                             {"TFMESOS_TASK_INDEX", "1"}};
+  environment[name] = value;
+  return environment;
+}
+[[nodiscard]] Environment tfmesos() { return tfmesos("TFMESOS_TASK_INDEX", "1"); }
+[[nodiscard]] Environment both(Environment one, const Environment& other) {
+  one.insert(other.begin(), other.end());
+  return one;
+}
+const std::string kWorker1 = R"({"type":"worker","index":"1"})";
+
+const std::string kPw = " of ps p:1 chief  worker w0:1,w1:1";
+
+INSTANTIATE_TEST_SUITE_P(
+    WholeClusters, Resolvers,
+    ::testing::Values(
+        Case{"TfConfig", {}, tf_config(kWorker1), "tf_config: worker 1" + kPw},
+        Case{"TfConfigEvaluatorOutOfTheCluster",
+             {},
+             tf_config(R"({"type":"evaluator","index":0})"),
+             "tf_config: evaluator 0" + kPw},
+        Case{"TfConfigOfOneTask",
+             {},
+             {{"TF_CONFIG", R"({"cluster":{"worker":["w:1"]},"task":{"type":"worker"}})"}},
+             "local"},
+        Case{"TfConfigSparseCluster",
+             {},
+             {{"TF_CONFIG", R"({"sparseCluster":{"ps":["p:1"],"worker":{"0":"w:1"}},)"
+                            R"("task":{"type":"worker","index":0}})"}},
+             "tf_config: worker 0 of ps p:1 chief  worker w:1"},
+        Case{"TfMesos", {}, tfmesos(), "tfmesos: worker 1" + kPw},
+        Case{"TfMesosPs", {}, tfmesos("TFMESOS_JOB_NAME", "worker"), "tfmesos: worker 1" + kPw},
+        Case{"TfMesosSwitchedOff", {}, tfmesos("TFMESOS_DISTRIBUTED", "0"), "local"},
+        Case{"TfMesosTwoThatAgree",
+             {},
+             both(tf_config(kWorker1), tfmesos()),
+             "tf_config: worker 1" + kPw},
+        Case{"TfMesosFlagsThatAgree", lists(Job::kWorker, 1), tfmesos(), "flags: worker 1" + kPw},
+        Case{"NamedAgainstFlags", named("tf_config", {.ps_hosts = "x:1", .worker_hosts = "y:1"}),
+             tf_config(kWorker1), "tf_config: worker 1" + kPw},
+        Case{"NamedFlags", named("flags", lists(Job::kPs, 0)), tf_config(kWorker1),
+             "flags: ps 0" + kPw},
+        Case{"NamedTfMesos", named("tfmesos"),
+             both(tf_config(R"({"type":"ps","index":0})"), tfmesos()), "tfmesos: worker 1" + kPw},
+        Case{"NamedLocal", named("local"), tf_config(kWorker1), "local"}),
+    kNameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    WholeClusters, ResolversRefuse,
+    ::testing::Values(
+        Case{"TfMesosSwitch",
+             {},
+             tfmesos("TFMESOS_DISTRIBUTED", "yes"),
+             "TFMESOS_DISTRIBUTED is \"yes\"; expected 1 or 0"},
+        Case{"TfMesosJob",
+             {},
+             tfmesos("TFMESOS_JOB_NAME", "boss"),
+             "TFMESOS_JOB_NAME is \"boss\"; expected ps or worker"},
+        Case{"TfMesosIndex",
+             {},
+             tfmesos("TFMESOS_TASK_INDEX", "-1"),
+             "TFMESOS_TASK_INDEX is \"-1\"; expected a whole number from 0 to 9999"},
+        Case{"TfMesosIndexBeyond",
+             {},
+             tfmesos("TFMESOS_TASK_INDEX", "2"),
+             "TFMESOS_TASK_INDEX is 2, but TFMESOS_WORKER_HOSTS has 2 addresses"},
+        Case{"TfMesosNoPs",
+             {},
+             tfmesos("TFMESOS_PS_HOSTS", " "),
+             "TFMESOS_PS_HOSTS is not set; TFMESOS_DISTRIBUTED=1 comes together with it"},
+        Case{"TfMesosBadHost", {}, tfmesos("TFMESOS_PS_HOSTS", "a"), "TFMESOS_PS_HOSTS: \"a\""},
+        Case{"TfMesosTwice",
+             {},
+             tfmesos("TFMESOS_PS_HOSTS", "w0:1"),
+             "TFMESOS_PS_HOSTS[0] and TFMESOS_WORKER_HOSTS[0] are both \"w0:1\""},
+        Case{"TfMesosAgainstTfConfig",
+             {},
+             both(tf_config(R"({"type":"ps"})"), tfmesos()),
+             "TFMESOS_* and TF_CONFIG describe different clusters or tasks (worker 1 and ps 0); "
+             "give one of them, or say which with --resolver"},
+        Case{"FlagsAgainstTfConfig", lists(Job::kWorker, 0), tf_config(kWorker1),
+             "TF_CONFIG and the flags describe different clusters or tasks"},
+        Case{"JobAgainstTfMesos",
+             {.job = Job::kPs},
+             tfmesos(),
+             "TFMESOS_JOB_NAME: this is worker 1 there, but the command line says ps"},
+        Case{"IndexAgainstTfMesos",
+             {.task_index = 0},
+             tfmesos(),
+             "TFMESOS_TASK_INDEX: this is worker 1 there, but --task_index is 0"},
+        Case{"CountAgainstTfConfig",
+             {.workers = 3},
+             tf_config(kWorker1),
+             "--workers: 3 is not the number of workers, 2, that TF_CONFIG tells"},
+        Case{"PatternAgainstTfConfig",
+             {.ps = 1, .workers = 2, .task_hosts = "{job}{index}:1"},
+             tf_config(kWorker1),
+             "--task_hosts: \"{job}{index}:1\" and the counts make another"},
+        Case{"NamedButBroken", named("tf_config"), {{"TF_CONFIG", "{"}}, "TF_CONFIG is not valid"},
+        Case{"NamedButNotThere",
+             named("tf_config"),
+             {},
+             "--resolver: tf_config needs TF_CONFIG with a cluster, which is not there"},
+        Case{"FlagsNamedButNotThere", named("flags"), tf_config(kWorker1), "--ps_hosts: missing"}),
+    kNameOf);
+
+// ---- Nomad, Kubernetes, Marathon: they number the tasks ----
+
+[[nodiscard]] Environment nomad(const char* group, const char* index) {
+  return {{"NOMAD_GROUP_NAME", group}, {"NOMAD_ALLOC_INDEX", index}};
+}
+[[nodiscard]] Environment indexed(const char* host, const char* index) {
+  return {{"HOSTNAME", host}, {"JOB_COMPLETION_INDEX", index}};
+}
+[[nodiscard]] ClusterFlags with_chief(ClusterFlags flags) {
+  flags.chief = true;
+  return flags;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbered, Resolvers,
+    ::testing::Values(
+        Case{"NomadPs", pattern(), nomad("ps", "1"), "nomad: ps 1" + kM},
+        Case{"NomadGroupThatEndsInTheJob", pattern(), nomad("mnist-worker", "2"),
+             "nomad: worker 2" + kM},
+        Case{"NomadOtherGroupWithTheCommand", with_job(pattern(), Job::kWorker), nomad("gpu", "0"),
+             "nomad: worker 0" + kM},
+        Case{"NomadOneGroupForAll", pattern("m-{place}:1"), nomad("all", "3"),
+             "nomad: worker 1 of ps m-0:1,m-1:1 chief  worker m-2:1,m-3:1,m-4:1"},
+        Case{"NomadLocal", {}, nomad("ps", "1"), "local"},
+        Case{"IndexedJobOfAName", pattern(), indexed("m-worker-1", "1"),
+             "indexed_job: worker 1" + kM},
+        Case{"IndexedJobQualified", pattern(), indexed("m-ps-0.m.ml.svc.cluster.local", "0"),
+             "indexed_job: ps 0" + kM},
+        Case{"IndexedJobOnTheNodesNetwork", with_job(pattern(), Job::kPs),
+             indexed("rack-worker-7", "1"), "indexed_job: ps 1" + kM},
+        Case{"OneIndexedJobForAll", pattern("m-{place}.m:1"), indexed("m-4", "4"),
+             "indexed_job: worker 2 of ps m-0.m:1,m-1.m:1 chief  worker m-2.m:1,m-3.m:1,m-4.m:1"},
+        Case{"OneIndexedJobForAllOfAJobsName", pattern("re-worker-{place}.m:1"),
+             indexed("re-worker-0", "0"),
+             "indexed_job: ps 0 of ps re-worker-0.m:1,re-worker-1.m:1 chief  worker "
+             "re-worker-2.m:1,re-worker-3.m:1,re-worker-4.m:1"},
+        Case{"IndexedJobChief", with_chief(pattern("{job}{index}:1")), indexed("m-master-0", "0"),
+             "indexed_job: chief 0 of ps ps0:1,ps1:1 chief chief0:1 worker "
+             "worker0:1,worker1:1,worker2:1"},
+        Case{"IndexedJobEvaluator", pattern(), indexed("m-evaluator-0", "0"),
+             "indexed_job: evaluator 0" + kM},
+        Case{"IndexedJobBeforeHostName", pattern(), indexed("m-worker-1", "1"),
+             "indexed_job: worker 1" + kM},
+        Case{"NomadBeforeIndexedJob", pattern(), both(nomad("ps", "1"), indexed("m-worker-1", "1")),
+             "nomad: ps 1" + kM},
+        Case{"Marathon",
+             pattern(),
+             {{"MARATHON_APP_ID", "/mnist/worker-0"}},
+             "marathon: worker 0" + kM},
+        Case{"MarathonChiefWithoutNumber",
+             with_chief(pattern("m-{place}:{port}")),
+             {{"MARATHON_APP_ID", "/mnist/chief"}},
+             "marathon: chief 0 of ps m-0:2222,m-1:2223 chief m-2:2224 worker "
+             "m-3:2225,m-4:2226,m-5:2227"},
+        Case{"StatefulSet",
+             pattern(),
+             {{"HOSTNAME", "mnist-worker-2"}},
+             "statefulset: worker 2" + kM},
+        Case{"StatefulSetLetterCase",
+             pattern(),
+             {{"HOSTNAME", "mnist-PS-1"}},
+             "statefulset: ps 1" + kM},
+        Case{"StatefulSetWithoutPattern", {}, {{"HOSTNAME", "mnist-worker-2"}}, "local"},
+        Case{"NamedStatefulSet", named("statefulset", pattern()),
+             both(nomad("ps", "1"), {{"HOSTNAME", "mnist-worker-2"}}),
+             "statefulset: worker 2" + kM}),
+    kNameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbered, ResolversRefuse,
+    ::testing::Values(
+        Case{"NomadIndex", pattern(), nomad("ps", "one"),
+             "NOMAD_ALLOC_INDEX is \"one\"; expected a whole number from 0 to 9999"},
+        Case{"NomadIndexBeyond", pattern(), nomad("ps", "2"),
+             "NOMAD_ALLOC_INDEX makes this ps 2, but --ps is 2; indexes are below it"},
+        Case{"NomadOtherGroup", pattern(), nomad("gpu", "0"),
+             "--job_name: missing; NOMAD_ALLOC_INDEX is 0, but NOMAD_GROUP_NAME does not say"},
+        Case{"NomadAgainstTheCommand", with_job(pattern(), Job::kWorker), nomad("ps", "0"),
+             "NOMAD_GROUP_NAME: this is ps 0 there, but the command line says worker"},
+        Case{"NomadChiefThatIsNotCounted", pattern(), nomad("chief", "0"),
+             "NOMAD_ALLOC_INDEX makes this chief 0, but --chief, which says that there is one, is "
+             "missing"},
+        Case{"NomadTwoEvaluators", pattern(), nomad("evaluator", "1"),
+             "NOMAD_ALLOC_INDEX makes this evaluator 1, but there can be only one"},
+        Case{"NomadPlaceBeyond", pattern("m-{place}:1"), nomad("all", "5"),
+             "NOMAD_ALLOC_INDEX is 5, but --ps, --chief and --workers count 5 tasks"},
+        Case{"NomadNamedWithoutPattern", named("nomad"), nomad("ps", "0"), "--task_hosts: missing"},
+        Case{"NomadWithoutCounts",
+             {.task_hosts = "{job}{index}:1"},
+             nomad("ps", "0"),
+             "--ps: missing"},
+        Case{"NomadNamedButNotThere",
+             named("nomad", pattern()),
+             {},
+             "--resolver: nomad needs NOMAD_ALLOC_INDEX with NOMAD_GROUP_NAME, which is not there"},
+        Case{"IndexedJobIndex", pattern(), indexed("m-ps-0", "99999999999999999999"),
+             "JOB_COMPLETION_INDEX is \"99999999999999999999\"; expected"},
+        Case{"IndexedJobOfNoJobsName", pattern(), indexed("m-0", "0"),
+             "--job_name: missing; JOB_COMPLETION_INDEX is 0, but HOSTNAME does not say"},
+        Case{"IndexedJobOfTwoPodsForOnePs",
+             {.job = Job::kPs, .ps = 1, .workers = 1, .task_hosts = "{job}:1"},
+             indexed("m-1", "1"),
+             "JOB_COMPLETION_INDEX makes this ps 1, but --ps is 1"},
+        Case{"MarathonName",
+             pattern(),
+             {{"MARATHON_APP_ID", "/mnist/trainer"}},
+             "MARATHON_APP_ID is \"/mnist/trainer\"; expected an app named like /mnist/worker-0"},
+        Case{"MarathonPort",
+             pattern(),
+             {{"MARATHON_APP_ID", "/mnist/worker-0"}, {"PORT0", "http"}},
+             "PORT0 is \"http\"; expected a whole number"},
+        Case{"StatefulSetPadded",
+             pattern(),
+             {{"HOSTNAME", "mnist-worker-02"}},
+             "--job_name: missing"},
+        Case{"StatefulSetBeyond",
+             pattern(),
+             {{"HOSTNAME", "mnist-worker-3"}},
+             "HOSTNAME makes this worker 3, but --workers is 3"}),
+    kNameOf);
+
+TEST(Marathon, WarnsOfAPortThatTheOthersWillNotTry) {
+  const Resolution resolution =
+      find_cluster(pattern(), {{"MARATHON_APP_ID", "/mnist/worker-0"}, {"PORT0", "31007"}});
+  EXPECT_THAT(resolution.warnings, ElementsAre(HasSubstr("PORT0 is 31007, but this task is "
+                                                         "m-worker-0.m:2222 to the others")));
+  EXPECT_THAT(
+      find_cluster(pattern(), {{"MARATHON_APP_ID", "/mnist/worker-0"}, {"PORT0", "2222"}}).warnings,
+      IsEmpty());
+}
+
+TEST(Local, IsWarnedOfWhereTasksWereNumbered) {
+  EXPECT_THAT(find_cluster({}, indexed("m-0", "0")).warnings,
+              ElementsAre("JOB_COMPLETION_INDEX is set, but without --task_hosts this task trains "
+                          "alone"));
+  EXPECT_THAT(find_cluster({}, {{"HOSTNAME", "gpu-worker-3"}}).warnings, IsEmpty());
+  EXPECT_THAT(find_cluster(named("local"), indexed("m-0", "0")).warnings, IsEmpty());
+}
+
+// ---- MPI, torchrun ----
+
+INSTANTIATE_TEST_SUITE_P(
+    RankOnly, ResolversRefuse,
+    ::testing::Values(
+        Case{"OpenMpi",
+             {},
+             {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+             "OMPI_COMM_WORLD_RANK is \"1\" of OMPI_COMM_WORLD_SIZE \"4\": Open MPI numbers the "
+             "tasks but tells no addresses; give each"},
+        Case{"OtherMpi", {}, {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, "PMI_RANK is \"0\" of"},
+        Case{"Torchrun",
+             {},
+             {{"RANK", "0"},
+              {"WORLD_SIZE", "2"},
+              {"LOCAL_RANK", "0"},
+              {"GROUP_RANK", "0"},
+              {"LOCAL_WORLD_SIZE", "2"}},
+             "RANK is \"0\" of WORLD_SIZE \"2\": torchrun"},
+        Case{"Hostile",
+             {},
+             {{"OMPI_COMM_WORLD_RANK", std::string(10'000, '\n')},
+              {"PMI_RANK", "\x1b[2J"},
+              {"PMI_SIZE", "9"}},
+             "PMI_RANK is \"\\x1b[2J\" of"}),
+    kNameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    RankOnly, Resolvers,
+    ::testing::Values(
+        Case{"OpenMpiAlone",
+             {},
+             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
+             "local"},
+        Case{"OpenMpiNamedLocal",
+             named("local"),
+             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+             "local"},
+        Case{"OpenMpiWithFlags",
+             lists(Job::kPs, 0),
+             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+             "flags: ps 0" + kPw},
+        Case{"RankOfSomethingElse", {}, {{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "local"}),
+    kNameOf);
+
+// ---- Facts ----
+
+TEST(Facts, NameWhatSaidThem) {
+  const Resolution resolution = find_cluster(pattern(), nomad("mnist-worker", "2"));
+  std::vector<std::string> facts;
+  for (const Fact& fact : resolution.facts) {
+    facts.push_back(fact.what + "=" + fact.value + " " + fact.from);
+  }
+  EXPECT_THAT(facts, ElementsAre("job=worker NOMAD_GROUP_NAME", "index=2 NOMAD_ALLOC_INDEX",
+                                 "ps=m-ps-0.m:2222,m-ps-1.m:2222 --task_hosts",
+                                 "workers=m-worker-0.m:2222,m-worker-1.m:2222,m-worker-2.m:2222 "
+                                 "--task_hosts"));
+}
+
+TEST(Variables, AreListedForMainToRead) {
+  const auto names = resolver_variables();
+  for (const char* name : {"TF_CONFIG", "HOSTNAME", "SLURM_GTIDS", "PORT0"}) {
+    EXPECT_EQ(std::ranges::count(names, std::string_view(name)), 1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::net
