@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <asio/error.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 #include <utility>
 #include <vector>
 
+#include "net/as_tuple.h"
 #include "net/resolve.h"
 
 namespace disttf::net {
@@ -16,8 +15,6 @@ namespace {
 
 using asio::ip::tcp;
 using std::chrono::milliseconds;
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
-
 // Whoever has no answer by then is asked again a moment later.
 constexpr milliseconds kLongestLookup{250};
 

@@ -7,10 +7,8 @@
 #include <array>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/ip/v6_only.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 #include <cassert>
 #include <cerrno>
 #include <map>
@@ -18,11 +16,12 @@
 #include <system_error>
 #include <utility>
 
+#include "net/as_tuple.h"
+
 namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{1};
 
 // Counts one open socket of a listener for as long as it exists.

@@ -4,12 +4,11 @@
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
-#include <asio/experimental/as_tuple.hpp>
-#include <asio/use_awaitable.hpp>
 #include <exception>
 #include <utility>
 
 #include "net/address.h"
+#include "net/as_tuple.h"
 #include "net/gather.h"
 
 namespace disttf::net {
@@ -17,7 +16,6 @@ namespace {
 
 using asio::ip::tcp;
 // Results and errors both as values: an error of a peer is no exception here.
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
 // Thrown-away bytes pass through a buffer of this size.
 constexpr std::size_t kDiscardBytes = 16 * 1024;
 

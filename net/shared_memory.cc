@@ -9,6 +9,10 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
+
+#include "net/codec.h"
+#include "net/frame.h"
 
 namespace disttf::net {
 namespace {
@@ -61,41 +65,29 @@ bool is_offered(int fd, const SharedOffer& offer) {
          pread(fd, &token, sizeof token, 0) == sizeof token && token == offer.token;
 }
 
-template <typename T>
-void put(std::byte*& to, T value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    *to++ = static_cast<std::byte>(value >> (8 * i));
-  }
-}
-
-template <typename T>
-void take(const std::byte*& from, T& value) {
-  value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    value |= static_cast<T>(std::to_integer<T>(*from++) << (8 * i));
-  }
-}
-
 }  // namespace
 
-std::array<std::byte, kSharedOfferBytes> encode_offer(const SharedOffer& offer) {
-  std::array<std::byte, kSharedOfferBytes> bytes{};
-  std::byte* to = bytes.data();
-  put(to, offer.pid);
-  put(to, offer.fd);
-  put(to, offer.token);
-  put(to, offer.size);
-  return bytes;
+std::vector<std::byte> encode(const SharedOffer& offer) {
+  ByteWriter body(kSharedOfferBytes);
+  body.put(offer.pid);
+  body.put(offer.fd);
+  body.put(offer.token);
+  body.put(offer.size);
+  return std::move(body).take();
 }
 
-SharedOffer decode_offer(std::span<const std::byte, kSharedOfferBytes> bytes) {
+std::error_code decode(std::span<const std::byte> body, SharedOffer& out) {
+  ByteReader reader(body);
   SharedOffer offer;
-  const std::byte* from = bytes.data();
-  take(from, offer.pid);
-  take(from, offer.fd);
-  take(from, offer.token);
-  take(from, offer.size);
-  return offer;
+  offer.pid = reader.get<std::uint32_t>();
+  offer.fd = reader.get<std::uint32_t>();
+  offer.token = reader.get<std::uint64_t>();
+  offer.size = reader.get<std::uint64_t>();
+  if (!reader.complete()) {
+    return WireError::kBadBody;
+  }
+  out = offer;
+  return {};
 }
 
 SharedMemory::SharedMemory(int fd, std::uint64_t token, std::span<std::byte> mapped)

@@ -11,13 +11,13 @@
 // An object belongs to one thread at a time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <system_error>
+#include <vector>
 
 namespace disttf::net {
 
@@ -29,10 +29,12 @@ struct SharedOffer {
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
-// As a frame's body: the four fields in order, little-endian.
+// The body of SHARE and SHARED: the four fields in order, little-endian. The decoder takes bytes
+// that nobody vouches for: another length is WireError::kBadBody, and `out` is then untouched.
+// What the fields lead to is SharedView's to check.
 inline constexpr std::size_t kSharedOfferBytes = 24;
-[[nodiscard]] std::array<std::byte, kSharedOfferBytes> encode_offer(const SharedOffer& offer);
-[[nodiscard]] SharedOffer decode_offer(std::span<const std::byte, kSharedOfferBytes> bytes);
+[[nodiscard]] std::vector<std::byte> encode(const SharedOffer& offer);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, SharedOffer& out);
 
 // The owner's side. Zeroed; begins on a page boundary.
 class SharedMemory {

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <asio/co_spawn.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -18,8 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "net/as_tuple.h"
 #include "net/backoff.h"
-#include "net/dial.h"
+#include "roles/dial_host.h"
 #include "roles/log.h"
 #include "roles/view_keeper.h"
 
@@ -29,12 +28,6 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
-
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
-
-constexpr milliseconds kDialTimeout{2000};
-// A host that was started again is to be told soon what it is: trainers may be waiting for it.
-constexpr milliseconds kLongestPause{250};
 
 }  // namespace
 
@@ -108,14 +101,8 @@ class Overseer::Impl {
     asio::steady_timer pause(context_);
     const net::TaskId ps = host_of_range(task_.cluster, host.range, host.replica);
     while (!host.finished) {
-      const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(ps),
-                                                    {.cluster = net::hash_of(task_.cluster),
-                                                     .from = task_.self,
-                                                     .to = ps,
-                                                     .purpose = net::ChannelPurpose::kView,
-                                                     .replica = host.replica,
-                                                     .incarnation = task_.incarnation},
-                                                    {}, kDialTimeout);
+      const net::Dialed dialed =
+          co_await dial_host(context_, task_, host.range, host.replica, net::ChannelPurpose::kView);
       if (dialed.connection) {
         backoff.reset();
         host.connection = dialed.connection;
@@ -129,8 +116,8 @@ class Overseer::Impl {
         check_ended();
       }
       if (!host.finished) {
-        pause.expires_after(std::min(backoff.next(), kLongestPause));
-        co_await pause.async_wait(kAsTuple);
+        pause.expires_after(std::min(backoff.next(), kLongestDialPause));
+        co_await pause.async_wait(net::kAsTuple);
       }
     }
   }

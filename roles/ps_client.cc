@@ -14,16 +14,10 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// One attempt to connect and shake hands; more attempts follow.
-constexpr std::chrono::seconds kConnectAttempt{5};
 // Between attempts to reach a range that two ps host.
 constexpr std::chrono::milliseconds kLongestPause{100};
 // At the end of a run, for a lost ps that nobody needs any more: to tell it so should it come back.
 constexpr std::chrono::seconds kFarewell{3};
-
-std::string seconds_text(std::chrono::seconds seconds) {
-  return std::to_string(seconds.count()) + " s";
-}
 
 }  // namespace
 
@@ -37,201 +31,6 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
     links_.emplace_back(task, stop, index, replicated_);
   }
-}
-
-// ------------------------------------------------------------------------- before the first step
-
-bool PsClient::connect() {
-  open_all(task_.timeouts.start, "waited ");
-  return std::any_of(links_.begin(), links_.end(),
-                     [](const PsLink& link) { return link.state() == net::ShardState::kFinished; });
-}
-
-void PsClient::open_all(std::chrono::seconds limit, const char* sentence) {
-  const auto deadline = net::Clock::now() + limit;
-  backoff_.reset();
-  while (true) {
-    std::string missing;
-    for (PsLink& link : links_) {
-      if (const auto error = link.open(std::min(deadline, net::Clock::now() + kConnectAttempt))) {
-        missing += (missing.empty() ? "" : ", ") + link.name() + ": " + error.message();
-      }
-    }
-    if (missing.empty()) {
-      return;
-    }
-    if (net::Clock::now() >= deadline) {
-      throw Failure(kLostPeers, sentence + seconds_text(limit) + " in vain for " + missing);
-    }
-    stop_.interrupt().wait_until(std::min(deadline, net::Clock::now() + backoff_.next()));
-    stop_.throw_if_stopped();
-  }
-}
-
-std::string PsClient::get_config() {
-  std::string text;
-  PsRequest request{
-      .header = {.kind = FrameKind::kGetConfig}, .reply = FrameKind::kConfig, .text = &text};
-  FrameHeader reply;
-  while (links_.front().exchange(request, reply)) {
-    links_.front().close();
-    open_all(task_.timeouts.peer, "ps 0 was lost before training began; waited ");
-  }
-  return text;
-}
-
-void PsClient::prepare(std::size_t size, bool strict, bool elastic) {
-  strict_ = strict;
-  retries_ = !elastic;
-  std::error_code error;
-  // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
-  if (!elastic && task_.transport != Transport::kTcp) {
-    shared_ = net::SharedMemory::create(size * sizeof(float), random_incarnation(), error);
-  }
-  if (shared_) {
-    gradient_ = {reinterpret_cast<float*>(shared_->bytes().data()), size};
-  } else {
-    unshared_ = math::AlignedVector(size);
-    gradient_ = unshared_.span();
-  }
-  for (PsLink& link : links_) {
-    link.range = math::shard_range(size, link.index(), links_.size());
-  }
-}
-
-void PsClient::lead(std::string config_json, std::function<TrainingState()> provide) {
-  config_json_ = std::move(config_json);
-  provide_state_ = std::move(provide);
-}
-
-void PsClient::publish() {
-  for (std::size_t index = links_.size(); index-- > 0;) {
-    PsLink& link = links_[index];
-    PsRequest request{.header = {.kind = FrameKind::kPublish},
-                      .body = std::as_bytes(std::span(config_json_))};
-    FrameHeader reply;
-    if (link.exchange(request, reply)) {
-      link.close();
-      throw StateLost();
-    }
-  }
-}
-
-// Ps 0 comes last: when it is ready, all are.
-void PsClient::restore(const TrainingState& state) {
-  for (const PsLink& link : links_) {
-    newest_generation_ = std::max(newest_generation_, link.generation());
-  }
-  const std::uint32_t generation = ++newest_generation_;
-  for (std::size_t index = links_.size(); index-- > 0;) {
-    PsLink& link = links_[index];
-    const math::Range range = link.range;
-    math::AlignedVector values((1 + state.optimizer.size()) * range.size());
-    const auto slice = [range](const math::AlignedVector& whole) {
-      return whole.span().subspan(range.begin, range.size());
-    };
-    float* to = std::ranges::copy(slice(state.parameters), values.data()).out;
-    for (const TrainingState::Tensor& tensor : state.optimizer) {
-      to = std::ranges::copy(slice(tensor.values), to).out;
-    }
-    PsRequest request{.header = {.kind = FrameKind::kRestore,
-                                 .step = state.step,
-                                 .range_begin = range.begin,
-                                 .generation = generation},
-                      .body = std::as_bytes(values.span())};
-    link.set_generation(generation);  // also if the reply is lost: the next one must be above it
-    FrameHeader reply;
-    if (link.exchange(request, reply)) {
-      link.close();
-      throw StateLost();
-    }
-  }
-}
-
-// -------------------------------------------------------------------------------- joining the run
-
-StepReply PsClient::pull(std::span<float> parameters) { return join(parameters); }
-
-StepReply PsClient::join(std::span<float> parameters) {
-  for (PsLink& link : links_) {
-    link.unpin();
-    link.unshare();  // a ps may hold its parameters elsewhere now
-  }
-  net::Backoff backoff(std::mt19937_64(std::random_device{}()));
-  while (true) {
-    try {
-      open_all(task_.timeouts.peer, "waited ");
-      if (provide_state_) {
-        publish();
-        if (!agree()) {
-          restore(provide_state_());
-        }
-      }
-      StepReply reply = pull_once(parameters);
-      if (strict_ && agree() && !reply.same_step) {
-        reply = pull_once(parameters, net::kFlagPrevious);
-      }
-      if (agree() && (reply.same_step || !strict_)) {
-        share_memory();
-        for (PsLink& link : links_) {
-          link.pin();
-        }
-        newest_generation_ = std::max(newest_generation_, reply.generation);
-        reply.joined = true;
-        reply.parameters = parameters;
-        return reply;
-      }
-    } catch (const StateLost&) {
-      // A reply may be on its way over any of them, and each welcome tells the news.
-      for (PsLink& link : links_) {
-        link.close();
-      }
-    }
-    // The chief is at work on it. Its own end is found out by the ps, who tell everybody.
-    stop_.interrupt().wait_until(net::Clock::now() + backoff.next());
-    stop_.throw_if_stopped();
-  }
-}
-
-// Throws StateLost when a ps is lost.
-void PsClient::share_memory() {
-  std::size_t sharing = 0;
-  for (PsLink& link : links_) {
-    if (shared_ && link.share(shared_->offer())) {
-      link.close();
-      throw StateLost();
-    }
-    sharing += link.shares_memory() ? 1U : 0U;
-    if (!link.shares_memory() && task_.transport == Transport::kSharedMemory) {
-      throw Failure(kUsage, "--transport shm: no memory can be shared with " + link.name() +
-                                "; allowed is auto, which then uses tcp");
-    }
-  }
-  if (sharing_ != sharing && shared_) {
-    sharing_ = sharing;
-    log_debug("shares memory with " + std::to_string(sharing) + " of " +
-              std::to_string(links_.size()) + " ps");
-  }
-}
-
-bool PsClient::agree() const {
-  return std::all_of(links_.begin(), links_.end(), [this](const PsLink& link) {
-    return link.state() != net::ShardState::kEmpty &&
-           link.generation() == links_.front().generation();
-  });
-}
-
-// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
-StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead) {
-  const std::uint64_t slowest =
-      std::ranges::min_element(links_, {}, [](const PsLink& link) { return link.step; })->step;
-  return exchange_all([&](const PsLink& link) {
-    const std::uint16_t flags = link.step > slowest ? flags_of_ahead : std::uint16_t{0};
-    return PsRequest{.header = {.kind = FrameKind::kPull, .flags = flags},
-                     .reply = FrameKind::kParameters,
-                     .destination = std::as_writable_bytes(
-                         parameters.subspan(link.range.begin, link.range.size()))};
-  });
 }
 
 // ---------------------------------------------------------------------------------------- a step
@@ -324,6 +123,19 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
   }
   awaiting_ = false;
   return true;
+}
+
+// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
+StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead) {
+  const std::uint64_t slowest =
+      std::ranges::min_element(links_, {}, [](const PsLink& link) { return link.step; })->step;
+  return exchange_all([&](const PsLink& link) {
+    const std::uint16_t flags = link.step > slowest ? flags_of_ahead : std::uint16_t{0};
+    return PsRequest{.header = {.kind = FrameKind::kPull, .flags = flags},
+                     .reply = FrameKind::kParameters,
+                     .destination = std::as_writable_bytes(
+                         parameters.subspan(link.range.begin, link.range.size()))};
+  });
 }
 
 StepReply PsClient::peek(std::span<float> parameters) {

@@ -190,7 +190,7 @@ std::error_code PsLink::take_shared(const FrameHeader& reply, const PsRequest& r
 
 std::error_code PsLink::share(const net::SharedOffer& gradients) {
   parameters_.reset();
-  const auto body = net::encode_offer(gradients);
+  const auto body = net::encode(gradients);
   std::string answer;
   PsRequest request{.header = {.kind = FrameKind::kShare},
                     .body = body,
@@ -200,10 +200,10 @@ std::error_code PsLink::share(const net::SharedOffer& gradients) {
   if (const auto error = exchange(request, reply)) {
     return error;
   }
-  if (answer.size() == net::kSharedOfferBytes) {
+  net::SharedOffer parameters;
+  if (!net::decode(std::as_bytes(std::span(answer)), parameters)) {
     std::error_code error;  // whatever it is, frames will do
-    parameters_ = net::SharedView::open(
-        net::decode_offer(std::as_bytes(std::span(answer)).first<net::kSharedOfferBytes>()), error);
+    parameters_ = net::SharedView::open(parameters, error);
   }
   return {};
 }

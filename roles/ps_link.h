@@ -9,6 +9,7 @@
 // Not thread-safe: the computing thread owns it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -45,6 +46,9 @@ struct PsRequest {
   // Set: parameters that lie in the ps's memory stay there, and this says where.
   std::span<const std::byte>* place = nullptr;
 };
+
+// One attempt to connect and shake hands; more attempts follow.
+inline constexpr std::chrono::seconds kConnectAttempt{5};
 
 class PsLink {
  public:

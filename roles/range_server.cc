@@ -186,7 +186,7 @@ std::optional<std::string> RangeServer::overdue(Clock::time_point now) const {
   if (!absence) {
     return std::nullopt;
   }
-  const std::string limit = std::to_string(absence->limit.count()) + " s";
+  const std::string limit = seconds_text(absence->limit);
   if (!absence->joined) {
     return "waited " + limit + " for " + trainers_.never_seen() + " to join";
   }

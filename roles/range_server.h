@@ -1,7 +1,9 @@
 // A range of the parameter vector as it is served by a ps: what trainers may say to it, who of them
 // is there, and what they are answered. What happens to gradients is roles/shard.h.
 //   range_server.cc           its life: trainers come and go, time passes
+//   range_server_run.cc       the chief begins a run: its configuration, its state
 //   range_server_requests.cc  what a trainer may ask for, one handler a frame kind
+//   range_server_answers.cc   when a trainer that waits is answered, and with what
 //   range_server_cuts.cc      what the chief may ask for beside the steps: cuts
 //   range_server_views.cc     replicas: what this host is to the range, as the chief tells it
 //   range_server_primary.cc   replicas: fills the other host, and tells it each update
@@ -86,8 +88,9 @@ class RangeServer {
   void end(const Connection& chief);
 
   [[nodiscard]] net::TaskId other_host() const {
-    return host_of_range(task_.cluster, index_, replica_ == 0 ? 1 : 0);
+    return host_of_range(task_.cluster, index_, other_replica());
   }
+  [[nodiscard]] std::uint8_t other_replica() const noexcept { return replica_ == 0 ? 1 : 0; }
 
   // Replicas: the primary's side.
   asio::awaitable<void> keep_backup();

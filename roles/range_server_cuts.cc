@@ -1,11 +1,10 @@
 #include <array>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/post.hpp>
-#include <asio/use_awaitable.hpp>
 #include <string_view>
 #include <utility>
 
 #include "math/model.h"
+#include "net/as_tuple.h"
 #include "net/text.h"
 #include "net/write_cut.h"
 #include "roles/log.h"
@@ -17,8 +16,6 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
-
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
 
 // Of a whole cut, to a chief that keeps taking some of it.
 constexpr std::chrono::hours kLongestTransfer{1};
@@ -132,7 +129,7 @@ asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection
   // Beats meanwhile. A chief that has hung up is not waited for; the file is nobody's then.
   while (!writing->result && connection->is_open()) {
     writing->done.expires_after(kHeartbeatInterval);
-    co_await writing->done.async_wait(kAsTuple);
+    co_await writing->done.async_wait(net::kAsTuple);
     if (!writing->result) {
       connection->send({.kind = FrameKind::kHeartbeat, .request_id = header.request_id});
     }

@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 #include <cstring>
 #include <limits>
 #include <random>
 
+#include "net/as_tuple.h"
 #include "net/backoff.h"
-#include "net/dial.h"
+#include "roles/dial_host.h"
 #include "roles/log.h"
 #include "roles/ps_process.h"
 
@@ -16,13 +15,6 @@ namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
-using std::chrono::milliseconds;
-
-constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
-
-constexpr milliseconds kDialTimeout{2000};
-// A host that is back is to be filled soon: until then the run has no replica of this range.
-constexpr milliseconds kLongestPause{250};
 
 // Updates that may be on their way to a host that is still being filled, beside one of each
 // trainer: more than that, and trainers wait for it. It bounds the memory that they take.
@@ -45,14 +37,8 @@ asio::awaitable<void> RangeServer::keep_backup() {
       net::ConnectionLimits limits;
       limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;  // is_safe() bounds it
       const net::Dialed dialed =
-          co_await net::dial(process_.context(), task_.cluster.address_of(other_host()),
-                             {.cluster = net::hash_of(task_.cluster),
-                              .from = task_.self,
-                              .to = other_host(),
-                              .purpose = net::ChannelPurpose::kReplica,
-                              .replica = static_cast<std::uint8_t>(replica_ == 0 ? 1 : 0),
-                              .incarnation = task_.incarnation},
-                             limits, kDialTimeout);
+          co_await dial_host(process_.context(), task_, index_, other_replica(),
+                             net::ChannelPurpose::kReplica, limits);
       if (dialed.connection && may_fill()) {
         backoff.reset();
         co_await fill_backup(dialed.connection);
@@ -61,8 +47,8 @@ asio::awaitable<void> RangeServer::keep_backup() {
         dialed.connection->close();
       }
     }
-    pause.expires_after(std::min(backoff.next(), kLongestPause));
-    co_await pause.async_wait(kAsTuple);
+    pause.expires_after(std::min(backoff.next(), kLongestDialPause));
+    co_await pause.async_wait(net::kAsTuple);
   }
   reaching_ = false;
 }

@@ -4,6 +4,10 @@
 
 namespace disttf::roles {
 
+std::string seconds_text(std::chrono::seconds seconds) {
+  return std::to_string(seconds.count()) + " s";
+}
+
 std::string describe(const net::Cluster& cluster, const net::TaskId& task) {
   std::string text = net::to_string(task);
   const auto& tasks = cluster.tasks_of(task.job);

@@ -38,6 +38,9 @@ struct Task {
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
 };
 
+// "60 s": how messages name a limit.
+[[nodiscard]] std::string seconds_text(std::chrono::seconds seconds);
+
 // "worker 1 (10.0.0.7:2223)": how messages name a task.
 [[nodiscard]] std::string describe(const net::Cluster& cluster, const net::TaskId& task);
 

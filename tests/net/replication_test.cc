@@ -4,43 +4,10 @@
 
 #include <string>
 
-#include "net/frame.h"
+#include "tests/net/wire_bytes.h"
 
 namespace disttf::net {
 namespace {
-
-[[nodiscard]] std::string hex(std::span<const std::byte> bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const std::byte byte : bytes) {
-    out += kDigits[std::to_integer<std::size_t>(byte >> 4)];
-    out += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return out;
-}
-
-template <typename Body>
-void expect_read_back(const Body& body) {
-  std::vector<std::byte> bytes = encode(body);
-  Body out;
-  ASSERT_FALSE(decode(bytes, out));
-  EXPECT_EQ(out, body);
-  out = {};
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(decode(std::span(bytes).first(size), out), WireError::kBadBody) << size;
-  }
-  bytes.push_back(std::byte{0});
-  EXPECT_EQ(decode(bytes, out), WireError::kBadBody);
-  EXPECT_EQ(out, Body{}) << "a rejected body changed the output";
-}
-
-template <typename Body>
-[[nodiscard]] std::error_code decode_with(const Body& body, std::size_t at, std::uint8_t value) {
-  std::vector<std::byte> bytes = encode(body);
-  bytes[at] = std::byte{value};
-  Body out;
-  return decode(bytes, out);
-}
 
 constexpr View kView{.number = 0x01020304, .primary = 1, .paired = true};
 constexpr Report kReport{.view = 3,

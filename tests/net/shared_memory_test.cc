@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "net/frame.h"
+
 namespace disttf::net {
 namespace {
 
@@ -133,7 +135,7 @@ TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
 
 TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
   const SharedOffer offer{.pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144};
-  const auto bytes = encode_offer(offer);
+  const std::vector<std::byte> bytes = encode(offer);
   std::vector<std::uint8_t> values;
   for (const std::byte byte : bytes) {
     values.push_back(std::to_integer<std::uint8_t>(byte));
@@ -145,7 +147,11 @@ TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
       0xC0, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // size
   };
   EXPECT_EQ(values, golden);
-  EXPECT_EQ(decode_offer(bytes), offer);
+  SharedOffer read;
+  EXPECT_FALSE(decode(bytes, read));
+  EXPECT_EQ(read, offer);
+  EXPECT_EQ(decode(std::span(bytes).first(bytes.size() - 1), read), WireError::kBadBody);
+  EXPECT_EQ(read, offer) << "a rejected body changed the output";
 }
 
 }  // namespace

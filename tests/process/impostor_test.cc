@@ -214,7 +214,7 @@ TEST_F(Impostor, OffersMemoryInAnotherForm) {
 TEST_F(Impostor, OffersMemoryThatIsNotThere) {
   start_run();
   const auto offer =
-      net::encode_offer({.pid = 1, .fd = 0, .token = 1, .size = size_ * sizeof(float)});
+      net::encode(net::SharedOffer{.pid = 1, .fd = 0, .token = 1, .size = size_ * sizeof(float)});
   Bytes body;
   EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
             FrameKind::kShared);

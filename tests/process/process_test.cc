@@ -110,6 +110,15 @@ Process& ProcessTest::run_program(const fs::path& program, const Words& argument
                      .name = name.empty() ? program.filename().string() : name});
 }
 
+void ProcessTest::expect_weights_of_launch(const std::vector<Process*>& trainers,
+                                           const Words& flags) {
+  Process& undisturbed = run("undisturbed", Words{"launch"} + flags + data_flags());
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  for (Process* trainer : trainers) {
+    EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
+  }
+}
+
 ::testing::AssertionResult ProcessTest::all_exit_in(const std::vector<Process*>& processes,
                                                     int exit_code, milliseconds limit) {
   const auto begin = std::chrono::steady_clock::now();

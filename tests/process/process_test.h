@@ -63,6 +63,9 @@ class ProcessTest : public ::testing::Test {
   static ::testing::AssertionResult all_exit_in(const std::vector<Process*>& processes,
                                                 int exit_code, milliseconds limit);
 
+  // The trainers' final weights are those of an undisturbed `launch` with these flags.
+  void expect_weights_of_launch(const std::vector<Process*>& trainers, const Words& flags);
+
   // A directory of this test's own, also its processes' working directory. Removed at the end.
   [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
 

@@ -138,12 +138,7 @@ class Replicas : public ProcessTest {
   // The result is that of a run in which nothing happened.
   void expect_undisturbed(const Words& steps) {
     ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-    Process& undisturbed =
-        run("undisturbed", Words{"launch", "--workers=3", "--ps=2"} + steps + data_flags());
-    ASSERT_TRUE(exits(undisturbed, kExitDone));
-    for (Process* trainer : tasks_.trainers) {
-      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
-    }
+    expect_weights_of_launch(tasks_.trainers, Words{"--workers=3", "--ps=2"} + steps);
   }
 
   // For whoever looks: how long trainers were without one of their ranges.

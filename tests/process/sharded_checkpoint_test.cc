@@ -55,11 +55,7 @@ class ShardedCheckpoint : public ProcessTest {
   }
 
   void expect_undisturbed(const std::vector<Process*>& trainers) {
-    Process& undisturbed = run("undisturbed", Words{"launch", "--workers=2"} + kRun + data_flags());
-    ASSERT_TRUE(exits(undisturbed, kExitDone));
-    for (Process* trainer : trainers) {
-      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
-    }
+    expect_weights_of_launch(trainers, Words{"--workers=2"} + kRun);
   }
 
   static constexpr const char* kSaved = "Saved checkpoint at global step [1-9][0-9]* in train";

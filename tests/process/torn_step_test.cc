@@ -93,12 +93,7 @@ class TornStep : public ProcessTest {
 
   void expect_undisturbed(const Words& more) {
     EXPECT_TRUE(all_exit(tasks_.all(), kExitDone));
-    Process& undisturbed =
-        run("undisturbed", Words{"launch", "--workers=2"} + kRun + more + data_flags());
-    ASSERT_TRUE(exits(undisturbed, kExitDone));
-    for (Process* trainer : tasks_.trainers) {
-      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(undisturbed));
-    }
+    expect_weights_of_launch(tasks_.trainers, Words{"--workers=2"} + kRun + more);
   }
 
   // Set before the tasks start, then read by the relays' threads.

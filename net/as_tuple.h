@@ -1,0 +1,11 @@
+// co_await something(kAsTuple): the error is the first thing returned, and is not thrown.
+#pragma once
+
+#include <asio/experimental/as_tuple.hpp>
+#include <asio/use_awaitable.hpp>
+
+namespace disttf::net {
+
+inline constexpr auto kAsTuple = asio::experimental::as_tuple(asio::use_awaitable);
+
+}  // namespace disttf::net
