@@ -1,8 +1,8 @@
 #include "main/cluster_source.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
-
-#include "net/tf_config.h"
 
 namespace disttf {
 namespace {
@@ -39,78 +39,112 @@ std::optional<net::Job> job_from_flags(Command command, const Flags& flags) {
   return named;
 }
 
-net::ClusterAndTask from_flags(std::optional<net::Job> job, const Flags& flags) {
-  net::ClusterAndTask found;
-  found.cluster.ps = net::parse_address_list("--ps_hosts", flags.ps_hosts);
-  found.cluster.workers = net::parse_address_list("--worker_hosts", flags.worker_hosts);
-  found.cluster.chief = net::parse_address_list("--chief_host", flags.chief_host);
-  if (!job) {
-    throw std::invalid_argument(
-        "--job_name: missing; with --ps_hosts and --worker_hosts it says which task this is: ps, "
-        "worker or chief");
+std::string chief_of(const net::ClusterAndTask& found) {
+  const net::Cluster& cluster = found.cluster;
+  if (found.task.job != net::Job::kEvaluator && cluster.is_chief(found.task)) {
+    return "the chief";
   }
-  found.task.job = *job;
-  const std::size_t tasks = found.cluster.tasks_of(*job).size();
-  if (!flags.task_index && tasks > 1 && *job != net::Job::kChief) {
-    throw std::invalid_argument("--task_index: missing; there are " + std::to_string(tasks) + " " +
-                                std::string(net::job_name(*job)) + " tasks, so 0 to " +
-                                std::to_string(tasks - 1));
-  }
-  found.task.index = static_cast<std::size_t>(flags.task_index.value_or(0));
-  net::validate(found.cluster, found.task);
-  return found;
+  return "not the chief, " + net::to_string(cluster.trainer(0)) + " is";
 }
 
-void check_against_flags(const net::ClusterAndTask& found, std::optional<net::Job> job,
-                         const Flags& flags) {
-  const std::string own = net::to_string(found.task);
-  if (job && *job != found.task.job) {
-    throw std::invalid_argument("TF_CONFIG.task.type: this is " + own +
-                                " there, but the command line says " +
-                                std::string(net::job_name(*job)));
+std::string table_of(const net::Resolution& resolution) {
+  std::vector<net::Fact> rows = {{"resolver", std::string(resolution.resolver), ""}};
+  if (resolution.found) {
+    rows.push_back({"task", net::to_string(resolution.found->task), chief_of(*resolution.found)});
+    rows.push_back({"cluster", net::short_hex(net::hash_of(resolution.found->cluster)),
+                    "its hash, the same for all tasks"});
   }
-  if (flags.task_index && static_cast<std::size_t>(*flags.task_index) != found.task.index) {
-    throw std::invalid_argument("TF_CONFIG.task.index: this is " + own +
-                                " there, but --task_index is " + std::to_string(*flags.task_index));
+  rows.insert(rows.end(), resolution.facts.begin(), resolution.facts.end());
+  for (const std::string& warning : resolution.warnings) {
+    rows.push_back({"warning", warning, ""});
   }
+  const auto cell = [](std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text + "  ";
+  };
+  static constexpr std::size_t kWhatWidth = 10;
+  static constexpr std::size_t kValueWidth = 24;
+  std::string text;
+  for (const net::Fact& row : rows) {
+    text += cell(row.what, kWhatWidth);
+    text += row.from.empty() ? row.value : cell(row.value, kValueWidth) + row.from;
+    text += '\n';
+  }
+  return text;
+}
+
+// A list, or of a sparse cluster a map from index to address.
+nlohmann::json addresses_of(const std::vector<net::Address>& addresses, bool sparse) {
+  nlohmann::json out = sparse ? nlohmann::json::object() : nlohmann::json::array();
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (!sparse) {
+      out.push_back(to_string(addresses[i]));
+    } else if (addresses[i].port != 0) {
+      out[std::to_string(i)] = to_string(addresses[i]);
+    }
+  }
+  return out;
+}
+
+// `cluster` and `task` are spelled as in TF_CONFIG: the whole is one.
+std::string json_of(const net::Resolution& resolution) {
+  nlohmann::json object = {{"resolver", resolution.resolver}, {"warnings", resolution.warnings}};
+  if (resolution.found) {
+    const auto& [cluster, task, warnings] = *resolution.found;
+    object["task"] = {{"type", net::job_name(task.job)}, {"index", task.index}};
+    object["chief"] = task.job != net::Job::kEvaluator && cluster.is_chief(task);
+    object["cluster"] = {{"ps", addresses_of(cluster.ps, false)},
+                         {"chief", addresses_of(cluster.chief, false)},
+                         {"worker", addresses_of(cluster.workers, cluster.sparse)},
+                         {"evaluator", addresses_of(cluster.evaluators, false)}};
+    object["cluster_hash"] = net::short_hex(net::hash_of(cluster));
+  }
+  nlohmann::json& facts = object["facts"] = nlohmann::json::array();
+  for (const net::Fact& fact : resolution.facts) {
+    facts.push_back({{"what", fact.what}, {"value", fact.value}, {"from", fact.from}});
+  }
+  return object.dump() + "\n";
 }
 
 }  // namespace
 
-std::optional<net::ClusterAndTask> find_cluster(Command command, const Flags& flags,
-                                                std::string_view tf_config) {
-  const std::optional<net::Job> job = job_from_flags(command, flags);
-  std::optional<net::ClusterAndTask> from_environment = net::parse_tf_config(tf_config);
-  const bool has_flags =
-      !flags.ps_hosts.empty() || !flags.worker_hosts.empty() || !flags.chief_host.empty();
-  if (has_flags) {
-    net::ClusterAndTask found = from_flags(job, flags);
-    if (from_environment) {
-      if (net::hash_of(from_environment->cluster) != net::hash_of(found.cluster) ||
-          from_environment->task != found.task) {
-        throw std::invalid_argument(
-            "TF_CONFIG and the flags describe different clusters or tasks (" +
-            net::to_string(from_environment->task) + " and " + net::to_string(found.task) +
-            "); give one of them");
-      }
-    }
-    return found;
-  }
-  if (from_environment) {
-    check_against_flags(*from_environment, job, flags);
-    return from_environment;
-  }
-  if (job) {
-    throw std::invalid_argument("--ps_hosts: missing; " + std::string(net::job_name(*job)) +
-                                " needs --ps_hosts and --worker_hosts, or a TF_CONFIG with a "
-                                "cluster");
-  }
+net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
+  net::ClusterFlags out;
+  // Launch tells its children everything, whatever environment it was itself started in.
+  out.resolver = flags.listen_fd < 0 ? flags.resolver : "flags";
+  out.job = job_from_flags(command, flags);
   if (flags.task_index) {
-    throw std::invalid_argument("--task_index: " + std::to_string(*flags.task_index) +
-                                " is of no cluster; it needs --job_name, --ps_hosts and "
-                                "--worker_hosts, or a TF_CONFIG with a cluster");
+    out.task_index = static_cast<std::size_t>(*flags.task_index);
   }
-  return std::nullopt;
+  out.ps_hosts = flags.ps_hosts;
+  out.worker_hosts = flags.worker_hosts;
+  out.chief_host = flags.chief_host;
+  out.ps = flags.cluster_ps;
+  out.workers = flags.cluster_workers;
+  out.chief = flags.cluster_chief;
+  out.task_hosts = flags.task_hosts;
+  out.port_base = flags.port_base;
+  return out;
+}
+
+std::string summary(const net::Resolution& resolution) {
+  const std::string start = "resolver " + std::string(resolution.resolver) + ": ";
+  if (!resolution.found) {
+    return start + "no cluster is described; training on this machine";
+  }
+  const net::Cluster& cluster = resolution.found->cluster;
+  return start + "this is " + net::to_string(resolution.found->task) + " (" +
+         chief_of(*resolution.found) + ") of cluster " + net::short_hex(net::hash_of(cluster)) +
+         ", " + std::to_string(cluster.ps.size()) + " ps and " +
+         (cluster.sparse ? "an unknown number of" : std::to_string(cluster.trainer_count())) +
+         " trainers";
+}
+
+std::string resolve_text(const net::Resolution& resolution, const Flags& flags) {
+  if (flags.json) {
+    return json_of(resolution);
+  }
+  return flags.print ? table_of(resolution) : summary(resolution) + "\n";
 }
 
 }  // namespace disttf

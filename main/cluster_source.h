@@ -1,21 +1,23 @@
-// Who this task is and with whom: from the flags, else from TF_CONFIG.
+// Who this task is and with whom: the command and its flags, as net/resolvers/ takes them.
 //
 // Pure functions.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "main/flags.h"
-#include "net/cluster.h"
+#include "net/resolvers/resolvers.h"
 
 namespace disttf {
 
-// nullopt: no cluster is described anywhere, train on this machine (command train only).
-// `tf_config`: the variable's value, empty when it is not set. Throws std::invalid_argument: what
-// is missing, malformed or contradicts, with field and value.
-[[nodiscard]] std::optional<net::ClusterAndTask> find_cluster(Command command, const Flags& flags,
-                                                              std::string_view tf_config);
+// Throws std::invalid_argument: what is missing, malformed or contradicts, with field and value.
+[[nodiscard]] net::ClusterFlags cluster_flags(Command command, const Flags& flags);
+
+// For the log: which resolver, which task, chief or not, cluster hash.
+[[nodiscard]] std::string summary(const net::Resolution& resolution);
+
+// What `disttf resolve` prints: the summary; with --print a table of what was found and where; with
+// --json the same as one object.
+[[nodiscard]] std::string resolve_text(const net::Resolution& resolution, const Flags& flags);
 
 }  // namespace disttf

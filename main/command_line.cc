@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -18,8 +19,8 @@
 namespace disttf {
 namespace {
 
-constexpr std::array kEnvironmentNames = {"TF_CONFIG", "http_proxy",  "https_proxy", "all_proxy",
-                                          "no_proxy",  "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
+constexpr std::array kProxyVariables = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
+                                        "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
 
 std::string value_of(const Environment& environment, std::string_view name) {
   const auto found = environment.find(name);
@@ -85,6 +86,25 @@ roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& argumen
   return command;
 }
 
+// Takes the word behind `resolve` that names a task's command off the front of `arguments`.
+Command take_resolve_word(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    return Command::kTrain;
+  }
+  static const std::map<std::string, Command, std::less<>> kTasks = {{"ps", Command::kPs},
+                                                                     {"worker", Command::kWorker},
+                                                                     {"chief", Command::kChief},
+                                                                     {"train", Command::kTrain}};
+  const auto found = kTasks.find(arguments.front());
+  if (found == kTasks.end()) {
+    throw std::invalid_argument("resolve: " + net::quoted(arguments.front()) +
+                                " is not ps, worker, chief or train (disttf resolve --help tells "
+                                "more)");
+  }
+  arguments.erase(arguments.begin());
+  return found->second;
+}
+
 // Long names of the options that were given, on the command line or in the config file.
 std::set<std::string> given_options(const CLI::App& app) {
   std::set<std::string> given;
@@ -101,8 +121,8 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
-        option->get_group() == kClusterGroup || option == app.get_config_ptr() ||
-        option == app.get_help_ptr()) {
+        option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
+        option == app.get_config_ptr() || option == app.get_help_ptr()) {
       continue;
     }
     std::string value;
@@ -300,16 +320,47 @@ Invocation parse_checkpoint(std::vector<std::string> arguments) {
   return invocation;
 }
 
+// ps, worker, chief and train: what the cluster makes of them.
+void start_task(Command command, const CLI::App& app, const Flags& flags,
+                const Environment& environment, Invocation& invocation) {
+  net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
+  invocation.warnings = std::move(resolution.warnings);
+  if (flags.listen_fd < 0) {  // launch has said who its children are
+    invocation.summary = summary(resolution);
+  }
+  if (!resolution.found) {
+    // No cluster: the local run that orchestrators expect of a job with a single task.
+    invocation.action = run_launch(app, flags, 1, 1);
+    return;
+  }
+  const net::TaskId& task = resolution.found->task;
+  invocation.log.task = std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
+  if (task.job == net::Job::kEvaluator) {
+    invocation.action =
+        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do"};
+    return;
+  }
+  invocation.action =
+      run_task(flags, environment, std::move(*resolution.found), given_options(app));
+}
+
 }  // namespace
 
-std::span<const char* const> environment_names() { return kEnvironmentNames; }
+std::span<const char* const> environment_names() {
+  static const std::vector<const char*> kNames = [] {
+    const auto of_resolvers = net::resolver_variables();
+    std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
+    names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
+    return names;
+  }();
+  return kNames;
+}
 
 Invocation parse_command_line(std::span<const std::string> given_arguments,
                               const Environment& environment) {
   std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
   Invocation invocation;
-  const std::string tf_config = value_of(environment, "TF_CONFIG");
-  if (arguments.empty() && tf_config.empty()) {
+  if (arguments.empty() && !net::is_task_environment(environment)) {
     invocation.action = Print{.text = top_level_help(), .exit_code = roles::kUsage};
     return invocation;
   }
@@ -327,6 +378,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   if (command == Command::kCheckpoint) {
     return parse_checkpoint(std::move(arguments));
   }
+  const Command task_command =
+      command == Command::kResolve ? take_resolve_word(arguments) : command;
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   if (auto help = parse_flags(*app, arguments)) {
@@ -334,6 +387,12 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   invocation.log = log_options(flags);
+  if (command == Command::kResolve) {
+    const net::Resolution resolution =
+        net::find_cluster(cluster_flags(task_command, flags), environment);
+    invocation.action = Print{.text = resolve_text(resolution, flags)};
+    return invocation;
+  }
   if (command == Command::kDownload || flags.download_only) {
     invocation.action = RunDownload{.data = data_options(flags, environment)};
     return invocation;
@@ -342,22 +401,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = run_launch(*app, flags, flags.launch_ps, flags.launch_workers);
     return invocation;
   }
-  std::optional<net::ClusterAndTask> found = find_cluster(command, flags, tf_config);
-  if (!found) {
-    // No cluster: the local run that orchestrators expect of a job with a single task.
-    invocation.action = run_launch(*app, flags, 1, 1);
-    return invocation;
-  }
-  invocation.warnings.insert(invocation.warnings.end(), found->warnings.begin(),
-                             found->warnings.end());
-  invocation.log.task =
-      std::string(net::job_name(found->task.job)) + ":" + std::to_string(found->task.index);
-  if (found->task.job == net::Job::kEvaluator) {
-    invocation.action =
-        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do"};
-    return invocation;
-  }
-  invocation.action = run_task(flags, environment, std::move(*found), given_options(*app));
+  start_task(command, *app, flags, environment, invocation);
   return invocation;
 }
 

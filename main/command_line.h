@@ -1,7 +1,6 @@
 // argv and the environment -> what to run, checked; or what to print and exit with.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "main/flags.h"
+#include "net/resolvers/resolvers.h"
 #include "roles/checkpoint_command.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
@@ -17,7 +17,7 @@
 namespace disttf {
 
 // The variables that disttf reads; main fills it, nobody else calls getenv.
-using Environment = std::map<std::string, std::string, std::less<>>;
+using net::Environment;
 
 struct RunTask {  // ps, worker or chief, as options.task says
   roles::TrainerOptions options;
@@ -43,6 +43,7 @@ struct Print {
 struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
+  std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunDownload, RunCheckpoint, RunNothing> action;
 };
 

@@ -5,6 +5,7 @@
 
 #include "main/flag_values.h"
 #include "math/model.h"
+#include "net/resolvers/resolvers.h"
 #include "net/tf_config.h"
 #include "roles/run_config.h"
 
@@ -23,6 +24,7 @@ constexpr const char* kTransport = "Transport";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
+constexpr const char* kResolve = "Resolve";
 
 constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
 
@@ -32,7 +34,7 @@ using roles::kMaxCount;
 constexpr std::uint64_t kDaySeconds = 86'400;
 
 void add_cluster(CLI::App& app, Command command, Flags& flags) {
-  if (command == Command::kTrain) {
+  if (command == Command::kTrain || command == Command::kResolve) {
     app.add_option("--job_name", flags.job_name, "This task's job: ps, worker or chief")
         ->type_name("JOB")
         ->group(kClusterGroup);
@@ -56,6 +58,47 @@ void add_cluster(CLI::App& app, Command command, Flags& flags) {
                  "The chief, where it is a task of its own")
       ->type_name("HOST:PORT")
       ->group(kClusterGroup);
+}
+
+void add_find(CLI::App& app, Flags& flags) {
+  app.add_option("--resolver", flags.resolver,
+                 "Who is asked for the cluster; auto: all, in this order")
+      ->type_name("NAME")
+      ->check(one_of(net::resolver_names()))
+      ->capture_default_str()
+      ->group(kFindGroup);
+  app.add_option("--ps,-s", flags.cluster_ps, "Parameter servers of the cluster")
+      ->type_name("N")
+      ->transform(whole_number(1, net::kMaxTaskIndex + 1))
+      ->group(kFindGroup);
+  app.add_option("--workers,-w", flags.cluster_workers, "Workers of the cluster")
+      ->type_name("N")
+      ->transform(whole_number(0, net::kMaxTaskIndex + 1))
+      ->group(kFindGroup);
+  app.add_flag("--chief", flags.cluster_chief, "The cluster has a chief task as well")
+      ->transform(boolean())
+      ->group(kFindGroup);
+  app.add_option("--task_hosts", flags.task_hosts,
+                 "The address of each task; {job}, {index}, {place}, {port} and {host} stand for "
+                 "its own: mnist-{job}-{index}.mnist:2222")
+      ->type_name("PATTERN")
+      ->group(kFindGroup);
+  app.add_option("--port_base", flags.port_base,
+                 "Slurm: the port of a node's first task, the next has the next; with {port}: of "
+                 "the first task of all")
+      ->type_name("PORT")
+      ->transform(whole_number(1, 65535))
+      ->capture_default_str()
+      ->group(kFindGroup);
+}
+
+void add_resolve(CLI::App& app, Flags& flags) {
+  app.add_flag("--print", flags.print, "All that was found, and which variable or flag said it")
+      ->transform(boolean())
+      ->group(kResolve);
+  app.add_flag("--json", flags.json, "The same as one JSON object")
+      ->transform(boolean())
+      ->group(kResolve);
 }
 
 void add_launch(CLI::App& app, Flags& flags) {
@@ -341,10 +384,12 @@ const std::vector<CommandInfo>& commands() {
        "no chief task"},
       {Command::kChief, "chief", "The chief of a cluster, as a task of its own"},
       {Command::kTrain, "train",
-       "Any of these: the role comes from --job_name or TF_CONFIG; "
+       "Any of these: the role comes from --job_name, TF_CONFIG or the environment; "
        "without a cluster, trains on this machine"},
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
+      {Command::kResolve, "resolve",
+       "Show which task this would be, of which cluster, and what says so; starts nothing"},
   };
   return kCommands;
 }
@@ -374,7 +419,13 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command == Command::kLaunch) {
     add_launch(*app, flags);
   } else if (command != Command::kDownload) {
+    if (command == Command::kResolve) {
+      // For the help; the word is taken off the command line before the flags are read.
+      app->add_option("TASK")->description("ps, worker, chief or train, as that command sees it");
+      add_resolve(*app, flags);
+    }
     add_cluster(*app, command, flags);
+    add_find(*app, flags);
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
   }

@@ -15,7 +15,16 @@
 
 namespace disttf {
 
-enum class Command : std::uint8_t { kPs, kWorker, kChief, kTrain, kLaunch, kDownload, kCheckpoint };
+enum class Command : std::uint8_t {
+  kPs,
+  kWorker,
+  kChief,
+  kTrain,
+  kLaunch,
+  kDownload,
+  kCheckpoint,
+  kResolve
+};
 
 struct CommandInfo {
   Command command;
@@ -33,6 +42,16 @@ struct Flags {
   std::string ps_hosts;
   std::string worker_hosts;
   std::string chief_host;
+  // Finding the cluster
+  std::string resolver = "auto";
+  std::optional<std::size_t> cluster_ps;
+  std::optional<std::size_t> cluster_workers;
+  bool cluster_chief = false;
+  std::string task_hosts;
+  std::uint16_t port_base = 2222;
+  // Resolve
+  bool print = false;
+  bool json = false;
   // Launch
   std::size_t launch_ps = 1;
   std::size_t launch_workers = 2;
@@ -98,6 +117,8 @@ struct Flags {
 // Options that tell launch what to start, and a task who it is: not handed on to launch's children.
 inline constexpr const char* kLaunchGroup = "Launch";
 inline constexpr const char* kClusterGroup = "Cluster";
+inline constexpr const char* kFindGroup =
+    "Cluster found in the environment (docs/resolvers.md): what that does not tell";
 // Hidden from --help.
 inline constexpr const char* kHiddenGroup = "";
 

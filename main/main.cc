@@ -1,6 +1,7 @@
 // disttf: flags and environment -> a validated configuration -> one role -> an exit code.
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -64,6 +65,11 @@ Environment read_environment() {
       environment.emplace(name, value);
     }
   }
+  // Not the variable: Slurm, for one, hands on that of the machine the job was submitted on.
+  utsname names{};
+  if (uname(&names) == 0) {
+    environment.insert_or_assign("HOSTNAME", names.nodename);
+  }
   return environment;
 }
 
@@ -96,6 +102,9 @@ int main(int argc, char** argv) {
     roles::set_up_log(invocation.log);
     for (const std::string& warning : invocation.warnings) {
       roles::log_warning(warning);
+    }
+    if (!invocation.summary.empty()) {
+      roles::log_info(invocation.summary);
     }
     return std::visit([](const auto& action) { return run(action); }, invocation.action);
   } catch (const roles::Failure& failure) {

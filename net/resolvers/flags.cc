@@ -102,11 +102,8 @@ Cluster cluster_of_task_hosts(const ClusterFlags& flags) {
 }
 
 std::optional<Found> find_in_flags(const ClusterFlags& flags, const Environment& /*environment*/) {
-  if (has_host_lists(flags)) return from_lists(flags);
-  // Without an index, an orchestrator may know it.
-  const bool whole = flags.job && (flags.task_index || *flags.job == Job::kChief);
-  if (!flags.task_hosts.empty() && whole) return from_pattern(flags);
-  return std::nullopt;
+  if (!has_host_lists(flags)) return std::nullopt;
+  return from_lists(flags);
 }
 
 Found find_in_flags_alone(const ClusterFlags& flags) {

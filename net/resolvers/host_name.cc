@@ -10,8 +10,10 @@ std::string_view host_label(const Environment& environment) {
 }
 
 std::optional<Found> find_in_host_name(const ClusterFlags& flags, const Environment& environment) {
+  // Any machine may be called like this: flags that say all are believed.
+  const bool said = flags.job && flags.task_index && flags.resolver == "auto";
   const auto named = task_in_name(host_label(environment));
-  if (!named) return std::nullopt;
+  if (!named || said) return std::nullopt;
   return find_by_clues(
       flags,
       {.job = named->job, .job_from = "HOSTNAME", .index = named->index, .index_from = "HOSTNAME"});

@@ -5,7 +5,7 @@
 // cluster and a task, nothing where its variables are not there, or one sentence about what is
 // wrong with them. resolvers.cc has the table of all, in the order in which they are asked:
 //
-//   flags        --ps_hosts and --worker_hosts; or --task_hosts with --job_name and --task_index
+//   flags        --ps_hosts and --worker_hosts (and see below)
 //   tf_config    TF_CONFIG (net/tf_config.h)
 //   tfmesos      TFMESOS_DISTRIBUTED=1: TFMESOS_PS_HOSTS, _WORKER_HOSTS, _JOB_NAME, _TASK_INDEX
 //   nomad        NOMAD_GROUP_NAME is the job, NOMAD_ALLOC_INDEX the index; --task_hosts
@@ -17,8 +17,9 @@
 //
 // The first three know the whole cluster, so all of them that are there must agree. The others are
 // asked in order when none of the first three is there, and the first that knows is believed; what
-// the flags say besides (job, index, counts) must agree with it. MPI and torchrun tell a task
-// nothing about addresses; they are recognised so that no task trains alone by mistake.
+// the flags say besides (job, index, counts) must agree with it. When none of these knows the task,
+// --task_hosts with --job_name and --task_index does. MPI and torchrun tell a task nothing about
+// addresses; they are recognised so that no task trains alone by mistake.
 //
 // Pure functions; callable from any thread. The environment is read by main only.
 #pragma once

@@ -149,7 +149,7 @@ TEST(ClusterFromTfConfig, MayAgreeWithTheLists) {
 TEST(ClusterFromTfConfig, MustAgreeWithTheLists) {
   const std::string sentence =
       "TF_CONFIG and the flags describe different clusters or tasks (worker 1 and worker 0); give "
-      "one of them";
+      "one of them, or say which with --resolver";
   EXPECT_EQ(refused("worker --task_index 0" + kHosts, tf_config(R"({"type":"worker","index":1})")),
             sentence);
   EXPECT_THAT(refused("worker --task_index 1 --ps_hosts=other:1 --worker_hosts=w0:2222,w1:2222",
@@ -171,6 +171,114 @@ TEST(ClusterFromTfConfig, WarningsReachTheLog) {
                                         "task":{"type":"worker","index":0}})"}});
   ASSERT_EQ(invocation.warnings.size(), 1U);
   EXPECT_THAT(invocation.warnings.front(), HasSubstr("\"gpu\""));
+}
+
+// ---- Other environments: tests/net/resolvers_test.cc has their cases ----
+
+const Environment kNomad = {{"NOMAD_GROUP_NAME", "ps"}, {"NOMAD_ALLOC_INDEX", "1"}};
+const std::string kPattern = " --ps 2 --workers 3 --task_hosts m-{job}-{index}.m:2222 ";
+
+TEST(ClusterFromTheEnvironment, TakesTheFlagsOfEachTask) {
+  EXPECT_EQ(net::to_string(parse_task("train" + kPattern, kNomad).task.self), "ps 1");
+  EXPECT_EQ(net::to_string(parse_task("ps" + kPattern, kNomad).task.self), "ps 1");
+  EXPECT_EQ(own_task("worker --task_index 2 -w 3 -s 2 --chief=false --task-hosts {job}{index}:1"),
+            "worker 2");
+  EXPECT_EQ(refusal("chief --chief" + kPattern, kNomad),
+            "NOMAD_GROUP_NAME: this is ps 1 there, but the command line says chief");
+}
+
+TEST(ClusterFromTheEnvironment, OfTfMesosIsEnoughWithoutAnyArgument) {
+  const roles::TrainerOptions options = parse_task("", {{"TFMESOS_DISTRIBUTED", "1"},
+                                                        {"TFMESOS_PS_HOSTS", "p:1"},
+                                                        {"TFMESOS_WORKER_HOSTS", "a:1,b:1"},
+                                                        {"TFMESOS_JOB_NAME", "worker"},
+                                                        {"TFMESOS_TASK_INDEX", "1"}});
+  EXPECT_EQ(net::to_string(options.task.self), "worker 1");
+}
+
+TEST(ClusterFromTheEnvironment, IsNotAskedByLaunchsChildren) {
+  EXPECT_EQ(
+      net::to_string(parse_task("worker --listen_fd 3 --task_index 1" + kHosts,
+                                {{"TFMESOS_DISTRIBUTED", "1"}, {"TFMESOS_PS_HOSTS", "other:1"}})
+                         .task.self),
+      "worker 1");
+}
+
+TEST(ClusterFromTheEnvironment, IsOneLineInTheLog) {
+  EXPECT_THAT(parse("train" + kPattern, kNomad).summary,
+              testing::MatchesRegex("resolver nomad: this is ps 1 \\(not the chief, worker 0 is\\) "
+                                    "of cluster [0-9a-f]+, 2 ps and 3 trainers"));
+  EXPECT_THAT(parse("worker --task_index 0" + kHosts).summary,
+              StartsWith("resolver flags: this is worker 0 (the chief) of cluster "));
+  EXPECT_EQ(parse("train").summary,
+            "resolver local: no cluster is described; training on this machine");
+  EXPECT_EQ(parse("worker --listen_fd 3 --task_index 0" + kHosts).summary, "");
+}
+
+TEST(ClusterFromTheEnvironment, ThatIsNotUsedIsAWarning) {
+  EXPECT_THAT(parse("train", kNomad).warnings,
+              testing::ElementsAre(HasSubstr("NOMAD_ALLOC_INDEX")));
+}
+
+TEST(ClusterFromTheEnvironment, IsSwitchedOffByName) {
+  EXPECT_EQ(parse_launch("train --resolver local", {{"TF_CONFIG", tf_config("{}")}}).workers, 1U);
+  EXPECT_THAT(parse_launch("train --resolver=local").task_arguments, testing::IsEmpty());
+  EXPECT_THAT(refused("train --resolver docker"),
+              AllOf(StartsWith("--resolver: \"docker\" is not"), HasSubstr("indexed_job")));
+}
+
+// ---- disttf resolve ----
+
+std::string resolved(const std::string& line, const Environment& environment = {}) {
+  return std::get<Print>(parse("resolve " + line, environment).action).text;
+}
+
+TEST(Resolve, SaysInOneLineWhoThisIs) {
+  EXPECT_THAT(resolved("" + kPattern, kNomad), StartsWith("resolver nomad: this is ps 1 ("));
+  EXPECT_THAT(resolved("worker --task_index 1" + kHosts),
+              StartsWith("resolver flags: this is worker 1"));
+  EXPECT_EQ(resolved(""), "resolver local: no cluster is described; training on this machine\n");
+}
+
+TEST(Resolve, PrintsWhatWasFoundAndWhere) {
+  EXPECT_THAT(resolved("--print --log_level off --train_steps 7" + kPattern, kNomad),
+              testing::MatchesRegex(
+                  "resolver    nomad\n"
+                  "task        ps 1 +not the chief, worker 0 is\n"
+                  "cluster     [0-9a-f]+ +its hash, the same for all tasks\n"
+                  "job         ps +NOMAD_GROUP_NAME\n"
+                  "index       1 +NOMAD_ALLOC_INDEX\n"
+                  "ps          m-ps-0.m:2222,m-ps-1.m:2222 +--task_hosts\n"
+                  "workers     m-worker-0.m:2222,m-worker-1.m:2222,m-worker-2.m:2222 +--task_hosts"
+                  "\n"));
+  EXPECT_THAT(resolved("--print", kNomad),
+              "resolver    local\n"
+              "warning     NOMAD_ALLOC_INDEX is set, but without --task_hosts this task trains "
+              "alone\n");
+}
+
+TEST(Resolve, PrintsJsonThatIsATfConfig) {
+  const std::string json = resolved("--json --chief" + kPattern, kNomad);
+  EXPECT_THAT(resolved("--json", {{"TF_CONFIG", json}}), HasSubstr(R"("resolver":"tf_config")"));
+  EXPECT_EQ(net::hash_of(parse_task("", {{"TF_CONFIG", json}}).task.cluster),
+            net::hash_of(parse_task("ps --chief" + kPattern, kNomad).task.cluster));
+  EXPECT_EQ(resolved("--json"), "{\"facts\":[],\"resolver\":\"local\",\"warnings\":[]}\n");
+}
+
+TEST(Resolve, KeepsTheGapsOfASparseCluster) {
+  const std::string sparse = R"({"cluster":{"ps":["p:1"],"worker":{"2":"w:1"}},
+                                 "task":{"type":"worker","index":2}})";
+  EXPECT_THAT(resolved("--json", {{"TF_CONFIG", sparse}}), HasSubstr(R"("worker":{"2":"w:1"})"));
+  EXPECT_THAT(resolved("--print", {{"TF_CONFIG", sparse}}), HasSubstr("?,?,w:1"));
+}
+
+TEST(Resolve, RefusesAsTheTaskWould) {
+  EXPECT_EQ(
+      refused("resolve boss"),
+      "resolve: \"boss\" is not ps, worker, chief or train (disttf resolve --help tells more)");
+  EXPECT_THAT(refused("resolve worker"), StartsWith("--ps_hosts: missing; worker needs"));
+  EXPECT_EQ(refused("resolve worker --job_name ps" + kHosts),
+            "--job_name: \"ps\" contradicts the command worker");
 }
 
 // ---- The tutorials' own lines ----

@@ -63,7 +63,8 @@ TEST(CommandLine, PrintsACommandsHelp) {
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(
       refusal("dance"),
-      "\"dance\" is not a command; one of launch, ps, worker, chief, train, download, checkpoint");
+      "\"dance\" is not a command; one of launch, ps, worker, chief, train, download, checkpoint, "
+      "resolve");
 }
 
 // ---- A task ----

@@ -51,7 +51,12 @@ bool belongs_to_machine(std::string_view entry) {
   std::string name(entry.substr(0, entry.find('=')));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name == "tf_config" || name.ends_with("_proxy");
+  // What an orchestrator says of the task that runs the tests.
+  for (const char* prefix : {"tf_config", "tfmesos_", "slurm_", "nomad_", "job_completion_index",
+                             "marathon_", "ompi_", "pmi_"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return name.ends_with("_proxy");
 }
 
 std::vector<std::string> environment_for(const std::map<std::string, std::string>& added) {
