@@ -2,12 +2,15 @@
 #
 #   make run ARGS="--data_dir ../shared/mnist"   flags for `disttf launch`
 #   make test TESTS='Frame'                      only the tests whose names match
-#   make build JOBS=8                            how many compilers (or tests) at once
+#   make build JOBS=8                            how many compilers at once
+#   make test TEST_JOBS=1                        how many tests at once
 #   make test PRESET=ci                          another build of CMakePresets.json
 
 SHELL := /bin/bash
 PRESET ?= release
 JOBS ?= $(shell nproc)
+# Most of the time that a test of whole tasks takes, they wait for each other.
+TEST_JOBS ?= $(shell expr 3 \* $(JOBS))
 TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
@@ -17,7 +20,7 @@ BUILD := build/$(PRESET)
 CONFIGURE := cmake --log-level=WARNING >/dev/null --preset
 COMPILE := cmake --build --parallel $(JOBS) --preset
 # Tests get no terminal and no input: they must not behave differently where there is none.
-CTEST := ctest --parallel $(JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
+CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench chaos format lint asan tsan fuzz clean
