@@ -29,22 +29,29 @@ struct Job {
   const char* name;
   const char* arguments;
   const char* floor;
-  bool saves = false;  // into a --train_dir that is empty at the start
 };
 constexpr std::array kJobs = {
     Job{"job/sync/1_worker_1_ps", "--workers 1 --ps 1", kMlpProducts},
     Job{"job/sync/2_workers_1_ps", "--workers 2 --ps 1", kMlpProducts},
+    Job{"job/sync/2_workers_1_ps/tcp", "--workers 2 --ps 1 --transport tcp", kMlpProducts},
     Job{"job/async/2_workers_1_ps", "--workers 2 --ps 1 --sync_replicas=false", kMlpProducts},
     Job{"job/softmax/2_workers_1_ps", "--workers 2 --ps 1 --model softmax", kSoftmaxProducts},
 };
-// What fault tolerance costs: each runs beside kPlain, in turn the first and the second of the
-// two. All make steps of 200 images.
-constexpr Job kPlain{"plain", "--workers 2 --ps 1", ""};
-constexpr std::array kPrices = {
-    Job{"price/checkpoints", "--workers 2 --ps 1 --save_steps 100", "", true},
-    Job{"price/elastic_2x100", "--workers 2 --ps 1 --min_workers 1 --micro_batches 2", ""},
-    Job{"price/elastic_4x50",
-        "--workers 2 --ps 1 --min_workers 1 --micro_batches 4 --batch_size 50", ""},
+// What fault tolerance costs: `plain`, and with `more` flags. The two run in turn the first and the
+// second. All make steps of 200 images.
+struct Price {
+  const char* name;
+  std::string plain;
+  std::string more;
+  bool saves = false;
+};
+const std::array kPrices = {
+    Price{"price/checkpoints", "--workers 2 --ps 1", " --save_steps 100", true},
+    Price{"price/elastic_2x100", "--workers 2 --ps 1", " --min_workers 1 --micro_batches 2"},
+    Price{"price/elastic_4x50", "--workers 2 --ps 1",
+          " --min_workers 1 --micro_batches 4 --batch_size 50"},
+    Price{"price/replicas/sync", "--workers 2 --ps 2", " --ps_replicas 2"},
+    Price{"price/replicas/async", "--workers 2 --ps 2 --sync_replicas=false", " --ps_replicas 2"},
 };
 
 struct Result {
@@ -102,13 +109,14 @@ double cpu_seconds_of_children() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-Result run_job(const Job& job, const JobOptions& options) {
+// `saves`: into a --train_dir that is empty at the start.
+Result run_job(const std::string& arguments, bool saves, const JobOptions& options) {
   const ScratchDirectory scratch;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = (self.parent_path().parent_path() / "disttf").string() + " launch " +
-                              job.arguments + " --train_steps=" + options.train_steps +
+                              arguments + " --train_steps=" + options.train_steps +
                               " --dataset=" + options.dataset + " --data_dir=" + options.data_dir +
-                              (job.saves ? " --train_dir=" + scratch.path() : "");
+                              (saves ? " --train_dir=" + scratch.path() : "");
   const double cpu_before = cpu_seconds_of_children();
   const auto begin = std::chrono::steady_clock::now();
   const std::string output = output_of(command);
@@ -190,18 +198,19 @@ double ratio_of_pairs(const std::vector<double>& with, const std::vector<double>
   return median(ratios);
 }
 
-void run_price(const Job& job, const JobOptions& options, Reporter& reporter) {
+void run_price(const Price& price, const JobOptions& options, Reporter& reporter) {
   Results with;
   Results without;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     const bool plain_first = repetition % 2 == 0;
     for (const bool plain : {plain_first, !plain_first}) {
-      (plain ? without : with).add(run_job(plain ? kPlain : job, options));
+      (plain ? without : with)
+          .add(run_job(price.plain + (plain ? "" : price.more), price.saves && !plain, options));
     }
   }
-  const std::string base = job.name + std::string("/") + kPlain.name;
+  const std::string base = std::string(price.name) + "/plain";
   reporter.add(without.figure(base, {}));
-  Figure figure = with.figure(job.name, base);
+  Figure figure = with.figure(price.name, base);
   figure.ratio = ratio_of_pairs(with.rates, without.rates);
   figure.extras["wall_ratio"] = ratio_of_pairs(with.walls, without.walls);
   figure.extras["cpu_ratio"] = ratio_of_pairs(with.cpus, without.cpus);
@@ -218,7 +227,7 @@ void run_jobs(const JobOptions& options, Reporter& reporter) {
     mlp_floors.push_back(products_on_two_cores("mlp_100"));
     softmax_floors.push_back(products_on_two_cores("softmax"));
     for (std::size_t each = 0; each < kJobs.size(); ++each) {
-      results[each].add(run_job(kJobs[each], options));
+      results[each].add(run_job(kJobs[each].arguments, false, options));
     }
   }
   reporter.add(floor_figure(kMlpProducts, mlp_floors));
@@ -226,7 +235,7 @@ void run_jobs(const JobOptions& options, Reporter& reporter) {
   for (std::size_t each = 0; each < kJobs.size(); ++each) {
     reporter.add(results[each].figure(kJobs[each].name, kJobs[each].floor));
   }
-  for (const Job& price : kPrices) {
+  for (const Price& price : kPrices) {
     run_price(price, options, reporter);
   }
 }
