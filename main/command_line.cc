@@ -11,6 +11,7 @@
 
 #include "main/cluster_source.h"
 #include "main/flag_values.h"
+#include "main/launch_command.h"
 #include "main/parse_flags.h"
 #include "main/version.h"
 #include "net/text.h"
@@ -121,8 +122,9 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
-        option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
-        option == app.get_config_ptr() || option == app.get_help_ptr()) {
+        option->get_group() == kCommandGroup || option->get_group() == kClusterGroup ||
+        option->get_group() == kFindGroup || option == app.get_config_ptr() ||
+        option == app.get_help_ptr()) {
       continue;
     }
     std::string value;
@@ -231,6 +233,9 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
   const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
   if (trainers == 0) {
     throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+  }
+  if (ps == 0) {
+    throw std::invalid_argument("--ps: 0 leaves the parameters nowhere; at least 1");
   }
   std::optional<roles::ChaosOptions> chaos;
   if (!flags.chaos.empty()) {
@@ -351,6 +356,7 @@ std::span<const char* const> environment_names() {
     const auto of_resolvers = net::resolver_variables();
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
+    names.push_back("PATH");  // launch looks for a COMMAND there
     return names;
   }();
   return kNames;
@@ -382,6 +388,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
       command == Command::kResolve ? take_resolve_word(arguments) : command;
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  const std::optional<std::vector<std::string>> launched =
+      command == Command::kLaunch ? take_launched_command(arguments) : std::nullopt;
   if (auto help = parse_flags(*app, arguments)) {
     invocation.action = Print{.text = std::move(*help)};
     return invocation;
@@ -391,6 +399,14 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     const net::Resolution resolution =
         net::find_cluster(cluster_flags(task_command, flags), environment);
     invocation.action = Print{.text = resolve_text(resolution, flags)};
+    return invocation;
+  }
+  if (command == Command::kLaunch) {
+    check_launch_flags(*app, launched.has_value());
+  }
+  if (launched) {
+    invocation.action =
+        RunReplicas{.options = replica_options(flags, *launched, value_of(environment, "PATH"))};
     return invocation;
   }
   if (command == Command::kDownload || flags.download_only) {

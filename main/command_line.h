@@ -12,6 +12,7 @@
 #include "roles/checkpoint_command.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
+#include "roles/replica_launcher.h"
 #include "roles/trainer.h"
 
 namespace disttf {
@@ -24,6 +25,9 @@ struct RunTask {  // ps, worker or chief, as options.task says
 };
 struct RunLaunch {
   roles::LaunchOptions options;
+};
+struct RunReplicas {  // launch -- COMMAND
+  roles::ReplicaOptions options;
 };
 struct RunDownload {
   roles::DataOptions data;
@@ -44,7 +48,8 @@ struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
-  std::variant<Print, RunTask, RunLaunch, RunDownload, RunCheckpoint, RunNothing> action;
+  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDownload, RunCheckpoint, RunNothing>
+      action;
 };
 
 // `arguments`: argv without the program's name. Throws std::invalid_argument with one sentence:

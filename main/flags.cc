@@ -104,7 +104,7 @@ void add_resolve(CLI::App& app, Flags& flags) {
 void add_launch(CLI::App& app, Flags& flags) {
   app.add_option("--ps,-s", flags.launch_ps, "Parameter servers to start")
       ->type_name("N")
-      ->transform(whole_number(1, kMostStarted))
+      ->transform(whole_number(0, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
   app.add_option("--workers,-w", flags.launch_workers, "Workers to start")
@@ -135,6 +135,29 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kLaunchGroup);
+}
+
+void add_launch_of_a_command(CLI::App& app, Flags& flags) {
+  app.add_option("--worker_logs", flags.worker_logs,
+                 "The workers whose lines are shown: 0 or 1,2; *: all tasks, the ps too")
+      ->type_name("N,...|*")
+      ->capture_default_str()
+      ->group(kCommandGroup);
+  app.add_option("--initializer", flags.initializer,
+                 "Run in each task before COMMAND, which needs it to end with 0")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.add_option("--finalizer", flags.finalizer,
+                 "Run in each task after COMMAND, however that has ended")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.footer(
+      "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
+      "words\n"
+      "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
+      "braces;\n"
+      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s and its own "
+      "group.");
 }
 
 void add_model(CLI::App& app, Flags& flags) {
@@ -418,6 +441,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   if (command == Command::kLaunch) {
     add_launch(*app, flags);
+    add_launch_of_a_command(*app, flags);
   } else if (command != Command::kDownload) {
     if (command == Command::kResolve) {
       // For the help; the word is taken off the command line before the flags are read.

@@ -59,6 +59,10 @@ struct Flags {
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
   std::string chaos;  // empty: none
+  // Launch of a COMMAND
+  std::string worker_logs = "*";
+  std::string initializer;  // empty: none
+  std::string finalizer;
   // Training
   std::string model = "mlp";
   std::vector<std::size_t> hidden_units = {100};
@@ -116,6 +120,7 @@ struct Flags {
 
 // Options that tell launch what to start, and a task who it is: not handed on to launch's children.
 inline constexpr const char* kLaunchGroup = "Launch";
+inline constexpr const char* kCommandGroup = "Launch of any program: launch [FLAGS] -- COMMAND";
 inline constexpr const char* kClusterGroup = "Cluster";
 inline constexpr const char* kFindGroup =
     "Cluster found in the environment (docs/resolvers.md): what that does not tell";

@@ -21,6 +21,7 @@
 #include "roles/log.h"
 #include "roles/outcome.h"
 #include "roles/parameter_server.h"
+#include "roles/replica_launcher.h"
 #include "roles/stop_signal.h"
 #include "roles/worker.h"
 
@@ -44,6 +45,8 @@ int run(const RunTask& run) {
 }
 
 int run(const RunLaunch& run) { return roles::run_launcher(run.options); }
+
+int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
 
 int run(const RunDownload& run) {
   const roles::StopSignal stop;

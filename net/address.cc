@@ -127,6 +127,14 @@ std::string to_string(const Address& address) {
   return (ipv6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+std::string to_string(const std::vector<Address>& addresses) {
+  std::string text;
+  for (const Address& address : addresses) {
+    text += (text.empty() ? "" : ",") + to_string(address);
+  }
+  return text;
+}
+
 Address parse_address(std::string_view field, std::string_view text) {
   text = trim(text);
   const Entry entry(field, text);

@@ -27,6 +27,8 @@ struct Address {
 
 // "host:port", IPv6 as "[::1]:2222".
 [[nodiscard]] std::string to_string(const Address& address);
+// The list as a flag takes it: "host:port,host:port".
+[[nodiscard]] std::string to_string(const std::vector<Address>& addresses);
 
 // `field` is what the text was given as ("--ps_hosts", "TF_CONFIG.cluster.ps[0]"): it opens the
 // message. Throws std::invalid_argument.

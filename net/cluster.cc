@@ -22,13 +22,7 @@ namespace {
 
 void append_line(std::string& text, Job job, const std::vector<Address>& addresses) {
   text += job_name(job);
-  char separator = ' ';
-  for (const Address& address : addresses) {
-    text += separator;
-    text += to_string(address);
-    separator = ',';
-  }
-  text += '\n';
+  text += (addresses.empty() ? "" : " ") + to_string(addresses) + '\n';
 }
 
 [[nodiscard]] ClusterHash sha256(std::string_view text) {

@@ -1,12 +1,16 @@
-// One child of the launcher: started from this very file, with pipes for what it prints.
+// One child of a launcher: this very file or another program, with pipes for what it prints.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/file.h"
+#include "net/cluster.h"
 
 namespace disttf::roles {
 
@@ -20,13 +24,29 @@ struct ChildProcess {
 // What the child is given: `listen_fd` and, if `progress`, the write end of a pipe stay open in it
 // and are named to it as --listen_fd=N and --progress_fd=N.
 struct ChildOptions {
-  std::vector<std::string> arguments;  // after the program's name
-  int listen_fd = -1;                  // borrowed
+  std::string program = {};                 // the file that is run; empty: this very one
+  std::string name = "disttf";              // what it is told as its own name
+  std::vector<std::string> arguments = {};  // after the name
+  // "NAME=value", in place of what this process has under that name.
+  std::vector<std::string> variables = {};
+  int listen_fd = -1;  // borrowed; -1: none
   bool progress = false;
 };
 
-// Starts it: own process group, standard input empty, no blocked signals, no TF_CONFIG, killed by
-// the kernel when this thread's process dies. Throws std::system_error.
+// Starts it: own process group, standard input empty, no blocked or ignored signals, no TF_CONFIG
+// but one of its `variables`, killed by the kernel when this thread's process dies. A program that
+// cannot be run ends with 126. Throws std::system_error.
 [[nodiscard]] ChildProcess start_child(const ChildOptions& options);
+
+// The file that a shell would run for `name`: itself where it has a slash, else the first in the
+// folders of `search_path` (PATH). nullopt: there is none that may be run.
+[[nodiscard]] std::optional<std::string> find_program(const std::string& name,
+                                                      std::string_view search_path);
+
+// What stands before each line of a child: "[worker:1]".
+[[nodiscard]] std::string log_prefix(const net::TaskId& task);
+
+// Children that were told to stop get this long before they are killed.
+inline constexpr std::chrono::seconds kStopGrace{5};
 
 }  // namespace disttf::roles

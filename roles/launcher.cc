@@ -36,8 +36,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
-// Children that were told to stop get this long before they are killed.
-constexpr std::chrono::seconds kStopGrace{5};
 // After the run's end the others are gone within 2 s; a multiple of it for a busy machine.
 constexpr std::chrono::seconds kFinishGrace{10};
 
@@ -156,14 +154,14 @@ int Launcher::run() {
 
 // Reserves the task's port and enters it into the cluster.
 void Launcher::add_task(const net::TaskId& task) {
-  auto child = std::make_unique<Child>(Child{
-      .number = children_.size(),
-      .task = task,
-      .name = "[" + std::string(net::job_name(task.job)) + ":" + std::to_string(task.index) + "]",
-      .is_chief = part_of(task, options_) == RestartPolicy::Part::kChief,
-      .port = ReservedPort(context_),
-      .restart = asio::steady_timer(context_),
-      .thaw = asio::steady_timer(context_)});
+  auto child = std::make_unique<Child>(
+      Child{.number = children_.size(),
+            .task = task,
+            .name = log_prefix(task),
+            .is_chief = part_of(task, options_) == RestartPolicy::Part::kChief,
+            .port = ReservedPort(context_),
+            .restart = asio::steady_timer(context_),
+            .thaw = asio::steady_timer(context_)});
   const net::Address address = child->port.address();
   switch (task.job) {
     case net::Job::kPs:
@@ -180,21 +178,14 @@ void Launcher::add_task(const net::TaskId& task) {
 }
 
 std::vector<std::string> Launcher::arguments_for(const net::TaskId& task) const {
-  const auto list = [](const std::vector<net::Address>& addresses) {
-    std::string text;
-    for (const net::Address& address : addresses) {
-      text += (text.empty() ? "" : ",") + net::to_string(address);
-    }
-    return text;
-  };
   std::vector<std::string> arguments = {std::string(net::job_name(task.job)),
                                         "--task_index=" + std::to_string(task.index),
-                                        "--ps_hosts=" + list(cluster_.ps)};
+                                        "--ps_hosts=" + net::to_string(cluster_.ps)};
   if (!cluster_.workers.empty()) {
-    arguments.push_back("--worker_hosts=" + list(cluster_.workers));
+    arguments.push_back("--worker_hosts=" + net::to_string(cluster_.workers));
   }
   if (!cluster_.chief.empty()) {
-    arguments.push_back("--chief_host=" + list(cluster_.chief));
+    arguments.push_back("--chief_host=" + net::to_string(cluster_.chief));
   }
   arguments.insert(arguments.end(), options_.task_arguments.begin(), options_.task_arguments.end());
   return arguments;
@@ -255,11 +246,7 @@ void Launcher::on_exit(Child& child, int status) {
   child.frozen = false;
   child.thaw.cancel();
   const RestartPolicy::Decision decision =
-      policy_.ended(child.number,
-                    {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                     .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                     .planned = child.fault && WIFSIGNALED(status)},
-                    Clock::now());
+      policy_.ended(child.number, ending_of(status, child.fault), Clock::now());
   if (!decision.sentence.empty()) {
     say(child.name + " " + decision.sentence);
   }

@@ -1,5 +1,7 @@
 #include "roles/restart_policy.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -24,15 +26,21 @@ bool may_be_mended(const Ending& ending) {
   return ending.signal != 0 || ending.exit_code >= kFirstRetryable;
 }
 
-std::string describe(const Ending& ending) {
+}  // namespace
+
+Ending ending_of(int status, bool fault) {
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+          .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+          .planned = fault && WIFSIGNALED(status)};
+}
+
+std::string to_string(const Ending& ending) {
   if (ending.signal != 0) {
     return "was killed by signal " + std::to_string(ending.signal) + " (" +
            strsignal(ending.signal) + ")";
   }
   return "ended with exit code " + std::to_string(ending.exit_code);
 }
-
-}  // namespace
 
 RestartPolicy::RestartPolicy(const RestartOptions& options, const std::vector<Part>& parts,
                              std::mt19937_64 engine)
@@ -58,7 +66,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
     return {};
   }
   if (finished_ && (state.part != Part::kChief || may_be_mended(ending))) {
-    return {.sentence = describe(ending) + "; the run was over already"};
+    return {.sentence = to_string(ending) + "; the run was over already"};
   }
   if (exit_code_ && !finished_) {
     return {};  // stopped because of another's failure, or by a signal
@@ -66,13 +74,13 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
   if (ending.planned) {
     return {.action = Action::kRestart,
             .delay = jittered(kFirstDelay),
-            .sentence = describe(ending) + " as planned; starting it again"};
+            .sentence = to_string(ending) + " as planned; starting it again"};
   }
   if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
     ++restarts_;
     return {.action = Action::kRestart,
             .delay = next_delay(state, now),
-            .sentence = describe(ending) + "; starting it again (" + std::to_string(restarts_) +
+            .sentence = to_string(ending) + "; starting it again (" + std::to_string(restarts_) +
                         " of " + std::to_string(options_.max_restarts) + " restarts)"};
   }
   const std::string tries = may_be_mended(ending) && restarts_ > 0
@@ -80,7 +88,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                       std::to_string(options_.max_restarts) + " restarts"
                                 : "";
   exit_code_ = ending.signal != 0 ? static_cast<int>(kLostPeers) : ending.exit_code;
-  return {.action = Action::kStop, .sentence = describe(ending) + tries + "; stopping the others"};
+  return {.action = Action::kStop, .sentence = to_string(ending) + tries + "; stopping the others"};
 }
 
 void RestartPolicy::stop(int exit_code) {

@@ -28,6 +28,10 @@ struct Ending {
   int signal = 0;        // not 0: that killed it, and exit_code says nothing
   bool planned = false;  // launch itself did it, for the sake of it: mended without being counted
 };
+// Of a status that waitpid() gave. `fault`: launch has killed it on purpose.
+[[nodiscard]] Ending ending_of(int status, bool fault = false);
+// "was killed by signal 9 (Killed)", "ended with exit code 3".
+[[nodiscard]] std::string to_string(const Ending& ending);
 
 class RestartPolicy {
  public:

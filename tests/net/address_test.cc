@@ -106,6 +106,12 @@ TEST(AddressList, KeepsTheOrder) {
               ElementsAre(Address{"b", 1}, Address{"a", 2}, Address{"::1", 3}));
 }
 
+TEST(AddressList, IsWrittenAsItIsRead) {
+  for (const char* text : {"", "ps0:2222", "b:1,a:2,[::1]:3"}) {
+    EXPECT_EQ(to_string(parse_address_list("f", text)), text);
+  }
+}
+
 TEST(AddressList, IsEmptyForBlankText) {
   EXPECT_TRUE(parse_address_list("f", "").empty());
   EXPECT_TRUE(parse_address_list("f", " \t").empty());

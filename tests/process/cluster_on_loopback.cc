@@ -47,11 +47,7 @@ std::string ClusterOnLoopback::address(net::Job job, std::size_t index) const {
 }
 
 std::string ClusterOnLoopback::list(net::Job job) const {
-  std::string text;
-  for (const net::Address& address : cluster_.tasks_of(job)) {
-    text += (text.empty() ? "" : ",") + net::to_string(address);
-  }
-  return text;
+  return net::to_string(cluster_.tasks_of(job));
 }
 
 std::vector<std::string> ClusterOnLoopback::host_flags() const {

@@ -89,6 +89,17 @@ TEST_F(ChildProcessTest, DoesNotSeeTheLaunchersTfConfig) {
   EXPECT_THAT(output_, HasSubstr("environment TF_CONFIG_OF_ANOTHER=kept\n"));
 }
 
+TEST_F(ChildProcessTest, SeesItsVariablesInPlaceOfTheLaunchers) {
+  setenv("OF_BOTH", "launcher's", 1);
+  setenv("TF_CONFIG", "launcher's", 1);
+  run({.arguments = {}, .variables = {"OF_BOTH=child's", "TF_CONFIG=child's"}});
+  unsetenv("OF_BOTH");
+  unsetenv("TF_CONFIG");
+  EXPECT_THAT(output_, HasSubstr("environment OF_BOTH=child's\n"));
+  EXPECT_THAT(output_, HasSubstr("environment TF_CONFIG=child's\n"));
+  EXPECT_THAT(output_, Not(HasSubstr("launcher's")));
+}
+
 TEST_F(ChildProcessTest, HasNoSignalBlocked) {
   sigset_t term;
   sigemptyset(&term);
@@ -120,9 +131,40 @@ TEST_F(ChildProcessTest, WritesProgressIntoAPipeWhenAskedTo) {
   EXPECT_EQ(progress_, kProbeProgress);
 }
 
-TEST_F(ChildProcessTest, IsGivenNoProgressPipeUnasked) {
+TEST_F(ChildProcessTest, IsGivenNoDescriptorUnasked) {
   run({});
   EXPECT_THAT(output_, Not(HasSubstr("--progress_fd")));
+  EXPECT_THAT(output_, Not(HasSubstr("--listen_fd")));
+}
+
+TEST(ChildProcess, MayBeAnotherProgram) {
+  const ChildProcess child =
+      start_child({.program = "/bin/sh", .name = "my-shell", .arguments = {"-c", "echo $0 $1"}});
+  EXPECT_EQ(read_to_end(child.standard_output), "my-shell\n");
+  int status = 0;
+  ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+  EXPECT_EQ(status, 0);
+}
+
+// A program that has not set it itself is killed by it, and so ends when nobody reads on.
+TEST(ChildProcess, DoesNotIgnoreABrokenPipeBecauseTheLauncherDoes) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const ChildProcess child =
+      start_child({.program = "/bin/sh", .arguments = {"-c", "kill -PIPE $$"}});
+  int status = 0;
+  ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+  std::signal(SIGPIPE, before);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGPIPE);
+}
+
+TEST(FindProgram, LooksWhereAShellDoes) {
+  EXPECT_EQ(find_program("/bin/sh", ""), "/bin/sh");
+  EXPECT_EQ(find_program("sh", "/nowhere:/bin:/usr/bin"), "/bin/sh");
+  EXPECT_EQ(find_program("sh", "/nowhere"), std::nullopt);
+  EXPECT_EQ(find_program("passwd", "/etc"), std::nullopt) << "nobody may run it";
+  EXPECT_EQ(find_program("bin", "/usr"), std::nullopt) << "a folder";
+  EXPECT_EQ(find_program("", "/bin"), std::nullopt);
 }
 
 // Before it runs a file of its own it is a copy of the launcher, handlers included.

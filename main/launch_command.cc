@@ -1,0 +1,88 @@
+#include "main/launch_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "net/text.h"
+#include "roles/replica_command.h"
+
+namespace disttf {
+namespace {
+
+// What a shell takes for PATH where it is not set.
+constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
+
+std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
+  if (text == "*") {
+    return std::nullopt;
+  }
+  std::set<std::size_t> found;
+  for (std::string& each : split_at_commas({text})) {
+    if (!whole_number(0, workers - 1)(each).empty()) {
+      throw std::invalid_argument("--worker_logs: " + net::quoted(text) +
+                                  " is not *, nor workers between commas, each from 0 to " +
+                                  std::to_string(workers - 1));
+    }
+    found.insert(std::stoul(each));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  if (separator == arguments.end()) {
+    return std::nullopt;
+  }
+  std::vector<std::string> command(separator + 1, arguments.end());
+  arguments.erase(separator, arguments.end());
+  if (command.empty()) {
+    throw std::invalid_argument("launch: the COMMAND after -- is missing");
+  }
+  return command;
+}
+
+void check_launch_flags(const CLI::App& app, bool has_command) {
+  static const std::set<std::string> kOfBoth = {"ps", "workers", "config", "help"};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty() ||
+        kOfBoth.contains(option->get_lnames().front())) {
+      continue;
+    }
+    const std::string name = "--" + option->get_lnames().front();
+    const bool is_of_command = option->get_group() == kCommandGroup;
+    if (is_of_command && !has_command) {
+      throw std::invalid_argument(name + ": is for a COMMAND, and none is given after --");
+    }
+    if (!is_of_command && has_command) {
+      throw std::invalid_argument(
+          name + ": has no effect on a COMMAND; its own flags follow it, after --");
+    }
+  }
+}
+
+roles::ReplicaOptions replica_options(const Flags& flags, const std::vector<std::string>& command,
+                                      const std::string& search_path) {
+  if (flags.launch_workers == 0) {
+    throw std::invalid_argument("--workers: 0 leaves nobody whose end is the run's; at least 1");
+  }
+  const auto words_of = [](const char* field, const std::string& text) {
+    return text.empty() ? std::vector<std::string>() : roles::split_words(field, text);
+  };
+  roles::ReplicaOptions options;
+  options.ps = flags.launch_ps;
+  options.workers = flags.launch_workers;
+  options.command = command;
+  options.initializer = words_of("--initializer", flags.initializer);
+  options.finalizer = words_of("--finalizer", flags.finalizer);
+  options.worker_logs = workers_from(flags.worker_logs, options.workers);
+  options.search_path = search_path.empty() ? kUsualPath : search_path;
+  roles::validate(options);
+  return options;
+}
+
+}  // namespace disttf

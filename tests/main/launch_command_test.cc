@@ -1,0 +1,79 @@
+// launch [FLAGS] -- COMMAND: what is taken from the line, and what is refused before anything runs.
+#include "main/launch_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+roles::ReplicaOptions parse_replicas(const std::string& line) {
+  return std::get<RunReplicas>(parse(line).action).options;
+}
+
+TEST(LaunchCommand, IsAllThatFollowsTheTwoDashes) {
+  const roles::ReplicaOptions options =
+      parse_replicas("launch -w 3 -s 0 -- /bin/sh -c {job_name} --help -- --train-steps");
+  EXPECT_EQ(options.workers, 3U);
+  EXPECT_EQ(options.ps, 0U);
+  EXPECT_THAT(options.command,
+              ElementsAre("/bin/sh", "-c", "{job_name}", "--help", "--", "--train-steps"));
+  EXPECT_THAT(options.initializer, IsEmpty());
+  EXPECT_FALSE(options.worker_logs.has_value());
+}
+
+TEST(LaunchCommand, ShowsTheWorkersThatAreAskedFor) {
+  EXPECT_THAT(parse_replicas("launch -w 3 --worker-logs 0,2 -- /bin/sh").worker_logs,
+              testing::Optional(ElementsAre(0U, 2U)));
+  EXPECT_FALSE(parse_replicas("launch --worker_logs * -- /bin/sh").worker_logs.has_value());
+  for (const std::string wrong : {"2", "all", "0,", "-1", "0,2"}) {
+    EXPECT_EQ(
+        refusal("launch --worker_logs=" + wrong + " -- /bin/sh"),
+        "--worker_logs: \"" + wrong + "\" is not *, nor workers between commas, each from 0 to 1");
+  }
+}
+
+TEST(LaunchCommand, MustBeThere) {
+  EXPECT_EQ(refusal("launch -w 2 --"), "launch: the COMMAND after -- is missing");
+  EXPECT_EQ(refusal("launch -- disttf-is-no-such-program"),
+            "COMMAND: \"disttf-is-no-such-program\" is not a program that can be run; it is in no "
+            "folder of PATH");
+  EXPECT_EQ(refusal("launch -- /etc/passwd"),
+            "COMMAND: \"/etc/passwd\" is not a program that can be run");
+  EXPECT_THAT(refusal("launch --finalizer /none -- /bin/sh"),
+              StartsWith("--finalizer: \"/none\" is not a program"));
+}
+
+TEST(LaunchCommand, TellsAWrongPlaceholder) {
+  EXPECT_THAT(refusal("launch -- /bin/sh {worker_index}"),
+              StartsWith("COMMAND: \"{worker_index}\" in \"{worker_index}\"; allowed are"));
+  EXPECT_THAT(refusal("launch --initializer=/bin/{x} -- /bin/sh"),
+              StartsWith("--initializer: \"{x}\""));
+}
+
+TEST(LaunchCommand, NeedsAWorker) {
+  EXPECT_EQ(refusal("launch -w 0 -- /bin/sh"),
+            "--workers: 0 leaves nobody whose end is the run's; at least 1");
+}
+
+TEST(LaunchCommand, RefusesFlagsWithoutEffect) {
+  EXPECT_EQ(refusal("launch --train_steps 5 -- /bin/sh"),
+            "--train_steps: has no effect on a COMMAND; its own flags follow it, after --");
+  EXPECT_THAT(refusal("launch --chief -- /bin/sh"), HasSubstr("--chief: has no effect"));
+  EXPECT_EQ(refusal("launch --worker_logs 0"),
+            "--worker_logs: is for a COMMAND, and none is given after --");
+}
+
+TEST(LaunchCommand, LeavesTrainingAPs) {
+  EXPECT_EQ(refusal("launch --ps 0"), "--ps: 0 leaves the parameters nowhere; at least 1");
+}
+
+}  // namespace
+}  // namespace disttf
