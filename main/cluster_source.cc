@@ -147,4 +147,26 @@ std::string resolve_text(const net::Resolution& resolution, const Flags& flags) 
   return flags.print ? table_of(resolution) : summary(resolution) + "\n";
 }
 
+net::Cluster find_lists(const Flags& flags, const net::Environment& environment) {
+  net::Cluster cluster;
+  cluster.ps = net::parse_address_list("--ps_hosts", flags.ps_hosts);
+  cluster.workers = net::parse_address_list("--worker_hosts", flags.worker_hosts);
+  cluster.chief = net::parse_address_list("--chief_host", flags.chief_host);
+  if (cluster.ps.empty() && cluster.trainer_count() == 0) {
+    const net::Resolution resolution =
+        net::find_cluster(cluster_flags(Command::kPlus, flags), environment);
+    if (!resolution.found) {
+      throw std::invalid_argument(
+          "--ps_hosts: missing; --ps_hosts and --worker_hosts, or a TF_CONFIG, say where the "
+          "cluster is");
+    }
+    cluster = resolution.found->cluster;
+  }
+  net::validate(cluster, {.job = net::Job::kEvaluator, .index = 0});
+  if (cluster.workers.empty() || cluster.sparse) {
+    throw std::invalid_argument("--worker_hosts: missing; it takes all workers, in order");
+  }
+  return cluster;
+}
+
 }  // namespace disttf

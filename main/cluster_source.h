@@ -20,4 +20,8 @@ namespace disttf {
 // --json the same as one object.
 [[nodiscard]] std::string resolve_text(const net::Resolution& resolution, const Flags& flags);
 
+// With whom, for a process that is no task of the cluster. Throws std::invalid_argument, also when
+// no cluster is described, or one without workers.
+[[nodiscard]] net::Cluster find_lists(const Flags& flags, const net::Environment& environment);
+
 }  // namespace disttf

@@ -269,21 +269,25 @@ roles::Transport transport_from(const std::string& name) {
   return kTransports.at(name);
 }
 
+roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
+  using std::chrono::seconds;
+  return {.cluster = std::move(found.cluster),
+          .self = found.task,
+          .incarnation = roles::random_incarnation(),
+          .timeouts = {.start = seconds(flags.start_timeout_s),
+                       .peer = seconds(flags.peer_timeout_s),
+                       .worker = seconds(flags.worker_timeout_s),
+                       .silence = seconds(flags.heartbeat_timeout_s)},
+          .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
+                                               : read_seed_and_rate(flags.chaos_frames),
+          .transport = transport_from(flags.transport),
+          .listen_fd = flags.listen_fd};
+}
+
 RunTask run_task(const Flags& flags, const Environment& environment, net::ClusterAndTask found,
                  std::set<std::string> given) {
-  using std::chrono::seconds;
   roles::TrainerOptions options;
-  options.task = {.cluster = std::move(found.cluster),
-                  .self = found.task,
-                  .incarnation = roles::random_incarnation(),
-                  .timeouts = {.start = seconds(flags.start_timeout_s),
-                               .peer = seconds(flags.peer_timeout_s),
-                               .worker = seconds(flags.worker_timeout_s),
-                               .silence = seconds(flags.heartbeat_timeout_s)},
-                  .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
-                                                       : read_seed_and_rate(flags.chaos_frames),
-                  .transport = transport_from(flags.transport),
-                  .listen_fd = flags.listen_fd};
+  options.task = task_from(flags, std::move(found));
   check_checkpoint_flags(flags);
   options.config =
       run_config(flags, options.task.cluster.ps.size(), options.task.cluster.trainer_count());
@@ -298,11 +302,18 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);
   options.checkpoint = {.train_dir = flags.train_dir,
                         .save_steps = flags.save_steps,
-                        .save_secs = seconds(flags.save_secs),
+                        .save_secs = std::chrono::seconds(flags.save_secs),
                         .max_to_keep = flags.max_to_keep,
                         .sharded = flags.sharded_checkpoint};
   options.progress_fd = flags.progress_fd;
   return {.options = std::move(options)};
+}
+
+RunPlus run_plus(const Flags& flags, const Environment& environment) {
+  return {.options = {.cluster = find_lists(flags, environment),
+                      .verbose = flags.verbose,
+                      .wait = std::chrono::seconds(flags.wait_s),
+                      .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
 }
 
 Invocation parse_checkpoint(std::vector<std::string> arguments) {
@@ -325,13 +336,18 @@ Invocation parse_checkpoint(std::vector<std::string> arguments) {
   return invocation;
 }
 
-// ps, worker, chief and train: what the cluster makes of them.
+// ps, worker, chief, train and server: what the cluster makes of them.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
                 const Environment& environment, Invocation& invocation) {
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
   invocation.warnings = std::move(resolution.warnings);
   if (flags.listen_fd < 0) {  // launch has said who its children are
     invocation.summary = summary(resolution);
+  }
+  if (!resolution.found && command == Command::kServer) {
+    throw std::invalid_argument(
+        "--job_name: missing; a server needs --job_name, --task_index, --ps_hosts and "
+        "--worker_hosts, or an environment that describes a cluster");
   }
   if (!resolution.found) {
     // No cluster: the local run that orchestrators expect of a job with a single task.
@@ -340,6 +356,11 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   const net::TaskId& task = resolution.found->task;
   invocation.log.task = std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
+  if (command == Command::kServer) {
+    invocation.action = RunServer{.task = task_from(flags, std::move(*resolution.found)),
+                                  .version = "disttf " + std::string(kVersion)};
+    return;
+  }
   if (task.job == net::Job::kEvaluator) {
     invocation.action =
         RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do"};
@@ -415,6 +436,10 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kLaunch) {
     invocation.action = run_launch(*app, flags, flags.launch_ps, flags.launch_workers);
+    return invocation;
+  }
+  if (command == Command::kPlus) {
+    invocation.action = run_plus(flags, environment);
     return invocation;
   }
   start_task(command, *app, flags, environment, invocation);

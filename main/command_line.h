@@ -12,6 +12,7 @@
 #include "roles/checkpoint_command.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
+#include "roles/plus.h"
 #include "roles/replica_launcher.h"
 #include "roles/trainer.h"
 
@@ -28,6 +29,13 @@ struct RunLaunch {
 };
 struct RunReplicas {  // launch -- COMMAND
   roles::ReplicaOptions options;
+};
+struct RunServer {
+  roles::Task task;
+  std::string version;  // what it says of itself
+};
+struct RunPlus {
+  roles::PlusOptions options;
 };
 struct RunDownload {
   roles::DataOptions data;
@@ -48,7 +56,8 @@ struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
-  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDownload, RunCheckpoint, RunNothing>
+  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunServer, RunPlus, RunDownload,
+               RunCheckpoint, RunNothing>
       action;
 };
 

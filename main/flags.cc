@@ -33,8 +33,9 @@ using roles::kMaxCount;
 // A day is as good as for ever, and the sum of a few still fits everywhere.
 constexpr std::uint64_t kDaySeconds = 86'400;
 
-void add_cluster(CLI::App& app, Command command, Flags& flags) {
-  if (command == Command::kTrain || command == Command::kResolve) {
+// Which task this is.
+void add_identity(CLI::App& app, Command command, Flags& flags) {
+  if (command == Command::kTrain || command == Command::kServer || command == Command::kResolve) {
     app.add_option("--job_name", flags.job_name, "This task's job: ps, worker or chief")
         ->type_name("JOB")
         ->group(kClusterGroup);
@@ -47,6 +48,9 @@ void add_cluster(CLI::App& app, Command command, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, net::kMaxTaskIndex))
       ->group(kClusterGroup);
+}
+
+void add_lists(CLI::App& app, Flags& flags) {
   app.add_option("--ps_hosts", flags.ps_hosts, "The parameter servers, in order")
       ->type_name("HOST:PORT,...")
       ->group(kClusterGroup);
@@ -158,6 +162,34 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
       "braces;\n"
       "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s and its own "
       "group.");
+}
+
+void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uint64_t least,
+                 const char* description) {
+  app.add_option(name, value, description)
+      ->type_name("SECONDS")
+      ->transform(whole_number(least, kDaySeconds))
+      ->capture_default_str()
+      ->group(kTimeouts);
+}
+
+// What server and plus take besides the log's flags.
+void add_of_servers(CLI::App& app, Command command, Flags& flags) {
+  add_lists(app, flags);
+  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
+              "Silence that counts as death");
+  if (command == Command::kServer) {
+    add_identity(app, command, flags);
+    add_find(app, flags);
+    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
+    app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
+    return;
+  }
+  app.add_flag("--verbose", flags.verbose,
+               "A line for each task, too: round trip, version, and whom it reaches")
+      ->transform(boolean())
+      ->group(kOutput);
+  add_timeout(app, "--wait", flags.wait_s, 0, "For servers that are not there yet");
 }
 
 void add_model(CLI::App& app, Flags& flags) {
@@ -349,19 +381,14 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
 }
 
 void add_timeouts(CLI::App& app, Flags& flags) {
-  const auto add = [&app](const char* name, std::uint64_t& value, std::uint64_t least,
-                          const char* description) {
-    app.add_option(name, value, description)
-        ->type_name("SECONDS")
-        ->transform(whole_number(least, kDaySeconds))
-        ->capture_default_str()
-        ->group(kTimeouts);
-  };
-  add("--start_timeout", flags.start_timeout_s, 1, "For tasks that have not been seen yet");
-  add("--peer_timeout", flags.peer_timeout_s, 1, "For a chief or a ps that was lost");
-  add("--worker_timeout", flags.worker_timeout_s, 1, "Sync: for a worker that was lost");
+  add_timeout(app, "--start_timeout", flags.start_timeout_s, 1,
+              "For tasks that have not been seen yet");
+  add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For a chief or a ps that was lost");
+  add_timeout(app, "--worker_timeout", flags.worker_timeout_s, 1,
+              "Sync: for a worker that was lost");
   // Heartbeats come every second: with 1, one that is a little late would be a death.
-  add("--heartbeat_timeout", flags.heartbeat_timeout_s, 2, "Silence that counts as death");
+  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
+              "Silence that counts as death");
 }
 
 void add_transport(CLI::App& app, Flags& flags) {
@@ -409,6 +436,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kTrain, "train",
        "Any of these: the role comes from --job_name, TF_CONFIG or the environment; "
        "without a cluster, trains on this machine"},
+      {Command::kServer, "server", "A task that waits for orders, such as those of plus"},
+      {Command::kPlus, "plus", "A cluster's smoke test: its servers add 10 and 32"},
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
       {Command::kResolve, "resolve",
@@ -439,6 +468,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_log(*app, flags);
     return app;
   }
+  if (command == Command::kServer || command == Command::kPlus) {
+    add_of_servers(*app, command, flags);
+    add_log(*app, flags);
+    return app;
+  }
   if (command == Command::kLaunch) {
     add_launch(*app, flags);
     add_launch_of_a_command(*app, flags);
@@ -448,7 +482,8 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
       app->add_option("TASK")->description("ps, worker, chief or train, as that command sees it");
       add_resolve(*app, flags);
     }
-    add_cluster(*app, command, flags);
+    add_identity(*app, command, flags);
+    add_lists(*app, flags);
     add_find(*app, flags);
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);

@@ -21,6 +21,8 @@ enum class Command : std::uint8_t {
   kChief,
   kTrain,
   kLaunch,
+  kServer,
+  kPlus,
   kDownload,
   kCheckpoint,
   kResolve
@@ -63,6 +65,9 @@ struct Flags {
   std::string worker_logs = "*";
   std::string initializer;  // empty: none
   std::string finalizer;
+  // Plus
+  bool verbose = false;
+  std::uint64_t wait_s = 10;
   // Training
   std::string model = "mlp";
   std::vector<std::size_t> hidden_units = {100};

@@ -19,6 +19,7 @@
 #include "roles/chief.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
+#include "roles/order_server.h"
 #include "roles/outcome.h"
 #include "roles/parameter_server.h"
 #include "roles/replica_launcher.h"
@@ -47,6 +48,10 @@ int run(const RunTask& run) {
 int run(const RunLaunch& run) { return roles::run_launcher(run.options); }
 
 int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
+
+int run(const RunServer& run) { return roles::run_order_server(run.task, run.version); }
+
+int run(const RunPlus& run) { return roles::run_plus(run.options); }
 
 int run(const RunDownload& run) {
   const roles::StopSignal stop;

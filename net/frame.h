@@ -68,6 +68,8 @@ enum class FrameKind : std::uint8_t {
   kFill = 30,         // primary -> backup: its whole state
   kUpdate = 31,       // primary -> backup: one update of the parameters
   kComplete = 32,     // primary -> backup: from now on nothing is acknowledged without you
+  kOrder = 33,        // anyone -> server: an expression to compute (net/order.h)
+  kResult = 34,       // reply: what came of it
 };
 
 enum FrameFlags : std::uint16_t {

@@ -17,7 +17,7 @@ constexpr std::size_t kRefusalPrefixBytes = 4;
 
 [[nodiscard]] bool is_purpose(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(ChannelPurpose::kStep) &&
-         value <= static_cast<std::uint8_t>(ChannelPurpose::kView);
+         value <= static_cast<std::uint8_t>(ChannelPurpose::kOrder);
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ inline constexpr std::size_t kWelcomeBytes = 28;
 // minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
 // whether the task is there, and is closed after WELCOME; a state channel brings the chief the
 // training state beside the steps. With --ps_replicas: a replica channel brings a range's backup
-// what its primary did, a view channel tells a host what it is to be.
+// what its primary did, a view channel tells a host what it is to be. An order channel is to a
+// server, which computes what it is told (net/order.h); whoever is no task of the cluster speaks on
+// it as its evaluator.
 enum class ChannelPurpose : std::uint8_t {
   kStep = 1,
   kControl = 2,
@@ -42,6 +44,7 @@ enum class ChannelPurpose : std::uint8_t {
   kState = 4,
   kReplica = 5,
   kView = 6,
+  kOrder = 7,
 };
 
 struct Hello {

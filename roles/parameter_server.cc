@@ -57,6 +57,10 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
   if (verdict_) {
     return *verdict_;
   }
+  if (hello.purpose == net::ChannelPurpose::kOrder) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = self_text() + " trains; only disttf server takes orders"};
+  }
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
   }

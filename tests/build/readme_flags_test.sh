@@ -5,7 +5,7 @@
 # defaults, and what the documents call a flag is one.
 set -euo pipefail
 
-readonly commands=(launch ps worker chief train download checkpoint resolve)
+readonly commands=(launch ps worker chief train server plus download checkpoint resolve)
 # Understood, but not listed by any command's --help: it needs no command.
 readonly unlisted=(--version)
 

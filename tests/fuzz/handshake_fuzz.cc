@@ -1,6 +1,7 @@
-// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/replication.h: what a
-// decoder takes encodes to the same bytes again (a refusal's sentence, made safe to log, to a body
-// that decodes to the same). The first byte of the input picks the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/order.h and
+// net/replication.h: what a decoder takes encodes to the same bytes again (a refusal's sentence and
+// a result's text, made safe to log, to a body that decodes to the same). The first byte of the
+// input picks the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "net/handshake.h"
+#include "net/order.h"
 #include "net/replication.h"
 #include "net/write_cut.h"
 
@@ -31,12 +33,19 @@ void check_refusal(Body body) {
   if (disttf::net::decode(disttf::net::encode(refusal), again) || again != refusal) std::abort();
 }
 
+void check_result(Body body) {
+  disttf::net::OrderResult result;
+  if (disttf::net::decode(body, result)) return;
+  disttf::net::OrderResult again;
+  if (disttf::net::decode(disttf::net::encode(result), again) || again != result) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Body body = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 8) {
+  switch (data[0] % 10) {
     case 0:
       check_exact<disttf::net::Hello>(body);
       break;
@@ -54,6 +63,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 6:
       check_exact<disttf::net::UpdateHead>(body);
+      break;
+    case 8:
+      check_exact<disttf::net::Order>(body);
+      break;
+    case 9:
+      check_result(body);
       break;
     case 7:
       check_exact<disttf::net::FillHead>(body);

@@ -43,7 +43,7 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
     const Print help = print(line);
     EXPECT_EQ(help.exit_code, roles::kDone);
     for (const char* command :
-         {"launch", "ps", "worker", "chief", "train", "download", "checkpoint"}) {
+         {"launch", "ps", "worker", "chief", "train", "server", "plus", "download", "checkpoint"}) {
       EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
     }
   }
@@ -61,10 +61,9 @@ TEST(CommandLine, PrintsACommandsHelp) {
 }
 
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
-  EXPECT_EQ(
-      refusal("dance"),
-      "\"dance\" is not a command; one of launch, ps, worker, chief, train, download, checkpoint, "
-      "resolve");
+  EXPECT_EQ(refusal("dance"),
+            "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
+            "download, checkpoint, resolve");
 }
 
 // ---- A task ----

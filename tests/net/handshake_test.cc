@@ -47,7 +47,7 @@ TEST(Hello, RejectsValuesThatMeanNothing) {
     EXPECT_EQ(decode_with(documented_hello(), job_at, 5), WireError::kBadBody);
   }
   EXPECT_EQ(decode_with(documented_hello(), 50, 0), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 50, 7), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 50, 8), WireError::kBadBody);
   EXPECT_EQ(decode_with(documented_hello(), 51, 2), WireError::kBadBody);
 }
 
