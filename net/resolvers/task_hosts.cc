@@ -34,8 +34,7 @@ struct Place {
     if (at.host == nullptr) fail(pattern, "has {host}, which only Slurm tells");
     return *at.host;
   }
-  fail(pattern, "has {" + std::string(word.substr(0, kMaxShownBytes)) +
-                    "}; {job}, {index}, {place}, {port} and {host} are known");
+  fail(pattern, "has " + quoted(word) + " in braces; job, index, place, port and host are known");
 }
 
 [[nodiscard]] std::string filled(std::string_view pattern, const Place& at) {

@@ -18,7 +18,7 @@ void refused_or(Check check) {
   try {
     check();
   } catch (const std::invalid_argument& error) {
-    disttf::fuzz::require_sentence(error.what(), "LIST is \"", 600);
+    disttf::fuzz::require_sentence(error.what(), "LIST is \"", 1000);
   }
 }
 

@@ -196,10 +196,16 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Pattern, ResolversRefuse,
     ::testing::Values(
-        Case{"UnknownWord",
-             with_job(pattern("{jobs}:1"), Job::kChief),
+        Case{
+            "UnknownWord",
+            with_job(pattern("{place}{jobs}:1"), Job::kChief),
+            {},
+            "--task_hosts: \"{place}{jobs}:1\" has \"jobs\" in braces; job, index, place, port and "
+            "host are known"},
+        Case{"UnknownBytes",
+             with_job(pattern("{place}{\xF3\n}:1"), Job::kChief),
              {},
-             "--task_hosts: \"{jobs}:1\""},
+             "--task_hosts: \"{place}{\\xf3\\n}:1\" has \"\\xf3\\n\" in braces"},
         Case{"OpenBrace", with_job(pattern("{job}-{index:1"), Job::kChief), {}, "--task_hosts: \""},
         Case{"ShutBrace",
              with_job(pattern("{job}-{index}}:1"), Job::kChief),
@@ -328,6 +334,12 @@ INSTANTIATE_TEST_SUITE_P(
              "give one of them, or say which with --resolver"},
         Case{"FlagsAgainstTfConfig", lists(Job::kWorker, 0), tf_config(kWorker1),
              "TF_CONFIG and the flags describe different clusters or tasks"},
+        // The same hosts in another order is another cluster: tasks would wait for each other.
+        Case{
+            "OrderAgainstTfConfig",
+            {},
+            both(tf_config(kWorker1), tfmesos("TFMESOS_WORKER_HOSTS", "w1:1,w0:1")),
+            "TFMESOS_* and TF_CONFIG describe different clusters or tasks (worker 1 and worker 1)"},
         Case{"JobAgainstTfMesos",
              {.job = Job::kPs},
              tfmesos(),

@@ -103,6 +103,20 @@ TEST(SlurmStep, ComputesTheCyclicDistribution) {
   EXPECT_EQ(told(task), "worker 1 of a:2222 |  | b:2222,a:2223,a:2224");
 }
 
+// As Slurm 22.05 deals 7 ranks to nodes of 4, 2 and 1.
+TEST(SlurmStep, ComputesTheCyclicDistributionOfNodesOfThreeSizes) {
+  const Task task = {.nodes = "n[8-10]",
+                     .per_node = "4,2,1",
+                     .tasks = "7",
+                     .rank = "5",
+                     .node = "0",
+                     .local = "2",
+                     .ranks_here = "0,3,5,6",
+                     .distribution = "cyclic"};
+  EXPECT_EQ(told(task),
+            "worker 4 of n8:2222 |  | n9:2222,n10:2222,n8:2223,n9:2223,n8:2224,n8:2225");
+}
+
 TEST(SlurmStep, TakesTheNodesNameForHost) {
   EXPECT_EQ(told({.rank = "2", .node = "1"},
                  {.ps = 1, .workers = 3, .task_hosts = "{host}-ib:{port}", .port_base = 4000}),
