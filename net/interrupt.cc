@@ -1,5 +1,6 @@
 #include "net/interrupt.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,6 +14,10 @@
 
 namespace disttf::net {
 namespace {
+
+// EagerWait: how long it looks. A few times as long as a ps needs for a step of a small model.
+constexpr std::chrono::microseconds kEagerness{500};
+constexpr unsigned kMostAsleep = 63;
 
 [[nodiscard]] std::error_code last_error() noexcept { return {errno, std::system_category()}; }
 
@@ -73,6 +78,26 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   const auto is_ready = [](const pollfd& each) { return each.revents != 0; };
   if (std::any_of(fds.begin(), fds.end() - 1, is_ready)) return {};
   return std::make_error_code(std::errc::operation_canceled);
+}
+
+std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                                        Deadline deadline) noexcept {
+  if (asleep_ > 0) {
+    --asleep_;
+    return net::wait_for_any(fds, interrupt, deadline);
+  }
+  const Deadline until = std::min(deadline, Clock::now() + kEagerness);
+  do {
+    const std::error_code error = net::wait_for_any(fds, interrupt, Deadline::min());
+    if (error != std::errc::timed_out) {
+      penalty_ = 0;
+      return error;
+    }
+    ::sched_yield();
+  } while (Clock::now() < until);
+  penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
+  asleep_ = penalty_;
+  return net::wait_for_any(fds, interrupt, deadline);
 }
 
 }  // namespace disttf::net

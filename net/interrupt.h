@@ -41,4 +41,20 @@ class Interrupt {
 [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                            Deadline deadline) noexcept;
 
+// Waits for one thing after the other as wait_for_any() does, but looks for a short while, giving
+// way to other threads in between, before it sleeps: to wake a processor from its sleep takes
+// longer than an answer that is about to come. Where looking did not help, because the answer took
+// longer than that, the next waits sleep at once: 1 of them, then 3, 7, up to 63.
+//
+// Not thread-safe.
+class EagerWait {
+ public:
+  [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                                             Deadline deadline) noexcept;
+
+ private:
+  unsigned asleep_ = 0;   // waits that still sleep at once
+  unsigned penalty_ = 0;  // as many as those will be, where the next look does not help
+};
+
 }  // namespace disttf::net

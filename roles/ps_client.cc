@@ -176,7 +176,7 @@ bool PsClient::await_all() {
   const auto is_done = [](const Pending& each) { return each.state == Pending::State::kDone; };
   while (!std::all_of(pending_.begin(), pending_.end(), is_done)) {
     const net::Deadline deadline = prepare_poll();
-    static_cast<void>(net::wait_for_any(polled_, stop_.interrupt(), deadline));
+    static_cast<void>(wait_.wait_for_any(polled_, stop_.interrupt(), deadline));
     stop_.throw_if_stopped();
     // One time for all: what came while a lost ps was being tried must be seen by the next poll
     // before its sender is called silent.

@@ -166,6 +166,7 @@ class PsClient {
   bool broken_ = false;              // elastic: a push could not be sent
   bool retries_ = true;              // lost links are opened again; elastic: the run is joined anew
   std::vector<pollfd> polled_;       // one more: the interrupt's
+  net::EagerWait wait_;
   net::Backoff backoff_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <array>
 #include <csignal>
 #include <thread>
 
@@ -53,6 +54,38 @@ TEST(WaitFor, PutsReadinessBeforeTheInterrupt) {
   ready.interrupt();
   interrupt.interrupt();
   EXPECT_FALSE(wait_for(ready.fd(), POLLIN, interrupt, Deadline::max()));
+}
+
+// Looking before sleeping changes nothing but the time: the first waits look, later ones do not.
+TEST(EagerWait, AnswersLikeAnyWait) {
+  EagerWait wait;
+  Interrupt ready;
+  Interrupt interrupt;
+  for (int round = 0; round < 5; ++round) {
+    std::array<pollfd, 2> fds{pollfd{ready.fd(), POLLIN, 0}};
+    EXPECT_EQ(wait.wait_for_any(fds, interrupt, Clock::now() + 1ms), std::errc::timed_out);
+  }
+  std::array<pollfd, 2> fds{pollfd{ready.fd(), POLLIN, 0}};
+  interrupt.interrupt();
+  EXPECT_EQ(wait.wait_for_any(fds, interrupt, Deadline::max()), std::errc::operation_canceled);
+  ready.interrupt();
+  EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max()));
+  EXPECT_EQ(fds[0].revents, POLLIN);
+}
+
+TEST(EagerWait, IsWokenWhenItSleeps) {
+  EagerWait wait;
+  const Interrupt interrupt;
+  for (int round = 0; round < 8; ++round) {
+    Interrupt later;
+    std::thread other([&] {
+      std::this_thread::sleep_for(2ms);  // longer than it looks
+      later.interrupt();
+    });
+    std::array<pollfd, 2> fds{pollfd{later.fd(), POLLIN, 0}};
+    EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max()));
+    other.join();
+  }
 }
 
 }  // namespace
