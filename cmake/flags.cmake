@@ -50,7 +50,7 @@ if(DISTTF_STATIC)
 endif()
 
 function(disttf_cold)
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endfunction()
 
 function(disttf_link_product target)
