@@ -3,10 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "main/cluster_flags.h"
 #include "main/flag_values.h"
 #include "math/model.h"
-#include "net/resolvers/resolvers.h"
-#include "net/tf_config.h"
 #include "roles/run_config.h"
 
 namespace disttf {
@@ -24,7 +23,6 @@ constexpr const char* kTransport = "Transport";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
-constexpr const char* kResolve = "Resolve";
 
 constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
 
@@ -32,78 +30,6 @@ using roles::kMaxCount;
 
 // A day is as good as for ever, and the sum of a few still fits everywhere.
 constexpr std::uint64_t kDaySeconds = 86'400;
-
-// Which task this is.
-void add_identity(CLI::App& app, Command command, Flags& flags) {
-  if (command == Command::kTrain || command == Command::kServer || command == Command::kResolve) {
-    app.add_option("--job_name", flags.job_name, "This task's job: ps, worker or chief")
-        ->type_name("JOB")
-        ->group(kClusterGroup);
-  } else {
-    // The tutorials pass it to every task; where the command says the same it may be there.
-    app.add_option("--job_name", flags.job_name)->group(kHiddenGroup);
-  }
-  app.add_option("--task_index,--worker_index", flags.task_index,
-                 "This task's place in its job's list, from 0")
-      ->type_name("N")
-      ->transform(whole_number(0, net::kMaxTaskIndex))
-      ->group(kClusterGroup);
-}
-
-void add_lists(CLI::App& app, Flags& flags) {
-  app.add_option("--ps_hosts", flags.ps_hosts, "The parameter servers, in order")
-      ->type_name("HOST:PORT,...")
-      ->group(kClusterGroup);
-  app.add_option("--worker_hosts", flags.worker_hosts,
-                 "The workers, in order; worker 0 is the chief without --chief_host")
-      ->type_name("HOST:PORT,...")
-      ->group(kClusterGroup);
-  app.add_option("--chief_host,--chief_hosts", flags.chief_host,
-                 "The chief, where it is a task of its own")
-      ->type_name("HOST:PORT")
-      ->group(kClusterGroup);
-}
-
-void add_find(CLI::App& app, Flags& flags) {
-  app.add_option("--resolver", flags.resolver,
-                 "Who is asked for the cluster; auto: all, in this order")
-      ->type_name("NAME")
-      ->check(one_of(net::resolver_names()))
-      ->capture_default_str()
-      ->group(kFindGroup);
-  app.add_option("--ps,-s", flags.cluster_ps, "Parameter servers of the cluster")
-      ->type_name("N")
-      ->transform(whole_number(1, net::kMaxTaskIndex + 1))
-      ->group(kFindGroup);
-  app.add_option("--workers,-w", flags.cluster_workers, "Workers of the cluster")
-      ->type_name("N")
-      ->transform(whole_number(0, net::kMaxTaskIndex + 1))
-      ->group(kFindGroup);
-  app.add_flag("--chief", flags.cluster_chief, "The cluster has a chief task as well")
-      ->transform(boolean())
-      ->group(kFindGroup);
-  app.add_option("--task_hosts", flags.task_hosts,
-                 "The address of each task; {job}, {index}, {place}, {port} and {host} stand for "
-                 "its own: mnist-{job}-{index}.mnist:2222")
-      ->type_name("PATTERN")
-      ->group(kFindGroup);
-  app.add_option("--port_base", flags.port_base,
-                 "Slurm: the port of a node's first task, the next has the next; with {port}: of "
-                 "the first task of all")
-      ->type_name("PORT")
-      ->transform(whole_number(1, 65535))
-      ->capture_default_str()
-      ->group(kFindGroup);
-}
-
-void add_resolve(CLI::App& app, Flags& flags) {
-  app.add_flag("--print", flags.print, "All that was found, and which variable or flag said it")
-      ->transform(boolean())
-      ->group(kResolve);
-  app.add_flag("--json", flags.json, "The same as one JSON object")
-      ->transform(boolean())
-      ->group(kResolve);
-}
 
 void add_launch(CLI::App& app, Flags& flags) {
   app.add_option("--ps,-s", flags.launch_ps, "Parameter servers to start")
@@ -175,12 +101,12 @@ void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uin
 
 // What server and plus take besides the log's flags.
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
-  add_lists(app, flags);
+  add_list_flags(app, flags);
   add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
               "Silence that counts as death");
   if (command == Command::kServer) {
-    add_identity(app, command, flags);
-    add_find(app, flags);
+    add_identity_flags(app, command, flags);
+    add_find_flags(app, flags);
     add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
@@ -480,11 +406,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     if (command == Command::kResolve) {
       // For the help; the word is taken off the command line before the flags are read.
       app->add_option("TASK")->description("ps, worker, chief or train, as that command sees it");
-      add_resolve(*app, flags);
+      add_resolve_flags(*app, flags);
     }
-    add_identity(*app, command, flags);
-    add_lists(*app, flags);
-    add_find(*app, flags);
+    add_identity_flags(*app, command, flags);
+    add_list_flags(*app, flags);
+    add_find_flags(*app, flags);
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
   }
