@@ -5,6 +5,7 @@
 
 #include "main/cluster_flags.h"
 #include "main/flag_values.h"
+#include "main/launch_command.h"
 #include "math/model.h"
 #include "roles/run_config.h"
 
@@ -65,29 +66,6 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kLaunchGroup);
-}
-
-void add_launch_of_a_command(CLI::App& app, Flags& flags) {
-  app.add_option("--worker_logs", flags.worker_logs,
-                 "The workers whose lines are shown: 0 or 1,2; *: all tasks, the ps too")
-      ->type_name("N,...|*")
-      ->capture_default_str()
-      ->group(kCommandGroup);
-  app.add_option("--initializer", flags.initializer,
-                 "Run in each task before COMMAND, which needs it to end with 0")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.add_option("--finalizer", flags.finalizer,
-                 "Run in each task after COMMAND, however that has ended")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.footer(
-      "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
-      "words\n"
-      "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
-      "braces;\n"
-      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s and its own "
-      "group.");
 }
 
 void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uint64_t least,

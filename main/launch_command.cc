@@ -33,6 +33,29 @@ std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::
 
 }  // namespace
 
+void add_launch_of_a_command(CLI::App& app, Flags& flags) {
+  app.add_option("--worker_logs", flags.worker_logs,
+                 "The workers whose lines are shown: 0 or 1,2; *: all tasks, the ps too")
+      ->type_name("N,...|*")
+      ->capture_default_str()
+      ->group(kCommandGroup);
+  app.add_option("--initializer", flags.initializer,
+                 "Run in each task before COMMAND, which needs it to end with 0")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.add_option("--finalizer", flags.finalizer,
+                 "Run in each task after COMMAND, however that has ended")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.footer(
+      "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
+      "words\n"
+      "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
+      "braces;\n"
+      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s and its own "
+      "group.");
+}
+
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   if (separator == arguments.end()) {

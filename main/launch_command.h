@@ -13,6 +13,9 @@
 
 namespace disttf {
 
+// The flags that are a COMMAND's own.
+void add_launch_of_a_command(CLI::App& app, Flags& flags);
+
 // Takes the words behind "--", and that, off the end of `arguments`; nullopt: there is no "--".
 [[nodiscard]] std::optional<std::vector<std::string>> take_launched_command(
     std::vector<std::string>& arguments);
