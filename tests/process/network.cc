@@ -142,6 +142,10 @@ std::vector<std::string> Network::words_on(const std::string& host) const {
 
 std::string Network::space_of(const std::string& host) const { return hosts_.at(host).space; }
 
+const std::string& Network::address_of(const std::string& host) const {
+  return hosts_.at(host).address;
+}
+
 void Network::point(const std::string& name, const std::string& host) {
   names_[name] = host;
   write_hosts();

@@ -27,6 +27,8 @@ class Network {
   [[nodiscard]] const std::filesystem::path& program() const { return ip_; }
   [[nodiscard]] std::vector<std::string> words_on(const std::string& host) const;
 
+  [[nodiscard]] const std::string& address_of(const std::string& host) const;
+
   // From now on every host, and what runs there already, finds `host` when it looks up `name`. At
   // first each name means the host of that name.
   void point(const std::string& name, const std::string& host);

@@ -1,0 +1,153 @@
+// Batch jobs under a real Slurm: tasks find themselves in the step's variables, train across nodes
+// with addresses of their own, and end with the weights of `launch`.
+#include "tests/process/slurm.h"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kTasks = 4;  // a ps, the chief, two workers: ranks 0 to 3
+const Words kRun = {"--train_steps=150", "--print_weights_hash"};
+// Slow enough that something can be done to it in the middle.
+const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class SlurmTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    std::string why;
+    slurm_ = Slurm::create(scratch(), why);
+    if (!slurm_) {
+      GTEST_SKIP() << why;
+    }
+  }
+  void TearDown() override {
+    if (HasFailure() && slurm_) {
+      std::cerr << slurm_->report() << "\n--- job output\n" << output();
+    }
+  }
+
+  [[nodiscard]] std::filesystem::path output_path() const { return scratch() / "job.out"; }
+  [[nodiscard]] std::string output() const { return text_of(output_path()); }
+
+  // A job of four tasks on three nodes.
+  [[nodiscard]] std::filesystem::path script(const Words& more) const {
+    const std::filesystem::path path = scratch() / "job.sh";
+    std::ofstream file(path);
+    file << "#!/bin/bash\n#SBATCH --job-name=mnist\n#SBATCH --nodes=3\n#SBATCH --ntasks=" << kTasks
+         << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path().string()
+         << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << DISTTF_BINARY
+         << " train --ps=1 --chief";
+    for (const std::string& word : data_flags() + more) {
+      file << ' ' << word;
+    }
+    file << '\n';
+    return path;
+  }
+
+  // Until the job has printed the line.
+  ::testing::AssertionResult job_says(const std::string& part) const {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (output().find(part) == std::string::npos) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return ::testing::AssertionFailure() << "the job did not print \"" << part << "\"";
+      }
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  // The job's tasks by rank, as this machine numbers them.
+  [[nodiscard]] std::map<int, pid_t> tasks() const {
+    const std::string config = "SLURM_CONF=" + (scratch() / "slurm.conf").string();
+    std::map<int, pid_t> found;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      const Words words = pid > 0 ? command_line_of(pid) : Words();
+      if (words.empty() || words.front() != DISTTF_BINARY) {
+        continue;
+      }
+      const std::string variables = text_of(entry.path() / "environ");
+      const std::string rank = "SLURM_PROCID=";
+      const std::size_t at = variables.find(rank);
+      if (variables.find(config) != std::string::npos && at != std::string::npos) {
+        found[std::atoi(variables.c_str() + at + rank.size())] = pid;
+      }
+    }
+    return found;
+  }
+
+  // A job that trains, and its tasks.
+  std::string start_training(const Words& more = {}) {
+    const std::string job = slurm_->submit(script(kRun + kSlowly + more));
+    EXPECT_TRUE(job_says("Chief: training step 30 done"));
+    for (const auto& [rank, pid] : tasks()) {
+      tasks_.push_back(pid);
+    }
+    EXPECT_EQ(tasks_.size(), std::size_t{kTasks});
+    return job;
+  }
+
+  void expect_weights_of_launch_in_output() {
+    Process& undisturbed =
+        run("undisturbed", Words{"launch", "--workers=2", "--chief"} + kRun + data_flags());
+    ASSERT_TRUE(exits(undisturbed, kExitDone));
+    // The chief's and both workers'.
+    EXPECT_EQ(count_of(output(), "Weights SHA-256: " + weights_hash_in(undisturbed) + "\n"), 3U);
+  }
+
+  std::unique_ptr<Slurm> slurm_;
+  std::vector<pid_t> tasks_;
+};
+
+TEST_F(SlurmTest, JobTrainsAcrossNodesAndIsCompleted) {
+  const std::string job = slurm_->submit(script(kRun));
+  EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
+  // srun's code, and with it the script's, is the highest of all tasks.
+  EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
+  EXPECT_EQ(count_of(output(), data_name() + " accuracy: 0."), 3U);
+  expect_weights_of_launch_in_output();
+}
+
+TEST_F(SlurmTest, WorkerKilledEndsTheStepAndTheJobSubmittedAgainGoesOn) {
+  const Words directory = {"--train_dir=" + (scratch() / "train").string()};
+  const std::string job = start_training(directory);
+  kill(tasks().at(3), SIGKILL);
+  EXPECT_EQ(slurm_->wait_for_end(job), "FAILED");
+  EXPECT_TRUE(wait_until_gone(tasks_));
+  const std::string again = slurm_->submit(script(kRun + directory));
+  EXPECT_EQ(slurm_->wait_for_end(again), "COMPLETED");
+  EXPECT_THAT(output(), ::testing::ContainsRegex("Training begins at global step [1-9]"));
+  expect_weights_of_launch_in_output();
+}
+
+TEST_F(SlurmTest, ScancelTellsEveryTask) {
+  const std::string job = start_training();
+  slurm_->cancel(job);
+  EXPECT_EQ(slurm_->wait_for_end(job), "CANCELLED");
+  EXPECT_TRUE(wait_until_gone(tasks_));
+  EXPECT_THAT(output(), HasSubstr("stopped by SIGTERM before the run finished"));
+}
+
+TEST_F(SlurmTest, NodeThatFailsEndsTheJobEverywhere) {
+  const std::string job = start_training();
+  slurm_->kill_node("n3");
+  EXPECT_EQ(slurm_->wait_for_end(job, 2 * kPatience), "NODE_FAIL");
+  EXPECT_TRUE(wait_until_gone(tasks_));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
