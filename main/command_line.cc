@@ -123,8 +123,8 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
         option->get_group() == kCommandGroup || option->get_group() == kClusterGroup ||
-        option->get_group() == kFindGroup || option == app.get_config_ptr() ||
-        option == app.get_help_ptr()) {
+        option->get_group() == kFindGroup || option->get_group() == kRenderGroup ||
+        option == app.get_config_ptr() || option == app.get_help_ptr()) {
       continue;
     }
     std::string value;
@@ -269,6 +269,10 @@ roles::Transport transport_from(const std::string& name) {
   return kTransports.at(name);
 }
 
+roles::OnFinish on_finish_from(const std::string& name) {
+  return name == "idle" ? roles::OnFinish::kIdle : roles::OnFinish::kExit;
+}
+
 roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
   using std::chrono::seconds;
   return {.cluster = std::move(found.cluster),
@@ -281,6 +285,7 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
           .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
                                                : read_seed_and_rate(flags.chaos_frames),
           .transport = transport_from(flags.transport),
+          .on_finish = on_finish_from(flags.on_finish),
           .listen_fd = flags.listen_fd};
 }
 
@@ -309,6 +314,11 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
   return {.options = std::move(options)};
 }
 
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
 RunPlus run_plus(const Flags& flags, const Environment& environment) {
   return {.options = {.cluster = find_lists(flags, environment),
                       .verbose = flags.verbose,
@@ -319,11 +329,8 @@ RunPlus run_plus(const Flags& flags, const Environment& environment) {
 Invocation parse_checkpoint(std::vector<std::string> arguments) {
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kCheckpoint, flags);
-  const auto asks_for_help = [](const std::string& word) {
-    return word == "--help" || word == "-h";
-  };
   RunCheckpoint run;
-  if (std::none_of(arguments.begin(), arguments.end(), asks_for_help)) {
+  if (!asks_for_help(arguments)) {
     run.command = take_checkpoint_words(arguments);
   }
   Invocation invocation;
@@ -333,6 +340,38 @@ Invocation parse_checkpoint(std::vector<std::string> arguments) {
   }
   invocation.log = log_options(flags);
   invocation.action = std::move(run);
+  return invocation;
+}
+
+Invocation parse_render(std::vector<std::string> arguments) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kRender, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const render::Target& target = take_target(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  if (!flags.render.options.empty() && std::string_view(target.name) != "dcos") {
+    throw std::invalid_argument("--options: " + net::quoted(flags.render.options) +
+                                " is not allowed for " + target.name + ", only for dcos");
+  }
+  invocation.warnings = read_options_file(*app, flags.render);
+  const render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
+  check_checkpoint_flags(flags);
+  if (math::isa_from_name(flags.isa)) {
+    flags.isa = "auto";  // it need not be one that this CPU has
+  }
+  static_cast<void>(
+      run_config(flags, flags.render.ps, flags.render.workers + (flags.render.chief ? 1 : 0)));
+  std::string text = target.render(deployment);
+  invocation.log = log_options(flags);
+  if (flags.render.output.empty()) {
+    invocation.action = Print{.text = std::move(text)};
+  } else {
+    invocation.action = RunRender{.path = flags.render.output, .text = std::move(text)};
+  }
   return invocation;
 }
 
@@ -349,6 +388,10 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
         "--job_name: missing; a server needs --job_name, --task_index, --ps_hosts and "
         "--worker_hosts, or an environment that describes a cluster");
   }
+  if (!resolution.found && flags.on_finish == "idle") {
+    throw std::invalid_argument(
+        "--on_finish: \"idle\" is not allowed without a cluster, whose tasks it keeps up");
+  }
   if (!resolution.found) {
     // No cluster: the local run that orchestrators expect of a job with a single task.
     invocation.action = run_launch(app, flags, 1, 1);
@@ -363,7 +406,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   if (task.job == net::Job::kEvaluator) {
     invocation.action =
-        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do"};
+        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do",
+                   .on_finish = on_finish_from(flags.on_finish)};
     return;
   }
   invocation.action =
@@ -404,6 +448,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   const Command command = take_command(arguments);
   if (command == Command::kCheckpoint) {
     return parse_checkpoint(std::move(arguments));
+  }
+  if (command == Command::kRender) {
+    return parse_render(std::move(arguments));
   }
   const Command task_command =
       command == Command::kResolve ? take_resolve_word(arguments) : command;

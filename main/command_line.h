@@ -43,8 +43,13 @@ struct RunDownload {
 struct RunCheckpoint {
   roles::CheckpointCommand command;
 };
+struct RunRender {  // what was rendered, into a file
+  std::string path;
+  std::string text;
+};
 struct RunNothing {  // an evaluator: the chief evaluates
   std::string why;
+  roles::OnFinish on_finish = roles::OnFinish::kExit;
 };
 // --help and --version: exit 0. No command at all: exit 2.
 struct Print {
@@ -57,7 +62,7 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunServer, RunPlus, RunDownload,
-               RunCheckpoint, RunNothing>
+               RunCheckpoint, RunRender, RunNothing>
       action;
 };
 

@@ -249,6 +249,16 @@ void add_output(CLI::App& app, Flags& flags) {
       ->group(kOutput);
 }
 
+void add_on_finish(CLI::App& app, Flags& flags) {
+  app.add_option("--on_finish", flags.on_finish,
+                 "idle: stay up after the result until SIGTERM or SIGINT, for engines that start "
+                 "again whatever ends")
+      ->type_name("NAME")
+      ->check(one_of({"exit", "idle"}))
+      ->capture_default_str()
+      ->group(kOutput);
+}
+
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
     app.add_option("--dataset", flags.dataset,
@@ -346,6 +356,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
+      {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
   };
   return kCommands;
 }
@@ -357,7 +368,8 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   auto app = std::make_unique<CLI::App>(info->description, std::string("disttf ") + info->name);
   app->option_defaults()->always_capture_default(false);
   app->set_help_flag("-h,--help", "Print this help and exit");
-  app->set_config("--config", "", "Read flags from a TOML file; the command line wins")
+  app->set_config(command == Command::kRender ? "--cluster,--config" : "--config", "",
+                  "Read flags from a TOML file; the command line wins")
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
   if (command == Command::kCheckpoint) {
@@ -377,7 +389,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_log(*app, flags);
     return app;
   }
-  if (command == Command::kLaunch) {
+  if (command == Command::kRender) {
+    add_render_flags(*app, flags.render);
+  } else if (command == Command::kLaunch) {
     add_launch(*app, flags);
     add_launch_of_a_command(*app, flags);
   } else if (command != Command::kDownload) {
@@ -389,6 +403,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_identity_flags(*app, command, flags);
     add_list_flags(*app, flags);
     add_find_flags(*app, flags);
+    add_on_finish(*app, flags);
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
   }

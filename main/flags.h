@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "main/render_flags.h"
+
 namespace disttf {
 
 enum class Command : std::uint8_t {
@@ -25,7 +27,8 @@ enum class Command : std::uint8_t {
   kPlus,
   kDownload,
   kCheckpoint,
-  kResolve
+  kResolve,
+  kRender
 };
 
 struct CommandInfo {
@@ -95,6 +98,7 @@ struct Flags {
   std::uint64_t eval_every = 0;
   std::uint64_t log_every = 500;
   bool print_weights_hash = false;
+  std::string on_finish = "exit";
   // Data
   std::string dataset = "auto";
   std::string data_dir = "./input_data";
@@ -115,6 +119,8 @@ struct Flags {
   // Testing
   std::uint64_t debug_delay_ms = 0;
   std::string chaos_frames;  // empty: none
+  // Render
+  RenderFlags render;
   // Between launch and its children
   int listen_fd = -1;
   int progress_fd = -1;

@@ -4,10 +4,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -15,8 +17,10 @@
 
 #include "main/command_line.h"
 #include "math/denormals.h"
+#include "net/text.h"
 #include "net/tls.h"
 #include "roles/chief.h"
+#include "roles/finish.h"
 #include "roles/launcher.h"
 #include "roles/log.h"
 #include "roles/order_server.h"
@@ -31,7 +35,10 @@ namespace {
 using namespace disttf;  // NOLINT(google-build-using-namespace): this file is the product's front
 
 int run(const Print& print) {
-  std::fputs(print.text.c_str(), print.exit_code == 0 ? stdout : stderr);
+  std::FILE* const stream = print.exit_code == 0 ? stdout : stderr;
+  if (std::fputs(print.text.c_str(), stream) < 0 || std::fflush(stream) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+  }
   return print.exit_code;
 }
 
@@ -61,9 +68,19 @@ int run(const RunDownload& run) {
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
 
-int run(const RunNothing& nothing) {
-  roles::log_info(nothing.why);
+int run(const RunRender& run) {
+  std::ofstream file(run.path, std::ios::binary);
+  if (!(file << run.text).flush()) {
+    throw std::system_error(errno, std::generic_category(),
+                            "--output: cannot write " + net::quoted(run.path));
+  }
   return roles::kDone;
+}
+
+int run(const RunNothing& nothing) {
+  const roles::StopSignal stop;
+  roles::log_info(nothing.why);
+  return roles::finish(nothing.on_finish, stop);
 }
 
 Environment read_environment() {

@@ -106,6 +106,10 @@ class WordCheck {
 // "INI was not able to parse training.batch_siz" -> "training.batch_siz"
 std::string unknown_key(const CLI::ConfigError& error) {
   const std::string text = error.what();
+  // "cluster: This option is not allowed in a configuration file"
+  if (const std::size_t colon = text.find(": This option "); colon != std::string::npos) {
+    return text.substr(0, colon);
+  }
   std::string key = text.substr(text.rfind(' ') + 1);
   if (key.ends_with(".++")) {  // how CLI11 marks the head of a section
     key.erase(key.size() - 3);
@@ -135,9 +139,10 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
   try {
     app.parse(std::move(words));
   } catch (const CLI::ConfigError& error) {
-    throw std::invalid_argument(
-        "--config: " + net::quoted(unknown_key(error)) + " is not a flag of " + app.get_name() +
-        ", so not a key of its file (" + app.get_name() + " --help lists the flags)");
+    throw std::invalid_argument("--" + app.get_config_ptr()->get_lnames().front() + ": " +
+                                net::quoted(unknown_key(error)) + " is not a flag of " +
+                                app.get_name() + ", so not a key of its file (" + app.get_name() +
+                                " --help lists the flags)");
   } catch (const CLI::ParseError& error) {
     throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
                                 " --help lists the flags)");

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "roles/checkpointer.h"
+#include "roles/finish.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 #include "roles/overseer.h"
@@ -67,10 +68,8 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-}  // namespace
-
-int run_chief(const TrainerOptions& options) {
-  const StopSignal stop;
+// From the first step to the result.
+void lead(const TrainerOptions& options, const StopSignal& stop) {
   Trainer trainer(options, stop);
   PsClient& client = trainer.client();
   RunConfig config = options.config;
@@ -85,7 +84,7 @@ int run_chief(const TrainerOptions& options) {
   }
   if (client.connect()) {
     log_info("the run has finished already");
-    return kDone;
+    return;
   }
   Checkpointer checkpointer(options.task, options.checkpoint, config, trainer.model().layout());
   client.lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
@@ -124,7 +123,14 @@ int run_chief(const TrainerOptions& options) {
   if (overseer) {
     overseer->finish(kFarewell);
   }
-  return kDone;
+}
+
+}  // namespace
+
+int run_chief(const TrainerOptions& options) {
+  const StopSignal stop;
+  lead(options, stop);
+  return finish(options.task.on_finish, stop);
 }
 
 }  // namespace disttf::roles

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "roles/finish.h"
 #include "roles/log.h"
 #include "roles/ps_process.h"
 #include "roles/stop_signal.h"
@@ -42,7 +43,11 @@ int ParameterServer::run() {
 
 void ParameterServer::on_signal(int number) {
   if (ended_ || is_finishing()) {
-    return;  // told to stop after a finished run: already on the way to 0
+    is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
+    if (is_idle_) {
+      context_.stop();
+    }
+    return;
   }
   const std::string why = std::string("stopped by ") + signal_name(number);
   const auto code = static_cast<ExitCode>(exit_code_for(number));
@@ -149,6 +154,11 @@ void ParameterServer::range_ended(const std::vector<Connection>& last) {
   spawn([this]() -> asio::awaitable<void> {
     for (const Connection& connection : last_) {
       co_await connection->drained(kDrainTimeout);
+    }
+    if (task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {
+      is_idle_ = true;  // and welcomes whoever is started again: the run is over
+      log_idle();
+      co_return;
     }
     context_.stop();
   });

@@ -74,6 +74,8 @@ class ParameterServer {
   std::vector<std::unique_ptr<RangeServer>> ranges_;
   std::vector<Connection> last_;  // to be drained before the process ends
   bool ended_ = false;
+  bool is_told_to_stop_ = false;  // by a signal, after the run
+  bool is_idle_ = false;          // stays after the run, for late trainers
   Clock::time_point next_heartbeat_ = Clock::now();
   std::optional<net::Refusal> verdict_;
   std::optional<Failure> failure_;  // what run() throws

@@ -28,6 +28,12 @@ enum class Transport : std::uint8_t {
   kSharedMemory,  // a trainer ends with a sentence where a ps has none for it
 };
 
+// What a task does once the run is over and its result is printed.
+enum class OnFinish : std::uint8_t {
+  kExit,
+  kIdle,  // stays, and exits 0 on SIGTERM or SIGINT; a ps tells late trainers that the run is over
+};
+
 struct Task {
   net::Cluster cluster;
   net::TaskId self;
@@ -35,6 +41,7 @@ struct Task {
   Timeouts timeouts;
   ChaosOptions faults = {};  // testing: what is done to the frames of a trainer's step channels
   Transport transport = Transport::kAuto;
+  OnFinish on_finish = OnFinish::kExit;
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
 };
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "roles/finish.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 
@@ -37,21 +38,26 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   return published;
 }
 
-}  // namespace
-
-int run_worker(const TrainerOptions& options) {
-  const StopSignal stop;
+// From the first step to the result.
+void train(const TrainerOptions& options, const StopSignal& stop) {
   Trainer trainer(options, stop);
   PsClient& client = trainer.client();
   if (client.connect()) {
     log_info("the run has finished already");
-    return kDone;
+    return;
   }
   trainer.prepare(adopt_config(trainer, options));
   trainer.train({});
   client.goodbye();
   trainer.print_result_lines();
-  return kDone;
+}
+
+}  // namespace
+
+int run_worker(const TrainerOptions& options) {
+  const StopSignal stop;
+  train(options, stop);
+  return finish(options.task.on_finish, stop);
 }
 
 }  // namespace disttf::roles

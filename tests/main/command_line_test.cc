@@ -42,8 +42,8 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
   for (const char* line : {"--help", "-h", "help"}) {
     const Print help = print(line);
     EXPECT_EQ(help.exit_code, roles::kDone);
-    for (const char* command :
-         {"launch", "ps", "worker", "chief", "train", "server", "plus", "download", "checkpoint"}) {
+    for (const char* command : {"launch", "ps", "worker", "chief", "train", "server", "plus",
+                                "download", "checkpoint", "render"}) {
       EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
     }
   }
@@ -63,7 +63,7 @@ TEST(CommandLine, PrintsACommandsHelp) {
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-            "download, checkpoint, resolve");
+            "download, checkpoint, resolve, render");
 }
 
 // ---- A task ----

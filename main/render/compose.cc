@@ -1,0 +1,60 @@
+// Docker Compose, and podman-compose: the tasks as containers of one machine.
+//
+// A service is found under its name by the others of the project. No container_name: with one a
+// second project could not run beside the first.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/rendered.h"
+#include "main/render/services.h"
+
+namespace disttf::render {
+namespace {
+
+void complete(Json& service, const PlacedTask& task) {
+  const Resources& resources = task.group->resources;
+  service["restart"] = "on-failure:10";
+  if (resources.cpus) {
+    service["cpus"] = cpus_number(*resources.cpus);
+  }
+  if (resources.memory_mib) {
+    service["mem_limit"] = std::to_string(*resources.memory_mib) + "m";
+  }
+  if (resources.gpus != 0) {
+    Json device;
+    device["driver"] = "nvidia";
+    device["count"] = resources.gpus;
+    device["capabilities"].push_back("gpu");
+    service["deploy"]["resources"]["reservations"]["devices"].push_back(std::move(device));
+  }
+}
+
+}  // namespace
+
+std::string render_compose(const Deployment& deployment) {
+  constexpr std::size_t kMostHostName = 63;
+  refuse_evaluator(deployment, "compose");
+  refuse_placement(deployment, "compose");
+  check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
+               kMostHostName, "a container's host name may have");
+  Json json;
+  json["name"] = deployment.name;
+  json["#services"] = "Each task is a service of its own: a replica could not know its number.";
+  json["services"] = task_services(deployment, complete);
+  if (Json volumes = named_volumes(deployment); !volumes.empty()) {
+    json["volumes"] = std::move(volumes);
+  }
+  const std::string chief = deployment.group(net::Job::kChief) != nullptr ? "chief-0" : "worker-0";
+  return comment_lines(
+             "docker compose -f FILE up -d\n"
+             "docker compose -f FILE logs -f " +
+             chief +
+             "    the result is the line \"MNIST accuracy: ...\"\n"
+             "docker compose -f FILE wait " +
+             chief +
+             "    ends with its exit code\n"
+             "docker compose -f FILE down") +
+         "\n" + to_yaml_text(json);
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,332 @@
+#include "main/render/dcos_options.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "net/text.h"
+
+namespace disttf::render {
+namespace {
+
+using Json = nlohmann::json;  // the order of keys is of no matter here
+
+enum class Type : std::uint8_t { kText, kWhole, kNumber, kBoolean };
+
+// One row of the package's schema.
+struct Option {
+  const char* path;
+  Type type;
+  const char* fallback;         // as JSON; nullptr: none
+  bool is_used = false;         // by disttf
+  const char* words = nullptr;  // the only texts that are allowed, between spaces
+};
+
+constexpr const char* kDiskTypes = "ROOT MOUNT";
+
+// Universe's beta-tensorflow, version 0.2.0-1.5.0-beta.
+constexpr std::array kOptions = {
+    Option{"service.name", Type::kText, R"("tensorflow")", true},
+    Option{"service.user", Type::kText, R"("nobody")", true},
+    Option{"service.service_account", Type::kText, R"("")"},
+    Option{"service.service_account_secret", Type::kText, R"("")"},
+    Option{"service.virtual_network_enabled", Type::kBoolean, "false", true},
+    Option{"service.virtual_network_name", Type::kText, R"("dcos")", true},
+    Option{"service.virtual_network_plugin_labels", Type::kText, R"("")"},
+    Option{"service.mesos_api_version", Type::kText, R"("V1")", false, "V0 V1"},
+    Option{"service.log_level", Type::kText, R"("INFO")", false,
+           "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL"},
+    Option{"service.security.kerberos.enabled", Type::kBoolean, "false", true},
+    Option{"service.security.kerberos.kdc.hostname", Type::kText, nullptr},
+    Option{"service.security.kerberos.kdc.port", Type::kWhole, nullptr},
+    Option{"service.security.kerberos.primary", Type::kText, R"("tensorflow")"},
+    Option{"service.security.kerberos.realm", Type::kText, nullptr},
+    Option{"service.security.kerberos.keytab_secret", Type::kText, nullptr},
+    Option{"service.security.kerberos.debug", Type::kBoolean, "false"},
+    Option{"service.job_url", Type::kText, R"("")"},
+    Option{"service.job_path", Type::kText, R"("")"},
+    Option{"service.job_name", Type::kText, R"("")"},
+    Option{"service.job_context", Type::kText, R"("{}")", true},
+    Option{"service.shared_filesystem", Type::kText, R"("")", true},
+    Option{"service.hdfs.config_uri", Type::kText, R"("")"},
+    Option{"service.gcs_key", Type::kText, R"("")"},
+    Option{"service.use_gcs_key_secret", Type::kBoolean, "false"},
+    Option{"service.use_tensorboard", Type::kBoolean, "false"},
+    Option{"service.tf_image", Type::kText, R"("mesosphere/dcos-tensorflow:0.0.3-1.5.0")"},
+    Option{"service.gpu_tf_image", Type::kText, R"("mesosphere/dcos-tensorflow:0.0.3-1.5.0-gpu")"},
+    Option{"service.region", Type::kText, R"("")"},
+    Option{"parameter_server.count", Type::kWhole, "2", true},
+    Option{"parameter_server.placement_constraint", Type::kText, R"("[]")", true},
+    Option{"parameter_server.port", Type::kWhole, "2223", true},
+    Option{"parameter_server.cpus", Type::kNumber, "1.0", true},
+    Option{"parameter_server.mem", Type::kWhole, "4096", true},
+    Option{"parameter_server.disk", Type::kWhole, "4096"},
+    Option{"parameter_server.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
+    Option{"worker.count", Type::kWhole, "3", true},
+    Option{"worker.placement_constraint", Type::kText, R"("[]")", true},
+    Option{"worker.port", Type::kWhole, "2222", true},
+    Option{"worker.cpus", Type::kNumber, "1.0", true},
+    Option{"worker.mem", Type::kWhole, "4096", true},
+    Option{"worker.disk", Type::kWhole, "4096"},
+    Option{"worker.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
+    Option{"gpu_worker.count", Type::kWhole, "0", true},
+    Option{"gpu_worker.gpus", Type::kWhole, "1"},
+    Option{"gpu_worker.cpus", Type::kNumber, "1.0"},
+    Option{"gpu_worker.mem", Type::kWhole, "4096"},
+    Option{"gpu_worker.disk", Type::kWhole, "4096"},
+    Option{"gpu_worker.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
+    Option{"tensorboard.port", Type::kWhole, "6006"},
+    Option{"tensorboard.cpus", Type::kNumber, "1.0"},
+    Option{"tensorboard.mem", Type::kWhole, "4096"},
+};
+
+[[noreturn]] void fail(const std::string& sentence) {
+  throw std::invalid_argument("--options: " + sentence);
+}
+
+// A value as messages show it; lists and maps by name, however deep they are.
+std::string shown(const Json& value) {
+  if (value.is_string()) {
+    return net::quoted(value.get_ref<const std::string&>());
+  }
+  return value.is_array() ? "a list" : value.is_object() ? "a map" : value.dump();
+}
+
+[[noreturn]] void refuse(const std::string& path, const Json& value, const std::string& expected) {
+  fail(path + " is " + shown(value) + "; expected " + expected);
+}
+
+Json parse(const std::string& what, std::string_view text) {
+  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object() && !parsed.is_array()) {
+    fail(what + " is not valid JSON: " + net::quoted(text));
+  }
+  return parsed;
+}
+
+std::string type_text(Type type) {
+  switch (type) {
+    case Type::kText:
+      return "text";
+    case Type::kWhole:
+      return "a whole number";
+    case Type::kNumber:
+      return "a number";
+    case Type::kBoolean:
+      break;
+  }
+  return "true or false";
+}
+
+void check_value(const Option& option, const Json& value) {
+  const bool is_right = option.type == Type::kText     ? value.is_string()
+                        : option.type == Type::kWhole  ? value.is_number_integer()
+                        : option.type == Type::kNumber ? value.is_number()
+                                                       : value.is_boolean();
+  if (!is_right) {
+    refuse(option.path, value, type_text(option.type));
+  }
+  if (option.words != nullptr) {
+    const std::string words = " " + std::string(option.words) + " ";
+    const std::string& text = value.get_ref<const std::string&>();
+    if (text.empty() || text.find(' ') != std::string::npos ||
+        words.find(" " + text + " ") == std::string::npos) {
+      refuse(option.path, value, std::string("one of ") + option.words);
+    }
+  }
+}
+
+// "service.name" -> "/service/name"
+Json::json_pointer pointer(const std::string& path) {
+  std::string text = "/" + path;
+  std::replace(text.begin(), text.end(), '.', '/');
+  return Json::json_pointer(text);
+}
+
+bool is_section(const std::string& path) {
+  return std::any_of(kOptions.begin(), kOptions.end(), [&path](const Option& option) {
+    return std::string_view(option.path).starts_with(path + ".");
+  });
+}
+
+// Puts what `given` has into `merged`. The schema is four levels deep, so that is as far as this
+// goes down.
+void merge(const Json& given, const std::string& prefix, Json& merged) {
+  for (const auto& [key, value] : given.items()) {
+    const std::string path = prefix + key;
+    const auto option = std::find_if(kOptions.begin(), kOptions.end(),
+                                     [&path](const Option& each) { return path == each.path; });
+    if (option != kOptions.end()) {
+      check_value(*option, value);
+      merged[pointer(path)] = value;
+    } else if (!is_section(path)) {
+      fail(net::quoted(path) + " is not an option of the TensorFlow package");
+    } else if (!value.is_object()) {
+      refuse(path, value, "a map of options");
+    } else {
+      merge(value, path + ".", merged);
+    }
+  }
+}
+
+// What a merged option holds.
+class Merged {
+ public:
+  explicit Merged(const Json& merged) : merged_(merged) {}
+
+  [[nodiscard]] const Json& at(const std::string& path) const { return merged_[pointer(path)]; }
+  [[nodiscard]] std::string text(const std::string& path) const { return at(path); }
+  [[nodiscard]] bool is_true(const std::string& path) const { return at(path); }
+  [[nodiscard]] std::uint64_t whole(const std::string& path, std::uint64_t least,
+                                    std::uint64_t most) const {
+    const Json& value = at(path);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
+        value.get<std::uint64_t>() > most) {
+      refuse(path, value,
+             "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value;
+  }
+
+ private:
+  const Json& merged_;
+};
+
+// [["hostname", "UNIQUE"]] or hostname:UNIQUE.
+std::vector<std::string> placement(const Merged& merged, const std::string& path) {
+  const std::string text = merged.text(path);
+  if (!text.starts_with("[")) {
+    return text.empty() ? std::vector<std::string>{} : std::vector<std::string>{text};
+  }
+  std::vector<std::string> found;
+  for (const Json& entry : parse(path, text)) {
+    std::string joined;
+    bool is_list = entry.is_array() && !entry.empty();
+    for (const Json& part : entry) {
+      is_list = is_list && part.is_string();
+      if (is_list) {
+        joined += (joined.empty() ? "" : ":") + part.get_ref<const std::string&>();
+      }
+    }
+    if (!is_list) {
+      refuse(path, merged.at(path), R"(lists of texts, as in [["hostname", "UNIQUE"]])");
+    }
+    found.push_back(joined);
+  }
+  return found;
+}
+
+DcosTasks read_tasks(const Merged& merged, const std::string& section) {
+  constexpr std::uint64_t kMostTasks = 1000;
+  constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
+  return {.count = merged.whole(section + ".count", 1, kMostTasks),
+          .port = static_cast<std::uint16_t>(merged.whole(section + ".port", 1, 65535)),
+          .cpus = merged.at(section + ".cpus"),
+          .memory_mib = merged.whole(section + ".mem", 1, kMostMemoryMib),
+          .placement = placement(merged, section + ".placement_constraint")};
+}
+
+std::string flag_value(const std::string& key, const Json& value) {
+  if (value.is_string()) {
+    return value;
+  }
+  if (value.is_number() || value.is_boolean()) {
+    return value.dump();
+  }
+  std::string joined;
+  for (const Json& part : value) {
+    if (!part.is_number() || !value.is_array()) {
+      joined.clear();
+      break;
+    }
+    joined += (joined.empty() ? "" : ",") + part.dump();
+  }
+  if (joined.empty()) {
+    refuse("service.job_context." + key, value, "the value of a training flag");
+  }
+  return joined;
+}
+
+std::vector<std::pair<std::string, std::string>> read_context(const Merged& merged) {
+  const std::string path = "service.job_context";
+  const std::string text = merged.text(path);
+  const Json context = text.empty() ? Json::object() : parse(path, text);
+  if (!context.is_object()) {
+    refuse(path, merged.at(path), "a map of training flags, as JSON");
+  }
+  std::vector<std::pair<std::string, std::string>> flags;
+  for (const auto& [key, value] : context.items()) {
+    flags.emplace_back(key, flag_value(key, value));
+  }
+  return flags;
+}
+
+void refuse_what_is_missing(const Merged& merged) {
+  if (merged.at("gpu_worker.count") != 0) {
+    refuse("gpu_worker.count", merged.at("gpu_worker.count"),
+           "0: disttf computes on CPUs; give these tasks to worker.count");
+  }
+  if (merged.is_true("service.security.kerberos.enabled")) {
+    refuse("service.security.kerberos.enabled", true, "false: disttf authenticates nobody");
+  }
+  const std::string shared = merged.text("service.shared_filesystem");
+  if (!shared.empty() && !shared.starts_with("/")) {
+    refuse("service.shared_filesystem", shared,
+           "a path, which begins with /, of a directory that all machines share");
+  }
+}
+
+// Names what was given and means nothing here.
+std::vector<std::string> warnings(const Json& merged) {
+  std::string names;
+  for (const Option& option : kOptions) {
+    const auto at = pointer(option.path);
+    if (option.is_used || !merged.contains(at) ||
+        (option.fallback != nullptr && merged[at] == Json::parse(option.fallback))) {
+      continue;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(option.path);
+  }
+  if (names.empty()) {
+    return {};
+  }
+  return {"--options: left aside, since disttf has its own program, image and data: " + names};
+}
+
+}  // namespace
+
+Json merge_dcos_options(std::string_view text) {
+  Json merged = Json::object();
+  for (const Option& option : kOptions) {
+    if (option.fallback != nullptr) {
+      merged[pointer(option.path)] = Json::parse(option.fallback);
+    }
+  }
+  const Json given = parse("the file", text);
+  if (!given.is_object()) {
+    fail("the file is a list; expected a map of options");
+  }
+  merge(given, "", merged);
+  return merged;
+}
+
+DcosOptions read_dcos_options(std::string_view text) {
+  const Json json = merge_dcos_options(text);
+  const Merged merged(json);
+  refuse_what_is_missing(merged);
+  DcosOptions options;
+  options.name = merged.text("service.name");
+  options.user = merged.text("service.user");
+  if (merged.is_true("service.virtual_network_enabled")) {
+    options.network = merged.text("service.virtual_network_name");
+  }
+  options.train_dir = merged.text("service.shared_filesystem");
+  options.ps = read_tasks(merged, "parameter_server");
+  options.workers = read_tasks(merged, "worker");
+  options.flags = read_context(merged);
+  options.warnings = warnings(json);
+  return options;
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,239 @@
+#include "main/render/deployment.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "net/text.h"
+
+namespace disttf::render {
+namespace {
+
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string list_of(const std::vector<net::Address>& addresses) {
+  std::string text;
+  for (const net::Address& address : addresses) {
+    text += (text.empty() ? "" : ",") + net::to_string(address);
+  }
+  return text;
+}
+
+std::vector<net::Address>& list_for(net::Cluster& cluster, net::Job job) {
+  switch (job) {
+    case net::Job::kPs:
+      return cluster.ps;
+    case net::Job::kWorker:
+      return cluster.workers;
+    case net::Job::kChief:
+      return cluster.chief;
+    case net::Job::kEvaluator:
+      break;
+  }
+  return cluster.evaluators;
+}
+
+std::vector<std::string> arguments_of(const net::TaskId& task, const net::Cluster& cluster,
+                                      const Deployment& deployment, Family family) {
+  std::vector<std::string> arguments{std::string(net::job_name(task.job)),
+                                     "--task_index=" + std::to_string(task.index),
+                                     "--ps_hosts=" + list_of(cluster.ps)};
+  if (!cluster.workers.empty()) {
+    arguments.push_back("--worker_hosts=" + list_of(cluster.workers));
+  }
+  if (!cluster.chief.empty()) {
+    arguments.push_back("--chief_host=" + list_of(cluster.chief));
+  }
+  arguments.insert(arguments.end(), deployment.flags.begin(), deployment.flags.end());
+  if (family == Family::kKeepsAlive) {
+    arguments.emplace_back("--on_finish=idle");
+  }
+  return arguments;
+}
+
+}  // namespace
+
+const TaskGroup* Deployment::group(net::Job job) const {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [job](const TaskGroup& each) { return each.job == job; });
+  return found == groups.end() ? nullptr : &*found;
+}
+
+std::size_t Deployment::task_count() const {
+  std::size_t count = 0;
+  for (const TaskGroup& each : groups) {
+    count += each.count;
+  }
+  return count;
+}
+
+std::string PlacedTask::name() const {
+  return std::string(net::job_name(id.job)) + "-" + std::to_string(id.index);
+}
+
+std::vector<PlacedTask> place(const Deployment& deployment, Family family,
+                              const PlaceOf& place_of) {
+  constexpr std::size_t kMostPort = 65535;
+  std::vector<PlacedTask> tasks;
+  net::Cluster cluster;
+  for (const TaskGroup& group : deployment.groups) {
+    for (std::size_t index = 0; index < group.count; ++index) {
+      PlacedTask task;
+      task.id = {.job = group.job, .index = index};
+      task.group = &group;
+      const Place at = place_of(task, tasks.size());
+      if (at.port > kMostPort) {
+        refuse("port", std::to_string(group.port),
+               "low enough: " + task.name() + " would get " + std::to_string(at.port) +
+                   ", and ports end at 65535");
+      }
+      task.address = {.host = at.host, .port = static_cast<std::uint16_t>(at.port)};
+      list_for(cluster, group.job).push_back(task.address);
+      tasks.push_back(std::move(task));
+    }
+  }
+  net::validate(cluster, tasks.front().id);
+  for (PlacedTask& task : tasks) {
+    task.arguments = arguments_of(task.id, cluster, deployment, family);
+  }
+  return tasks;
+}
+
+std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks,
+                                            const TaskGroup& group, std::string_view index) {
+  const auto first = std::find_if(tasks.begin(), tasks.end(), [&group](const PlacedTask& task) {
+    return task.id.job == group.job;
+  });
+  std::vector<std::string> arguments = first->arguments;
+  arguments.at(1) = "--task_index=" + std::string(index);
+  return arguments;
+}
+
+void refuse(std::string_view field, std::string_view value, const std::string& why) {
+  throw std::invalid_argument("--" + std::string(field) + ": " + net::quoted(value) + " is not " +
+                              why);
+}
+
+bool is_dns_label(std::string_view text) {
+  return !text.empty() && is_letter(text.front()) && text.back() != '-' &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '-'; });
+}
+
+void check_length(const Deployment& deployment, const std::string& longest, std::size_t most,
+                  std::string_view what_for) {
+  if (longest.size() > most) {
+    refuse("name", deployment.name,
+           "short enough: " + net::quoted(longest) + " has " + std::to_string(longest.size()) +
+               " characters, " + std::string(what_for) + " at most " + std::to_string(most));
+  }
+}
+
+std::string longest_task_name(const Deployment& deployment) {
+  std::string longest;
+  for (const TaskGroup& group : deployment.groups) {
+    const std::string name =
+        std::string(net::job_name(group.job)) + "-" + std::to_string(group.count - 1);
+    if (name.size() > longest.size()) {
+      longest = name;
+    }
+  }
+  return longest;
+}
+
+void refuse_evaluator(const Deployment& deployment, std::string_view target) {
+  if (deployment.group(net::Job::kEvaluator) != nullptr) {
+    refuse("evaluator", "true",
+           "allowed for " + std::string(target) +
+               ": the chief evaluates, only a TFJob has a place for it");
+  }
+}
+
+void refuse_gpus(const Deployment& deployment, std::string_view target) {
+  for (const TaskGroup& group : deployment.groups) {
+    if (group.resources.gpus != 0) {
+      refuse("gpus", std::to_string(group.resources.gpus),
+             "allowed for " + std::string(target) + ", which cannot ask for GPUs; 0 is");
+    }
+  }
+}
+
+void refuse_placement(const Deployment& deployment, std::string_view target) {
+  for (const TaskGroup& group : deployment.groups) {
+    if (!group.placement.empty()) {
+      refuse("placement", group.placement.front(),
+             "allowed for " + std::string(target) + ", which has no placement; leave it out");
+    }
+  }
+}
+
+void refuse_named_volumes(const Deployment& deployment, std::string_view target) {
+  for (const Volume& volume : deployment.volumes) {
+    if (!volume.is_host_path()) {
+      refuse("volumes", volume.source,
+             "a path, which begins with /: " + std::string(target) + " keeps no named volumes");
+    }
+  }
+}
+
+void refuse_volumes(const Deployment& deployment, std::string_view target) {
+  if (!deployment.volumes.empty()) {
+    refuse("volumes", deployment.volumes.front().source,
+           "allowed for " + std::string(target) + ", which mounts nothing; leave it out");
+  }
+}
+
+void refuse_resources(const Deployment& deployment, std::string_view target) {
+  for (const TaskGroup& group : deployment.groups) {
+    const bool has_cpus = group.resources.cpus.has_value();
+    if (has_cpus || group.resources.memory_mib) {
+      refuse(
+          has_cpus ? "cpus" : "memory",
+          has_cpus ? cpus_text(*group.resources.cpus) : std::to_string(*group.resources.memory_mib),
+          "allowed for " + std::string(target) + ", which limits nothing; leave it out");
+    }
+  }
+}
+
+void refuse_image(const Deployment& deployment, std::string_view target) {
+  if (!deployment.image.empty()) {
+    refuse("image", deployment.image,
+           "allowed for " + std::string(target) + ", which runs --program without an image");
+  }
+}
+
+void refuse_ps_port(const Deployment& deployment, std::string_view target) {
+  for (const TaskGroup& group : deployment.groups) {
+    if (group.port != deployment.groups.back().port) {
+      refuse("ps_port", std::to_string(deployment.groups.front().port),
+             "allowed for " + std::string(target) + ", which counts all ports from --port");
+    }
+  }
+}
+
+KeyValue read_placement(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    refuse("placement", text, "KEY=VALUE");
+  }
+  return {.key = text.substr(0, equals), .value = text.substr(equals + 1)};
+}
+
+std::string cpus_text(double cpus) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", cpus);
+  return text.data();
+}
+
+std::string replaced(std::string text, std::string_view found, std::string_view replacement) {
+  for (std::size_t at = text.find(found); at != std::string::npos;
+       at = text.find(found, at + replacement.size())) {
+    text.replace(at, found.size(), replacement);
+  }
+  return text;
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,91 @@
+// Kelda: a blueprint, main.js.
+//
+// Kelda names the containers itself (a second "worker" becomes worker2), so the lists are made of
+// getHostname() when the blueprint runs. Its network lets nothing through that is not allowed. It
+// has no one-off jobs: tasks stay up after the run (--on_finish=idle).
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+// JSON's texts and lists are JavaScript's.
+std::string literal(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+// Whether trainers fetch the data set: there is no volume that could hold it.
+bool downloads(const Deployment& deployment) {
+  return std::find(deployment.flags.begin(), deployment.flags.end(), "--dataset=digits") ==
+         deployment.flags.end();
+}
+
+constexpr const char* kTasks = R"(
+const infra = kelda.baseInfrastructure();
+const tasks = [];
+for (const job of Object.keys(counts)) {
+  for (let index = 0; index < counts[job]; index += 1) {
+    const container = new kelda.Container({ name: `${job}-${index}`, image });
+    tasks.push({ job, index, container });
+  }
+}
+
+// The list of a job, as its tasks are numbered.
+function hosts(job) {
+  return tasks.filter(task => task.job === job)
+    .map(task => `${task.container.getHostname()}:${port}`).join(',');
+}
+
+const lists = [];
+if (counts.ps) lists.push(`--ps_hosts=${hosts('ps')}`);
+if (counts.chief) lists.push(`--chief_host=${hosts('chief')}`);
+if (counts.worker) lists.push(`--worker_hosts=${hosts('worker')}`);
+tasks.forEach((task) => {
+  task.container.command = ['/disttf', task.job, `--task_index=${task.index}`]
+    .concat(lists, flags);
+});
+
+// Nothing gets through that is not allowed: all tasks talk to the ps, and probe each other's port.
+const containers = tasks.map(task => task.container);
+kelda.allowTraffic(containers, containers, port);
+)";
+
+}  // namespace
+
+std::string render_kelda(const Deployment& deployment) {
+  constexpr std::size_t kMostHostName = 63;
+  refuse_evaluator(deployment, "kelda");
+  refuse_gpus(deployment, "kelda");
+  refuse_placement(deployment, "kelda");
+  refuse_volumes(deployment, "kelda");
+  refuse_resources(deployment, "kelda");
+  refuse_ps_port(deployment, "kelda");
+  check_length(deployment, longest_task_name(deployment), kMostHostName, "a host name may have");
+  std::vector<std::string> flags = deployment.flags;
+  flags.emplace_back("--on_finish=idle");
+  Json counts;
+  for (const TaskGroup& group : deployment.groups) {
+    counts[std::string(net::job_name(group.job))] = group.count;
+  }
+  std::string script = comment_lines(
+      deployment.name +
+          ": kelda run ./main.js, kelda show, kelda logs CONTAINER\n"
+          "The result is the line \"MNIST accuracy: ...\" of each worker. kelda stop ends it.",
+      "// ");
+  script += "const kelda = require('kelda');\n\nconst image = " +
+            literal(deployment.image.empty() ? "disttf" : deployment.image) +
+            ";\nconst port = " + std::to_string(deployment.groups.front().port) +
+            ";\nconst counts = " + literal(counts) + ";\n" +
+            "// What every task gets. It stays up after the run: Kelda starts again what ends.\n" +
+            "const flags = " + literal(json_list(flags)) + ";\n" + kTasks;
+  if (downloads(deployment)) {
+    script +=
+        "// The data set is fetched.\n"
+        "kelda.allowTraffic(containers, kelda.publicInternet, 443);\n";
+  }
+  return script + "\ncontainers.forEach(container => container.deploy(infra));\n";
+}
+
+}  // namespace disttf::render

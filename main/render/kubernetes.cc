@@ -1,0 +1,121 @@
+// Plain Kubernetes, 1.26 or later: one Indexed Job for each of the cluster's jobs, and a headless
+// Service that gives their pods names.
+//
+// A pod of an Indexed Job has the host name JOB-INDEX; with the Service's name as its subdomain it
+// is found at JOB-INDEX.SERVICE by everybody in its namespace. The index is in the variable
+// JOB_COMPLETION_INDEX, which Kubernetes puts into the arguments. A Job is complete when each index
+// has exited 0: the ps, too, end by themselves.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/pod.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+std::string job_name_of(const Deployment& deployment, const TaskGroup& group) {
+  return deployment.name + "-" + std::string(net::job_name(group.job));
+}
+
+Json service(const Deployment& deployment) {
+  Json json;
+  json["apiVersion"] = "v1";
+  json["kind"] = "Service";
+  json["metadata"] = object_metadata(deployment, deployment.name);
+  Json& spec = json["spec"];
+  spec["#clusterIP"] = "Headless: it gives each pod a name, " + deployment.name + "-worker-0." +
+                       deployment.name + ", and no address of its own.";
+  spec["clusterIP"] = "None";
+  spec["#publishNotReadyAddresses"] = "The tasks look for each other before they are ready.";
+  spec["publishNotReadyAddresses"] = true;
+  spec["selector"]["app"] = deployment.name;
+  for (const TaskGroup& group : deployment.groups) {
+    Json port;
+    port["name"] = net::job_name(group.job);
+    port["port"] = group.port;
+    spec["ports"].push_back(std::move(port));
+  }
+  return json;
+}
+
+// Which exit codes end a Job at once, and which failures do not count.
+Json failure_policy() {
+  Json permanent;
+  permanent["action"] = "FailJob";
+  permanent["onExitCodes"]["containerName"] = "disttf";
+  permanent["onExitCodes"]["operator"] = "In";
+  permanent["onExitCodes"]["values"] = {1, 2, 3, 4};
+  Json condition;
+  condition["type"] = "DisruptionTarget";
+  condition["status"] = "True";
+  Json moved;
+  moved["#action"] = "A pod that its node lost or evicted";
+  moved["action"] = "Ignore";
+  moved["onPodConditions"].push_back(std::move(condition));
+  Json policy;
+  policy["rules"] = {std::move(permanent), std::move(moved)};
+  return policy;
+}
+
+Json job(const Deployment& deployment, const TaskGroup& group,
+         const std::vector<std::string>& arguments) {
+  Json json;
+  json["apiVersion"] = "batch/v1";
+  json["kind"] = "Job";
+  json["metadata"] = object_metadata(deployment, job_name_of(deployment, group));
+  json["metadata"]["labels"]["app"] = deployment.name;
+  Json& spec = json["spec"];
+  spec["completionMode"] = "Indexed";
+  spec["completions"] = group.count;
+  spec["parallelism"] = group.count;
+  spec["#backoffLimit"] = "So many failed pods are replaced; disttf exits 138 when it wants that.";
+  spec["backoffLimit"] = kMaxFailures;
+  spec["#podFailurePolicy"] = "These codes are permanent: starting again would not help.";
+  spec["podFailurePolicy"] = failure_policy();
+  spec["ttlSecondsAfterFinished"] = kKeptSeconds;
+  Json& pod = spec["template"];
+  pod["metadata"]["labels"]["app"] = deployment.name;
+  pod["spec"]["subdomain"] = deployment.name;
+  pod["spec"]["#restartPolicy"] = "A failed pod is replaced by a new one of the same name.";
+  pod["spec"]["restartPolicy"] = "Never";
+  pod["spec"].update(pod_spec(
+      deployment, group, {.container = "disttf", .port_name = "disttf", .arguments = arguments}));
+  return json;
+}
+
+}  // namespace
+
+std::string render_kubernetes(const Deployment& deployment) {
+  constexpr std::size_t kMostHostName = 63;
+  refuse_evaluator(deployment, "kubernetes");
+  check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
+               "a host name may have");
+  Deployment escaped = deployment;
+  for (std::string& flag : escaped.flags) {
+    flag = without_expansion(flag);
+  }
+  const auto tasks =
+      place(escaped, Family::kRunsToCompletion, [&](const PlacedTask& task, std::size_t) {
+        return Place{.host = escaped.name + "-" + task.name() + "." + escaped.name,
+                     .port = task.group->port};
+      });
+  std::string text =
+      comment_lines(
+          "kubectl apply -f FILE\n"
+          "kubectl logs -f -l batch.kubernetes.io/job-name=" +
+          escaped.name + (escaped.group(net::Job::kChief) != nullptr ? "-chief" : "-worker") +
+          "    the result is the line \"MNIST accuracy: ...\"\n"
+          "kubectl delete -f FILE") +
+      "\n";
+  text += to_yaml_text(service(escaped));
+  for (const TaskGroup& group : escaped.groups) {
+    const Json json =
+        job(escaped, group, arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)"));
+    const bool is_first = &group == &escaped.groups.front();  // what it says holds for the others
+    text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
+  }
+  return text;
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,132 @@
+// Marathon, with Mesos-DNS.
+//
+// The app /mnist/worker-0 is found as worker-0-mnist.marathon.mesos. Mesos-DNS cuts every part of a
+// name silently at 24 characters. The network is the machine's, so each task has a port that
+// Marathon knows of and reserves. Marathon starts again whatever ends, whatever its exit code:
+// tasks stay up after the run (--on_finish=idle).
+#include "main/render/marathon.h"
+
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/rendered.h"
+#include "main/render/services.h"
+
+namespace disttf::render {
+namespace {
+
+constexpr std::uint64_t kDefaultMemoryMib = 512;
+
+// "hostname:LIKE:a|b" -> ["hostname", "LIKE", "a|b"]; "rack=a" -> ["rack", "CLUSTER", "a"].
+Json constraint(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find('=') < colon) {
+    const KeyValue placement = read_placement(text);
+    return Json::array({placement.key, "CLUSTER", placement.value});
+  }
+  const std::size_t second = text.find(':', colon + 1);
+  Json list = Json::array({text.substr(0, colon), text.substr(colon + 1, second - colon - 1)});
+  const std::string name = list[1];
+  constexpr std::string_view kOperators = " UNIQUE CLUSTER GROUP_BY LIKE UNLIKE MAX_PER IS ";
+  if (colon == 0 || kOperators.find(" " + name + " ") == std::string_view::npos) {
+    refuse("placement", text,
+           "FIELD=VALUE or FIELD:OPERATOR[:PARAMETER] with one of UNIQUE, CLUSTER, GROUP_BY, LIKE, "
+           "UNLIKE, MAX_PER and IS");
+  }
+  if (second != std::string::npos) {
+    list.push_back(text.substr(second + 1));
+  }
+  return list;
+}
+
+Json container(const Deployment& deployment, const TaskGroup& group) {
+  Json json;
+  json["type"] = "MESOS";
+  json["docker"]["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  for (const Volume& volume : deployment.volumes) {
+    Json mount;
+    mount["containerPath"] = volume.path;
+    mount["hostPath"] = volume.source;
+    mount["mode"] = volume.read_only ? "RO" : "RW";
+    json["volumes"].push_back(std::move(mount));
+  }
+  if (!deployment.network.empty()) {
+    Json port;
+    port["containerPort"] = group.port;
+    port["name"] = "disttf";
+    json["portMappings"].push_back(std::move(port));
+  }
+  return json;
+}
+
+void add_network(Json& app, const Deployment& deployment, std::uint16_t port) {
+  Json network;
+  if (!deployment.network.empty()) {
+    network["mode"] = "container";
+    network["name"] = deployment.network;
+    app["networks"].push_back(std::move(network));
+    return;
+  }
+  network["mode"] = "host";
+  app["networks"].push_back(std::move(network));
+  Json definition;
+  definition["port"] = port;
+  definition["protocol"] = "tcp";
+  definition["name"] = "disttf";
+  app["portDefinitions"].push_back(std::move(definition));
+  app["requirePorts"] = true;
+}
+
+Json app_of(const Deployment& deployment, const PlacedTask& task) {
+  const Resources& resources = task.group->resources;
+  Json app;
+  app["id"] = "/" + deployment.name + "/" + task.name();
+  app["args"] = json_list(task.arguments);
+  app["cpus"] = cpus_number(resources.cpus.value_or(1));
+  app["mem"] = resources.memory_mib.value_or(kDefaultMemoryMib);
+  if (resources.gpus != 0) {
+    app["gpus"] = resources.gpus;
+  }
+  app["instances"] = 1;
+  if (!deployment.user.empty()) {
+    app["user"] = deployment.user;
+  }
+  app["container"] = container(deployment, *task.group);
+  add_network(app, deployment, task.address.port);
+  for (const std::string& text : task.group->placement) {
+    app["constraints"].push_back(constraint(text));
+  }
+  // A change of an app stops the old task first: the new one needs its port.
+  app["upgradeStrategy"]["minimumHealthCapacity"] = 0;
+  app["upgradeStrategy"]["maximumOverCapacity"] = 0;
+  return app;
+}
+
+}  // namespace
+
+std::string marathon_group(const Deployment& deployment, const MarathonOptions& options) {
+  constexpr std::size_t kMostLabel = 24;
+  check_length(deployment, longest_task_name(deployment) + "-" + deployment.name, kMostLabel,
+               "Mesos-DNS keeps of a name");
+  const auto tasks =
+      place(deployment, Family::kKeepsAlive, [&](const PlacedTask& task, std::size_t ordinal) {
+        return Place{.host = task.name() + "-" + deployment.name + "." + options.domain,
+                     .port = task.group->port + (options.own_ports ? ordinal : 0)};
+      });
+  Json group;
+  group["id"] = "/" + deployment.name;
+  for (const PlacedTask& task : tasks) {
+    group["apps"].push_back(app_of(deployment, task));
+  }
+  return to_json_text(group);
+}
+
+std::string render_marathon(const Deployment& deployment) {
+  refuse_evaluator(deployment, "marathon");
+  refuse_named_volumes(deployment, "marathon");
+  refuse_ps_port(deployment, "marathon");
+  return marathon_group(
+      deployment, {.domain = deployment.domain.empty() ? "marathon.mesos" : deployment.domain});
+}
+
+}  // namespace disttf::render

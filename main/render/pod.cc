@@ -1,0 +1,93 @@
+#include "main/render/pod.h"
+
+namespace disttf::render {
+namespace {
+
+std::string memory(std::uint64_t mib) { return std::to_string(mib) + "Mi"; }
+
+Json resources(const Resources& wanted) {
+  Json json;
+  if (wanted.cpus) {
+    json["requests"]["cpu"] = cpus_text(*wanted.cpus);
+  }
+  if (wanted.memory_mib) {
+    json["requests"]["memory"] = memory(*wanted.memory_mib);
+    json["limits"]["memory"] = memory(*wanted.memory_mib);
+  }
+  if (wanted.gpus != 0) {
+    json["limits"]["nvidia.com/gpu"] = std::to_string(wanted.gpus);
+  }
+  return json;
+}
+
+std::string volume_name(std::size_t number) { return "volume-" + std::to_string(number); }
+
+Json mounts(const Deployment& deployment) {
+  Json list = Json::array();
+  for (std::size_t number = 0; number < deployment.volumes.size(); ++number) {
+    Json mount;
+    mount["name"] = volume_name(number);
+    mount["mountPath"] = deployment.volumes[number].path;
+    if (deployment.volumes[number].read_only) {
+      mount["readOnly"] = true;
+    }
+    list.push_back(std::move(mount));
+  }
+  return list;
+}
+
+Json volumes(const Deployment& deployment) {
+  Json list = Json::array();
+  for (std::size_t number = 0; number < deployment.volumes.size(); ++number) {
+    const Volume& volume = deployment.volumes[number];
+    Json json;
+    json["name"] = volume_name(number);
+    if (volume.is_host_path()) {
+      json["hostPath"]["path"] = volume.source;
+    } else {
+      json["persistentVolumeClaim"]["claimName"] = volume.source;
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOptions& options) {
+  Json port;
+  port["name"] = options.port_name;
+  port["containerPort"] = group.port;
+  Json container;
+  container["name"] = options.container;
+  container["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  container["args"] = json_list(options.arguments);
+  container["ports"].push_back(std::move(port));
+  if (Json wanted = resources(group.resources); !wanted.empty()) {
+    container["resources"] = std::move(wanted);
+  }
+  Json spec;
+  for (const std::string& text : group.placement) {
+    const KeyValue placement = read_placement(text);
+    spec["nodeSelector"][placement.key] = placement.value;
+  }
+  if (!deployment.volumes.empty()) {
+    container["volumeMounts"] = mounts(deployment);
+    spec["volumes"] = volumes(deployment);
+  }
+  spec["containers"].push_back(std::move(container));
+  return spec;
+}
+
+std::string without_expansion(const std::string& argument) { return replaced(argument, "$", "$$"); }
+
+Json object_metadata(const Deployment& deployment, const std::string& name) {
+  Json metadata;
+  metadata["name"] = name;
+  if (!deployment.name_space.empty()) {
+    metadata["namespace"] = deployment.name_space;
+  }
+  return metadata;
+}
+
+}  // namespace disttf::render

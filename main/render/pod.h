@@ -1,0 +1,33 @@
+// What a TFJob and a plain Job of Kubernetes have in common: the pod of one task. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "main/render/deployment.h"
+#include "main/render/document.h"
+
+namespace disttf::render {
+
+struct PodOptions {
+  std::string container;  // its name
+  std::string port_name;
+  std::vector<std::string> arguments;  // "$(NAME)" in them is for Kubernetes to expand
+};
+
+// The `spec` of a pod: container, volumes, node selector.
+[[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,
+                            const PodOptions& options);
+
+// Of an argument that is to arrive as it is: Kubernetes expands $(NAME), and makes $ of $$.
+[[nodiscard]] std::string without_expansion(const std::string& argument);
+
+// The `metadata` of an object with this name.
+[[nodiscard]] Json object_metadata(const Deployment& deployment, const std::string& name);
+
+// For whoever watches a job's end: finished ones stay this long.
+inline constexpr int kKeptSeconds = 86'400;
+// Failures of a job's tasks together that are made good. As --max_restarts of launch.
+inline constexpr int kMaxFailures = 10;
+
+}  // namespace disttf::render

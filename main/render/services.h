@@ -1,0 +1,24 @@
+// What a Compose file and a Swarm stack have in common: services, one a task. Pure functions.
+//
+// One service a task: no replica of a scaled service can know its number.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "main/render/deployment.h"
+#include "main/render/document.h"
+
+namespace disttf::render {
+
+// All services, each with image, command and volumes, and what `complete` adds to it.
+[[nodiscard]] Json task_services(const Deployment& deployment,
+                                 const std::function<void(Json&, const PlacedTask&)>& complete);
+
+// The named volumes as the top level declares them; null: there are none.
+[[nodiscard]] Json named_volumes(const Deployment& deployment);
+
+// cpus as JSON has it: a number.
+[[nodiscard]] Json cpus_number(double cpus);
+
+}  // namespace disttf::render

@@ -1,0 +1,126 @@
+// Slurm: a batch script whose one step has a process for each task.
+//
+// srun numbers the processes and tells each of them the nodes; --resolver slurm makes the cluster
+// of that. The step is dealt to the nodes in blocks, as the resolver expects, and ends when all of
+// its processes have: the ps, too, end by themselves.
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+// A word of a shell script that is itself.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
+  if (!text.empty() && text.find_first_not_of(kSafe) == std::string::npos) {
+    return text;
+  }
+  return "'" + replaced(text, "'", "'\\''") + "'";
+}
+
+void append_option(std::string& script, const std::string& option) {
+  script += "#SBATCH --" + option + "\n";
+}
+
+// Which of sbatch's options --placement may hold.
+void append_placement(std::string& script, const TaskGroup& group) {
+  constexpr std::array<std::string_view, 9> kKeys = {"account",  "constraint",  "exclude",
+                                                     "nodelist", "nodes",       "partition",
+                                                     "qos",      "reservation", "time"};
+  for (const std::string& text : group.placement) {
+    const KeyValue placement = read_placement(text);
+    const bool is_known = std::find(kKeys.begin(), kKeys.end(), placement.key) != kKeys.end();
+    // sbatch splits what follows #SBATCH at white space.
+    if (!is_known || placement.value.find_first_of(" \t\"'\\#") != std::string::npos) {
+      refuse("placement", text,
+             "KEY=VALUE without spaces or quotes and a KEY of account, constraint, exclude, "
+             "nodelist, nodes, partition, qos, reservation or time");
+    }
+    append_option(script, text);
+  }
+}
+
+// All tasks of a step get the same.
+const TaskGroup& common_group(const Deployment& deployment) {
+  const TaskGroup& last = deployment.groups.back();
+  for (const TaskGroup& group : deployment.groups) {
+    if (group.resources.cpus != last.resources.cpus ||
+        group.resources.memory_mib != last.resources.memory_mib ||
+        group.placement != last.placement) {
+      throw std::invalid_argument(
+          "--ps_cpus, --ps_memory, --ps_placement: a value of their own is not allowed for slurm, "
+          "which gives all tasks of a step the same; leave them out");
+    }
+  }
+  return last;
+}
+
+void append_resources(std::string& script, const Resources& resources) {
+  std::uint64_t cpus = 1;
+  if (resources.cpus) {
+    if (*resources.cpus != std::floor(*resources.cpus)) {
+      refuse("cpus", cpus_text(*resources.cpus), "a whole number, which Slurm asks for");
+    }
+    cpus = static_cast<std::uint64_t>(*resources.cpus);
+    append_option(script, "cpus-per-task=" + std::to_string(cpus));
+  }
+  if (resources.memory_mib) {
+    append_option(script,
+                  "mem-per-cpu=" + std::to_string((*resources.memory_mib + cpus - 1) / cpus) + "M");
+  }
+}
+
+}  // namespace
+
+std::string render_slurm(const Deployment& deployment) {
+  refuse_evaluator(deployment, "slurm");
+  refuse_image(deployment, "slurm");
+  refuse_gpus(deployment, "slurm");
+  refuse_volumes(deployment, "slurm");
+  refuse_ps_port(deployment, "slurm");
+  const TaskGroup& common = common_group(deployment);
+  std::string script = "#!/bin/bash\n";
+  script += comment_lines(
+      "sbatch FILE\n"
+      "The result is the line \"MNIST accuracy: ...\" in " +
+      deployment.name + "-JOB.out.\nscancel JOB ends it early.");
+  append_option(script, "job-name=" + deployment.name);
+  append_option(script, "output=%x-%j.out");
+  append_option(script, "ntasks=" + std::to_string(deployment.task_count()));
+  append_resources(script, common.resources);
+  append_placement(script, common);
+  script +=
+      "\n# Two jobs may share a node: each gets ports of its own.\n"
+      "port_base=$((" +
+      std::to_string(common.port) +
+      " + SLURM_JOB_ID % 256 * 64))\n"
+      "\n# --wait=0: whoever ends first does not end the others.\n"
+      "# --distribution=block: rank after rank, node after node, as the tasks count.\n"
+      "exec srun --kill-on-bad-exit=1 --wait=0 --distribution=block \\\n  " +
+      shell_word(deployment.program.empty() ? "disttf" : deployment.program) +
+      " train --resolver=slurm --port_base=$port_base \\\n ";
+  for (const TaskGroup& group : deployment.groups) {
+    switch (group.job) {
+      case net::Job::kPs:
+        script += " --ps=" + std::to_string(group.count);
+        break;
+      case net::Job::kChief:
+        script += " --chief";
+        break;
+      default:
+        script += " --workers=" + std::to_string(group.count);
+        break;
+    }
+  }
+  for (const std::string& flag : deployment.flags) {
+    script += " \\\n  " + shell_word(flag);
+  }
+  return script + "\n";
+}
+
+}  // namespace disttf::render

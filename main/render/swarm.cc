@@ -1,0 +1,80 @@
+// Docker Swarm: a stack of services, for `docker stack deploy`, on the stack's own overlay network.
+//
+// A service is found under its name by the others of the stack. endpoint_mode dnsrr leads to the
+// task itself and not to a virtual address, whose balancer drops connections that are idle.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/rendered.h"
+#include "main/render/services.h"
+
+namespace disttf::render {
+namespace {
+
+// "zone=a" is a label of the node; "node.role=worker" is what Swarm itself knows.
+std::string constraint(const std::string& text) {
+  const KeyValue placement = read_placement(text);
+  const bool is_known = placement.key.starts_with("node.") || placement.key.starts_with("engine.");
+  return (is_known ? "" : "node.labels.") + placement.key + "==" + placement.value;
+}
+
+Json resources_of(const Resources& resources) {
+  Json json;
+  if (resources.cpus) {
+    json["limits"]["cpus"] = cpus_text(*resources.cpus);
+    json["reservations"]["cpus"] = cpus_text(*resources.cpus);
+  }
+  if (resources.memory_mib) {
+    json["limits"]["memory"] = std::to_string(*resources.memory_mib) + "M";
+    json["reservations"]["memory"] = std::to_string(*resources.memory_mib) + "M";
+  }
+  if (resources.gpus != 0) {
+    Json spec;
+    spec["discrete_resource_spec"]["kind"] = "NVIDIA-GPU";
+    spec["discrete_resource_spec"]["value"] = resources.gpus;
+    json["reservations"]["generic_resources"].push_back(std::move(spec));
+  }
+  return json;
+}
+
+void complete(Json& service, const PlacedTask& task) {
+  Json& deploy = service["deploy"];
+  deploy["replicas"] = 1;
+  deploy["endpoint_mode"] = "dnsrr";
+  deploy["restart_policy"]["condition"] = "on-failure";
+  deploy["restart_policy"]["max_attempts"] = 10;
+  for (const std::string& text : task.group->placement) {
+    deploy["placement"]["constraints"].push_back(constraint(text));
+  }
+  if (Json wanted = resources_of(task.group->resources); !wanted.empty()) {
+    deploy["resources"] = std::move(wanted);
+  }
+}
+
+}  // namespace
+
+std::string render_swarm(const Deployment& deployment) {
+  constexpr std::size_t kMostServiceName = 63;
+  refuse_evaluator(deployment, "swarm");
+  check_length(deployment, deployment.name + "_" + longest_task_name(deployment), kMostServiceName,
+               "a service of Swarm may have");
+  Json json;
+  json["#version"] = "docker stack deploy reads this version of the format.";
+  json["version"] = "3.8";
+  json["#services"] = "Each task is a service of its own: a replica could not know its number.";
+  json["services"] = task_services(deployment, complete);
+  if (Json volumes = named_volumes(deployment); !volumes.empty()) {
+    json["#volumes"] = "One on each node, unless their driver shares them.";
+    json["volumes"] = std::move(volumes);
+  }
+  const std::string& name = deployment.name;
+  return comment_lines("docker stack deploy -c FILE " + name + "\n" + "docker service logs -f " +
+                       name +
+                       (deployment.group(net::Job::kChief) != nullptr ? "_chief-0" : "_worker-0") +
+                       "    the result is the line \"MNIST accuracy: ...\"\n"
+                       "docker stack rm " +
+                       name) +
+         "\n" + to_yaml_text(json);
+}
+
+}  // namespace disttf::render

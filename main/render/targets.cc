@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <array>
+
+#include "main/render/rendered.h"
+#include "main/render/target.h"
+
+namespace disttf::render {
+namespace {
+
+constexpr std::array kTargets = {
+    Target{"tfjob", "Kubeflow's TFJob, YAML", render_tfjob},
+    Target{"kubernetes", "Indexed Jobs and a headless Service, YAML", render_kubernetes},
+    Target{"compose", "a Docker Compose file", render_compose},
+    Target{"swarm", "a stack of Docker Swarm, YAML", render_swarm},
+    Target{"slurm", "a batch script for sbatch", render_slurm},
+    Target{"marathon", "a Marathon group, JSON", render_marathon},
+    Target{"dcos", "a Marathon group of DC/OS from the TensorFlow package's options, JSON",
+           render_dcos},
+    Target{"nomad", "a Nomad batch job, JSON", render_nomad},
+    Target{"tfmesos", "a script that calls TFMesos' tfrun", render_tfmesos},
+    Target{"kelda", "a Kelda blueprint, main.js", render_kelda},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+const Target* find_target(std::string_view name) {
+  const auto found = std::find_if(kTargets.begin(), kTargets.end(),
+                                  [name](const Target& each) { return each.name == name; });
+  return found == kTargets.end() ? nullptr : &*found;
+}
+
+}  // namespace disttf::render

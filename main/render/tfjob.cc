@@ -1,0 +1,78 @@
+// Kubeflow's TFJob, kubeflow.org/v1, training operator 1.0 to 1.9.
+//
+// The operator gives each pod a Service of its own and tells it all addresses in TF_CONFIG, but
+// only the container that is named "tensorflow". The custom resource's schema takes any word for
+// replica types and policies; the ones here are those that the operator knows.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/pod.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+const char* replica_type(net::Job job) {
+  switch (job) {
+    case net::Job::kPs:
+      return "PS";
+    case net::Job::kWorker:
+      return "Worker";
+    case net::Job::kChief:
+      return "Chief";
+    case net::Job::kEvaluator:
+      break;
+  }
+  return "Evaluator";
+}
+
+Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
+  std::vector<std::string> arguments{"train"};
+  for (const std::string& flag : deployment.flags) {
+    arguments.push_back(without_expansion(flag));
+  }
+  Json json;
+  json["replicas"] = group.count;
+  json["restartPolicy"] = "OnFailure";
+  Json& pod = json["template"];
+  // An Istio proxy that is not up yet would swallow the first connections, and one that stays up
+  // keeps the pod, and with it the job, from ending.
+  pod["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false";
+  pod["spec"] =
+      pod_spec(deployment, group,
+               {.container = "tensorflow", .port_name = "tfjob-port", .arguments = arguments});
+  return json;
+}
+
+}  // namespace
+
+std::string render_tfjob(const Deployment& deployment) {
+  constexpr std::size_t kMostServiceName = 63;
+  check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostServiceName,
+               "a pod's Service may have");
+  Json json;
+  json["apiVersion"] = "kubeflow.org/v1";
+  json["kind"] = "TFJob";
+  json["metadata"] = object_metadata(deployment, deployment.name);
+  Json& policy = json["spec"]["runPolicy"];
+  policy["#cleanPodPolicy"] =
+      "What still runs after the end is removed; finished pods keep their logs.";
+  policy["cleanPodPolicy"] = "Running";
+  policy["#backoffLimit"] = "Restarts of all tasks together";
+  policy["backoffLimit"] = kMaxFailures;
+  policy["#ttlSecondsAfterFinished"] = "Then the job is removed, and its name is free again.";
+  policy["ttlSecondsAfterFinished"] = kKeptSeconds;
+  for (const TaskGroup& group : deployment.groups) {
+    json["spec"]["tfReplicaSpecs"][replica_type(group.job)] = replica_spec(deployment, group);
+  }
+  return comment_lines(
+             "kubectl apply -f FILE\n"
+             "kubectl logs -f " +
+             deployment.name +
+             (deployment.group(net::Job::kChief) != nullptr ? "-chief-0" : "-worker-0") +
+             "    the result is the line \"MNIST accuracy: ...\"\n"
+             "kubectl delete -f FILE") +
+         "\n" + to_yaml_text(json);
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,353 @@
+#include "main/render_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "main/flag_values.h"
+#include "main/render/dcos_options.h"
+#include "net/text.h"
+
+namespace disttf {
+namespace {
+
+using render::refuse;
+
+constexpr std::uint64_t kMostTasks = 1000;  // of one job
+constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
+constexpr std::uint64_t kMostGpus = 64;
+constexpr std::uint64_t kMostPort = 65535;
+constexpr std::size_t kMostOptionsBytes = 1U << 20U;
+
+void add_tasks(CLI::App& app, RenderFlags& flags) {
+  const auto add_count = [&app](const char* names, std::size_t& count, std::uint64_t least,
+                                const char* description) {
+    app.add_option(names, count, description)
+        ->type_name("N")
+        ->transform(whole_number(least, kMostTasks))
+        ->capture_default_str()
+        ->group(kRenderGroup);
+  };
+  add_count("--ps,-s", flags.ps, 1, "Parameter servers");
+  add_count("--workers,-w", flags.workers, 0, "Workers");
+  app.add_flag("--chief", flags.chief, "A chief task as well; it trains like a worker")
+      ->transform(boolean())
+      ->group(kRenderGroup);
+  app.add_flag("--evaluator", flags.evaluator, "An evaluator, which has nothing to do (tfjob)")
+      ->transform(boolean())
+      ->group(kRenderGroup);
+}
+
+void add_resources(CLI::App& app, RenderFlags& flags) {
+  const auto add_cpus = [&app](const char* name, std::optional<double>& cpus, const char* text) {
+    app.add_option(name, cpus, text)
+        ->type_name("N")
+        ->check(number_above_zero())
+        ->group(kRenderGroup);
+  };
+  const auto add_memory = [&app](const char* name, std::optional<std::uint64_t>& mib,
+                                 const char* text) {
+    app.add_option(name, mib, text)
+        ->type_name("MIB")
+        ->transform(whole_number(1, kMostMemoryMib))
+        ->group(kRenderGroup);
+  };
+  add_cpus("--cpus", flags.cpus, "CPUs of each task [the engine's default]");
+  add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as --cpus]");
+  add_memory("--memory", flags.memory_mib, "MiB of each task [the engine's default]");
+  add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as --memory]");
+  app.add_option("--gpus", flags.gpus, "GPUs of each trainer; disttf does not use them")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostGpus))
+      ->capture_default_str()
+      ->group(kRenderGroup);
+}
+
+// A flag whose entries stand between commas; given or not can be told apart.
+template <typename List>
+CLI::Option* add_list(CLI::App& app, const char* name, List& list, const char* description) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name, [&list](const std::vector<std::string>& texts) { list = split_at_commas(texts); },
+          description)
+      ->group(kRenderGroup);
+}
+
+void add_places(CLI::App& app, RenderFlags& flags) {
+  app.add_option("--port", flags.port, "Port of the tasks, or the first one where they share hosts")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostPort))
+      ->capture_default_str()
+      ->group(kRenderGroup);
+  app.add_option("--ps_port", flags.ps_port, "Port of the ps [as --port]")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostPort))
+      ->group(kRenderGroup);
+  add_list(app, "--volumes", flags.volumes,
+           "Directories, or volumes by name, that tasks see at PATH")
+      ->type_name("SOURCE:PATH[:ro],...");
+  add_list(app, "--placement", flags.placement, "Where tasks may run, as the engine says it")
+      ->type_name("PLACE,...");
+  add_list(app, "--ps_placement", flags.ps_placement, "Where ps may run [as --placement]")
+      ->type_name("PLACE,...");
+}
+
+void add_text(CLI::App& app, const char* name, std::string& text, const char* type,
+              const char* description) {
+  app.add_option(name, text, description)->type_name(type)->group(kRenderGroup);
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+void check_text(std::string_view field, const std::string& text) {
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    refuse(field, text, "one line of printable characters");
+  }
+}
+
+void check_characters(std::string_view field, const std::string& text,
+                      std::string_view besides_letters, const char* allowed) {
+  const auto is_allowed = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           besides_letters.find(c) != std::string_view::npos;
+  };
+  if (!std::all_of(text.begin(), text.end(), is_allowed)) {
+    refuse(field, text, allowed);
+  }
+}
+
+render::Volume read_volume(const std::string& text) {
+  constexpr const char* kAllowed =
+      "SOURCE:PATH or SOURCE:PATH:ro, where PATH begins with / and SOURCE does too or is a name of "
+      "lower-case letters, digits and hyphens";
+  std::string rest = text;
+  render::Volume volume;
+  if (rest.ends_with(":ro")) {
+    volume.read_only = true;
+    rest.erase(rest.size() - 3);
+  }
+  const std::size_t colon = rest.find(':');
+  if (colon == std::string::npos) {
+    refuse("volumes", text, kAllowed);
+  }
+  volume.source = rest.substr(0, colon);
+  volume.path = rest.substr(colon + 1);
+  check_characters("volumes", volume.source + volume.path, "/._-", kAllowed);
+  if (!volume.path.starts_with('/') ||
+      !(volume.is_host_path() || render::is_dns_label(volume.source))) {
+    refuse("volumes", text, kAllowed);
+  }
+  return volume;
+}
+
+std::optional<double> checked_cpus(std::string_view field, std::optional<double> cpus) {
+  constexpr double kLeastCpus = 0.01;
+  constexpr double kMostCpus = 1024;
+  if (cpus && (*cpus < kLeastCpus || *cpus > kMostCpus)) {
+    refuse(field, render::cpus_text(*cpus), "from 0.01 to 1024");
+  }
+  return cpus;
+}
+
+std::vector<std::string> checked_placement(std::string_view field,
+                                           const std::vector<std::string>& placement) {
+  for (const std::string& text : placement) {
+    check_text(field, text);
+    if (text.empty()) {
+      refuse(field, text, "KEY=VALUE");
+    }
+  }
+  return placement;
+}
+
+std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
+  const std::vector<std::string> placement =
+      checked_placement("placement", flags.placement.value_or(std::vector<std::string>{}));
+  const render::Resources common{.cpus = checked_cpus("cpus", flags.cpus),
+                                 .memory_mib = flags.memory_mib};
+  render::Resources of_ps = common;
+  of_ps.cpus = flags.ps_cpus ? checked_cpus("ps_cpus", flags.ps_cpus) : common.cpus;
+  of_ps.memory_mib = flags.ps_memory_mib ? flags.ps_memory_mib : common.memory_mib;
+  render::Resources of_trainers = common;
+  of_trainers.gpus = flags.gpus;
+  std::vector<render::TaskGroup> groups;
+  const auto add = [&](net::Job job, std::size_t count, const render::Resources& resources) {
+    if (count != 0) {
+      groups.push_back({.job = job,
+                        .count = count,
+                        .port = flags.port,
+                        .resources = resources,
+                        .placement = placement});
+    }
+  };
+  add(net::Job::kPs, flags.ps, of_ps);
+  groups.front().port = flags.ps_port.value_or(flags.port);
+  if (flags.ps_placement) {
+    groups.front().placement = checked_placement("ps_placement", *flags.ps_placement);
+  }
+  add(net::Job::kChief, flags.chief ? 1 : 0, of_trainers);
+  add(net::Job::kWorker, flags.workers, of_trainers);
+  if (groups.size() == 1) {
+    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+  }
+  add(net::Job::kEvaluator, flags.evaluator ? 1 : 0, common);
+  return groups;
+}
+
+// At most a MiB, so that a wrong file does not fill the memory.
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostOptionsBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty() || file.bad()) {
+    refuse("options", path, "a file that can be read and holds options as JSON");
+  }
+  if (text.size() > kMostOptionsBytes) {
+    refuse("options", path, "an options file: it has more than a MiB");
+  }
+  return text;
+}
+
+// A key of job_context as the training flag of that name.
+void set_training_flag(CLI::App& app, const std::string& key, const std::string& value) {
+  const std::string field = "--options: service.job_context";
+  CLI::Option* const option = app.get_option_no_throw("--" + key);
+  if (option == nullptr || option == app.get_help_ptr() || option == app.get_config_ptr() ||
+      option->get_group() == kRenderGroup) {
+    throw std::invalid_argument(field + " has the key " + net::quoted(key) +
+                                "; expected a training flag, such as batch_size");
+  }
+  if (option->count() > 0) {
+    return;  // the command line wins
+  }
+  try {
+    option->add_result(value);
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    throw std::invalid_argument(field + ": " + error.what());
+  }
+}
+
+// What --help says below the flags.
+std::string target_list() {
+  std::string text = "\nTargets:\n";
+  for (const render::Target& target : render::targets()) {
+    const std::string name = target.name;
+    text += "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') +
+            target.description + "\n";
+  }
+  return text + "A cluster file holds the same names: name = \"mnist\", workers = 4, ...";
+}
+
+}  // namespace
+
+void add_render_flags(CLI::App& app, RenderFlags& flags) {
+  // For the help; the word is taken off the command line before the flags are read.
+  app.add_option("TARGET")->description("One of those below");
+  app.footer(target_list());
+  app.add_option("--name", flags.name, "What the run is called")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(kRenderGroup);
+  add_text(app, "--image", flags.image, "IMAGE",
+           "The container image [disttf; with tfmesos its own]");
+  add_text(app, "--program", flags.program, "FILE",
+           "disttf's path on every machine (slurm, tfmesos) [disttf; /disttf]");
+  add_tasks(app, flags);
+  add_resources(app, flags);
+  add_places(app, flags);
+  add_text(app, "--namespace", flags.name_space, "NAME", "Of Kubernetes (tfjob, kubernetes)");
+  add_text(app, "--domain", flags.domain, "NAME",
+           "What names end in (marathon, dcos, nomad) [marathon.mesos and the like]");
+  add_text(app, "--options", flags.options, "FILE",
+           "Options of DC/OS' TensorFlow package, JSON (dcos)");
+  add_text(app, "--output", flags.output, "FILE", "Write there [standard output]");
+}
+
+const render::Target& take_target(std::vector<std::string>& arguments) {
+  std::string names;
+  for (const render::Target& target : render::targets()) {
+    names += (names.empty() ? "" : ", ") + std::string(target.name);
+  }
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument("render: the target is missing; one of " + names);
+  }
+  const render::Target* const target = render::find_target(arguments.front());
+  if (target == nullptr) {
+    throw std::invalid_argument("render: " + net::quoted(arguments.front()) +
+                                " is not a target; one of " + names);
+  }
+  arguments.erase(arguments.begin());
+  return *target;
+}
+
+std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
+  if (flags.options.empty()) {
+    return {};
+  }
+  const render::DcosOptions options = render::read_dcos_options(read_file(flags.options));
+  const auto fill = [&app](const char* flag, auto& place, const auto& value) {
+    if (app.get_option(flag)->count() == 0) {
+      place = value;
+    }
+  };
+  fill("--name", flags.name, options.name);
+  fill("--ps", flags.ps, options.ps.count);
+  fill("--workers", flags.workers, options.workers.count);
+  fill("--cpus", flags.cpus, options.workers.cpus);
+  fill("--ps_cpus", flags.ps_cpus, options.ps.cpus);
+  fill("--memory", flags.memory_mib, options.workers.memory_mib);
+  fill("--ps_memory", flags.ps_memory_mib, options.ps.memory_mib);
+  fill("--port", flags.port, options.workers.port);
+  fill("--ps_port", flags.ps_port, options.ps.port);
+  fill("--placement", flags.placement, options.workers.placement);
+  fill("--ps_placement", flags.ps_placement, options.ps.placement);
+  flags.user = options.user;
+  flags.network = options.network;
+  for (const auto& [key, value] : options.flags) {
+    set_training_flag(app, key, value);
+  }
+  if (!options.train_dir.empty()) {
+    set_training_flag(app, "train_dir", options.train_dir);
+    flags.volumes.push_back(options.train_dir + ":" + options.train_dir);
+  }
+  return options.warnings;
+}
+
+render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::string> task_flags) {
+  if (!render::is_dns_label(flags.name)) {
+    refuse("name", flags.name,
+           "a name of lower-case letters, digits and hyphens, a letter first and no hyphen last");
+  }
+  if (!flags.name_space.empty() && !render::is_dns_label(flags.name_space)) {
+    refuse("namespace", flags.name_space, "a name of lower-case letters, digits and hyphens");
+  }
+  check_characters("image", flags.image, "._:/@-",
+                   "the name of an image: letters, digits and ._:/@-");
+  check_characters("domain", flags.domain, ".-", "a domain: letters, digits, dots and hyphens");
+  check_text("program", flags.program);
+  for (const std::string& flag : task_flags) {
+    check_text(flag.substr(2, flag.find('=') - 2), flag);
+  }
+  render::Deployment deployment{.name = flags.name,
+                                .image = flags.image,
+                                .program = flags.program,
+                                .groups = make_groups(flags),
+                                .volumes = {},
+                                .name_space = flags.name_space,
+                                .domain = flags.domain,
+                                .user = flags.user,
+                                .network = flags.network,
+                                .flags = std::move(task_flags)};
+  for (const std::string& text : flags.volumes) {
+    deployment.volumes.push_back(read_volume(text));
+  }
+  return deployment;
+}
+
+}  // namespace disttf

@@ -1,0 +1,91 @@
+// render compose: services as Docker Compose starts them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/main/render/round_trip.h"
+#include "tests/main/render/yaml.h"
+
+namespace disttf::render {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+json composed(const std::string& line) {
+  const auto documents = parse_yaml(rendered("compose " + line));
+  EXPECT_EQ(documents.size(), 1U);
+  return documents.at(0);
+}
+
+// $$ is $; any other $ would be a variable.
+std::string interpolated(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '$') {
+      EXPECT_EQ(text.substr(at, 2), "$$") << text;
+      ++at;
+    }
+    out += text[at];
+  }
+  return out;
+}
+
+// A container is found under its service's name; the image's entry point is disttf.
+std::vector<Started> started(const json& file) {
+  std::vector<Started> tasks;
+  for (const auto& [name, service] : file.at("services").items()) {
+    Started task{.address = name + ":2222", .words = {}};
+    for (const std::string& word : texts(service.at("command"))) {
+      task.words.push_back(interpolated(word));
+    }
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+TEST(RenderCompose, GivesTheClusterThatWasAskedFor) {
+  expect_one_cluster(started(composed("")), {});
+  expect_one_cluster(started(composed("--ps 3 --workers 11 --chief")),
+                     {.ps = 3, .workers = 11, .chief = true});
+  expect_one_cluster(started(composed("--workers 0 --chief")), {.workers = 0, .chief = true});
+}
+
+TEST(RenderCompose, HandsTrainingFlagsToEveryTask) {
+  for (const Started& task : started(composed("--train_steps 7 --sync_replicas False"))) {
+    EXPECT_EQ(options_of(task).config.train_steps, 7U);
+    EXPECT_FALSE(options_of(task).config.sync_replicas);
+    EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kExit);
+  }
+}
+
+TEST(RenderCompose, KeepsADollarAsItIs) {
+  for (const Started& task : started(composed("--train_dir /$HOME/$$/${x}"))) {
+    EXPECT_EQ(options_of(task).checkpoint.train_dir, "/$HOME/$$/${x}");
+  }
+}
+
+TEST(RenderCompose, WritesVolumesAndResources) {
+  const json file = composed(
+      "--image r/d:1 --volumes /srv/mnist:/input_data:ro,runs:/runs --cpus 2 --ps_cpus 0.5 "
+      "--memory 512 --gpus 1");
+  const json& worker = file["services"]["worker-0"];
+  EXPECT_EQ(worker["image"], "r/d:1");
+  EXPECT_THAT(texts(worker["volumes"]), ElementsAre("/srv/mnist:/input_data:ro", "runs:/runs"));
+  EXPECT_TRUE(file["volumes"].contains("runs"));
+  EXPECT_EQ(file["volumes"].size(), 1U);
+  EXPECT_EQ(worker["cpus"], 2);
+  EXPECT_EQ(worker["mem_limit"], "512m");
+  EXPECT_EQ(worker["deploy"]["resources"]["reservations"]["devices"][0]["count"], 1);
+  EXPECT_EQ(file["services"]["ps-0"]["cpus"], 0.5);
+  EXPECT_FALSE(file["services"]["ps-0"].contains("deploy"));
+}
+
+TEST(RenderCompose, RefusesWhatItHasNot) {
+  EXPECT_THAT(render_refusal("compose --placement zone=a"),
+              HasSubstr("--placement: \"zone=a\" is not allowed for compose"));
+  EXPECT_THAT(render_refusal("compose --evaluator"), HasSubstr("--evaluator: \"true\""));
+}
+
+}  // namespace
+}  // namespace disttf::render

@@ -1,0 +1,43 @@
+#include "tests/main/render/round_trip.h"
+
+#include <set>
+
+#include "tests/main/command_lines.h"
+
+namespace disttf::render {
+
+std::string rendered(const std::string& line) {
+  const Invocation invocation = parse("render " + line);
+  return std::get<Print>(invocation.action).text;
+}
+
+std::string render_refusal(const std::string& line) { return refusal("render " + line); }
+
+roles::TrainerOptions options_of(const Started& task) {
+  const Invocation invocation = parse_command_line(task.words, task.environment);
+  return std::get<RunTask>(invocation.action).options;
+}
+
+void expect_one_cluster(const std::vector<Started>& tasks, const Size& size) {
+  std::set<std::string> found;
+  std::set<std::string> hashes;
+  for (const Started& task : tasks) {
+    SCOPED_TRACE(task.address);
+    const roles::Task resolved = options_of(task).task;
+    EXPECT_EQ(net::to_string(resolved.cluster.address_of(resolved.self)), task.address);
+    EXPECT_EQ(resolved.cluster.ps.size(), size.ps);
+    EXPECT_EQ(resolved.cluster.workers.size(), size.workers);
+    EXPECT_EQ(resolved.cluster.chief.size(), size.chief ? 1U : 0U);
+    EXPECT_TRUE(found.insert(net::to_string(resolved.self)).second)
+        << net::to_string(resolved.self) << " is there twice";
+    hashes.insert(net::short_hex(net::hash_of(resolved.cluster)));
+  }
+  EXPECT_EQ(found.size(), size.ps + size.workers + (size.chief ? 1 : 0));
+  EXPECT_EQ(hashes.size(), 1U);
+}
+
+std::vector<std::string> texts(const nlohmann::json& list) {
+  return list.get<std::vector<std::string>>();
+}
+
+}  // namespace disttf::render
