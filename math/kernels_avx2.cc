@@ -1,4 +1,3 @@
 // The kernels for AVX2 with FMA; math/CMakeLists.txt sets the flags.
 #define DISTTF_ISA avx2
-#define DISTTF_ISA_EIGEN disttf_eigen_avx2
 #include "math/kernels_impl.inc"

@@ -1,4 +1,3 @@
 // The kernels for AVX-512 (F, DQ, BW, VL) with FMA; math/CMakeLists.txt sets the flags.
 #define DISTTF_ISA avx512
-#define DISTTF_ISA_EIGEN disttf_eigen_avx512
 #include "math/kernels_impl.inc"

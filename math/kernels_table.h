@@ -5,10 +5,11 @@
 // gradients or activations are 64-byte aligned where a comment says so; no two arguments of one
 // call overlap. Sizes may be zero.
 //
-// The products differ between instruction sets in the last bits: vectors of other lengths add in
-// another order, and the generic set has no fused multiply-add. Everything else here is written
-// element by element from + - * / sqrt, each rounded once, so it gives the same bits on every set,
-// however the compiler vectorises it and wherever the caller cuts the vector.
+// A product's bits on AVX2 and on AVX-512 are the same: each element is one chain of fused
+// multiply-adds. The generic set has no such instruction and adds in another order, so it differs
+// from them in the last bits. Everything else here is written element by element from + - * /
+// sqrt, each rounded once: the same bits on every set, however the compiler vectorises it and
+// wherever the caller cuts the vector.
 //
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once
@@ -18,21 +19,15 @@
 
 namespace disttf::math {
 
-// C [rows, columns] += A [rows, depth] * B [depth, columns].
+// C [rows, columns] = start + A [rows, depth] * B [depth, columns].
 struct ProductShape {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t depth = 0;
 };
 
-// A product is computed in blocks of at most this many of each, packed side by side. They decide
-// the order of a sum, so they are constants and never asked of the CPU; kernels_impl.inc says why
-// these values.
-inline constexpr std::size_t kBlockRows = 200;
-inline constexpr std::size_t kBlockColumns = 480;
-inline constexpr std::size_t kBlockDepth = 264;
-// Floats of scratch that a product needs, 64-byte aligned: room for the packed blocks.
-inline constexpr std::size_t kProductScratchFloats = kBlockDepth * (kBlockRows + kBlockColumns);
+// Floats of scratch that a product needs, 64-byte aligned.
+inline constexpr std::size_t kProductScratchFloats = 264 * (200 + 480);
 
 // One adam update: w -= rate * m / (sqrt(v) + epsilon).
 struct AdamStep {
@@ -44,20 +39,19 @@ struct AdamStep {
 };
 
 struct Kernels {
-  // C += A B. `scratch`: kProductScratchFloats.
-  void (*add_product)(const float* a, const float* b, float* c, ProductShape shape,
-                      float* scratch) noexcept;
-  // C += A^T B; A lies as [depth, rows].
-  void (*add_product_at)(const float* a, const float* b, float* c, ProductShape shape,
-                         float* scratch) noexcept;
-  // C += A B^T; B lies as [columns, depth].
-  void (*add_product_bt)(const float* a, const float* b, float* c, ProductShape shape,
-                         float* scratch) noexcept;
+  // C = start + A B; each row starts from `start` [columns], or from 0 where that is null.
+  // `scratch`: kProductScratchFloats.
+  void (*product)(const float* a, const float* b, float* c, ProductShape shape, const float* start,
+                  float* scratch) noexcept;
+  // C = A^T B; A lies as [depth, rows].
+  void (*product_at)(const float* a, const float* b, float* c, ProductShape shape,
+                     float* scratch) noexcept;
+  // C = A B^T; B lies as [columns, depth].
+  void (*product_bt)(const float* a, const float* b, float* c, ProductShape shape,
+                     float* scratch) noexcept;
 
   // out[i] = pixels[i] * (1/255)
   void (*pixels_to_floats)(const std::uint8_t* pixels, float* out, std::size_t count) noexcept;
-  // Every row of out [rows, columns] = row.
-  void (*repeat_row)(const float* row, float* out, std::size_t rows, std::size_t columns) noexcept;
   // sums[j] = sum over i of matrix[i, j], added from the first row to the last.
   void (*column_sums)(const float* matrix, float* sums, std::size_t rows,
                       std::size_t columns) noexcept;

@@ -78,8 +78,9 @@ struct Model::Impl {
   // The first `rows` rows of the batch -> logits.
   void forward(const float* parameters, std::size_t rows) noexcept;
   // The loss by the logits, which lies in their place -> the loss by every parameter.
-  // `gradient` is all zero on entry.
   void backward(const float* parameters, std::size_t rows, float* gradient) noexcept;
+  // Sets what lies between the variables to zero.
+  void clear_padding(std::span<float> gradient) const noexcept;
   // Logits -> their gradient times `scale`, in place. Returns the sum of the rows' losses.
   double cross_entropy(std::size_t rows, float scale) noexcept;
 
@@ -127,10 +128,9 @@ void Model::Impl::forward(const float* parameters, std::size_t rows) noexcept {
   for (Layer& layer : layers) {
     const LayerShape shape = layer.shape;
     float* output = layer.output.data();
-    kernels.repeat_row(parameters + layer.bias, output, rows, shape.units);
-    kernels.add_product(input, parameters + layer.weights, output,
-                        {.rows = rows, .columns = shape.units, .depth = shape.inputs},
-                        scratch.data());
+    kernels.product(input, parameters + layer.weights, output,
+                    {.rows = rows, .columns = shape.units, .depth = shape.inputs},
+                    parameters + layer.bias, scratch.data());
     if (&layer != &layers.back()) {
       kernels.relu(output, rows * shape.units);
     }
@@ -145,20 +145,27 @@ void Model::Impl::backward(const float* parameters, std::size_t rows, float* gra
     const LayerShape shape = layer.shape;
     const float* input = i == 0 ? batch.data() : layers[i - 1].output.data();
     kernels.column_sums(delta, gradient + layer.bias, rows, shape.units);
-    kernels.add_product_at(input, delta, gradient + layer.weights,
-                           {.rows = shape.inputs, .columns = shape.units, .depth = rows},
-                           scratch.data());
+    kernels.product_at(input, delta, gradient + layer.weights,
+                       {.rows = shape.inputs, .columns = shape.units, .depth = rows},
+                       scratch.data());
     if (i == 0) {
       break;  // nobody needs the gradient by the pixels
     }
     AlignedVector& below = layers[i - 1].delta;
     const std::size_t values = rows * shape.inputs;
-    std::fill_n(below.data(), values, 0.0F);
-    kernels.add_product_bt(delta, parameters + layer.weights, below.data(),
-                           {.rows = rows, .columns = shape.inputs, .depth = shape.units},
-                           scratch.data());
+    kernels.product_bt(delta, parameters + layer.weights, below.data(),
+                       {.rows = rows, .columns = shape.inputs, .depth = shape.units},
+                       scratch.data());
     kernels.relu_backward(input, below.data(), values);
     delta = below.data();
+  }
+}
+
+void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
+  for (const Variable& variable : layout.variables()) {
+    const std::size_t end = variable.offset + variable.size;
+    const std::size_t padding = -end % kVariableAlignmentFloats;
+    std::ranges::fill(gradient.subspan(end, padding), 0.0F);
   }
 }
 
@@ -214,8 +221,8 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   assert(gradient.size() == model.layout.size());
   model.forward(parameters.data(), count);
   const double loss = model.cross_entropy(count, 1.0F / static_cast<float>(count));
-  std::ranges::fill(gradient, 0.0F);
   model.backward(parameters.data(), count, gradient.data());
+  model.clear_padding(gradient);
   return static_cast<float>(loss / static_cast<double>(count));
 }
 

@@ -63,19 +63,19 @@ void StepProducts::run() noexcept {
   float* scratch = impl_->scratch.data();
   std::vector<Impl::Layer>& layers = impl_->layers;
   for (Impl::Layer& layer : layers) {
-    kernels.add_product(layer.input.data(), layer.weights.data(), layer.output.data(),
-                        {.rows = batch, .columns = layer.shape.units, .depth = layer.shape.inputs},
-                        scratch);
+    kernels.product(layer.input.data(), layer.weights.data(), layer.output.data(),
+                    {.rows = batch, .columns = layer.shape.units, .depth = layer.shape.inputs},
+                    nullptr, scratch);
   }
   for (std::size_t i = layers.size(); i-- > 0;) {
     Impl::Layer& layer = layers[i];
-    kernels.add_product_at(
-        layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
-        {.rows = layer.shape.inputs, .columns = layer.shape.units, .depth = batch}, scratch);
+    kernels.product_at(layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
+                       {.rows = layer.shape.inputs, .columns = layer.shape.units, .depth = batch},
+                       scratch);
     if (i > 0) {
-      kernels.add_product_bt(
-          layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
-          {.rows = batch, .columns = layer.shape.inputs, .depth = layer.shape.units}, scratch);
+      kernels.product_bt(layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
+                         {.rows = batch, .columns = layer.shape.inputs, .depth = layer.shape.units},
+                         scratch);
     }
   }
 }

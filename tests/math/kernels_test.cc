@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -59,37 +60,45 @@ double product_element(Form form, const AlignedVector& a, const AlignedVector& b
 
 class Products : public KernelsOf {
  protected:
-  // C starts at 1 everywhere, since the kernels add. Tolerance: each of `depth` additions of
-  // numbers below 1 rounds by at most 2^-24 of the running sum; the sums stay near sqrt(depth),
-  // and depth * 1e-7 bounds it with room to spare.
+  // C holds no numbers before. Tolerance: each of `depth` additions of numbers below 1 rounds by at
+  // most 2^-24 of the running sum; the sums stay near sqrt(depth), and depth * 1e-7 bounds it with
+  // room to spare.
   static void expect_product(Form form, ProductShape shape) {
     const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
     const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
     AlignedVector c(shape.rows * shape.columns);
-    std::ranges::fill(c.span(), 1.0F);
+    std::ranges::fill(c.span(), std::numeric_limits<float>::quiet_NaN());
     AlignedVector scratch(kProductScratchFloats);
     multiply(form, a, b, c, shape, scratch);
+    const AlignedVector start = start_of(shape);
     const double tolerance = 1e-6 + 1e-7 * static_cast<double>(shape.depth);
     for (std::size_t i = 0; i < shape.rows; ++i) {
       for (std::size_t j = 0; j < shape.columns; ++j) {
-        ASSERT_NEAR(c.data()[i * shape.columns + j], 1 + product_element(form, a, b, shape, i, j),
-                    tolerance)
+        const double from = form == Form::kPlain ? static_cast<double>(start.data()[j]) : 0.0;
+        ASSERT_NEAR(c.data()[i * shape.columns + j],
+                    from + product_element(form, a, b, shape, i, j), tolerance)
             << shape.rows << "x" << shape.depth << "x" << shape.columns << " at " << i << "," << j;
       }
     }
+  }
+
+  // What the rows of a plain product start from here.
+  static AlignedVector start_of(const ProductShape& shape) {
+    return made_up_numbers(shape.columns, 4);
   }
 
   static void multiply(Form form, const AlignedVector& a, const AlignedVector& b, AlignedVector& c,
                        ProductShape shape, AlignedVector& scratch) {
     switch (form) {
       case Form::kPlain:
-        table().add_product(a.data(), b.data(), c.data(), shape, scratch.data());
+        table().product(a.data(), b.data(), c.data(), shape, start_of(shape).data(),
+                        scratch.data());
         break;
       case Form::kFirstTransposed:
-        table().add_product_at(a.data(), b.data(), c.data(), shape, scratch.data());
+        table().product_at(a.data(), b.data(), c.data(), shape, scratch.data());
         break;
       case Form::kSecondTransposed:
-        table().add_product_bt(a.data(), b.data(), c.data(), shape, scratch.data());
+        table().product_bt(a.data(), b.data(), c.data(), shape, scratch.data());
         break;
     }
   }
@@ -97,7 +106,8 @@ class Products : public KernelsOf {
 INSTANTIATE_TEST_SUITE_P(Isas, Products, testing::ValuesIn(kEveryIsa), isa_test_name);
 
 // One less, equal, one more than every vector length and panel; and ragged ones.
-constexpr std::size_t kSides[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 47, 48, 49};
+constexpr std::size_t kSides[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15,
+                                  16, 17, 23, 24, 25, 33, 47, 48, 49, 100};
 
 TEST_P(Products, AreRightForEverySmallShape) {
   for (const std::size_t rows : kSides) {
@@ -112,20 +122,17 @@ TEST_P(Products, AreRightForEverySmallShape) {
 }
 
 TEST_P(Products, AreRightWhereEveryBlockBorderIsCrossed) {
-  const ProductShape shape{
-      .rows = kBlockRows + 3, .columns = kBlockColumns + 5, .depth = kBlockDepth + 1};
+  const ProductShape shape{.rows = 203, .columns = 485, .depth = 265};
   expect_product(Form::kPlain, shape);
   expect_product(Form::kFirstTransposed, shape);
   expect_product(Form::kSecondTransposed, shape);
 }
 
-TEST_P(Products, OfDepthZeroAddNothing) {
-  AlignedVector c = made_up_numbers(12, 3);
-  const auto before = bits_of(c.span());
-  AlignedVector scratch(kProductScratchFloats);
-  const AlignedVector none;
-  multiply(Form::kPlain, none, none, c, {.rows = 3, .columns = 4, .depth = 0}, scratch);
-  EXPECT_EQ(bits_of(c.span()), before);
+TEST_P(Products, OfDepthZeroAreWhatTheyStartFrom) {
+  const ProductShape shape{.rows = 3, .columns = 4, .depth = 0};
+  expect_product(Form::kPlain, shape);
+  expect_product(Form::kFirstTransposed, shape);
+  expect_product(Form::kSecondTransposed, shape);
 }
 
 // What a product leaves in the scratch must not reach the next one.
@@ -136,10 +143,31 @@ TEST_P(Products, DoNotReadWhatTheScratchHeld) {
   AlignedVector clean(shape.rows * shape.columns);
   AlignedVector dirty(shape.rows * shape.columns);
   AlignedVector scratch(kProductScratchFloats);
-  multiply(Form::kPlain, a, b, clean, shape, scratch);
-  std::ranges::fill(scratch.span(), std::numeric_limits<float>::quiet_NaN());
-  multiply(Form::kPlain, a, b, dirty, shape, scratch);
-  EXPECT_EQ(bits_of(clean.span()), bits_of(dirty.span()));
+  for (const Form form : {Form::kPlain, Form::kFirstTransposed, Form::kSecondTransposed}) {
+    multiply(form, a, b, clean, shape, scratch);
+    std::ranges::fill(scratch.span(), std::numeric_limits<float>::quiet_NaN());
+    multiply(form, a, b, dirty, shape, scratch);
+    EXPECT_EQ(bits_of(clean.span()), bits_of(dirty.span()));
+  }
+}
+
+// One chain of fused multiply-adds for each element, however wide the vectors are.
+TEST(Product, HasTheSameBitsOnAvx2AndAvx512) {
+  const std::span<const Isa> isas = supported_isas();
+  if (std::ranges::find(isas, Isa::kAvx512) == isas.end()) {
+    GTEST_SKIP() << "this CPU lacks AVX-512";
+  }
+  const ProductShape shape{.rows = 101, .columns = 103, .depth = 271};
+  const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+  const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+  const AlignedVector start = made_up_numbers(shape.columns, 3);
+  AlignedVector scratch(kProductScratchFloats);
+  const auto bits_with = [&](Isa isa) {
+    AlignedVector c(shape.rows * shape.columns);
+    kernels(isa).product(a.data(), b.data(), c.data(), shape, start.data(), scratch.data());
+    return bits_of(c.span());
+  };
+  EXPECT_EQ(bits_with(Isa::kAvx2), bits_with(Isa::kAvx512));
 }
 
 // ---- Batch and layers ----
@@ -165,13 +193,6 @@ TEST_P(KernelsOf, ColumnSumsAddRowsFromTheFirstToTheLast) {
   table().column_sums(matrix.data(), sums.data(), 3, 2);
   EXPECT_EQ(sums[0], 16777216.0F);
   EXPECT_EQ(sums[1], 16777218.0F);
-}
-
-TEST_P(KernelsOf, RepeatRowFillsEveryRow) {
-  const std::vector<float> row = {1, 2, 3};
-  std::vector<float> out(6);
-  table().repeat_row(row.data(), out.data(), 2, 3);
-  EXPECT_EQ(out, (std::vector<float>{1, 2, 3, 1, 2, 3}));
 }
 
 TEST_P(KernelsOf, ReluKeepsThePositiveAndNotANumber) {

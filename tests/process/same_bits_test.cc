@@ -38,6 +38,14 @@ TEST_F(SameBits, WhateverIsLogged) {
             undisturbed());
 }
 
+TEST_F(SameBits, WithVectorsOfAnotherLength) {
+  if (__builtin_cpu_supports("avx512f") == 0) {
+    GTEST_SKIP() << "this CPU lacks AVX-512";
+  }
+  EXPECT_EQ(hash_of_launch({"--workers=3", "--isa=avx2"}),
+            hash_of_launch({"--workers=3", "--isa=avx512"}));
+}
+
 // The other way round: the hash does see what a run is made of.
 TEST_F(SameBits, ButOthersWithAnotherSeed) {
   EXPECT_NE(hash_of_launch({"--workers=3", "--seed=2"}), undisturbed());
