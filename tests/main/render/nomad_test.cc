@@ -1,0 +1,106 @@
+// render nomad: allocations as Nomad starts them and Consul names them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/main/render/round_trip.h"
+#include "tests/main/render/scripts.h"
+
+namespace disttf::render {
+namespace {
+
+using nlohmann::json;
+using testing::StartsWith;
+
+json job(const std::string& line) { return json::parse(rendered("nomad " + line)).at("Job"); }
+
+// ${NOMAD_ALLOC_INDEX} is the index, $${ is ${.
+std::string interpolated(std::string text, std::size_t index) {
+  const std::string name = "${NOMAD_ALLOC_INDEX}";
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.compare(at, 3, "$${") == 0) {
+      out += "${";
+      at += 2;
+    } else if (text.compare(at, name.size(), name) == 0) {
+      out += std::to_string(index);
+      at += name.size() - 1;
+    } else {
+      EXPECT_NE(text.compare(at, 2, "${"), 0) << text;
+      out += text[at];
+    }
+  }
+  return out;
+}
+
+std::vector<Started> started(const json& job) {
+  std::vector<Started> tasks;
+  for (const json& group : job["TaskGroups"]) {
+    const json& port = group["Networks"].at(0)["ReservedPorts"].at(0);
+    const json& service = group["Services"].at(0);
+    EXPECT_EQ(service["PortLabel"], port["Label"]);
+    for (std::size_t index = 0; index < group["Count"]; ++index) {
+      Started task{.address = interpolated(service["Name"], index) +
+                              ".service.consul:" + port["Value"].dump(),
+                   .words = {},
+                   .environment = {{"NOMAD_GROUP_NAME", group["Name"]},
+                                   {"NOMAD_ALLOC_INDEX", std::to_string(index)}}};
+      for (const std::string& word : texts(group["Tasks"].at(0)["Config"]["args"])) {
+        task.words.push_back(interpolated(word, index));
+      }
+      tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+TEST(RenderNomad, GivesTheClusterThatWasAskedFor) {
+  expect_one_cluster(started(job("")), {});
+  expect_one_cluster(started(job("--name m --ps 2 --workers 11 --chief")),
+                     {.ps = 2, .workers = 11, .chief = true});
+}
+
+TEST(RenderNomad, KeepsTextThatNomadWouldInterpolate) {
+  for (const Started& task : started(job("--train_dir /${NOMAD_ALLOC_INDEX}/$x"))) {
+    EXPECT_EQ(options_of(task).checkpoint.train_dir, "/${NOMAD_ALLOC_INDEX}/$x");
+  }
+}
+
+TEST(RenderNomad, IsABatchJobThatEndsWithCodeZero) {
+  EXPECT_EQ(job("")["Type"], "batch");
+  EXPECT_EQ(job("")["TaskGroups"][0]["RestartPolicy"]["Mode"], "fail");
+  for (const Started& task : started(job(""))) {
+    EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kExit);
+  }
+}
+
+TEST(RenderNomad, WritesVolumesResourcesAndPlacement) {
+  const json group =
+      job("--volumes /srv:/data:ro --cpus 1.5 --memory 64 --gpus 1 --placement attr.cpu.arch=amd64")
+          ["TaskGroups"][1];
+  EXPECT_EQ(group["Constraints"], json::parse(R"([{"LTarget": "${attr.cpu.arch}",
+                                                   "RTarget": "amd64", "Operand": "="}])"));
+  const json& task = group["Tasks"][0];
+  EXPECT_EQ(task["Config"]["volumes"], json({"/srv:/data:ro"}));
+  EXPECT_EQ(task["Resources"]["CPU"], 1500);
+  EXPECT_EQ(task["Resources"]["MemoryMB"], 64);
+  EXPECT_EQ(task["Resources"]["Devices"][0]["Name"], "nvidia/gpu");
+}
+
+TEST(RenderNomad, IsValidForNomadItself) {
+  if (!has_program("nomad")) {
+    GTEST_SKIP() << "nomad is not installed here";
+  }
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("job.json", rendered("nomad --chief"));
+  const Ran ran = run_shell("nomad job validate -json " + file);
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+}
+
+TEST(RenderNomad, RefusesWhatItHasNot) {
+  EXPECT_THAT(render_refusal("nomad --evaluator"), StartsWith("--evaluator: "));
+  EXPECT_THAT(render_refusal("nomad --ps_port 1"), StartsWith("--ps_port: "));
+  EXPECT_THAT(render_refusal("nomad --port 65535"), StartsWith("--port: \"65535\" is not low"));
+}
+
+}  // namespace
+}  // namespace disttf::render

@@ -1,0 +1,87 @@
+// TFJobs and pods against the schema of Kubeflow's custom resource, which holds Kubernetes' own of
+// a pod; DC/OS options, merged, against the package's.
+#include "tests/main/render/schema.h"
+
+#include <fstream>
+#include <functional>
+
+#include "main/render/dcos_options.h"
+#include "tests/main/render/round_trip.h"
+#include "tests/main/render/yaml.h"
+
+namespace disttf::render {
+namespace {
+
+using nlohmann::json;
+
+const std::string kEverything =
+    " --name m --namespace ml --ps 2 --workers 3 --chief --cpus 1.5 --ps_cpus 1 --memory 512 "
+    "--gpus 1 --volumes /srv:/data:ro,runs:/runs --placement disk=ssd --train_dir /runs/1";
+// Of a pod's template, in the schema of a TFJob.
+const std::string kPod =
+    "/properties/spec/properties/tfReplicaSpecs/additionalProperties/properties/template";
+
+class Schemas : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_schema_validator()) {
+      GTEST_SKIP() << kNoValidator;
+    }
+  }
+};
+
+TEST_F(Schemas, TheyRefuseWhatIsWrong) {
+  json tfjob = parse_yaml(rendered("tfjob")).at(0);
+  tfjob["spec"]["runPolicy"]["backofLimit"] = 1;
+  EXPECT_FALSE(fits_schema(tfjob, "tfjob.json"));
+  tfjob = parse_yaml(rendered("tfjob")).at(0);
+  tfjob["spec"]["tfReplicaSpecs"]["PS"]["replicas"] = "two";
+  EXPECT_FALSE(fits_schema(tfjob, "tfjob.json"));
+  EXPECT_FALSE(fits_schema(json::parse(R"({"service": {"name": 1}})"), "dcos_options.json"));
+}
+
+TEST_F(Schemas, ATfjobFits) {
+  for (const std::string& line : {std::string(), kEverything + " --evaluator"}) {
+    EXPECT_TRUE(fits_schema(parse_yaml(rendered("tfjob " + line)).at(0), "tfjob.json"));
+  }
+}
+
+TEST_F(Schemas, ThePodsOfAJobFit) {
+  for (const std::string& line : {std::string(), kEverything}) {
+    for (const json& object : parse_yaml(rendered("kubernetes " + line))) {
+      if (object["kind"] == "Job") {
+        EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));
+      }
+    }
+  }
+}
+
+TEST_F(Schemas, MergedDcosOptionsFit) {
+  for (const char* text :
+       {"{}", R"({"service": {"name": "m", "job_context": "{\"batch_size\": 50}"},
+                  "worker": {"count": 5, "cpus": 2}, "gpu_worker": {"count": 1}})"}) {
+    EXPECT_TRUE(fits_schema(merge_dcos_options(text), "dcos_options.json"));
+  }
+}
+
+// Our table of the options, row by row: the defaults, and what types are refused.
+TEST_F(Schemas, EveryDefaultIsThatOfThePackage) {
+  std::ifstream file(DISTTF_SOURCE_DIR "/tests/main/render/schemas/dcos_options.json");
+  const json schema = json::parse(file);
+  json defaults = json::object();
+  const std::function<void(const json&, const std::string&)> walk = [&](const json& part,
+                                                                        const std::string& path) {
+    for (const auto& [name, entry] : part["properties"].items()) {
+      if (entry.contains("properties")) {
+        walk(entry, path + "/" + name);
+      } else if (entry.contains("default")) {
+        defaults[json::json_pointer(path + "/" + name)] = entry["default"];
+      }
+    }
+  };
+  walk(schema, "");
+  EXPECT_EQ(merge_dcos_options("{}"), defaults);
+}
+
+}  // namespace
+}  // namespace disttf::render
