@@ -29,6 +29,12 @@ struct ProductShape {
 // Floats of scratch that a product needs, 64-byte aligned.
 inline constexpr std::size_t kProductScratchFloats = 264 * (200 + 480);
 
+// A sum of gradients: sum[i], or sum[i] + last[i] where `last` is not null.
+struct GradientSum {
+  const float* sum = nullptr;
+  const float* last = nullptr;
+};
+
 // One adam update: w -= rate * m / (sqrt(v) + epsilon).
 struct AdamStep {
   float scale = 1;  // g = gradient_sum * scale
@@ -65,15 +71,15 @@ struct Kernels {
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
                                   std::size_t classes, float scale) noexcept;
 
-  // The optimizers' updates, math/optimizer.h has the formulas. g = gradient_sum[i] * scale. The
+  // The optimizers' updates, math/optimizer.h has the formulas. g = the sum at i * scale. The
   // new parameters go to `w_next`, which may be `w` itself: the one exception to "no overlap".
-  void (*sgd)(const float* w, float* w_next, const float* gradient_sum, std::size_t count,
-              float scale, float rate) noexcept;
-  void (*momentum)(const float* w, float* w_next, float* m, const float* gradient_sum,
-                   std::size_t count, float scale, float rate, float momentum) noexcept;
-  void (*adagrad)(const float* w, float* w_next, float* a, const float* gradient_sum,
-                  std::size_t count, float scale, float rate) noexcept;
-  void (*adam)(const float* w, float* w_next, float* m, float* v, const float* gradient_sum,
+  void (*sgd)(const float* w, float* w_next, GradientSum gradient, std::size_t count, float scale,
+              float rate) noexcept;
+  void (*momentum)(const float* w, float* w_next, float* m, GradientSum gradient, std::size_t count,
+                   float scale, float rate, float momentum) noexcept;
+  void (*adagrad)(const float* w, float* w_next, float* a, GradientSum gradient, std::size_t count,
+                  float scale, float rate) noexcept;
+  void (*adam)(const float* w, float* w_next, float* m, float* v, GradientSum gradient,
                std::size_t count, AdamStep step) noexcept;
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;

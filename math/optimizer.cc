@@ -101,14 +101,15 @@ void Optimizer::reset() {
 
 void Optimizer::apply(std::span<const float> parameters, std::span<float> updated,
                       std::span<const float> gradient_sum, float scale, std::uint64_t step,
-                      float rate_factor) {
+                      float rate_factor, std::span<const float> last) {
   assert(parameters.size() == size_);
   assert(updated.size() == size_);
   assert(gradient_sum.size() == size_);
   assert(step > 0);
   const float* w = parameters.data();
   float* next = updated.data();
-  const float* g = gradient_sum.data();
+  assert(last.empty() || last.size() == size_);
+  const GradientSum g{.sum = gradient_sum.data(), .last = last.empty() ? nullptr : last.data()};
   const float rate = spec_.learning_rate * rate_factor;
   switch (spec_.kind) {
     case OptimizerKind::kSgd:

@@ -139,7 +139,7 @@ void Shard::take_update(const PushId& push, std::size_t count) {
   if (!config_.sync_replicas) {
     count_async(push);
   }
-  apply(push, update_inbox(), count);
+  apply(push, update_inbox(), {}, count);
   for (Trainer& trainer : trainers_) {
     trainer.settled = step_;
   }
@@ -275,20 +275,26 @@ void Shard::commit_sync(const PushId& push) {
   trainer.dropped = false;
   trainer.settled = push.step + 1;
   ++arrived_;
-  if (strict_) {
-    while (folded_ < slots_.size() && slots_[folded_].filled) {
+  if (arrived_ < wanted()) {
+    while (strict_ && slots_[folded_].filled) {
       fold(slots_[folded_]);
     }
-  }
-  if (arrived_ < wanted()) {
     return;
   }
-  for (const Slot& each : slots_) {
-    if (!strict_ && each.filled) {
-      fold(each);
+  // The last of several is added by the update itself, unless a copy is to be told the sum.
+  std::span<const float> last;
+  for (std::size_t each = folded_; each < slots_.size(); ++each) {
+    const Slot& next = slots_[each];
+    if (!next.filled) {
+      continue;
+    }
+    if (folded_ > 0 && folded_ + 1 == arrived_ && !on_update_) {
+      last = next.gradient;
+    } else {
+      fold(next);
     }
   }
-  apply(push, sum_, arrived_);
+  apply(push, sum_, last, arrived_);
 }
 
 void Shard::fold(const Slot& slot) {
@@ -305,7 +311,7 @@ void Shard::fold(const Slot& slot) {
 
 void Shard::commit_async(const PushId& push) {
   count_async(push);
-  apply(push, slots_[push.trainer].gradient, 1);
+  apply(push, slots_[push.trainer].gradient, {}, 1);
 }
 
 void Shard::count_async(const PushId& push) {
@@ -319,7 +325,8 @@ void Shard::count_async(const PushId& push) {
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
 }
 
-void Shard::apply(const PushId& push, std::span<const float> gradient_sum, std::size_t count) {
+void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
+                  std::span<const float> last, std::size_t count) {
   if (on_update_) {
     on_update_({.push = push, .gradient = gradient_sum, .count = count});
   }
@@ -329,7 +336,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum, std::
           : 1.0F;
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
-                   step_ + 1, rate_factor);
+                   step_ + 1, rate_factor, last);
   newest_ = next;
   has_previous_ = strict_;
   counters_.applied += count;

@@ -210,7 +210,9 @@ class Shard {
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
   void fold(const Slot& slot);
-  void apply(const PushId& push, std::span<const float> gradient_sum, std::size_t count);
+  // `last`: one of the `count` gradients that is not in the sum yet; empty: all are.
+  void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
+             std::size_t count);
   void count_async(const PushId& push);
   void allocate_answers();
   void make_cut(std::uint64_t sequence);

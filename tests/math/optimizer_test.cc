@@ -175,6 +175,26 @@ TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
   }
 }
 
+TEST_P(OptimizerOf, EveryKindAddsTheLastGradientOfASumItself) {
+  constexpr std::size_t kSize = 37;
+  const AlignedVector first = made_up_numbers(kSize, 1);
+  const AlignedVector last = made_up_numbers(kSize, 2);
+  AlignedVector sum(kSize);
+  add(sum.span(), first.span(), last.span(), isa());
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer whole({.kind = kind}, kSize, isa());
+    Optimizer apart({.kind = kind}, kSize, isa());
+    AlignedVector expected = made_up_numbers(kSize, 3);
+    AlignedVector parameters = made_up_numbers(kSize, 3);
+    for (const std::uint64_t step : {1U, 2U}) {
+      whole.apply(expected.span(), sum.span(), 0.5F, step);
+      apart.apply(parameters.span(), parameters.span(), first.span(), 0.5F, step, 1.0F,
+                  last.span());
+      EXPECT_EQ(bits_of(parameters.span()), bits_of(expected.span())) << optimizer_name(kind);
+    }
+  }
+}
+
 TEST_P(OptimizerOf, EveryKindKeepsPaddingZero) {
   for (const OptimizerKind kind : kEveryKind) {
     Optimizer optimizer({.kind = kind}, 20, isa());
