@@ -1,7 +1,8 @@
 // Docker Compose, and podman-compose: the tasks as containers of one machine.
 //
 // A service is found under its name by the others of the project. No container_name: with one a
-// second project could not run beside the first.
+// second project could not run beside the first. No name either: the older docker-compose does not
+// know it, and -p says the same.
 #include <string>
 
 #include "main/render/document.h"
@@ -38,22 +39,16 @@ std::string render_compose(const Deployment& deployment) {
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
                kMostHostName, "a container's host name may have");
   Json json;
-  json["name"] = deployment.name;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["volumes"] = std::move(volumes);
   }
   const std::string chief = deployment.group(net::Job::kChief) != nullptr ? "chief-0" : "worker-0";
-  return comment_lines(
-             "docker compose -f FILE up -d\n"
-             "docker compose -f FILE logs -f " +
-             chief +
-             "    the result is the line \"MNIST accuracy: ...\"\n"
-             "docker compose -f FILE wait " +
-             chief +
-             "    ends with its exit code\n"
-             "docker compose -f FILE down") +
+  const std::string compose = "docker compose -p " + deployment.name + " -f FILE ";
+  return comment_lines(compose + "up -d\n" + compose + "logs -f " + chief +
+                       "    the result is the line \"MNIST accuracy: ...\"\n" + compose + "wait " +
+                       chief + "    ends with its exit code\n" + compose + "down") +
          "\n" + to_yaml_text(json);
 }
 

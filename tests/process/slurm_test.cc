@@ -39,21 +39,31 @@ class SlurmTest : public ProcessTest {
     }
   }
 
-  [[nodiscard]] std::filesystem::path output_path() const { return scratch() / "job.out"; }
-  [[nodiscard]] std::string output() const { return text_of(output_path()); }
+  [[nodiscard]] std::string output() const { return text_of(output_path_); }
 
   // A job of four tasks on three nodes.
   [[nodiscard]] std::filesystem::path script(const Words& more) const {
     const std::filesystem::path path = scratch() / "job.sh";
     std::ofstream file(path);
     file << "#!/bin/bash\n#SBATCH --job-name=mnist\n#SBATCH --nodes=3\n#SBATCH --ntasks=" << kTasks
-         << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path().string()
+         << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path_.string()
          << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << DISTTF_BINARY
          << " train --ps=1 --chief";
     for (const std::string& word : data_flags() + more) {
       file << ' ' << word;
     }
     file << '\n';
+    return path;
+  }
+
+  // The same as disttf itself writes it. The output is in mnist-JOB.out.
+  std::filesystem::path rendered_script(const Words& more) {
+    const std::filesystem::path path = scratch() / "rendered.sh";
+    Process& render =
+        run("render", Words{"render", "slurm", "--workers=2", "--chief", "--placement=nodes=3",
+                            "--program=" DISTTF_BINARY, "--output=" + path.string()} +
+                          data_flags() + more);
+    EXPECT_TRUE(exits(render, kExitDone));
     return path;
   }
 
@@ -109,6 +119,7 @@ class SlurmTest : public ProcessTest {
     EXPECT_EQ(count_of(output(), "Weights SHA-256: " + weights_hash_in(undisturbed) + "\n"), 3U);
   }
 
+  std::filesystem::path output_path_ = scratch() / "job.out";
   std::unique_ptr<Slurm> slurm_;
   std::vector<pid_t> tasks_;
 };
@@ -118,6 +129,16 @@ TEST_F(SlurmTest, JobTrainsAcrossNodesAndIsCompleted) {
   EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
   // srun's code, and with it the script's, is the highest of all tasks.
   EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
+  EXPECT_EQ(count_of(output(), data_name() + " accuracy: 0."), 3U);
+  expect_weights_of_launch_in_output();
+}
+
+TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
+  const std::string job = slurm_->submit(rendered_script(kRun));
+  output_path_ = scratch() / ("mnist-" + job + ".out");
+  EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
+  EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
+  EXPECT_THAT(slurm_->show(job), HasSubstr(" NumNodes=3 "));
   EXPECT_EQ(count_of(output(), data_name() + " accuracy: 0."), 3U);
   expect_weights_of_launch_in_output();
 }

@@ -48,7 +48,7 @@ TEST_F(ClusterFile, SaysWhatTheFlagsSay) {
 }
 
 TEST_F(ClusterFile, TheCommandLineWins) {
-  EXPECT_THAT(rendered("compose --name b" + file("name = \"a\"\n")), HasSubstr("\nname: b\n"));
+  EXPECT_THAT(rendered("compose --name b" + file("name = \"a\"\n")), HasSubstr(" -p b "));
 }
 
 TEST_F(ClusterFile, AnUnknownKeyIsRefusedByName) {

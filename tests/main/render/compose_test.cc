@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/main/render/round_trip.h"
+#include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
 
 namespace disttf::render {
@@ -11,6 +12,10 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+constexpr const char* kEverything =
+    "--image r/d:1 --volumes /srv/mnist:/input_data:ro,runs:/runs --cpus 2 --ps_cpus 0.5 "
+    "--memory 512 --gpus 1";
 
 json composed(const std::string& line) {
   const auto documents = parse_yaml(rendered("compose " + line));
@@ -66,9 +71,7 @@ TEST(RenderCompose, KeepsADollarAsItIs) {
 }
 
 TEST(RenderCompose, WritesVolumesAndResources) {
-  const json file = composed(
-      "--image r/d:1 --volumes /srv/mnist:/input_data:ro,runs:/runs --cpus 2 --ps_cpus 0.5 "
-      "--memory 512 --gpus 1");
+  const json file = composed(kEverything);
   const json& worker = file["services"]["worker-0"];
   EXPECT_EQ(worker["image"], "r/d:1");
   EXPECT_THAT(texts(worker["volumes"]), ElementsAre("/srv/mnist:/input_data:ro", "runs:/runs"));
@@ -79,6 +82,20 @@ TEST(RenderCompose, WritesVolumesAndResources) {
   EXPECT_EQ(worker["deploy"]["resources"]["reservations"]["devices"][0]["count"], 1);
   EXPECT_EQ(file["services"]["ps-0"]["cpus"], 0.5);
   EXPECT_FALSE(file["services"]["ps-0"].contains("deploy"));
+}
+
+TEST(RenderCompose, IsValidForComposeItself) {
+  if (!has_program("docker-compose")) {
+    GTEST_SKIP() << "docker-compose is not installed here (.ci/install engines installs it)";
+  }
+  const ScratchDirectory scratch;
+  for (const char* line : {"", kEverything}) {
+    const std::string file =
+        scratch.write("compose.yaml", rendered(std::string("compose ") + line));
+    const Ran ran = run_shell("docker-compose -f " + file + " config");
+    EXPECT_EQ(ran.exit_code, 0) << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("--task_index=0"));
+  }
 }
 
 TEST(RenderCompose, RefusesWhatItHasNot) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/main/render/round_trip.h"
+#include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
 
 namespace disttf::render {
@@ -44,6 +45,20 @@ TEST(RenderSwarm, WritesPlacementAndResources) {
   EXPECT_EQ(deploy["resources"]["reservations"]["memory"], "64M");
   const json& gpus = deploy["resources"]["reservations"]["generic_resources"][0];
   EXPECT_EQ(gpus["discrete_resource_spec"]["value"], 2);
+}
+
+// Without a daemon: `docker stack config` reads and checks the file, and writes what it has read.
+TEST(RenderSwarm, IsValidForDockerItself) {
+  if (run_shell("docker stack config --help").exit_code != 0) {
+    GTEST_SKIP() << "no docker with `stack config` is installed here";
+  }
+  const ScratchDirectory scratch;
+  for (const char* line : {"", "--chief --volumes /srv:/data:ro,runs:/runs --cpus 1.5 --gpus 2"}) {
+    const std::string file = scratch.write("swarm.yaml", rendered(std::string("swarm ") + line));
+    const Ran ran = run_shell("docker stack config -c " + file);
+    EXPECT_EQ(ran.exit_code, 0) << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("--task_index=0"));
+  }
 }
 
 TEST(RenderSwarm, RefusesANameThatIsTooLongForAService) {
