@@ -129,7 +129,7 @@ void check_value(const Option& option, const Json& value) {
   }
   if (option.words != nullptr) {
     const std::string words = " " + std::string(option.words) + " ";
-    const std::string& text = value.get_ref<const std::string&>();
+    const auto& text = value.get_ref<const std::string&>();
     if (text.empty() || text.find(' ') != std::string::npos ||
         words.find(" " + text + " ") == std::string::npos) {
       refuse(option.path, value, std::string("one of ") + option.words);
@@ -243,7 +243,8 @@ std::string flag_value(const std::string& key, const Json& value) {
     joined += (joined.empty() ? "" : ",") + part.dump();
   }
   if (joined.empty()) {
-    refuse("service.job_context." + key, value, "the value of a training flag");
+    fail("service.job_context has " + shown(value) + " for " + net::quoted(key) +
+         "; expected the value of a training flag");
   }
   return joined;
 }

@@ -164,8 +164,9 @@ TEST_F(RenderDcos, RefusesWhatDisttfHasNot) {
   expect(R"({"service": {"job_context": "{\"workers\": 3}"}})",
          "service.job_context has the key \"workers\"; expected a training flag, such as "
          "batch_size");
-  expect(R"({"service": {"job_context": "{\"train_steps\": {}}"}})",
-         "service.job_context.train_steps is a map; expected the value of a training flag");
+  expect(
+      R"({"service": {"job_context": "{\"train_steps\": {}}"}})",
+      "service.job_context has a map for \"train_steps\"; expected the value of a training flag");
   EXPECT_THAT(refused(R"({"service": {"job_context": "{\"train_steps\": \"many\"}"}})"),
               StartsWith("--options: service.job_context: --train_steps: \"many\" is not"));
   expect(R"({"worker": {"placement_constraint": "[[1]]"}})",
