@@ -1,7 +1,7 @@
 // disttf_bench: every figure beside its floor. bench/benchmarks.h lists them.
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
-//                [--train_steps=N] [--no_jobs]
+//                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
 //
 // Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
@@ -32,15 +32,19 @@ int main(int argc, char** argv) {
   disttf::bench::JobOptions jobs;
   std::string repetitions = "5";
   bool with_jobs = true;
+  bool with_peers = true;
   std::vector<char*> rest;
   for (int each = 0; each < argc; ++each) {
     const std::string_view argument = argv[each];
     if (argument == "--no_jobs") {
       with_jobs = false;
+    } else if (argument == "--no_peers") {
+      with_peers = false;
     } else if (!take(argument, "--repetitions", repetitions) &&
                !take(argument, "--data_dir", jobs.data_dir) &&
                !take(argument, "--dataset", jobs.dataset) &&
-               !take(argument, "--train_steps", jobs.train_steps)) {
+               !take(argument, "--train_steps", jobs.train_steps) &&
+               !take(argument, "--python", jobs.python)) {
       rest.push_back(argv[each]);
     }
   }
@@ -62,6 +66,9 @@ int main(int argc, char** argv) {
     disttf::bench::run_sums(jobs.repetitions, reporter);
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);
+    }
+    if (with_peers) {
+      disttf::bench::run_peers(jobs, reporter);
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "disttf_bench: %s\n", error.what());

@@ -31,11 +31,16 @@ struct JobOptions {
   std::string train_steps = "2000";
   std::string dataset = "auto";
   std::string data_dir = "./input_data";
+  std::string python = "/usr/bin/python3";  // Debian's, to which its packages belong
   int repetitions = 5;
 };
 // Runs the jobs, alternating between them, and adds their figures. Throws std::runtime_error when
 // one does not end with a result.
 void run_jobs(const JobOptions& options, Reporter& reporter);
+
+// Runs the same jobs in PyTorch, in turn with ours, where `python` has it and `data_dir` has MNIST;
+// else says why not.
+void run_peers(const JobOptions& options, Reporter& reporter);
 
 // The models that several of them use, by name.
 [[nodiscard]] std::vector<std::size_t> hidden_units(const std::string& model);

@@ -1,0 +1,118 @@
+#include "bench/launch.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <regex>
+#include <stdexcept>
+#include <system_error>
+
+namespace disttf::bench {
+namespace {
+
+// A directory of its own in $TMPDIR or /tmp, removed with what is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "disttf-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw std::runtime_error("cannot create " + pattern);
+    }
+    path_ = pattern;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Of those that have ended, and of theirs.
+double cpu_seconds_of_children() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+std::string output_of(const std::string& command, int* exit_code) {
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) {
+    throw std::runtime_error("cannot run " + command);
+  }
+  std::string output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.append(buffer.data(), got);
+  }
+  const int status = pclose(pipe);
+  if (exit_code != nullptr) {
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  return output;
+}
+
+Result run_launch(const std::string& arguments, bool saves, const JobOptions& options) {
+  const ScratchDirectory scratch;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command = (self.parent_path().parent_path() / "disttf").string() + " launch " +
+                              arguments + " --train_steps=" + options.train_steps +
+                              " --dataset=" + options.dataset + " --data_dir=" + options.data_dir +
+                              (saves ? " --train_dir=" + scratch.path() : "");
+  const double cpu_before = cpu_seconds_of_children();
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string output = output_of(command);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  std::smatch rate;
+  std::smatch accuracy;
+  if (!std::regex_search(output, rate,
+                         std::regex(R"(elapsed time: [0-9.]+ s \(([0-9]+) images/s)")) ||
+      !std::regex_search(output, accuracy, std::regex(R"(accuracy: ([0-9.]+))"))) {
+    throw std::runtime_error(command + " printed no result:\n" + output);
+  }
+  return {.images_per_second = std::stod(rate[1]),
+          .accuracy = std::stod(accuracy[1]),
+          .wall_seconds = wall.count(),
+          .cpu_seconds = cpu_seconds_of_children() - cpu_before};
+}
+
+void Results::add(const Result& result) {
+  rates.push_back(result.images_per_second);
+  walls.push_back(result.wall_seconds);
+  cpus.push_back(result.cpu_seconds);
+  accuracy = result.accuracy;
+}
+
+Figure Results::figure(const std::string& name, const std::string& floor) const {
+  return {.name = name,
+          .median = median(rates),
+          .slowest = *std::ranges::min_element(rates),
+          .unit = "images/s",
+          .floor = floor,
+          .ratio = {},
+          .extras = {{"accuracy", accuracy}, {"wall_s", median(walls)}, {"cpu_s", median(cpus)}}};
+}
+
+double ratio_of_pairs(const std::vector<double>& with, const std::vector<double>& without) {
+  std::vector<double> ratios(with.size());
+  std::ranges::transform(with, without, ratios.begin(), std::divides<>());
+  return median(ratios);
+}
+
+}  // namespace disttf::bench

@@ -1,0 +1,41 @@
+// Runs `disttf launch` as a user does, and keeps what came of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/benchmarks.h"
+
+namespace disttf::bench {
+
+struct Result {
+  double images_per_second = 0;  // of the training alone, as the chief logs it
+  double accuracy = 0;
+  double wall_seconds = 0;  // from the start of `disttf launch` to its end
+  double cpu_seconds = 0;   // of all its processes together
+};
+
+// Throws std::runtime_error when it prints no result. `saves`: into a --train_dir that is empty at
+// the start.
+[[nodiscard]] Result run_launch(const std::string& arguments, bool saves,
+                                const JobOptions& options);
+
+// What a shell command prints, on both of its outputs; `exit_code`: how it ended.
+[[nodiscard]] std::string output_of(const std::string& command, int* exit_code = nullptr);
+
+// The results of one job, by repetition.
+struct Results {
+  std::vector<double> rates;
+  std::vector<double> walls;
+  std::vector<double> cpus;
+  double accuracy = 0;
+
+  void add(const Result& result);
+  [[nodiscard]] Figure figure(const std::string& name, const std::string& floor) const;
+};
+
+// The median over the pairs. REQUIRES: as many of both, and some.
+[[nodiscard]] double ratio_of_pairs(const std::vector<double>& with,
+                                    const std::vector<double>& without);
+
+}  // namespace disttf::bench

@@ -1,0 +1,92 @@
+// The same job in what most people would use instead, in turn with ours.
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "bench/benchmarks.h"
+#include "bench/launch.h"
+
+namespace disttf::bench {
+namespace {
+
+constexpr int kNotInstalled = 77;  // peers/torch_mnist.py: no PyTorch
+
+// Arguments of `disttf launch`, and of peers/torch_mnist.py.
+struct Comparison {
+  const char* name;
+  const char* ours;
+  const char* theirs;
+};
+constexpr std::array kComparisons = {
+    Comparison{"versus/torch_ddp_2/mlp_100", "--workers 2 --ps 1", "--ranks 2"},
+    Comparison{"versus/torch_ddp_2/softmax", "--workers 2 --ps 1 --model softmax",
+               "--ranks 2 --model softmax"},
+    Comparison{"versus/torch_1_process/mlp_100", "--workers 1 --ps 1", "--threads 1"},
+    Comparison{"versus/torch_1_process_2_threads/mlp_100", "--workers 1 --ps 1", "--threads 2"},
+    Comparison{"versus/torch_ddp_2/mlp_1024",
+               "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
+               "--ranks 2 --model mlp_1024 --batch_size 128"},
+};
+
+std::string peer_command(const std::string& arguments, const JobOptions& options) {
+  return options.python +
+         " " DISTTF_SOURCE_DIR "/bench/peers/torch_mnist.py --data_dir=" + options.data_dir +
+         " --steps=" + options.train_steps + " " + arguments;
+}
+
+Result run_peer(const std::string& arguments, const JobOptions& options) {
+  const std::string command = peer_command(arguments, options);
+  const std::string output = output_of(command);
+  const std::size_t begin = output.rfind("{\"images_per_second\"");
+  if (begin == std::string::npos) {
+    throw std::runtime_error(command + " printed no result:\n" + output);
+  }
+  const auto result = nlohmann::json::parse(output.substr(begin));
+  return {.images_per_second = result.at("images_per_second").get<double>(),
+          .accuracy = result.at("accuracy").get<double>()};
+}
+
+// Why there is nothing to compare with; empty where there is.
+std::string why_not(const JobOptions& options) {
+  if (!std::filesystem::exists(options.data_dir + "/train-images-idx3-ubyte.gz")) {
+    return "there is no MNIST in " + options.data_dir;
+  }
+  int exit_code = 0;
+  const std::string output = output_of(peer_command("--help", options), &exit_code);
+  if (exit_code == kNotInstalled) {
+    return output.substr(0, output.find('\n'));
+  }
+  return exit_code == 0 ? "" : options.python + " cannot be run";
+}
+
+}  // namespace
+
+void run_peers(const JobOptions& options, Reporter& reporter) {
+  if (const std::string why = why_not(options); !why.empty()) {
+    std::fprintf(stderr, "no versus/torch: %s\n", why.c_str());
+    return;
+  }
+  for (const Comparison& comparison : kComparisons) {
+    Results ours;
+    Results theirs;
+    for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+      const bool ours_first = repetition % 2 == 0;
+      for (const bool our_turn : {ours_first, !ours_first}) {
+        if (our_turn) {
+          ours.add(run_launch(comparison.ours, false, options));
+        } else {
+          theirs.add(run_peer(comparison.theirs, options));
+        }
+      }
+    }
+    const std::string base = comparison.name + std::string("/theirs");
+    reporter.add(theirs.figure(base, {}));
+    Figure figure = ours.figure(comparison.name, base);
+    figure.ratio = ratio_of_pairs(ours.rates, theirs.rates);
+    reporter.add(figure);
+  }
+}
+
+}  // namespace disttf::bench
