@@ -20,10 +20,13 @@ const Words kPrograms = {
     "/usr/bin/unshare", "/usr/bin/nsenter",         "/usr/bin/umount",
     "/usr/sbin/ip"};
 
-// Where both cgroup versions are mounted crun takes the machine for one of version 2, and fails:
-// the second one goes, here only. Process 1 has nothing to do but to be there.
+// podman keeps the names
+// of a network in /run, wherever its images lie: this machine has its own. Where both cgroup
+// versions are mounted crun takes the machine for one of version 2, and fails: the second one goes,
+// here only. Process 1 then has nothing to do but to be there.
 const std::string kFirstProcess =
-    "umount /sys/fs/cgroup/unified 2>/dev/null; ip link set lo up && echo ready; "
+    "umount /sys/fs/cgroup/unified 2>/dev/null; "
+    "mount -t tmpfs tmpfs /run && ip link set lo up && echo ready; "
     "while :; do sleep 1000 & wait; done";
 
 std::string last_stage(const fs::path& containerfile) {
@@ -73,7 +76,7 @@ std::unique_ptr<ContainerHost> ContainerHost::create(const fs::path& folder, boo
   }
   host->build_image();
   try {
-    host->run({"podman", "network", "create", "cluster"});
+    host->run({"podman", "network", "create", "--subnet=10.89.0.0/24", "cluster"});
     host->run({"podman", "run", "--rm", "--network=cluster", "disttf", "--version"});
   } catch (const std::runtime_error& error) {
     why = std::string("containers with a network of their own do not run here: ") + error.what();
@@ -153,7 +156,7 @@ Words ContainerHost::words_on_machine(const Words& words) const {
                "--mount",
                "--net",
                "--pid",
-               "--wd=" + folder_.string(),
+               "--wdns=" + folder_.string(),
                "/usr/bin/env",
                "CONTAINERS_CONF=" + (folder_ / "containers.conf").string(),
                "CONTAINERS_STORAGE_CONF=" + (folder_ / "storage.conf").string()};
