@@ -14,20 +14,30 @@
 namespace disttf::bench {
 namespace {
 
-constexpr const char* kMlpProducts = "two_cores/products/mlp_100";
-constexpr const char* kSoftmaxProducts = "two_cores/products/softmax";
+// What two cores can do: the products of these models, in batches of so many images.
+struct Limit {
+  const char* model;
+  std::size_t batch;
+  const char* name;
+};
+constexpr Limit kMlp{"mlp_100", 100, "two_cores/products/mlp_100"};
+constexpr Limit kWide{"mlp_1024", 128, "two_cores/products/mlp_1024"};
+constexpr Limit kSoftmax{"softmax", 100, "two_cores/products/softmax"};
+constexpr std::array kLimits = {kMlp, kWide, kSoftmax};
 
 struct Job {
   const char* name;
   const char* arguments;
-  const char* floor;
+  Limit limit;
 };
 constexpr std::array kJobs = {
-    Job{"job/sync/1_worker_1_ps", "--workers 1 --ps 1", kMlpProducts},
-    Job{"job/sync/2_workers_1_ps", "--workers 2 --ps 1", kMlpProducts},
-    Job{"job/sync/2_workers_1_ps/tcp", "--workers 2 --ps 1 --transport tcp", kMlpProducts},
-    Job{"job/async/2_workers_1_ps", "--workers 2 --ps 1 --sync_replicas=false", kMlpProducts},
-    Job{"job/softmax/2_workers_1_ps", "--workers 2 --ps 1 --model softmax", kSoftmaxProducts},
+    Job{"job/sync/1_worker_1_ps", "--workers 1 --ps 1", kMlp},
+    Job{"job/sync/2_workers_1_ps", "--workers 2 --ps 1", kMlp},
+    Job{"job/sync/2_workers_1_ps/tcp", "--workers 2 --ps 1 --transport tcp", kMlp},
+    Job{"job/async/2_workers_1_ps", "--workers 2 --ps 1 --sync_replicas=false", kMlp},
+    Job{"job/softmax/2_workers_1_ps", "--workers 2 --ps 1 --model softmax", kSoftmax},
+    Job{"job/mlp_1024/2_workers_1_ps", "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
+        kWide},
 };
 // What fault tolerance costs: `plain`, and with `more` flags. The two run in turn the first and the
 // second. All make steps of 200 images.
@@ -47,21 +57,21 @@ const std::array kPrices = {
 };
 
 // Images/s of the bare products on two cores at once: what no training on them can exceed.
-double products_on_two_cores(const std::string& model) {
+double products_on_two_cores(const Limit& limit) {
   constexpr std::chrono::milliseconds kDuration{500};
   const auto deadline = std::chrono::steady_clock::now() + kDuration;
   const auto work = [&](double& images) {
     math::ModelSpec spec;
-    spec.hidden = hidden_units(model);
+    spec.hidden = hidden_units(limit.model);
     spec.kind = spec.hidden.empty() ? math::ModelKind::kSoftmax : math::ModelKind::kMlp;
-    math::StepProducts step(spec, kBatch, math::supported_isas().front());
+    math::StepProducts step(spec, limit.batch, math::supported_isas().front());
     const auto begin = std::chrono::steady_clock::now();
     std::size_t steps = 0;
     for (; std::chrono::steady_clock::now() < deadline || steps == 0; ++steps) {
       step.run();
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    images = static_cast<double>(steps * kBatch) / elapsed.count();
+    images = static_cast<double>(steps * limit.batch) / elapsed.count();
   };
   std::array<double, 2> images{};
   std::thread other(work, std::ref(images[1]));
@@ -103,19 +113,20 @@ void run_price(const Price& price, const JobOptions& options, Reporter& reporter
 
 void run_jobs(const JobOptions& options, Reporter& reporter) {
   std::array<Results, kJobs.size()> results;
-  std::vector<double> mlp_floors;
-  std::vector<double> softmax_floors;
+  std::array<std::vector<double>, kLimits.size()> limits;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-    mlp_floors.push_back(products_on_two_cores("mlp_100"));
-    softmax_floors.push_back(products_on_two_cores("softmax"));
+    for (std::size_t each = 0; each < kLimits.size(); ++each) {
+      limits[each].push_back(products_on_two_cores(kLimits[each]));
+    }
     for (std::size_t each = 0; each < kJobs.size(); ++each) {
       results[each].add(run_launch(kJobs[each].arguments, false, options));
     }
   }
-  reporter.add(floor_figure(kMlpProducts, mlp_floors));
-  reporter.add(floor_figure(kSoftmaxProducts, softmax_floors));
+  for (std::size_t each = 0; each < kLimits.size(); ++each) {
+    reporter.add(floor_figure(kLimits[each].name, limits[each]));
+  }
   for (std::size_t each = 0; each < kJobs.size(); ++each) {
-    reporter.add(results[each].figure(kJobs[each].name, kJobs[each].floor));
+    reporter.add(results[each].figure(kJobs[each].name, kJobs[each].limit.name));
   }
   for (const Price& price : kPrices) {
     run_price(price, options, reporter);

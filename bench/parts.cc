@@ -96,7 +96,7 @@ void push_pull(benchmark::State& state, std::size_t hidden, roles::Transport tra
   for (auto _ : state) {
     reply = client.push_pull(++pushes, parameters.span());
   }
-  if (reply.step != pushes || !(parameters.span().front() < 0)) {
+  if (reply.step != pushes || !(reply.parameters.front() < 0)) {
     state.SkipWithError("the ps did not apply what was pushed");
   }
   state.SetLabel("floor=raw_echo/" + std::to_string(size > 1'000'000 ? 40'000'000 : 318144));
