@@ -109,6 +109,7 @@ std::vector<std::string> fill_placeholders(std::string_view field,
                                            const net::Cluster& cluster, const net::TaskId& task) {
   const Placeholders placeholders = placeholders_of(cluster, task);
   std::vector<std::string> filled;
+  filled.reserve(words.size());
   for (const std::string& word : words) {
     filled.push_back(fill(field, word, placeholders));
   }
