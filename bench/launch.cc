@@ -68,6 +68,16 @@ std::string output_of(const std::string& command, int* exit_code) {
   return output;
 }
 
+std::string timed_output(const std::string& command, Result& result) {
+  const double cpu_before = cpu_seconds_of_children();
+  const auto begin = std::chrono::steady_clock::now();
+  std::string output = output_of(command);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  result.wall_seconds = wall.count();
+  result.cpu_seconds = cpu_seconds_of_children() - cpu_before;
+  return output;
+}
+
 Result run_launch(const std::string& arguments, bool saves, const JobOptions& options) {
   const ScratchDirectory scratch;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
@@ -75,10 +85,8 @@ Result run_launch(const std::string& arguments, bool saves, const JobOptions& op
                               arguments + " --train_steps=" + options.train_steps +
                               " --dataset=" + options.dataset + " --data_dir=" + options.data_dir +
                               (saves ? " --train_dir=" + scratch.path() : "");
-  const double cpu_before = cpu_seconds_of_children();
-  const auto begin = std::chrono::steady_clock::now();
-  const std::string output = output_of(command);
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  Result result;
+  const std::string output = timed_output(command, result);
   std::smatch rate;
   std::smatch accuracy;
   if (!std::regex_search(output, rate,
@@ -86,10 +94,9 @@ Result run_launch(const std::string& arguments, bool saves, const JobOptions& op
       !std::regex_search(output, accuracy, std::regex(R"(accuracy: ([0-9.]+))"))) {
     throw std::runtime_error(command + " printed no result:\n" + output);
   }
-  return {.images_per_second = std::stod(rate[1]),
-          .accuracy = std::stod(accuracy[1]),
-          .wall_seconds = wall.count(),
-          .cpu_seconds = cpu_seconds_of_children() - cpu_before};
+  result.images_per_second = std::stod(rate[1]);
+  result.accuracy = std::stod(accuracy[1]);
+  return result;
 }
 
 void Results::add(const Result& result) {

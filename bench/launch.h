@@ -11,7 +11,7 @@ namespace disttf::bench {
 struct Result {
   double images_per_second = 0;  // of the training alone, as the chief logs it
   double accuracy = 0;
-  double wall_seconds = 0;  // from the start of `disttf launch` to its end
+  double wall_seconds = 0;  // from the start of the command to its end
   double cpu_seconds = 0;   // of all its processes together
 };
 
@@ -22,6 +22,9 @@ struct Result {
 
 // What a shell command prints, on both of its outputs; `exit_code`: how it ended.
 [[nodiscard]] std::string output_of(const std::string& command, int* exit_code = nullptr);
+
+// The same, and what it took, into `result`.
+[[nodiscard]] std::string timed_output(const std::string& command, Result& result);
 
 // The results of one job, by repetition.
 struct Results {

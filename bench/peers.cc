@@ -38,14 +38,16 @@ std::string peer_command(const std::string& arguments, const JobOptions& options
 
 Result run_peer(const std::string& arguments, const JobOptions& options) {
   const std::string command = peer_command(arguments, options);
-  const std::string output = output_of(command);
+  Result result;
+  const std::string output = timed_output(command, result);
   const std::size_t begin = output.rfind("{\"images_per_second\"");
   if (begin == std::string::npos) {
     throw std::runtime_error(command + " printed no result:\n" + output);
   }
-  const auto result = nlohmann::json::parse(output.substr(begin));
-  return {.images_per_second = result.at("images_per_second").get<double>(),
-          .accuracy = result.at("accuracy").get<double>()};
+  const auto printed = nlohmann::json::parse(output.substr(begin));
+  result.images_per_second = printed.at("images_per_second").get<double>();
+  result.accuracy = printed.at("accuracy").get<double>();
+  return result;
 }
 
 // Why there is nothing to compare with; empty where there is.
