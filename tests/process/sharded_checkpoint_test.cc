@@ -77,17 +77,21 @@ TEST_F(ShardedCheckpoint, RunThatIsKilledWholeGoesOnFromIt) {
 }
 
 TEST_F(ShardedCheckpoint, RunGoesOnWithAnotherNumberOfPs) {
-  const Tasks killed_ones =
-      run_cluster(ClusterOnLoopback{{.ps = 2, .workers = 2}}, kRun + kSlowly + kSaves);
+  const ClusterOnLoopback of_two{{.ps = 2, .workers = 2}};
+  const Tasks killed_ones = run_cluster(of_two, kRun + kSlowly + kSaves);
   ASSERT_TRUE(says_times(killed_ones.chief(), 2, kSaved));
   kill_all(killed_ones);
-  for (const std::size_t ps : {3U, 1U}) {  // the second time it has finished already
-    const ClusterOnLoopback cluster{{.ps = ps, .workers = 2}};
-    const Tasks tasks = run_cluster(cluster, kRun + kSaves);
-    EXPECT_TRUE(says(tasks.chief(), kRestored));
-    EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
-    expect_undisturbed(tasks.trainers);
-  }
+  const ClusterOnLoopback of_three{{.ps = 3, .workers = 2}};
+  Tasks tasks = run_cluster(of_three, kRun + kSaves);
+  EXPECT_TRUE(says(tasks.chief(), kRestored));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_undisturbed(tasks.trainers);
+  // Now it has finished already: the other worker may come after the end, and be told just that.
+  const ClusterOnLoopback of_one{{.ps = 1, .workers = 2}};
+  tasks = run_cluster(of_one, kRun + kSaves);
+  EXPECT_TRUE(says(tasks.chief(), kRestored));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_undisturbed({&tasks.chief()});
 }
 
 // The chief keeps no state in memory: it reads the newest checkpoint.
