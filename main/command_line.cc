@@ -87,23 +87,29 @@ roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& argumen
   return command;
 }
 
-// Takes the word behind `resolve` that names a task's command off the front of `arguments`.
+// Takes the word behind `resolve` that names a task's command out of `arguments`; --print and
+// --json may stand before it.
 Command take_resolve_word(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with("-")) {
+  const auto word = std::ranges::find_if(
+      arguments, [](const std::string& each) { return each != "--print" && each != "--json"; });
+  if (word == arguments.end() || word->starts_with("-")) {
     return Command::kTrain;
   }
   static const std::map<std::string, Command, std::less<>> kTasks = {{"ps", Command::kPs},
                                                                      {"worker", Command::kWorker},
                                                                      {"chief", Command::kChief},
                                                                      {"train", Command::kTrain}};
-  const auto found = kTasks.find(arguments.front());
-  if (found == kTasks.end()) {
-    throw std::invalid_argument("resolve: " + net::quoted(arguments.front()) +
-                                " is not ps, worker, chief or train (disttf resolve --help tells "
-                                "more)");
+  const auto found = kTasks.find(*word);
+  if (found != kTasks.end()) {
+    arguments.erase(word);
+    return found->second;
   }
-  arguments.erase(arguments.begin());
-  return found->second;
+  if (word != arguments.begin()) {
+    return Command::kTrain;  // perhaps the flag's value: --print true
+  }
+  throw std::invalid_argument("resolve: " + net::quoted(*word) +
+                              " is not ps, worker, chief or train (disttf resolve --help tells "
+                              "more)");
 }
 
 // Long names of the options that were given, on the command line or in the config file.

@@ -272,6 +272,12 @@ TEST(Resolve, KeepsTheGapsOfASparseCluster) {
   EXPECT_THAT(resolved("--print", {{"TF_CONFIG", sparse}}), HasSubstr("?,?,w:1"));
 }
 
+TEST(Resolve, TakesTheTaskBehindItsOwnFlags) {
+  EXPECT_EQ(resolved("--print ps --task_index 0" + kHosts),
+            resolved("ps --task_index 0 --print" + kHosts));
+  EXPECT_EQ(resolved("--print true"), resolved("--print"));
+}
+
 TEST(Resolve, RefusesAsTheTaskWould) {
   EXPECT_EQ(
       refused("resolve boss"),
