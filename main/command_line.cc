@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "main/cluster_source.h"
+#include "main/command_words.h"
 #include "main/flag_values.h"
 #include "main/launch_command.h"
 #include "main/parse_flags.h"
@@ -26,90 +27,6 @@ constexpr std::array kProxyVariables = {"http_proxy",  "https_proxy", "all_proxy
 std::string value_of(const Environment& environment, std::string_view name) {
   const auto found = environment.find(name);
   return found == environment.end() ? std::string() : found->second;
-}
-
-std::string top_level_help() {
-  CLI::App app("disttf trains a model with parameter servers: one static file, any cluster.",
-               "disttf");
-  app.set_version_flag("--version", std::string(kVersion), "Print the version and exit");
-  for (const CommandInfo& info : commands()) {
-    app.add_subcommand(info.name, info.description);
-  }
-  app.footer(
-      "\nTry: disttf launch --workers 2 --ps 1\n"
-      "Without a command the role comes from --job_name or TF_CONFIG, as with train.\n"
-      "disttf COMMAND --help lists a command's flags.");
-  return app.help();
-}
-
-std::string command_names() {
-  std::string names;
-  for (const CommandInfo& info : commands()) {
-    names += (names.empty() ? "" : ", ") + std::string(info.name);
-  }
-  return names;
-}
-
-// Takes the command's name off the front of `arguments`; flags without one mean train.
-Command take_command(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with("-")) {
-    return Command::kTrain;
-  }
-  for (const CommandInfo& info : commands()) {
-    if (arguments.front() == info.name) {
-      arguments.erase(arguments.begin());
-      return info.command;
-    }
-  }
-  throw std::invalid_argument("\"" + arguments.front() + "\" is not a command; one of " +
-                              command_names());
-}
-
-// Takes the two words behind `checkpoint` off the front of `arguments`.
-roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& arguments) {
-  const auto fail = [](const std::string& sentence) {
-    throw std::invalid_argument(sentence + " (disttf checkpoint --help tells more)");
-  };
-  roles::CheckpointCommand command;
-  if (arguments.empty()) {
-    fail("checkpoint: what to do is missing; ls, verify or show");
-  }
-  const auto action = roles::checkpoint_action_from_name(arguments.front());
-  if (!action) {
-    fail("checkpoint: " + net::quoted(arguments.front()) + " is not ls, verify or show");
-  }
-  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
-    fail("checkpoint " + arguments.front() + ": the directory is missing");
-  }
-  command.action = *action;
-  command.directory = arguments[1];
-  arguments.erase(arguments.begin(), arguments.begin() + 2);
-  return command;
-}
-
-// Takes the word behind `resolve` that names a task's command out of `arguments`; --print and
-// --json may stand before it.
-Command take_resolve_word(std::vector<std::string>& arguments) {
-  const auto word = std::ranges::find_if(
-      arguments, [](const std::string& each) { return each != "--print" && each != "--json"; });
-  if (word == arguments.end() || word->starts_with("-")) {
-    return Command::kTrain;
-  }
-  static const std::map<std::string, Command, std::less<>> kTasks = {{"ps", Command::kPs},
-                                                                     {"worker", Command::kWorker},
-                                                                     {"chief", Command::kChief},
-                                                                     {"train", Command::kTrain}};
-  const auto found = kTasks.find(*word);
-  if (found != kTasks.end()) {
-    arguments.erase(word);
-    return found->second;
-  }
-  if (word != arguments.begin()) {
-    return Command::kTrain;  // perhaps the flag's value: --print true
-  }
-  throw std::invalid_argument("resolve: " + net::quoted(*word) +
-                              " is not ps, worker, chief or train (disttf resolve --help tells "
-                              "more)");
 }
 
 // Long names of the options that were given, on the command line or in the config file.
@@ -420,6 +337,24 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
       run_task(flags, environment, std::move(*resolution.found), given_options(app));
 }
 
+// What is printed where no command is looked at: the version, the help, or, with neither arguments
+// nor an environment that describes a task, the help as a mistake.
+std::optional<Print> print_without_command(const std::vector<std::string>& arguments,
+                                           const Environment& environment) {
+  if (arguments.empty()) {
+    return net::is_task_environment(environment)
+               ? std::nullopt
+               : std::optional(Print{.text = top_level_help(), .exit_code = roles::kUsage});
+  }
+  if (arguments.front() == "--version") {
+    return Print{.text = "disttf " + std::string(kVersion) + "\n"};
+  }
+  if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
+    return Print{.text = top_level_help()};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::span<const char* const> environment_names() {
@@ -437,19 +372,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
                               const Environment& environment) {
   std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
   Invocation invocation;
-  if (arguments.empty() && !net::is_task_environment(environment)) {
-    invocation.action = Print{.text = top_level_help(), .exit_code = roles::kUsage};
+  if (std::optional<Print> print = print_without_command(arguments, environment)) {
+    invocation.action = std::move(*print);
     return invocation;
-  }
-  if (!arguments.empty()) {
-    if (arguments.front() == "--version") {
-      invocation.action = Print{.text = "disttf " + std::string(kVersion) + "\n"};
-      return invocation;
-    }
-    if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
-      invocation.action = Print{.text = top_level_help()};
-      return invocation;
-    }
   }
   const Command command = take_command(arguments);
   if (command == Command::kCheckpoint) {

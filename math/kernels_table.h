@@ -26,7 +26,8 @@ struct ProductShape {
   std::size_t depth = 0;
 };
 
-// Floats of scratch that a product needs, 64-byte aligned.
+// Floats of scratch that a product needs, 64-byte aligned: the packed blocks of products_eigen.inc,
+// which take more than products_tiles.inc.
 inline constexpr std::size_t kProductScratchFloats = 264 * (200 + 480);
 
 // A sum of gradients: sum[i], or sum[i] + last[i] where `last` is not null.

@@ -1,0 +1,97 @@
+#include "main/command_words.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+#include "main/version.h"
+#include "net/text.h"
+
+namespace disttf {
+namespace {
+
+std::string command_names() {
+  std::string names;
+  for (const CommandInfo& info : commands()) {
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string top_level_help() {
+  CLI::App app("disttf trains a model with parameter servers: one static file, any cluster.",
+               "disttf");
+  app.set_version_flag("--version", std::string(kVersion), "Print the version and exit");
+  for (const CommandInfo& info : commands()) {
+    app.add_subcommand(info.name, info.description);
+  }
+  app.footer(
+      "\nTry: disttf launch --workers 2 --ps 1\n"
+      "Without a command the role comes from --job_name or TF_CONFIG, as with train.\n"
+      "disttf COMMAND --help lists a command's flags.");
+  return app.help();
+}
+
+Command take_command(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    return Command::kTrain;
+  }
+  for (const CommandInfo& info : commands()) {
+    if (arguments.front() == info.name) {
+      arguments.erase(arguments.begin());
+      return info.command;
+    }
+  }
+  throw std::invalid_argument("\"" + arguments.front() + "\" is not a command; one of " +
+                              command_names());
+}
+
+roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& arguments) {
+  const auto fail = [](const std::string& sentence) {
+    throw std::invalid_argument(sentence + " (disttf checkpoint --help tells more)");
+  };
+  roles::CheckpointCommand command;
+  if (arguments.empty()) {
+    fail("checkpoint: what to do is missing; ls, verify or show");
+  }
+  const auto action = roles::checkpoint_action_from_name(arguments.front());
+  if (!action) {
+    fail("checkpoint: " + net::quoted(arguments.front()) + " is not ls, verify or show");
+  }
+  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
+    fail("checkpoint " + arguments.front() + ": the directory is missing");
+  }
+  command.action = *action;
+  command.directory = arguments[1];
+  arguments.erase(arguments.begin(), arguments.begin() + 2);
+  return command;
+}
+
+Command take_resolve_word(std::vector<std::string>& arguments) {
+  const auto word = std::ranges::find_if(
+      arguments, [](const std::string& each) { return each != "--print" && each != "--json"; });
+  if (word == arguments.end() || word->starts_with("-")) {
+    return Command::kTrain;
+  }
+  static const std::map<std::string, Command, std::less<>> kTasks = {{"ps", Command::kPs},
+                                                                     {"worker", Command::kWorker},
+                                                                     {"chief", Command::kChief},
+                                                                     {"train", Command::kTrain}};
+  const auto found = kTasks.find(*word);
+  if (found != kTasks.end()) {
+    arguments.erase(word);
+    return found->second;
+  }
+  if (word != arguments.begin()) {
+    return Command::kTrain;  // perhaps the flag's value: --print true
+  }
+  throw std::invalid_argument("resolve: " + net::quoted(*word) +
+                              " is not ps, worker, chief or train (disttf resolve --help tells "
+                              "more)");
+}
+
+}  // namespace disttf
