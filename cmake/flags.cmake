@@ -45,10 +45,6 @@ else()
     $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
 endif()
 
-if(DISTTF_STATIC)
-  include(cmake/static_libc.cmake)
-endif()
-
 function(disttf_cold)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endfunction()
@@ -63,6 +59,6 @@ function(disttf_link_product target)
     # strangers may talk to. Packed relocations make that cost 0.13 MB and not 0.68.
     # (-L by hand: CMake's link directories add an rpath, and static-pie crashes at start with one.)
     target_link_options(${target} PRIVATE
-      -static-pie -Wl,-z,pack-relative-relocs -L${DISTTF_STATIC_LIBC_DIR})
+      -static-pie -Wl,-z,pack-relative-relocs -L${DISTTF_ARCHIVE_DIR})
   endif()
 endfunction()

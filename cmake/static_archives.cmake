@@ -1,0 +1,41 @@
+# What a static link takes from Debian's archives, less what it must not contain: each trimmed
+# copy lies in DISTTF_ARCHIVE_DIR and is made anew when Debian's or this file is newer.
+set(DISTTF_ARCHIVE_DIR ${CMAKE_BINARY_DIR}/static_archives)
+
+# disttf_trim_archive(archive section..): DISTTF_ARCHIVE_DIR gets a copy of `archive` without
+# these sections.
+function(disttf_trim_archive archive)
+  cmake_path(GET archive FILENAME name)
+  set(copy ${DISTTF_ARCHIVE_DIR}/${name})
+  if(EXISTS ${copy} AND NOT ${archive} IS_NEWER_THAN ${copy}
+     AND NOT ${CMAKE_CURRENT_FUNCTION_LIST_FILE} IS_NEWER_THAN ${copy})
+    return()
+  endif()
+  set(sections ${ARGN})
+  list(TRANSFORM sections PREPEND --remove-section=)
+  file(MAKE_DIRECTORY ${DISTTF_ARCHIVE_DIR})
+  execute_process(COMMAND ${CMAKE_OBJCOPY} ${sections} ${archive} ${copy}.new
+                  COMMAND_ERROR_IS_FATAL ANY)
+  # Renamed when whole: an interrupted configure must not leave half an archive to link with.
+  file(RENAME ${copy}.new ${copy})
+endfunction()
+
+# In a static link glibc makes the linker warn of each function that may load a shared library
+# at run time. We know, and it is tested: host names are resolved in an empty root by
+# tests/build/empty_root_test.sh, and the dlopen inside OpenSSL is never reached, since nothing
+# loads an engine. A warning that is printed on every link hides the next one, which may be
+# meant; but ld can only mute all of its messages at once (-w), errors too. So the texts of
+# exactly these functions are taken out, and every other warning stays.
+find_library(DISTTF_LIBC_ARCHIVE NAMES libc.a REQUIRED)
+disttf_trim_archive(${DISTTF_LIBC_ARCHIVE}
+  .gnu.warning.dlopen .gnu.warning.getaddrinfo .gnu.warning.gethostbyname)
+
+# OpenSSL is C, and no exception passes through it: Asio gives it memory to read from and no
+# function of ours to call that could throw. Its tables for unwinding the stack are 0.5 MB.
+foreach(library IN ITEMS Crypto SSL)
+  get_target_property(archive OpenSSL::${library} IMPORTED_LOCATION)
+  disttf_trim_archive(${archive} .eh_frame)
+  cmake_path(GET archive FILENAME name)
+  set_target_properties(OpenSSL::${library} PROPERTIES
+    IMPORTED_LOCATION ${DISTTF_ARCHIVE_DIR}/${name})
+endforeach()
