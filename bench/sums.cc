@@ -16,7 +16,7 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/optimizer.h"
-#include "roles/shard.h"
+#include "roles/ps/shard.h"
 
 namespace disttf::bench {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/checkpoint_command.h"
-#include "roles/launcher.h"
+#include "roles/checkpoint/checkpoint_command.h"
+#include "roles/launch/launcher.h"
+#include "roles/launch/replica_launcher.h"
 #include "roles/log.h"
 #include "roles/plus.h"
-#include "roles/replica_launcher.h"
 #include "roles/trainer.h"
 
 namespace disttf {

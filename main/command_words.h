@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "main/flags.h"
-#include "roles/checkpoint_command.h"
+#include "roles/checkpoint/checkpoint_command.h"
 
 namespace disttf {
 

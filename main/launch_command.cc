@@ -7,7 +7,7 @@
 
 #include "main/flag_values.h"
 #include "net/text.h"
-#include "roles/replica_command.h"
+#include "roles/launch/replica_command.h"
 
 namespace disttf {
 namespace {

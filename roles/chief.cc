@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "roles/checkpointer.h"
+#include "roles/checkpoint/checkpointer.h"
 #include "roles/finish.h"
 #include "roles/log.h"
 #include "roles/outcome.h"

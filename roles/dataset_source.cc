@@ -8,7 +8,7 @@
 #include "data/digits.h"
 #include "data/mnist.h"
 #include "math/random.h"
-#include "roles/download.h"
+#include "roles/download/download.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 

@@ -16,7 +16,7 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "roles/background.h"
-#include "roles/checkpointer.h"
+#include "roles/checkpoint/checkpointer.h"
 #include "roles/dataset_source.h"
 #include "roles/progress.h"
 #include "roles/ps_client.h"

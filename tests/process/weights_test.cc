@@ -9,7 +9,7 @@
 #include "math/model.h"
 #include "math/random.h"
 #include "roles/dataset_source.h"
-#include "roles/shard.h"
+#include "roles/ps/shard.h"
 #include "roles/stop_signal.h"
 #include "tests/process/process_test.h"
 

@@ -1,4 +1,4 @@
-#include "roles/checkpoint_command.h"
+#include "roles/checkpoint/checkpoint_command.h"
 
 #include <gmock/gmock.h>
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "roles/checkpoint_index.h"
+#include "roles/checkpoint/checkpoint_index.h"
 #include "roles/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 

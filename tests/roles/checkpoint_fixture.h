@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/checkpoint.h"
+#include "roles/checkpoint/checkpoint.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::roles::test {

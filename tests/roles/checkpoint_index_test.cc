@@ -1,9 +1,9 @@
-#include "roles/checkpoint_index.h"
+#include "roles/checkpoint/checkpoint_index.h"
 
 #include <gmock/gmock.h>
 
 #include "data/sha256.h"
-#include "roles/checkpoint_reader.h"
+#include "roles/checkpoint/checkpoint_reader.h"
 #include "roles/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "roles/checkpoint.h"
+#include "roles/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
 

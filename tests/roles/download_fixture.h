@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "data/sha256.h"
-#include "roles/download.h"
+#include "roles/download/download.h"
 #include "tests/support/mirror_server.h"
 
 namespace disttf::roles {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "roles/download_lock.h"
+#include "roles/download/download_lock.h"
 #include "tests/roles/download_fixture.h"
 
 namespace disttf::roles {

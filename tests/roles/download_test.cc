@@ -1,5 +1,5 @@
 // Fetching files from a mirror on a real socket into a temporary directory.
-#include "roles/download.h"
+#include "roles/download/download.h"
 
 #include <sys/resource.h>
 

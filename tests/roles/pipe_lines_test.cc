@@ -1,4 +1,4 @@
-#include "roles/pipe_lines.h"
+#include "roles/launch/pipe_lines.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

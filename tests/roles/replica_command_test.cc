@@ -1,4 +1,4 @@
-#include "roles/replica_command.h"
+#include "roles/launch/replica_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "roles/reserved_port.h"
+#include "roles/launch/reserved_port.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

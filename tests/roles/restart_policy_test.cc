@@ -1,4 +1,4 @@
-#include "roles/restart_policy.h"
+#include "roles/launch/restart_policy.h"
 
 #include <gtest/gtest.h>
 

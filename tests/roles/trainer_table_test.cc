@@ -1,4 +1,4 @@
-#include "roles/trainer_table.h"
+#include "roles/ps/trainer_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,337 @@
+#include "roles/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/safetensors.h"
+#include "data/sha256.h"
+#include "roles/checkpoint/checkpoint_index.h"
+#include "roles/checkpoint/checkpoint_reader.h"
+#include "roles/outcome.h"
+#include "roles/task.h"
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+
+// A writer that has not touched its files for so long is not coming back. A living one is silent
+// only while the disk swallows what it has; taken for dead, it fails with a warning.
+constexpr std::chrono::minutes kAbandonedAfter{10};
+// Editions of one step are removed as soon as there is a newer one; a few lie there at most.
+constexpr std::uint64_t kMaxEdition = 1000;
+
+void create_all(const Path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw std::system_error(error, "cannot create " + directory.string());
+}
+
+std::string file_name(std::size_t ps, std::size_t ps_count) {
+  const auto five_digits = [](std::size_t value) {
+    const std::string text = std::to_string(value);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  return "model-" + five_digits(ps + 1) + "-of-" + five_digits(ps_count) + ".safetensors";
+}
+
+std::vector<std::string> tensor_names(const ShardView& shard) {
+  std::vector<std::string> names;
+  for (const ShardView::Tensor& tensor : shard.optimizer) names.emplace_back(tensor.name);
+  return names;
+}
+
+// The shard's values of every piece.
+std::vector<data::SafetensorsTensor> tensors_of(const ShardView& shard,
+                                                std::span<const Piece> pieces) {
+  std::vector<data::SafetensorsTensor> tensors;
+  for (const Piece& piece : pieces) {
+    const auto values =
+        piece.tensor == 0 ? shard.parameters : shard.optimizer[piece.tensor - 1].values;
+    assert(values.size() == shard.range.size());
+    tensors.push_back(
+        {.name = piece.name,
+         .shape = piece.shape,
+         .values = values.subspan(piece.range.begin - shard.range.begin, piece.range.size())});
+  }
+  return tensors;
+}
+
+// What the ps said of their files must be one checkpoint before it may be called that.
+void check_shards(std::span<const ShardFile> files, const math::ParameterLayout& layout,
+                  const Path& directory) {
+  const auto refuse = [&directory](const ShardFile& file, const std::string& why) {
+    throw std::runtime_error("cannot save " + directory.string() + ": " + why + " (" + file.name +
+                             ")");
+  };
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ShardFile& file = files[i];
+    if (file.name != file_name(i, files.size())) {
+      refuse(file, "ps " + std::to_string(i) + " has written a file of another name");
+    }
+    if (file.range.begin != end || file.range.end > layout.size()) {
+      refuse(file, "the ranges of the ps do not follow each other");
+    }
+    end = file.range.end;
+    if (file.optimizer != files.front().optimizer) {
+      refuse(file, "the ps have different optimizers");
+    }
+    if (file.sha256.size() != pieces_of(layout, file.optimizer, file.range).size()) {
+      refuse(file, "a ps has written other tensors than the model has");
+    }
+  }
+  if (end != layout.size()) {
+    throw std::runtime_error("cannot save " + directory.string() + ": " +
+                             std::to_string(files.size()) + " files do not hold the whole model");
+  }
+}
+
+// A ps whose --train_dir is another disk's has written its file, but not here.
+void check_presence(std::span<const ShardFile> files, const Path& directory) {
+  for (const ShardFile& file : files) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(directory / file.name, error);
+    if (!error && size == file.size_bytes) continue;
+    throw std::runtime_error("cannot save " + directory.string() + ": " + file.name +
+                             " is not there as its ps has written it; sharded checkpoints need a "
+                             "train_dir that all tasks share");
+  }
+}
+
+// Files of writers that were killed and came back, inside a directory that is about to be a
+// checkpoint.
+void remove_strays(std::span<const ShardFile> files, const Path& directory) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const auto is_it = [&name](const ShardFile& file) { return file.name == name; };
+    if (name != kIndexName && std::ranges::none_of(files, is_it)) {
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+  }
+}
+
+// Gives the whole checkpoint its name: the first edition of its step that is free.
+CheckpointName publish(const Path& partial, const Path& directory, std::uint64_t step) {
+  CheckpointName name{.step = step};
+  for (const CheckpointName& each : checkpoints_in(directory)) {
+    if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
+  }
+  std::error_code error;
+  for (; name.edition <= kMaxEdition; ++name.edition) {
+    std::filesystem::rename(partial, directory / to_string(name), error);
+    if (!error) {
+      data::sync_directory(directory);
+      return name;
+    }
+    const bool taken = error == std::errc::file_exists || error == std::errc::directory_not_empty;
+    if (!taken) break;
+  }
+  throw std::system_error(error, "cannot create " + (directory / to_string(name)).string());
+}
+
+// Under a name that no reader looks at first, so that nobody finds half of it.
+void remove_checkpoint(const Path& directory, const CheckpointName& name) {
+  const Path away = directory / partial_name({.step = name.step, .attempt = random_incarnation()});
+  std::error_code error;
+  std::filesystem::rename(directory / to_string(name), away, error);
+  if (!error) std::filesystem::remove_all(away, error);
+}
+
+bool looks_whole(const Path& checkpoint) {
+  try {
+    return CheckpointReader(checkpoint).check_files().empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// Removes older editions of `saved`, and older checkpoints once `keep` whole ones are there.
+// Newer ones stay: if they are whole, this run does not know them, and if not, they are somebody's
+// to look at.
+void remove_old(const Path& directory, const CheckpointName& saved, std::size_t keep) {
+  std::size_t kept = 1;
+  for (const CheckpointName& name : checkpoints_in(directory)) {
+    if (name >= saved) continue;
+    if (name.step == saved.step || (keep != 0 && kept >= keep)) {
+      remove_checkpoint(directory, name);
+    } else if (keep != 0 && looks_whole(directory / to_string(name))) {
+      ++kept;
+    }
+  }
+}
+
+// When anything in it was last written.
+std::filesystem::file_time_type last_write(const Path& directory) {
+  auto latest = std::filesystem::last_write_time(directory);
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    latest = std::max(latest, entry.last_write_time());
+  }
+  return latest;
+}
+
+// Removes what killed writers have left: nobody saves a step any more once `step` is there, and
+// others once they have been silent. Housekeeping, so nothing here is an error.
+void remove_abandoned(const Path& directory, std::uint64_t step) noexcept {
+  try {
+    const auto oldest = std::filesystem::file_time_type::clock::now() - kAbandonedAfter;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      const auto id = partial_name_from(entry.path().filename().string());
+      if (id && (id->step <= step || last_write(entry.path()) < oldest)) {
+        std::error_code ignored;
+        std::filesystem::remove_all(entry.path(), ignored);
+      }
+    }
+  } catch (const std::exception&) {
+    return;  // somebody else removes them as well
+  }
+}
+
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text = "[";
+  for (const std::size_t length : shape) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(length);
+  }
+  return text + "]";
+}
+
+// Why a checkpoint with `saved` is of another model than `wanted`, if it is.
+std::optional<std::string> difference(const math::ParameterLayout& saved,
+                                      const math::ParameterLayout& wanted) {
+  const auto theirs = saved.variables();
+  const auto ours = wanted.variables();
+  for (std::size_t i = 0; i < std::max(theirs.size(), ours.size()); ++i) {
+    if (i >= theirs.size()) return "it has no " + ours[i].name + " " + shape_text(ours[i].shape);
+    if (i >= ours.size()) {
+      return "this run has no " + theirs[i].name + " " + shape_text(theirs[i].shape);
+    }
+    if (theirs[i].name != ours[i].name || theirs[i].shape != ours[i].shape) {
+      return "it has " + theirs[i].name + " " + shape_text(theirs[i].shape) + ", this run " +
+             ours[i].name + " " + shape_text(ours[i].shape);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void CheckpointDirectory::save(const TrainingState& state, const math::ParameterLayout& layout,
+                               const std::string& config_json, std::size_t keep) const {
+  const SaveId id{.step = state.step, .attempt = random_incarnation()};
+  ShardView shard{.range = {.begin = 0, .end = layout.size()},
+                  .parameters = state.parameters.span(),
+                  .optimizer = {}};
+  for (const TrainingState::Tensor& tensor : state.optimizer) {
+    shard.optimizer.push_back({.name = tensor.name, .values = tensor.values.span()});
+  }
+  try {
+    const ShardFile file = write_shard(id, 0, 1, shard, layout);
+    commit_shards(id, std::span(&file, 1), layout, config_json, keep);
+  } catch (...) {
+    discard_shards(id);
+    throw;
+  }
+}
+
+ShardFile CheckpointDirectory::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
+                                           const ShardView& shard,
+                                           const math::ParameterLayout& layout) const {
+  assert(shard.range.end <= layout.size());
+  assert(shard.parameters.size() == shard.range.size());
+  // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
+  // its own by mistake, nobody else removes what it has written there in vain.
+  if (id.step > 0) remove_abandoned(path_, id.step - 1);
+  const Path directory = path_ / partial_name(id);
+  create_all(directory);
+  ShardFile file{.name = file_name(ps, ps_count),
+                 .range = shard.range,
+                 .optimizer = tensor_names(shard),
+                 .size_bytes = 0,
+                 .header_sha256 = {},
+                 .sha256 = {}};
+  const auto tensors = tensors_of(shard, pieces_of(layout, file.optimizer, shard.range));
+  const auto header = data::encode_safetensors_header(
+      {{"disttf_format", std::to_string(kCheckpointFormat)}, {"step", std::to_string(id.step)}},
+      tensors);
+  file.size_bytes = header.size();
+  file.header_sha256 = data::sha256_hex(std::as_bytes(std::span(header)));
+  for (const data::SafetensorsTensor& tensor : tensors) {
+    file.size_bytes += tensor.values.size_bytes();
+    file.sha256.push_back(data::sha256_hex(std::as_bytes(tensor.values)));
+  }
+  data::write_safetensors(directory / file.name, header, tensors);
+  return file;
+}
+
+void CheckpointDirectory::commit_shards(const SaveId& id, std::span<const ShardFile> files,
+                                        const math::ParameterLayout& layout,
+                                        const std::string& config_json, std::size_t keep) const {
+  const Path partial = path_ / partial_name(id);
+  check_shards(files, layout, partial);
+  check_presence(files, partial);
+  const std::string index =
+      encode_index({.step = id.step,
+                    .config_json = config_json,
+                    .layout = layout,
+                    .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
+                    .files = {files.begin(), files.end()}});
+  data::write_file_atomically(partial / kIndexName,
+                              {reinterpret_cast<const std::uint8_t*>(index.data()), index.size()});
+  remove_strays(files, partial);
+  data::sync_directory(partial);
+  const CheckpointName name = publish(partial, path_, id.step);
+  try {
+    remove_old(path_, name, keep);
+  } catch (const std::exception&) {
+    // The checkpoint is there. The next one removes what this one could not.
+  }
+  remove_abandoned(path_, id.step);
+}
+
+void CheckpointDirectory::discard_shards(const SaveId& id) const noexcept {
+  try {
+    std::filesystem::remove_all(path_ / partial_name(id));
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+std::optional<LoadedCheckpoint> CheckpointDirectory::load_newest(
+    const math::ParameterLayout& layout, const Warn& warn) const {
+  for (const CheckpointName& name : checkpoints_in(path_)) {
+    try {
+      const CheckpointReader reader(path_ / to_string(name));
+      if (const auto why = difference(reader.index().layout, layout)) {
+        throw Failure(kUsage, reader.path().string() + " is of another model: " + *why +
+                                  "; give the flags of its run, or another directory");
+      }
+      return LoadedCheckpoint{
+          .path = reader.path(), .state = reader.read(), .config_json = reader.index().config_json};
+    } catch (const DamagedCheckpoint& damaged) {
+      warn(std::string(damaged.what()) + "; this checkpoint is left out");
+    } catch (const std::system_error& error) {
+      warn(std::string(error.what()) + "; this checkpoint is left out");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> fit_optimizer(TrainingState& state, const math::OptimizerSpec& spec) {
+  math::Optimizer optimizer(spec, 0, math::Isa::kGeneric);
+  const auto wanted = optimizer.state();
+  const auto is_same = [](const TrainingState::Tensor& theirs, const math::StateTensor& ours) {
+    return theirs.name == ours.name;
+  };
+  if (std::ranges::equal(state.optimizer, wanted, is_same)) return std::nullopt;
+  state.optimizer.clear();
+  return "the checkpoint has the state of another optimizer than " +
+         std::string(math::optimizer_name(spec.kind)) +
+         ": the parameters are restored, the optimizer begins anew";
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,213 @@
+#include "roles/checkpoint/checkpoint_command.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/text.h"
+#include "roles/checkpoint/checkpoint_reader.h"
+#include "roles/log.h"
+#include "roles/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  std::array<char, 512> text{};
+  std::snprintf(text.data(), text.size(), pattern, values...);
+  return text.data();
+}
+
+// "2026-11-21T09:50:05Z"; "-" when the file is not there.
+std::string write_time(const Path& path) {
+  struct stat status {};
+  std::tm utc{};
+  if (::stat(path.c_str(), &status) != 0 || ::gmtime_r(&status.st_mtime, &utc) == nullptr) {
+    return "-";
+  }
+  std::array<char, 64> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+bool is_one_checkpoint(const Path& directory) {
+  // "DIR/" has no last name.
+  const Path named = directory.has_filename() ? directory : directory.parent_path();
+  return checkpoint_name_from(named.filename().string()).has_value() ||
+         std::filesystem::exists(directory / kIndexName);
+}
+
+// What the command is about, newest first.
+std::vector<Path> checkpoints_of(const Path& directory) {
+  if (!std::filesystem::is_directory(directory)) {
+    throw Failure(kUsage, net::quoted(directory.string()) + " is not a directory");
+  }
+  if (is_one_checkpoint(directory)) return {directory};
+  std::vector<Path> paths;
+  for (const CheckpointName& name : checkpoints_in(directory)) {
+    paths.push_back(directory / to_string(name));
+  }
+  return paths;
+}
+
+std::string file_count(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " file" : " files");
+}
+
+void list_one(const Path& path) {
+  const std::string head = path.filename().string() + "  " + write_time(path / kIndexName) + "  ";
+  try {
+    const CheckpointReader reader(path);
+    const auto problems = reader.check_files();
+    print_result(head + (problems.empty() ? std::to_string(reader.size_bytes()) + " bytes in " +
+                                                file_count(reader.index().files.size())
+                                          : "damaged: " + problems.front()));
+  } catch (const std::exception& error) {
+    print_result(head + "damaged: " + error.what());
+  }
+}
+
+int list(const Path& directory) {
+  for (const Path& path : checkpoints_of(directory)) list_one(path);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (partial_name_from(name)) {
+      print_result(name + "  " + write_time(entry.path()) +
+                   "  being written, or left by a writer that was killed");
+    }
+  }
+  return kDone;
+}
+
+std::vector<std::string> problems_of(const Path& path) {
+  try {
+    return CheckpointReader(path).verify();
+  } catch (const std::exception& error) {
+    return {error.what()};
+  }
+}
+
+int verify(const Path& directory) {
+  const std::vector<Path> paths = checkpoints_of(directory);
+  if (paths.empty()) throw Failure(kBadData, "no checkpoint in " + directory.string());
+  int exit_code = kDone;
+  for (const Path& path : paths) {
+    const auto problems = problems_of(path);
+    for (const std::string& problem : problems) print_result(problem);
+    print_result(path.string() + ": " + (problems.empty() ? "whole" : "damaged"));
+    if (!problems.empty()) exit_code = kBadData;
+  }
+  return exit_code;
+}
+
+struct Statistics {
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  double norm = 0;  // the root of the sum of squares
+};
+
+// Values that are no numbers make mean and norm none either; min and max are of the others.
+Statistics statistics_of(std::span<const float> values) {
+  Statistics result{.min = INFINITY, .max = -INFINITY};
+  double sum = 0;
+  double squares = 0;
+  for (const double value : values) {
+    result.min = std::fmin(result.min, value);
+    result.max = std::fmax(result.max, value);
+    sum += value;
+    squares += value * value;
+  }
+  result.mean = sum / static_cast<double>(values.size());
+  result.norm = std::sqrt(squares);
+  return result;
+}
+
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t length : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(length);
+  return "[" + text + "]";
+}
+
+void print_configuration(const std::string& config_json) {
+  using Json = nlohmann::json;
+  const Json config = Json::parse(config_json, nullptr, /*allow_exceptions=*/false);
+  print_result("configuration");
+  for (const auto& [key, value] : config.items()) {
+    const std::string text =
+        value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+    print_result(format("  %-24s %s", net::one_line(key).c_str(), text.c_str()));
+  }
+}
+
+void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
+  print_result(format("%-34s %13s %13s %13s %13s", "tensors", "min", "max", "mean", "norm"));
+  for (std::size_t tensor = 0; tensor <= state.optimizer.size(); ++tensor) {
+    const auto& values = tensor == 0 ? state.parameters : state.optimizer[tensor - 1].values;
+    const std::string suffix = tensor == 0 ? "" : "/" + state.optimizer[tensor - 1].name;
+    for (const math::Variable& variable : index.layout.variables()) {
+      const Statistics found = statistics_of(values.span().subspan(variable.offset, variable.size));
+      const std::string name = variable.name + suffix + " " + shape_text(variable.shape);
+      print_result(format("  %-32s %13.6g %13.6g %13.6g %13.6g", name.c_str(), found.min, found.max,
+                          found.mean, found.norm));
+    }
+  }
+}
+
+int show(const Path& directory) {
+  for (const Path& path : checkpoints_of(directory)) {
+    try {
+      const CheckpointReader reader(path);
+      const TrainingState state = reader.read();
+      print_result("checkpoint  " + path.string());
+      print_result("step        " + std::to_string(state.step));
+      print_result("written     " + write_time(path / kIndexName));
+      print_result("size        " + std::to_string(reader.size_bytes()) + " bytes in " +
+                   file_count(reader.index().files.size()));
+      print_configuration(reader.index().config_json);
+      print_tensors(reader.index(), state);
+      return kDone;
+    } catch (const DamagedCheckpoint& damaged) {
+      log_warning(damaged.what());
+    } catch (const std::system_error& error) {
+      log_warning(error.what());
+    }
+  }
+  throw Failure(kBadData, "no whole checkpoint in " + directory.string());
+}
+
+}  // namespace
+
+std::optional<CheckpointAction> checkpoint_action_from_name(std::string_view name) noexcept {
+  if (name == "ls") return CheckpointAction::kList;
+  if (name == "verify") return CheckpointAction::kVerify;
+  if (name == "show") return CheckpointAction::kShow;
+  return std::nullopt;
+}
+
+int run_checkpoint_command(const CheckpointCommand& command) {
+  switch (command.action) {
+    case CheckpointAction::kList:
+      return list(command.directory);
+    case CheckpointAction::kVerify:
+      return verify(command.directory);
+    case CheckpointAction::kShow:
+      return show(command.directory);
+  }
+  return kUsage;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,251 @@
+#include "roles/checkpoint/checkpoint_index.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "data/json_depth.h"
+#include "data/sha256.h"
+#include "roles/outcome.h"
+#include "roles/run_config.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::json;
+
+// The file begins with its own checksum: SHA-256 of the file as it is with 64 zeros in this place.
+constexpr std::string_view kSelfKey = "{\n \"index_sha256\": \"";
+constexpr std::size_t kHexDigits = 64;
+constexpr int kIndent = 1;
+// The configuration is a flat object with lists; twice the depth that this takes.
+constexpr std::size_t kDeepest = 8;
+constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxVariables = 4096;
+constexpr std::size_t kMaxOptimizerTensors = 16;
+
+void require(bool condition, const std::string& what) {
+  if (!condition) throw std::invalid_argument(what);
+}
+
+std::string self_hash(std::string text) {
+  std::fill_n(text.begin() + kSelfKey.size(), kHexDigits, '0');
+  return data::sha256_hex(std::as_bytes(std::span(text)));
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == kHexDigits && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+// Names end up in sentences, in tables and, of files, in paths.
+std::string name_from(const Json& json) {
+  auto name = json.get<std::string>();
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ':'; };
+  require(!name.empty() && name.size() <= kMaxNameBytes && name.front() != '.' &&
+              std::ranges::all_of(name, is_plain),
+          "a name is not made of letters, digits and signs");
+  return name;
+}
+
+std::uint64_t count_from(const Json& json) {
+  require(json.is_number_unsigned(), "a number is not a whole one");
+  const auto count = json.get<std::uint64_t>();
+  require(count <= kMaxCount, "a number is larger than any can be");
+  return count;
+}
+
+std::string hash_from(const Json& json) {
+  auto hash = json.get<std::string>();
+  require(is_hash(hash), "a checksum is not 64 hex digits");
+  return hash;
+}
+
+std::vector<std::string> optimizer_from(const Json& json) {
+  require(json.is_array() && json.size() <= kMaxOptimizerTensors, "the optimizer is no short list");
+  std::vector<std::string> names;
+  for (const Json& name : json) names.push_back(name_from(name));
+  return names;
+}
+
+// A file without what lies in it.
+Json file_to_json(const ShardFile& file) {
+  return {{"name", file.name},
+          {"range", {file.range.begin, file.range.end}},
+          {"size_bytes", file.size_bytes},
+          {"header_sha256", file.header_sha256}};
+}
+
+ShardFile file_from(const Json& json) {
+  ShardFile file{.name = name_from(json.at("name")),
+                 .range = {.begin = count_from(json.at("range").at(0)),
+                           .end = count_from(json.at("range").at(1))},
+                 .optimizer = {},
+                 .size_bytes = count_from(json.at("size_bytes")),
+                 .header_sha256 = hash_from(json.at("header_sha256")),
+                 .sha256 = {}};
+  require(file.range.begin <= file.range.end, "a range ends before it begins");
+  return file;
+}
+
+math::ParameterLayout layout_from(const Json& json) {
+  require(json.is_array() && json.size() <= kMaxVariables, "the variables are no list");
+  math::ParameterLayout layout;
+  for (const Json& variable : json) {
+    std::vector<std::size_t> shape;
+    std::size_t size = 1;
+    for (const Json& length : variable.at("shape")) {
+      shape.push_back(count_from(length));
+      require(shape.back() >= 1 && shape.back() <= kMaxParameters / size,
+              "a variable is empty or larger than any can be");
+      size *= shape.back();
+    }
+    layout.add(name_from(variable.at("name")), std::move(shape));
+    require(layout.size() <= kMaxParameters, "the model is larger than any can be");
+  }
+  return layout;
+}
+
+Json layout_to_json(const math::ParameterLayout& layout) {
+  Json json = Json::array();
+  for (const math::Variable& variable : layout.variables()) {
+    json.push_back({{"name", variable.name}, {"shape", variable.shape}});
+  }
+  return json;
+}
+
+CheckpointIndex index_from(const Json& json) {
+  CheckpointIndex index{.step = count_from(json.at("step")),
+                        .config_json = json.at("configuration").dump(),
+                        .layout = layout_from(json.at("variables")),
+                        .optimizer = optimizer_from(json.at("optimizer")),
+                        .files = {}};
+  std::size_t end = 0;
+  for (const Json& entry : json.at("files")) {
+    ShardFile file = file_from(entry);
+    require(file.range.begin == end && file.range.end <= index.layout.size(),
+            "the files do not hold ranges one after the other");
+    end = file.range.end;
+    file.optimizer = index.optimizer;
+    std::uint64_t tensor_bytes = 0;
+    for (const Piece& piece : pieces_of(index.layout, index.optimizer, file.range)) {
+      file.sha256.push_back(hash_from(json.at("sha256").at(piece.name)));
+      tensor_bytes += piece.range.size() * sizeof(float);
+    }
+    require(file.size_bytes > tensor_bytes, "a file is smaller than what lies in it");
+    index.files.push_back(std::move(file));
+  }
+  require(end == index.layout.size(), "the files do not hold the whole model");
+  return index;
+}
+
+}  // namespace
+
+std::string to_json(const ShardFile& file) {
+  Json json = file_to_json(file);
+  json["optimizer"] = file.optimizer;
+  json["sha256"] = file.sha256;
+  return json.dump();
+}
+
+ShardFile shard_file_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    ShardFile file = file_from(json);
+    file.optimizer = optimizer_from(json.at("optimizer"));
+    for (const Json& hash : json.at("sha256")) file.sha256.push_back(hash_from(hash));
+    return file;
+  } catch (const Json::exception&) {
+    throw std::invalid_argument("the description of a checkpoint's file lacks a field");
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("in the description of a checkpoint's file ") +
+                                error.what());
+  }
+}
+
+std::vector<Piece> pieces_of(const math::ParameterLayout& layout,
+                             std::span<const std::string> optimizer, math::Range range) {
+  std::vector<Piece> pieces;
+  for (std::size_t tensor = 0; tensor <= optimizer.size(); ++tensor) {
+    for (const math::Variable& variable : layout.variables()) {
+      const std::size_t begin = std::max(range.begin, variable.offset);
+      const std::size_t end = std::min(range.end, variable.offset + variable.size);
+      if (begin >= end) continue;
+      Piece piece{.name = variable.name,
+                  .shape = {variable.shape.begin(), variable.shape.end()},
+                  .tensor = tensor,
+                  .range = {begin, end}};
+      if (tensor > 0) piece.name += "/" + optimizer[tensor - 1];
+      if (end - begin < variable.size) {
+        piece.name += ":" + std::to_string(begin - variable.offset) + "-" +
+                      std::to_string(end - variable.offset);
+        piece.shape = {end - begin};
+      }
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+std::string encode_index(const CheckpointIndex& index) {
+  const Json config = data::json_depth(index.config_json) <= kDeepest
+                          ? Json::parse(index.config_json, nullptr, /*allow_exceptions=*/false)
+                          : Json();
+  require(config.is_object(), "the configuration of a checkpoint is no JSON object");
+  Json files = Json::array();
+  Json weight_map = Json::object();
+  Json hashes = Json::object();
+  std::uint64_t total_bytes = 0;
+  for (const ShardFile& file : index.files) {
+    files.push_back(file_to_json(file));
+    auto hash = file.sha256.begin();
+    for (const Piece& piece : pieces_of(index.layout, index.optimizer, file.range)) {
+      weight_map[piece.name] = file.name;
+      hashes[piece.name] = *hash++;
+      total_bytes += piece.range.size() * sizeof(float);
+    }
+  }
+  Json own = {{"format", kCheckpointFormat},  {"step", index.step},
+              {"configuration", config},      {"variables", layout_to_json(index.layout)},
+              {"optimizer", index.optimizer}, {"files", std::move(files)},
+              {"sha256", std::move(hashes)}};
+  if (config.contains("seed")) own["seed"] = config["seed"];
+  const Json rest = {{"metadata", {{"total_size", total_bytes}}},
+                     {"weight_map", std::move(weight_map)},
+                     {"disttf", std::move(own)}};
+  std::string text = std::string(kSelfKey) + std::string(kHexDigits, '0') + "\"," +
+                     rest.dump(kIndent).substr(1) + "\n";
+  text.replace(kSelfKey.size(), kHexDigits, self_hash(text));
+  return text;
+}
+
+CheckpointIndex parse_index(std::string_view text, const std::filesystem::path& path) {
+  const auto hash = text.substr(std::min(text.size(), kSelfKey.size()), kHexDigits);
+  if (!text.starts_with(kSelfKey) || hash.size() < kHexDigits) {
+    throw DamagedCheckpoint(path.string() + " does not begin as an index of disttf's does");
+  }
+  if (const std::string actual = self_hash(std::string(text)); actual != hash) {
+    throw DamagedCheckpoint(path.string() + " is damaged: its SHA-256 is " + actual +
+                            ", expected the " + (is_hash(hash) ? std::string(hash) : "other") +
+                            " that it begins with");
+  }
+  try {
+    require(data::json_depth(text) <= kDeepest, "it is nested too deep");
+    const Json json = Json::parse(text).at("disttf");
+    const std::uint64_t format = count_from(json.at("format"));
+    if (format != kCheckpointFormat) {
+      throw Failure(kUsage, path.string() + " has format " + std::to_string(format) +
+                                ", this version of disttf reads " +
+                                std::to_string(kCheckpointFormat) +
+                                "; use the version that wrote it, or another directory");
+    }
+    return index_from(json);
+  } catch (const Json::exception& error) {
+    throw DamagedCheckpoint(path.string() + " lacks what an index has: " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw DamagedCheckpoint(path.string() + " is no index: " + error.what());
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,254 @@
+#include "roles/checkpoint/checkpoint_reader.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <functional>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/safetensors.h"
+#include "data/sha256.h"
+#include "math/optimizer.h"
+#include "roles/run_config.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::string_view kNameBegin = "checkpoint-";
+constexpr std::string_view kPartialMark = ".partial-";
+constexpr std::size_t kStepDigits = 8;  // or more: so that names sort as numbers do
+constexpr std::size_t kAttemptDigits = 16;
+// Read and hashed at a time: large enough to hide the calls, small enough for the cache.
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18U;
+
+std::string padded(std::uint64_t value, std::size_t digits, int base) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, base).ptr;
+  std::string result(text.data(), end);
+  if (result.size() < digits) result.insert(0, digits - result.size(), '0');
+  return result;
+}
+
+std::uint64_t number_in(std::string_view text, int base = 10) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return value;
+}
+
+// Reads `bytes` bytes from `offset` on, in chunks that `use` gets one after the other: into
+// `destination` where it is not null. Throws DamagedCheckpoint where the file ends too early.
+void read_chunks(const data::FileDescriptor& file, const std::filesystem::path& path,
+                 std::uint64_t offset, std::uint64_t bytes, std::byte* destination,
+                 const std::function<void(std::span<const std::byte>)>& use) {
+  std::vector<std::byte> scratch(destination == nullptr ? kChunkBytes : 0);
+  while (bytes > 0) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kChunkBytes));
+    std::byte* to = destination == nullptr ? scratch.data() : destination;
+    const ssize_t count = ::pread(file.number(), to, wanted, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot read " + path.string());
+    }
+    if (count == 0) throw DamagedCheckpoint(path.string() + " breaks off");
+    use({to, static_cast<std::size_t>(count)});
+    offset += static_cast<std::uint64_t>(count);
+    bytes -= static_cast<std::uint64_t>(count);
+    if (destination != nullptr) destination += count;
+  }
+}
+
+std::string size_problem(const std::filesystem::path& path, std::uint64_t expected,
+                         std::uint64_t found) {
+  return path.string() + " has " + std::to_string(found) + " bytes, expected " +
+         std::to_string(expected);
+}
+
+std::string hash_problem(const std::string& what, const std::string& expected,
+                         const std::string& found) {
+  return what + " is damaged: its SHA-256 is " + found + ", expected " + expected;
+}
+
+// The header of a file whose size is right: checked, and what the index says lies in it.
+data::SafetensorsHeader read_header(const data::FileDescriptor& descriptor,
+                                    const std::filesystem::path& path, const ShardFile& file,
+                                    std::span<const Piece> pieces) {
+  std::string detail;
+  std::size_t size = 0;
+  const auto check = [&](std::error_code error) {
+    if (error) throw DamagedCheckpoint(path.string() + ": " + error.message() + ": " + detail);
+  };
+  check(data::safetensors_header_size(
+      data::read_open_file(descriptor, data::kSafetensorsSizeBytes, path), file.size_bytes, size,
+      detail));
+  const auto bytes = data::read_open_file(descriptor, size, path);
+  if (const auto hash = data::sha256_hex(std::as_bytes(std::span(bytes)));
+      hash != file.header_sha256) {
+    throw DamagedCheckpoint(
+        hash_problem("the header of " + path.string(), file.header_sha256, hash));
+  }
+  data::SafetensorsHeader header;
+  check(data::parse_safetensors(bytes, file.size_bytes, header, detail));
+  const auto is_same = [](const data::SafetensorsEntry& entry, const Piece& piece) {
+    return entry.name == piece.name && entry.shape == piece.shape;
+  };
+  if (!std::ranges::equal(header.tensors, pieces, is_same)) {
+    throw DamagedCheckpoint(path.string() + " holds other tensors than the index says");
+  }
+  return header;
+}
+
+// What a new optimizer fills this tensor of its state with: adagrad's accumulator does not begin
+// at 0, and padding is not stored.
+float initial_value(const std::string& tensor) {
+  for (const auto kind : {math::OptimizerKind::kMomentum, math::OptimizerKind::kAdagrad,
+                          math::OptimizerKind::kAdam}) {
+    math::Optimizer optimizer({.kind = kind}, 1, math::Isa::kGeneric);
+    for (const math::StateTensor& state : optimizer.state()) {
+      if (state.name == tensor) return state.values.front();
+    }
+  }
+  return 0.0F;
+}
+
+}  // namespace
+
+std::string to_string(const CheckpointName& name) {
+  return std::string(kNameBegin) + padded(name.step, kStepDigits, 10) +
+         (name.edition > 1 ? "-" + std::to_string(name.edition) : "");
+}
+
+std::optional<CheckpointName> checkpoint_name_from(std::string_view text) {
+  if (!text.starts_with(kNameBegin)) return std::nullopt;
+  const std::string_view rest = text.substr(kNameBegin.size());
+  const std::size_t dash = rest.find('-');
+  CheckpointName name{.step = number_in(rest)};
+  if (dash != std::string_view::npos) name.edition = number_in(rest.substr(dash + 1));
+  // Written again and compared: nothing else than what we write is a name.
+  if (to_string(name) != text || name.step > kMaxCount) return std::nullopt;
+  return name;
+}
+
+std::string partial_name(const SaveId& id) {
+  return to_string(CheckpointName{.step = id.step}) + std::string(kPartialMark) +
+         padded(id.attempt, kAttemptDigits, 16);
+}
+
+std::optional<SaveId> partial_name_from(std::string_view text) {
+  const std::size_t mark = text.find(kPartialMark);
+  if (mark == std::string_view::npos) return std::nullopt;
+  const auto name = checkpoint_name_from(text.substr(0, mark));
+  if (!name) return std::nullopt;
+  const SaveId id{.step = name->step,
+                  .attempt = number_in(text.substr(mark + kPartialMark.size()), 16)};
+  return partial_name(id) == text ? std::optional(id) : std::nullopt;
+}
+
+std::vector<CheckpointName> checkpoints_in(const std::filesystem::path& directory) {
+  std::vector<CheckpointName> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (const auto name = checkpoint_name_from(entry->path().filename().string())) {
+      names.push_back(*name);
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw std::system_error(error, "cannot read " + directory.string());
+  }
+  std::ranges::sort(names, std::ranges::greater{});
+  return names;
+}
+
+CheckpointReader::CheckpointReader(std::filesystem::path path) : path_(std::move(path)) {
+  const auto file = path_ / kIndexName;
+  const auto bytes = data::read_file(file, kMaxIndexBytes);
+  index_ = parse_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+}
+
+std::uint64_t CheckpointReader::size_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const ShardFile& file : index_.files) sum += file.size_bytes;
+  return sum;
+}
+
+std::vector<std::string> CheckpointReader::check_files() const {
+  std::vector<std::string> problems;
+  for (const ShardFile& file : index_.files) {
+    const auto path = path_ / file.name;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      problems.push_back("cannot read " + path.string() + ": " +
+                         std::generic_category().message(errno));
+    } else if (static_cast<std::uint64_t>(status.st_size) != file.size_bytes) {
+      problems.push_back(
+          size_problem(path, file.size_bytes, static_cast<std::uint64_t>(status.st_size)));
+    }
+  }
+  return problems;
+}
+
+void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
+                                 std::vector<std::string>& problems) const {
+  const auto path = path_ / file.name;
+  const std::vector<Piece> pieces = pieces_of(index_.layout, index_.optimizer, file.range);
+  try {
+    struct stat status {};
+    const data::FileDescriptor descriptor = data::open_for_reading(path, status);
+    if (const auto found = static_cast<std::uint64_t>(status.st_size); found != file.size_bytes) {
+      throw DamagedCheckpoint(size_problem(path, file.size_bytes, found));
+    }
+    const data::SafetensorsHeader header = read_header(descriptor, path, file, pieces);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const Piece& piece = pieces[i];
+      std::byte* destination = nullptr;
+      if (state != nullptr) {
+        auto& values =
+            piece.tensor == 0 ? state->parameters : state->optimizer[piece.tensor - 1].values;
+        destination = std::as_writable_bytes(values.span().subspan(piece.range.begin)).data();
+      }
+      data::Sha256 hash;
+      read_chunks(descriptor, path, header.tensors[i].begin_bytes, header.tensors[i].size_bytes,
+                  destination, [&hash](std::span<const std::byte> chunk) { hash.update(chunk); });
+      if (const auto found = hash.hex(); found != file.sha256[i]) {
+        problems.push_back(
+            hash_problem(piece.name + " in " + path.string(), file.sha256[i], found));
+      }
+    }
+  } catch (const DamagedCheckpoint& damaged) {
+    problems.emplace_back(damaged.what());
+  } catch (const std::system_error& error) {
+    problems.emplace_back(error.what());
+  }
+}
+
+std::vector<std::string> CheckpointReader::verify() const {
+  std::vector<std::string> problems;
+  for (const ShardFile& file : index_.files) read_file(file, nullptr, problems);
+  return problems;
+}
+
+TrainingState CheckpointReader::read() const {
+  // First, because it bounds the memory by what really lies on the disk.
+  std::vector<std::string> problems = check_files();
+  if (!problems.empty()) throw DamagedCheckpoint(problems.front());
+  TrainingState state{.step = index_.step,
+                      .parameters = math::AlignedVector(index_.layout.size()),
+                      .optimizer = {}};
+  for (const std::string& name : index_.optimizer) {
+    state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
+    std::ranges::fill(state.optimizer.back().values.span(), initial_value(name));
+  }
+  for (const ShardFile& file : index_.files) {
+    read_file(file, &state, problems);
+    if (!problems.empty()) throw DamagedCheckpoint(problems.front());
+  }
+  return state;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,56 @@
+#include "roles/checkpoint/shard_writer.h"
+
+#include <exception>
+#include <system_error>
+
+namespace disttf::roles {
+
+ShardWriter::~ShardWriter() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
+  if (directory_.path().empty()) {
+    return "it was started without --train_dir, which with --sharded_checkpoint every ps needs: "
+           "the directory of the chief's";
+  }
+  if (busy_) {
+    return "it is still writing its range of step " + std::to_string(step_);
+  }
+  if (thread_.joinable()) {
+    thread_.join();  // it has called `done`
+  }
+  step_ = order.id.step;
+  busy_ = true;
+  try {
+    thread_ = std::thread([this, order = std::move(order), done = std::move(done)]() mutable {
+      Result result = write(order);
+      order.cut.reset();  // the memory is not needed while `done` is on its way
+      busy_ = false;
+      done(std::move(result));
+    });
+  } catch (const std::system_error& error) {
+    busy_ = false;
+    return std::string("it cannot start a thread: ") + error.what();
+  }
+  return std::nullopt;
+}
+
+ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
+  try {
+    const std::size_t size = order.range.size();
+    const auto values = order.cut->values.span();
+    ShardView view{.range = order.range, .parameters = values.first(size), .optimizer = {}};
+    for (std::size_t tensor = 0; tensor < order.optimizer.size(); ++tensor) {
+      view.optimizer.push_back(
+          {.name = order.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
+    }
+    return directory_.write_shard(order.id, order.shard, order.shards, view, order.layout);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,62 @@
+// Writes a ps's range of a checkpoint into its --train_dir, on a thread of its own, so that neither
+// the disk nor the checksums hold up the thread that trains. A cut never changes once it is made,
+// so the two share it without a lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "math/parameter_layout.h"
+#include "roles/checkpoint/checkpoint.h"
+#include "roles/ps/shard.h"
+
+namespace disttf::roles {
+
+// What is to be written, as file `shard` of `shards`.
+struct ShardOrder {
+  SaveId id;
+  std::size_t shard = 0;
+  std::size_t shards = 1;
+  std::shared_ptr<const Cut> cut;
+  math::Range range;                   // that the cut is of
+  std::vector<std::string> optimizer;  // names of its tensors behind the parameters
+  math::ParameterLayout layout;
+};
+
+// Used by one thread, but for what it says of `Done`.
+class ShardWriter {
+ public:
+  // The file, on the disk; or a sentence that says why there is none.
+  using Result = std::variant<ShardFile, std::string>;
+  // Called once, on the writing thread.
+  using Done = std::function<void(Result)>;
+
+  // `train_dir` may be empty: then nothing can be written.
+  explicit ShardWriter(std::filesystem::path train_dir) : directory_(std::move(train_dir)) {}
+  ~ShardWriter();  // waits for the file that is being written: a write cannot be broken off
+  ShardWriter(const ShardWriter&) = delete;
+  ShardWriter& operator=(const ShardWriter&) = delete;
+
+  // Begins to write. If it cannot, it says why, and `done` is not called. One at a time.
+  [[nodiscard]] std::optional<std::string> start(ShardOrder order, Done done);
+
+ private:
+  [[nodiscard]] Result write(const ShardOrder& order) const;
+
+  const CheckpointDirectory directory_;
+  std::uint64_t step_ = 0;          // of the file that was begun last
+  std::atomic<bool> busy_ = false;  // set by the caller's thread, cleared by the writing one
+  std::thread thread_;
+};
+
+}  // namespace disttf::roles

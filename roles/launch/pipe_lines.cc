@@ -1,0 +1,39 @@
+#include "roles/launch/pipe_lines.h"
+
+#include <asio/experimental/as_tuple.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/read_until.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <cstddef>
+#include <string>
+
+namespace disttf::roles {
+namespace {
+
+// A longer line is cut into several: a bound on memory.
+constexpr std::size_t kMaxLineBytes = 64 * 1024;
+
+}  // namespace
+
+asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler) {
+  asio::posix::stream_descriptor descriptor(co_await asio::this_coro::executor, fd.release());
+  std::string text;
+  while (true) {
+    auto [error, length] =
+        co_await asio::async_read_until(descriptor, asio::dynamic_buffer(text, kMaxLineBytes), '\n',
+                                        asio::experimental::as_tuple(asio::use_awaitable));
+    if (error && error != asio::error::not_found) {
+      break;
+    }
+    const bool has_end = !error;
+    const std::size_t taken = has_end ? length : text.size();
+    handler(std::string_view(text).substr(0, has_end ? taken - 1 : taken));
+    text.erase(0, taken);
+  }
+  if (!text.empty()) {
+    handler(text);  // a child that died in the middle of a line
+  }
+}
+
+}  // namespace disttf::roles

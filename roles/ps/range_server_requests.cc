@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "roles/log.h"
+#include "roles/ps/ps_process.h"
+#include "roles/run_config.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::milliseconds;
+
+// At shutdown: how long trainers that are still connected, or have just lost their connection, get
+// to say goodbye. "Every task exits within 2 s of the end" bounds it from above, a final evaluation
+// on a busy core from below.
+constexpr milliseconds kGoodbyeGrace{1500};
+
+// The whole vector's gradient lies there.
+std::span<const float> gradient_in(const net::SharedView& memory, math::Range range) {
+  return std::span(reinterpret_cast<const float*>(memory.bytes().data()), range.end)
+      .subspan(range.begin);
+}
+
+}  // namespace
+
+asio::awaitable<bool> RangeServer::handle(const Connection& connection, std::size_t rank,
+                                          const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::kPushPull:
+      co_return co_await handle_push(connection, rank, header);
+    case FrameKind::kPush: {
+      bool stands = false;  // no reply: the trainer's next pull is told
+      co_return co_await take_gradient(connection, rank, header, stands);
+    }
+    case FrameKind::kPublish:
+      co_return co_await handle_publish(connection, rank, header);
+    case FrameKind::kRestore:
+      co_return co_await handle_restore(connection, rank, header);
+    case FrameKind::kShare:
+      co_return co_await handle_share(connection, rank, header);
+    default:
+      co_return header.body_size == 0
+          ? handle_bodiless(connection, rank, header)
+          : refuse(connection, header, kError, "this kind of frame has no body here");
+  }
+}
+
+bool RangeServer::handle_bodiless(const Connection& connection, std::size_t rank,
+                                  const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::kHeartbeat:
+      return true;
+    case FrameKind::kGetConfig:
+      wait_for_answer(rank, connection, header);
+      return true;
+    case FrameKind::kPull:
+      if ((header.flags & net::kFlagNext) != 0) {
+        if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+          fence(connection, header);
+          return true;
+        }
+        if (rank == 0 && (header.flags & net::kFlagCut) != 0) {
+          shard_->want_cut(header.sequence, header.step + 1);
+        }
+      }
+      wait_for_answer(rank, connection, header);
+      return true;
+    case FrameKind::kGoodbye:
+      trainers_[rank].goodbye = true;
+      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+      log_info(connection->peer_text() + " said goodbye");
+      end_steps();
+      finish_if_alone();
+      return true;
+    case FrameKind::kShutdown:
+      if (rank != 0 || phase_ == Phase::kEnded) {
+        break;
+      }
+      handle_shutdown(connection, header);
+      return true;
+    case FrameKind::kStatus: {
+      const std::string text = status();
+      const auto bytes = std::as_bytes(std::span(text));
+      connection->send({.kind = FrameKind::kStatusReply, .request_id = header.request_id},
+                       {bytes.begin(), bytes.end()});
+      return true;
+    }
+    default:
+      break;
+  }
+  return refuse(connection, header, kError,
+                "frame kind " + std::to_string(static_cast<int>(header.kind)) +
+                    " makes no sense from this task now");
+}
+
+// Why a frame with a tensor cannot be about this ps's range, if it cannot.
+std::optional<std::string> RangeServer::fault_in(const FrameHeader& header) const {
+  const math::Range range = shard_->range();
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (header.range_begin != range.begin ||
+      header.body_size != (in_place ? 0 : range.size() * sizeof(float))) {
+    return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not the range of " + process_.self_text() +
+           ": " + std::to_string(range.size() * sizeof(float)) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+// Reads gradients of this trainer in its own memory from now on, if that can be had, and says where
+// the parameters lie.
+asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, std::size_t rank,
+                                                const FrameHeader& header) {
+  std::array<std::byte, net::kSharedOfferBytes> body{};
+  if (header.body_size != body.size()) {
+    co_return refuse(connection, header, kError, "no offer of shared memory");
+  }
+  net::SharedOffer offer;
+  if (co_await connection->read_body(body, task_.timeouts.silence) || net::decode(body, offer)) {
+    co_return false;
+  }
+  TrainerRecord& record = trainers_[rank];
+  record.gradient.reset();
+  std::vector<std::byte> answer;
+  if (shard_ && !shard_->config().elastic() && shard_->shared_memory() != nullptr &&
+      task_.transport != Transport::kTcp) {
+    std::error_code error;  // whatever it is, frames will do
+    if (offer.size >= shard_->range().end * sizeof(float)) {
+      record.gradient = net::SharedView::open(offer, error);
+    }
+    if (record.gradient) {
+      answer = net::encode(shard_->shared_memory()->offer());
+    }
+  }
+  connection->send({.kind = FrameKind::kShared, .request_id = header.request_id},
+                   std::move(answer));
+  co_return true;
+}
+
+asio::awaitable<bool> RangeServer::handle_push(const Connection& connection, std::size_t rank,
+                                               const FrameHeader& header) {
+  bool stands = false;
+  if (!co_await take_gradient(connection, rank, header, stands)) {
+    co_return false;
+  }
+  if (stands) {
+    wait_for_answer(rank, connection, header);
+  } else {
+    fence(connection, header);
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, std::size_t rank,
+                                                 const FrameHeader& header, bool& stands) {
+  if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+    if (header.body_size > kMaxParameters * sizeof(float)) {
+      co_return refuse(connection, header, kError, "no gradient is that large");
+    }
+    co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
+  }
+  const std::shared_ptr<Shard> shard = shard_;
+  const std::shared_ptr<const net::SharedView> memory = trainers_[rank].gradient;
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (in_place && (!memory || header.kind != FrameKind::kPushPull)) {
+    co_return refuse(connection, header, kError, "a gradient in memory that is not shared");
+  }
+  if (const auto fault = fault_in(header)) {
+    co_return refuse(connection, header, kError, *fault);
+  }
+  if (shard->config().elastic() != (header.kind == FrameKind::kPush)) {
+    co_return refuse(connection, header, kError, "a push of another mode than the run's");
+  }
+  const PushId push{.trainer = rank,
+                    .incarnation = connection->hello().incarnation,
+                    .step = header.step,
+                    .sequence = header.sequence,
+                    .wants_cut = rank == 0 && (header.flags & net::kFlagCut) != 0,
+                    .micro_batch = static_cast<std::size_t>(header.sequence),
+                    .in_place = in_place};
+  const Admission admission = shard->admit(push);
+  if (admission.verdict == Admission::Verdict::kRefuse) {
+    co_return refuse(connection, header, kLostPeers, admission.why);
+  }
+  if (admission.verdict == Admission::Verdict::kDiscard) {
+    stands = true;
+    trainers_[rank].owed -= std::min<std::size_t>(trainers_[rank].owed, 1);
+    co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
+  }
+  if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
+                                     task_.timeouts.silence)) {
+    co_return false;
+  }
+  // The state may have been replaced while the gradient was on its way.
+  stands = phase_ != Phase::kWaitingForChief && header.generation == generation_ && shard == shard_;
+  TrainerRecord& record = trainers_[rank];
+  if (stands) {
+    record.owed -= std::min<std::size_t>(record.owed, 1);
+    const std::uint64_t step = shard->step();
+    if (in_place) {
+      shard->commit(push, gradient_in(*memory, shard->range()), memory);
+    } else {
+      shard->commit(push);
+    }
+    if (shard->config().elastic() && shard->step() != step) {
+      deal_step();
+      answer_waiting();
+    }
+  }
+  co_return true;
+}
+
+void RangeServer::fence(const Connection& connection, const FrameHeader& header) {
+  connection->send({.kind = FrameKind::kFenced,
+                    .request_id = header.request_id,
+                    .step = shard_ ? shard_->step() : 0,
+                    .generation = generation_});
+}
+
+void RangeServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
+  phase_ = Phase::kFinishing;
+  shutdown_ = WaitingRequest{.connection = connection, .header = header};
+  goodbye_deadline_ = Clock::now() + kGoodbyeGrace;
+  end_steps();
+  finish_if_alone();
+}
+
+// Ps 0 has told somebody that the run is over. Backup workers: here a gradient may have come late
+// that counted there, so that the last step lacks one, and nobody is left to push it.
+void RangeServer::end_steps() {
+  over_ = true;
+  answer_waiting();
+}
+
+// Answers the chief's shutdown once every other trainer has left or had its time to.
+void RangeServer::finish_if_alone() {
+  const auto now = Clock::now();
+  // Whoever starts late is to learn here that the run is over; in an elastic one nobody has to
+  // come.
+  const bool needed = shard_ && !shard_->config().elastic();
+  if (!shutdown_ ||
+      (!trainers_.only_chief_left(now, kGoodbyeGrace, needed) && now < goodbye_deadline_)) {
+    return;
+  }
+  const Connection chief = shutdown_->connection;
+  chief->send({.kind = FrameKind::kAck, .request_id = shutdown_->header.request_id});
+  shutdown_.reset();
+  log_info("the run is over after step " + std::to_string(shard_ ? shard_->step() : 0));
+  end(chief);
+}
+
+std::string RangeServer::status() const {
+  nlohmann::ordered_json out;
+  out["task"] = net::to_string(task_.self);
+  out["generation"] = generation_;
+  if (standing_ != net::Standing::kOnly) {
+    out["view"] = view_.number;
+    out["has_backup"] = backup_complete_;
+  }
+  out["everybody_left"] = trainers_.everybody_said_goodbye();
+  if (shard_) {
+    const ShardCounters& counters = shard_->counters();
+    out["step"] = shard_->step();
+    out["finished"] = shard_->finished();
+    if (shard_->config().sync_replicas && !shard_->finished()) {
+      for (const std::size_t rank : shard_->missing()) {
+        out["waiting_for"].push_back(net::to_string(task_.cluster.trainer(rank)));
+      }
+    }
+    out["pushes"] = counters.pushes;
+    out["applied"] = counters.applied;
+    out["repeats"] = counters.repeats;
+    out["dropped"] = counters.dropped;
+    out["staleness_sum"] = counters.staleness_sum;
+    out["staleness_max"] = counters.staleness_max;
+  }
+  return out.dump();
+}
+
+// Always false, so that handlers can `return refuse(...)`.
+bool RangeServer::refuse(const Connection& connection, const FrameHeader& header, ExitCode code,
+                         const std::string& sentence) {
+  log_warning("refused " + connection->peer_text() + ": " + sentence);
+  connection->refuse({.exit_code = static_cast<std::uint8_t>(code), .sentence = sentence},
+                     header.request_id);
+  return false;
+}
+
+}  // namespace disttf::roles
