@@ -73,14 +73,17 @@ std::string table_of(const net::Resolution& resolution) {
   return text;
 }
 
-// A list, or of a sparse cluster a map from index to address.
+// A list, or of a sparse cluster a map from index to address. Tasks without address are left out.
 nlohmann::json addresses_of(const std::vector<net::Address>& addresses, bool sparse) {
   nlohmann::json out = sparse ? nlohmann::json::object() : nlohmann::json::array();
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    if (!sparse) {
-      out.push_back(to_string(addresses[i]));
-    } else if (addresses[i].port != 0) {
+    if (addresses[i].port == 0) {
+      continue;
+    }
+    if (sparse) {
       out[std::to_string(i)] = to_string(addresses[i]);
+    } else {
+      out.push_back(to_string(addresses[i]));
     }
   }
   return out;
@@ -122,6 +125,9 @@ net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
   out.ps = flags.cluster_ps;
   out.workers = flags.cluster_workers;
   out.chief = flags.cluster_chief;
+  if (flags.max_workers != 0) {
+    out.max_workers = flags.max_workers;
+  }
   out.task_hosts = flags.task_hosts;
   out.port_base = flags.port_base;
   return out;
@@ -136,7 +142,9 @@ std::string summary(const net::Resolution& resolution) {
   return start + "this is " + net::to_string(resolution.found->task) + " (" +
          chief_of(*resolution.found) + ") of cluster " + net::short_hex(net::hash_of(cluster)) +
          ", " + std::to_string(cluster.ps.size()) + " ps and " +
-         (cluster.sparse ? "an unknown number of" : std::to_string(cluster.trainer_count())) +
+         (cluster.sparse
+              ? "an unknown number of"
+              : (cluster.open ? "at most " : "") + std::to_string(cluster.trainer_count())) +
          " trainers";
 }
 

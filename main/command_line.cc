@@ -98,7 +98,13 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.max_staleness = flags.max_staleness;
   config.seed = flags.seed;
   config.trainers = trainers;
-  if (flags.min_workers != 0 || flags.micro_batches != 0) {
+  const bool is_open = flags.max_workers != 0;
+  if (is_open && flags.replicas_to_aggregate != 0) {
+    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
+                                " is not allowed with --replicas_to_aggregate");
+  }
+  // Async a worker more changes nobody's share, so it needs no micro-batches.
+  if (flags.min_workers != 0 || flags.micro_batches != 0 || (is_open && flags.sync_replicas)) {
     config.min_workers = std::max<std::size_t>(flags.min_workers, 1);
     config.micro_batches = flags.micro_batches != 0 ? flags.micro_batches : trainers;
     if (config.min_workers > trainers) {
@@ -110,6 +116,15 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.eval_every = flags.eval_every;
   roles::validate(config);
   return config;
+}
+
+// Of a cluster that is yet to be made.
+std::size_t most_trainers(const Flags& flags, std::size_t workers, bool chief) {
+  if (flags.max_workers != 0 && flags.max_workers < workers) {
+    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
+                                " is less than the " + std::to_string(workers) + " of --workers");
+  }
+  return std::max(flags.max_workers, workers) + (chief ? 1 : 0);
 }
 
 void check_checkpoint_flags(const Flags& flags) {
@@ -169,8 +184,10 @@ RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, st
     }
   }
   check_checkpoint_flags(flags);
-  static_cast<void>(
-      run_config(flags, ps, trainers));  // a wrong flag is told once, not by each child
+  static_cast<void>(run_config(
+      flags, ps,
+      most_trainers(flags, workers,
+                    flags.launch_chief)));  // a wrong flag is told once, not by each child
   std::vector<std::string> task_arguments = arguments_for_children(app);
   if (chaos && flags.chaos_frames.empty()) {
     task_arguments.push_back("--chaos_frames=" + flags.chaos);
@@ -286,8 +303,8 @@ Invocation parse_render(std::vector<std::string> arguments) {
   if (math::isa_from_name(flags.isa)) {
     flags.isa = "auto";  // it need not be one that this CPU has
   }
-  static_cast<void>(
-      run_config(flags, flags.render.ps, flags.render.workers + (flags.render.chief ? 1 : 0)));
+  static_cast<void>(run_config(flags, flags.render.ps,
+                               most_trainers(flags, flags.render.workers, flags.render.chief)));
   std::string text = target.render(deployment);
   invocation.log = log_options(flags);
   if (flags.render.output.empty()) {

@@ -194,9 +194,15 @@ void add_elastic(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(1, roles::kMaxTrainers))
       ->group(kElastic);
+  app.add_option("--max_workers", flags.max_workers,
+                 "Workers that may be there at once: those beyond the lists may join a run of "
+                 "tasks that all have this flag [those that are listed]")
+      ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxTrainers))
+      ->group(kElastic);
   app.add_option("--micro_batches", flags.micro_batches,
                  "Batches of --batch_size images that make a step, whoever computes them "
-                 "[one for each trainer of the cluster]")
+                 "[one for each trainer that the cluster may have]")
       ->type_name("N")
       ->transform(whole_number(1, roles::kMaxTrainers))
       ->group(kElastic);

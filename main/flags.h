@@ -84,6 +84,7 @@ struct Flags {
   std::size_t replicas_to_aggregate = 0;
   std::optional<std::uint64_t> max_staleness;
   std::size_t min_workers = 0;
+  std::size_t max_workers = 0;  // 0: as many as are listed
   std::size_t micro_batches = 0;
   std::size_t ps_replicas = 1;
   std::uint64_t seed = 1;

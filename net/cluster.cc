@@ -109,7 +109,7 @@ void check_sparse(const Cluster& cluster, const TaskId& task, const ClusterField
     fail(std::string(fields.workers) + " leaves workers out, but " + to_string(task) +
          " must know how many there are; list every worker");
   }
-  if (task.job == Job::kWorker && cluster.address_of(task).port == 0) {
+  if (task.job == Job::kWorker && !cluster.is_listed(task)) {
     fail(std::string(fields.index) + " is " + std::to_string(task.index) + ", but " +
          std::string(fields.workers) + " has no entry for it");
   }
@@ -180,8 +180,10 @@ const Address& Cluster::address_of(const TaskId& task) const {
   return tasks_of(task.job)[task.index];
 }
 
+bool Cluster::is_listed(const TaskId& task) const { return address_of(task).port != 0; }
+
 ClusterHash hash_of(const Cluster& cluster) {
-  if (cluster.sparse) return sparse_hash_of(cluster);
+  if (cluster.sparse || cluster.open) return sparse_hash_of(cluster);
   std::string text = "disttf cluster 1\n";
   append_line(text, Job::kPs, cluster.ps);
   append_line(text, Job::kChief, cluster.chief);
@@ -227,6 +229,15 @@ void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& f
   check_no_address_twice(cluster, fields);
   check_index(cluster, task, fields);
   check_sparse(cluster, task, fields);
+}
+
+void open_to(Cluster& cluster, std::size_t max_workers) {
+  if (max_workers < cluster.workers.size()) {
+    fail("--max_workers: " + std::to_string(max_workers) + " is less than the " +
+         std::to_string(cluster.workers.size()) + " workers that the cluster lists");
+  }
+  cluster.workers.resize(max_workers, Address{});
+  cluster.open = true;
 }
 
 }  // namespace disttf::net

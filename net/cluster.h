@@ -40,6 +40,9 @@ struct Cluster {
   // trainer_count() is only a lower bound. Such a task trains with the number of trainers that
   // the chief published, and can be neither ps nor chief.
   bool sparse = false;
+  // --max_workers: more workers may join than the lists name; they are entries with port 0, and
+  // each has itself a longer list. trainer_count() counts them.
+  bool open = false;
 
   [[nodiscard]] std::size_t trainer_count() const noexcept { return chief.size() + workers.size(); }
   [[nodiscard]] TaskId trainer(std::size_t rank) const;         // REQUIRES: rank < trainer_count()
@@ -49,6 +52,8 @@ struct Cluster {
   // The job's list, e.g. of an index that came from outside: check it against size().
   [[nodiscard]] const std::vector<Address>& tasks_of(Job job) const noexcept;
   [[nodiscard]] const Address& address_of(const TaskId& task) const;  // REQUIRES: it is listed
+  // Not a worker that may join but that nobody has to expect. REQUIRES: in range of its job.
+  [[nodiscard]] bool is_listed(const TaskId& task) const;
 };
 
 // SHA-256 of a canonical text of the ordered, normalised lists:
@@ -56,9 +61,9 @@ struct Cluster {
 //   "disttf cluster 1\n" "ps a:1,b:2\n" "chief c:3\n" "worker d:4,e:5\n"
 //
 // (a job without tasks: its name alone). Two tasks with different hashes have been given different
-// clusters and would wait for each other for ever. A sparse cluster's text has "worker *\n"
-// instead, since it does not know them: a listener accepts hash_of(its cluster) and
-// sparse_hash_of(its cluster).
+// clusters and would wait for each other for ever. The text of a sparse or open cluster has
+// "worker *\n" instead, since it does not know them all: a listener accepts hash_of(its cluster)
+// and sparse_hash_of(its cluster).
 using ClusterHash = std::array<std::uint8_t, 32>;
 [[nodiscard]] ClusterHash hash_of(const Cluster& cluster);
 [[nodiscard]] ClusterHash sparse_hash_of(const Cluster& cluster);
@@ -84,5 +89,9 @@ struct ClusterFields {
 // trainer, an address twice, two chiefs or evaluators, the task's index out of range (an
 // evaluator need not be listed). A task of a sparse cluster must be a worker that is listed.
 void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& fields = {});
+
+// Makes it an open cluster of `max_workers`. Throws std::invalid_argument when that is less than it
+// has.
+void open_to(Cluster& cluster, std::size_t max_workers);
 
 }  // namespace disttf::net

@@ -55,7 +55,8 @@ class Slot {
   if (!same_lists) {
     return "your address lists (cluster " + short_hex(hello.cluster) + ") differ from those of " +
            self.self_text + " (cluster " + short_hex(ours) +
-           "): every task needs the same ps, worker and chief addresses in the same order";
+           "): every task needs the same ps, worker and chief addresses in the same order" +
+           (self.cluster.open ? ", or --max_workers as here" : "");
   }
   // An evaluator need not be listed.
   const std::size_t listed = self.cluster.tasks_of(hello.from.job).size();
@@ -63,7 +64,8 @@ class Slot {
   if (hello.from.index >= count) {
     return "there is no " + to_string(hello.from) + " in the cluster of " + self.self_text +
            ", which has " + std::to_string(count) + " of job " +
-           std::string(job_name(hello.from.job));
+           std::string(job_name(hello.from.job)) +
+           (hello.from.job == Job::kWorker ? "; --max_workers, on every task, lets more join" : "");
   }
   return std::nullopt;
 }

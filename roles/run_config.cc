@@ -228,7 +228,7 @@ void validate(const RunConfig& config) {
     refuse("ps_replicas", std::to_string(config.ps_replicas), "1 or 2");
   }
   if (config.ps_replicas == 2 && config.elastic()) {
-    refuse("ps_replicas", "2", "allowed with --min_workers or --micro_batches");
+    refuse("ps_replicas", "2", "allowed with --min_workers, --max_workers or --micro_batches");
   }
   check_count("train_steps", config.train_steps);
   check_count("seed", config.seed);

@@ -208,6 +208,10 @@ struct Answer {
   Resolution result{
       answer.resolver->name, std::move(answer.found.answer), std::move(answer.found.facts), {}};
   result.warnings.swap(result.found->warnings);
+  if (flags.max_workers) {
+    open_to(result.found->cluster, *flags.max_workers);
+    result.facts.push_back({"max_workers", std::to_string(*flags.max_workers), "--max_workers"});
+  }
   return result;
 }
 

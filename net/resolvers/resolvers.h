@@ -53,13 +53,15 @@ struct ClusterFlags {
   std::optional<std::size_t> ps = {};       // --ps: how many
   std::optional<std::size_t> workers = {};  // --workers: how many
   bool chief = false;                       // --chief: there is a chief task
-  std::string task_hosts = {};              // --task_hosts: see net/resolvers/task_hosts.h
-  std::uint16_t port_base = 2222;           // --port_base
+  // More than that may join.
+  std::optional<std::size_t> max_workers = {};  // --max_workers
+  std::string task_hosts = {};                  // --task_hosts: see net/resolvers/task_hosts.h
+  std::uint16_t port_base = 2222;               // --port_base
 };
 
 // One thing that was found, and where: {"index", "1", "NOMAD_ALLOC_INDEX"}.
 struct Fact {
-  std::string what;   // resolver, job, index, ps, workers, chief, evaluators
+  std::string what;   // resolver, job, index, ps, workers, chief, evaluators, max_workers
   std::string value;  // as the messages show it
   std::string from;   // a variable, a flag, or a field of TF_CONFIG
 };

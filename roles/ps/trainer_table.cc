@@ -105,13 +105,20 @@ bool TrainerTable::only_chief_left(Clock::time_point now, Clock::duration grace,
                                    bool needed) const {
   return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
     return record.goodbye ||
-           (record.joined ? !record.present() && now - record.absent_since >= grace : !needed);
+           (record.joined ? !record.present() && now - record.absent_since >= grace
+                          : !needed || !is_expected(record));
   });
 }
 
 bool TrainerTable::everybody_said_goodbye() const {
-  return std::all_of(records_.begin() + 1, records_.end(),
-                     [](const TrainerRecord& record) { return record.goodbye; });
+  return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
+    return record.goodbye || (!record.joined && !is_expected(record));
+  });
+}
+
+bool TrainerTable::is_expected(const TrainerRecord& record) const {
+  const auto rank = static_cast<std::size_t>(&record - records_.data());
+  return task_.cluster.is_listed(task_.cluster.trainer(rank));
 }
 
 std::string TrainerTable::never_seen() const {

@@ -87,17 +87,20 @@ class TrainerTable {
 
   // No trainer but rank 0 may still want something: each has said goodbye, or has been absent for
   // `grace`. One that has just lost its connection will come back; so may one that was never seen,
-  // unless it is not `needed`.
+  // unless it is not `needed` or only allowed (--max_workers).
   [[nodiscard]] bool only_chief_left(Clock::time_point now, Clock::duration grace,
                                      bool needed) const;
 
-  // Every trainer but rank 0 has said goodbye.
+  // Every trainer but rank 0 has said goodbye, or was never seen and is no more than allowed.
   [[nodiscard]] bool everybody_said_goodbye() const;
 
   // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;
 
  private:
+  // Is in the lists; others are only allowed to join. REQUIRES: of records_.
+  [[nodiscard]] bool is_expected(const TrainerRecord& record) const;
+
   const Task& task_;
   std::vector<TrainerRecord> records_;  // by rank
 };

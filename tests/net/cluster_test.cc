@@ -66,6 +66,12 @@ TEST(ClusterHash, LeavesOutTheWorkersWhereTheyAreNotAllKnown) {
   EXPECT_EQ(short_hex(hash_of(sparse)), "b2016ea6");
 }
 
+TEST(ClusterHash, LeavesOutTheWorkersWhereMoreMayJoin) {
+  Cluster open = cluster_of("p:1,q:2", "a:4,b:5", "c:3");
+  open_to(open, 3);
+  EXPECT_EQ(short_hex(hash_of(open)), "b2016ea6");
+}
+
 TEST(ClusterHash, DependsOnTheOrderOfEveryList) {
   const ClusterHash hash = hash_of(cluster_of("p:1,q:2", "a:4,b:5"));
   EXPECT_NE(hash, hash_of(cluster_of("q:2,p:1", "a:4,b:5")));
@@ -156,6 +162,20 @@ TEST(Validate, AcceptsAnEvaluatorThatIsNotListed) {
 
 TEST(Validate, AcceptsAChiefWithoutWorkers) {
   EXPECT_EQ(error_of(cluster_of("p:1", "", "c:1"), {Job::kChief, 0}), "no error");
+}
+
+TEST(OpenTo, CountsThoseWhoMayJoinButDoesNotListThem) {
+  Cluster cluster = cluster_of("p:1", "a:1,b:1", "c:1");
+  open_to(cluster, 4);
+  EXPECT_EQ(cluster.trainer_count(), 5U);
+  EXPECT_TRUE(cluster.is_listed({Job::kWorker, 1}));
+  EXPECT_FALSE(cluster.is_listed({Job::kWorker, 2}));
+}
+
+TEST(OpenTo, RefusesLessThanAreListed) {
+  Cluster cluster = cluster_of("p:1", "a:1,b:1");
+  EXPECT_THROW(open_to(cluster, 1), std::invalid_argument);
+  EXPECT_EQ(cluster.workers.size(), 2U);
 }
 
 TEST(Validate, LetsOnlyListedWorkersBeSparse) {

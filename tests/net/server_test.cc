@@ -94,7 +94,7 @@ TEST_F(ListenerTest, RefusesOtherAddressLists) {
 TEST_F(ListenerTest, RefusesATaskThatIsNotListed) {
   Hello hello = hello_of_worker_1();
   hello.from = {Job::kWorker, 2};
-  expect_refused(hello, {"there is no worker 2", "has 2 of job worker"});
+  expect_refused(hello, {"there is no worker 2", "has 2 of job worker", "--max_workers"});
 }
 
 TEST_F(ListenerTest, WelcomesAnEvaluatorThatIsNotListed) {

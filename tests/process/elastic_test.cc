@@ -21,6 +21,18 @@ class Elastic : public ProcessTest {
     return run_task(cluster_, job, index, job == Job::kPs ? Words{} : kRun + kSlowly);
   }
 
+  // A task that has been told of the first `listed` workers alone, and that 3 may be there.
+  Process& start_open(Job job, std::size_t index, std::size_t listed, const Words& flags) {
+    std::vector<net::Address> workers = cluster_.tasks().workers;
+    workers.resize(listed);
+    const std::string name(net::job_name(job));
+    return run(name + " " + std::to_string(index),
+               Words{name, "--task_index=" + std::to_string(index),
+                     "--ps_hosts=" + cluster_.list(Job::kPs),
+                     "--worker_hosts=" + net::to_string(workers), "--max_workers=3"} +
+                   data_flags() + flags);
+  }
+
   // Of a run in which all workers are there from beginning to end.
   std::string undisturbed_hash() {
     Process& undisturbed =
@@ -61,6 +73,55 @@ TEST_F(Elastic, PsKilledWhileWorkersComeAndGo) {
   Process& third = start(Job::kWorker, 2);
   EXPECT_TRUE(all_exit({ps[0], ps[1], &chief, &third}, kExitDone));
   EXPECT_EQ(weights_hash_in(chief), undisturbed_hash());
+}
+
+TEST_F(Elastic, WorkersJoinThatNoListNamed) {
+  std::vector<Process*> ps;
+  for (const std::size_t index : {0U, 1U}) {
+    ps.push_back(&start_open(Job::kPs, index, 1, {}));
+  }
+  Process& chief = start_open(Job::kWorker, 0, 1, kRun + kSlowly);
+  ASSERT_TRUE(reaches(chief, 20));
+  Process& third = start_open(Job::kWorker, 2, 3, kRun + kSlowly);
+  ASSERT_TRUE(says(third, "training step 3 done"));
+  const std::string sparse = R"({"sparseCluster":{"ps":[")" + cluster_.address(Job::kPs, 0) +
+                             R"(",")" + cluster_.address(Job::kPs, 1) + R"("],"worker":{"1":")" +
+                             cluster_.address(Job::kWorker, 1) +
+                             R"("}},"task":{"type":"worker","index":1}})";
+  Process& second =
+      run("worker 1", Words{"train"} + data_flags() + kRun + kSlowly, {{"TF_CONFIG", sparse}});
+  ASSERT_TRUE(says(second, "training step 3 done"));
+  third.send(SIGKILL);
+  ASSERT_TRUE(killed(third, SIGKILL));
+  EXPECT_TRUE(all_exit({ps[0], ps[1], &chief, &second}, kExitDone));
+  const std::string hash = undisturbed_hash();
+  EXPECT_EQ(weights_hash_in(chief), hash);
+  EXPECT_EQ(weights_hash_in(second), hash);
+}
+
+TEST_F(Elastic, MoreThanMayBeThereAreRefused) {
+  const ClusterOnLoopback larger({.ps = 1, .workers = 4});
+  const Words lists = {"--ps_hosts=" + larger.list(Job::kPs)};
+  const std::string first = "--worker_hosts=" + larger.address(Job::kWorker, 0);
+  run("ps 0", Words{"ps", "--task_index=0", first, "--max_workers=3"} + lists);
+  Process& fourth = run("worker 3", Words{"worker", "--task_index=3", "--max_workers=4",
+                                          "--worker_hosts=" + larger.list(Job::kWorker)} +
+                                        lists + data_flags());
+  EXPECT_TRUE(exits(fourth, kExitUsage));
+  EXPECT_TRUE(says(fourth, "there is no worker 3 in the cluster of ps 0.*, which has 3"));
+}
+
+TEST_F(Elastic, AWorkerThatNoListNamedJoinsAnAsynchronousRun) {
+  const Words async = {"--sync_replicas=false", "--train_steps=200"};
+  std::vector<Process*> tasks;
+  for (const std::size_t index : {0U, 1U}) {
+    tasks.push_back(&start_open(Job::kPs, index, 1, {}));
+  }
+  tasks.push_back(&start_open(Job::kWorker, 0, 1, async + kSlowly));
+  ASSERT_TRUE(reaches(*tasks.back(), 20));
+  tasks.push_back(&start_open(Job::kWorker, 2, 3, async + kSlowly));
+  ASSERT_TRUE(says(*tasks.back(), "training step 3 done"));
+  EXPECT_TRUE(all_exit(tasks, kExitDone));
 }
 
 TEST_F(Elastic, FewerThanTheLeastNumberAreWaitedForThenTheRunEnds) {

@@ -298,7 +298,7 @@ const std::vector<Invalid>& invalid_configs() {
          c.ps_replicas = 2;
          c.micro_batches = 3;
        },
-       "--ps_replicas: 2 is not allowed with --min_workers or --micro_batches"},
+       "--ps_replicas: 2 is not allowed with --min_workers, --max_workers or --micro_batches"},
       {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
        "--max_staleness: 3 is not allowed without --sync_replicas=false"},
       {"NoLayer", [](RunConfig& c) { c.model.hidden.clear(); },

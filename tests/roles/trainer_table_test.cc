@@ -279,6 +279,20 @@ TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbye) {
   EXPECT_TRUE(table_.only_chief_left(at(9), seconds(2), true));
 }
 
+TEST_F(TrainerTableTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
+  Task task = make_task();
+  net::open_to(task.cluster, 3);
+  TrainerTable table(task, kStart);
+  table.attach(0, connect(0, kStep, 7), at(0));
+  table[1].goodbye = true;
+  table[2].goodbye = true;
+  EXPECT_TRUE(table.everybody_said_goodbye());
+  EXPECT_TRUE(table.only_chief_left(at(9), seconds(2), true));
+  table.attach(3, connect(3, kStep, 8), at(9));
+  EXPECT_FALSE(table.everybody_said_goodbye()) << "it has joined";
+  EXPECT_FALSE(table.only_chief_left(at(9), seconds(2), true));
+}
+
 TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionHasNotLeft) {
   attach(0, kStep, 7, 0);
   const Connection other = attach(2, kStep, 7, 0);
