@@ -86,7 +86,7 @@ void push_pull(benchmark::State& state, std::size_t hidden, roles::Transport tra
   config.train_steps = std::uint64_t{1} << 50U;
   config.trainers = 1;
   const std::size_t size = math::layout_of(config.model).size();
-  client.prepare(size, /*strict=*/true);
+  client.prepare({.size = size});
   client.lead(roles::to_json(config),
               [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
   math::AlignedVector parameters(size);

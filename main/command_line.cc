@@ -96,6 +96,8 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.sync_replicas = flags.sync_replicas;
   config.replicas_to_aggregate = flags.replicas_to_aggregate;
   config.max_staleness = flags.max_staleness;
+  config.wire_dtype = *roles::wire_dtype_from_name(flags.wire_dtype);
+  config.top_k = *roles::compress_from_name(flags.compress);
   config.seed = flags.seed;
   config.trainers = trainers;
   const bool is_open = flags.max_workers != 0;

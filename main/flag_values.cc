@@ -126,6 +126,16 @@ roles::ChaosOptions read_seed_and_rate(const std::string& text) {
           .per_1000 = static_cast<std::uint32_t>(std::stoul(parts.at(1)))};
 }
 
+CLI::Validator compression() {
+  return {[](std::string& text) -> std::string {
+            return roles::compress_from_name(text)
+                       ? std::string()
+                       : net::quoted(text) +
+                             " is not none or topk:SHARE with a share above 0 and below 1";
+          },
+          ""};
+}
+
 CLI::Validator url() {
   return {[](std::string& text) -> std::string {
             std::string why;

@@ -27,6 +27,8 @@ namespace disttf {
 [[nodiscard]] CLI::Validator boolean();
 // "7,20": two whole numbers, the second one at most roles::kMaxChaosRate.
 [[nodiscard]] CLI::Validator seed_and_rate();
+// "none", or "topk:" and a share above 0 and below 1.
+[[nodiscard]] CLI::Validator compression();
 // http:// or https:// with a host.
 [[nodiscard]] CLI::Validator url();
 // Entries between commas, each of which `entry` accepts; none may be empty.

@@ -186,6 +186,19 @@ void add_steps(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->group(kTraining);
+  app.add_option("--wire_dtype", flags.wire_dtype,
+                 "What gradients and parameters are rounded to where they are sent")
+      ->type_name("NAME")
+      ->check(one_of({"f32", "bf16"}))
+      ->capture_default_str()
+      ->group(kTraining);
+  app.add_option("--compress", flags.compress,
+                 "topk:SHARE: of each gradient a trainer pushes the largest components and keeps "
+                 "the others for the next; none: all")
+      ->type_name("NAME")
+      ->check(compression())
+      ->capture_default_str()
+      ->group(kTraining);
 }
 
 void add_elastic(CLI::App& app, Flags& flags) {

@@ -87,6 +87,8 @@ struct Flags {
   std::size_t max_workers = 0;  // 0: as many as are listed
   std::size_t micro_batches = 0;
   std::size_t ps_replicas = 1;
+  std::string wire_dtype = "f32";
+  std::string compress = "none";
   std::uint64_t seed = 1;
   std::string isa = "auto";
   // Checkpoints

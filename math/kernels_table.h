@@ -84,6 +84,11 @@ struct Kernels {
                std::size_t count, AdamStep step) noexcept;
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
+
+  // bfloat16, math/bf16.h has the rules. In the last one `to` may be `from`: the third exception.
+  void (*to_bf16)(const float* from, std::uint16_t* to, std::size_t count) noexcept;
+  void (*from_bf16)(const std::uint16_t* from, float* to, std::size_t count) noexcept;
+  void (*round_to_bf16)(const float* from, float* to, std::size_t count) noexcept;
 };
 
 // The sets that this file carries; kernels.cc picks. On other processors only the first exists.

@@ -81,9 +81,14 @@ enum FrameFlags : std::uint16_t {
   // No body: the tensor lies in the sender's shared memory. On pull and push_pull: the reply's may,
   // too. On parameters `sequence` says where: bytes from the beginning of that memory.
   kFlagShared = 1U << 5U,
+  // The tensor in the body is bfloat16. On push_pull, and on pull with next, the reply's may be,
+  // too.
+  kFlagBf16 = 1U << 6U,
+  kFlagSparse = 1U << 7U,  // on a push: net/sparse_gradient.h
 };
-inline constexpr std::uint16_t kKnownFlags =
-    kFlagFinished | kFlagDropped | kFlagCut | kFlagPrevious | kFlagNext | kFlagShared;
+inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
+                                             kFlagPrevious | kFlagNext | kFlagShared | kFlagBf16 |
+                                             kFlagSparse;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

@@ -86,6 +86,11 @@ void lead(const TrainerOptions& options, const StopSignal& stop) {
     log_info("the run has finished already");
     return;
   }
+  if (config.top_k != 0) {
+    log_warning(
+        "--compress: a trainer that dies takes along what it has not pushed yet of its "
+        "gradients, and the weights are then not those of an undisturbed run");
+  }
   Checkpointer checkpointer(options.task, options.checkpoint, config, trainer.model().layout());
   client.lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
   std::uint64_t next_evaluation = config.eval_every;

@@ -45,7 +45,7 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
                                 .sequence = sequence,
                                 .range_begin = link.range.begin,
                                 .generation = link.generation()},
-                     .body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size())),
+                     .gradient = gradient_.subspan(link.range.begin, link.range.size()),
                      .reply = FrameKind::kParameters,
                      .destination = std::as_writable_bytes(
                          parameters.subspan(link.range.begin, link.range.size())),
@@ -75,13 +75,13 @@ void PsClient::push(std::uint64_t micro_batch) {
     if (awaiting_ && pending_[link.index()].state == Pending::State::kDone) {
       continue;  // has made this step: would take the gradient for one of the next
     }
-    const auto body = std::as_bytes(gradient_.subspan(link.range.begin, link.range.size()));
+    const auto gradient = gradient_.subspan(link.range.begin, link.range.size());
     if (broken_ || link.tell({.kind = FrameKind::kPush,
                               .step = link.step,
                               .sequence = micro_batch,
                               .range_begin = link.range.begin,
                               .generation = link.generation()},
-                             body)) {
+                             gradient)) {
       broken_ = true;
     }
   }
@@ -170,6 +170,16 @@ StepReply PsClient::outcome() {
     outcome.dropped += (reply.flags & net::kFlagDropped) != 0 ? 1 : 0;
   }
   return outcome;
+}
+
+std::vector<math::Range> PsClient::dropped_ranges() const {
+  std::vector<math::Range> ranges;
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    if ((pending_[index].reply.flags & net::kFlagDropped) != 0) {
+      ranges.push_back(links_[index].range);
+    }
+  }
+  return ranges;
 }
 
 bool PsClient::await_all() {

@@ -65,9 +65,15 @@ class PsClient {
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
   [[nodiscard]] std::string get_config();
 
-  // How many floats the parameter vector has, whether every gradient counts and whether the run is
-  // elastic: known from the configuration, before the calls below.
-  void prepare(std::size_t size, bool strict, bool elastic = false);
+  // Of the run, known from its configuration.
+  struct Run {
+    std::size_t size = 0;  // floats of the parameter vector
+    bool strict = true;    // every gradient counts
+    bool elastic = false;
+    WireFormat wire = {};
+  };
+  // Before the calls below.
+  void prepare(const Run& run);
   // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps on this
   // machine reads them there.
   [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
@@ -86,6 +92,9 @@ class PsClient {
   // parameters stay there: see StepReply.
   StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
                       const std::function<void()>& meanwhile = {});
+
+  // Of the last push_pull(): the ranges whose ps did not use the gradient, as it came late.
+  [[nodiscard]] std::vector<math::Range> dropped_ranges() const;
 
   // Elastic: hands gradient(), of one micro-batch of the step that the last parameters are of, to
   // every ps that has not answered with the next ones; what becomes of it await_step() tells.

@@ -53,12 +53,13 @@ std::string PsClient::get_config() {
   return text;
 }
 
-void PsClient::prepare(std::size_t size, bool strict, bool elastic) {
-  strict_ = strict;
-  retries_ = !elastic;
+void PsClient::prepare(const Run& run) {
+  const std::size_t size = run.size;
+  strict_ = run.strict;
+  retries_ = !run.elastic;
   std::error_code error;
   // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
-  if (!elastic && task_.transport != Transport::kTcp) {
+  if (!run.elastic && task_.transport != Transport::kTcp) {
     shared_ = net::SharedMemory::create(size * sizeof(float), random_incarnation(), error);
   }
   if (shared_) {
@@ -69,6 +70,7 @@ void PsClient::prepare(std::size_t size, bool strict, bool elastic) {
   }
   for (PsLink& link : links_) {
     link.range = math::shard_range(size, link.index(), links_.size());
+    link.wire = run.wire;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "math/aligned.h"
+#include "math/bf16.h"
 #include "math/random.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
@@ -119,7 +120,15 @@ std::error_code PsLink::send(PsRequest& request) {
     header.flags |= net::kFlagShared;
     return channel_->send(header, {}, transfer_deadline(0));
   }
-  return channel_->send(request.header, request.body, transfer_deadline(request.body.size()));
+  FrameHeader header = request.header;
+  std::span<const std::byte> body = request.body;
+  if (header.kind == FrameKind::kPushPull || header.kind == FrameKind::kPush) {
+    header.flags |= gradient_flags(wire);
+    body = pack_gradient(wire, request.gradient, packed_);
+  } else if (wire.bf16 && (header.flags & net::kFlagNext) != 0) {
+    header.flags |= net::kFlagBf16;  // a gradient is computed from these; other pulls are exact
+  }
+  return channel_->send(header, body, transfer_deadline(body.size()));
 }
 
 std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bool& is_reply) {
@@ -163,11 +172,30 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
   if ((reply.flags & net::kFlagShared) != 0) {
     return take_shared(reply, request);
   }
+  if ((reply.flags & net::kFlagBf16) != 0) {
+    return receive_bf16(reply.body_size, request.destination);
+  }
   if (reply.body_size != request.destination.size()) {
     close();
     return net::WireError::kBadBody;
   }
   return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
+}
+
+std::error_code PsLink::receive_bf16(std::uint64_t size, std::span<std::byte> destination) {
+  const std::span<float> values{reinterpret_cast<float*>(destination.data()),
+                                destination.size() / sizeof(float)};
+  if (!wire.bf16 || size != values.size() * sizeof(std::uint16_t)) {
+    close();
+    return net::WireError::kBadBody;
+  }
+  packed_.resize(size);
+  if (const auto error = channel_->receive_body(packed_, transfer_deadline(size))) {
+    return error;
+  }
+  math::from_bf16({reinterpret_cast<const std::uint16_t*>(packed_.data()), values.size()}, values,
+                  wire.isa);
+  return {};
 }
 
 // The ps leaves what it has answered with alone until this trainer's next push.
@@ -208,8 +236,8 @@ std::error_code PsLink::share(const net::SharedOffer& gradients) {
   return {};
 }
 
-std::error_code PsLink::tell(const FrameHeader& header, std::span<const std::byte> body) {
-  PsRequest request{.header = header, .body = body};
+std::error_code PsLink::tell(const FrameHeader& header, std::span<const float> gradient) {
+  PsRequest request{.header = header, .gradient = gradient};
   return send(request);
 }
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "math/parameter_layout.h"
 #include "net/channel.h"
@@ -26,6 +27,7 @@
 #include "net/shared_memory.h"
 #include "roles/stop_signal.h"
 #include "roles/task.h"
+#include "roles/wire_format.h"
 
 namespace disttf::roles {
 
@@ -40,8 +42,9 @@ class StateLost : public std::exception {
 struct PsRequest {
   net::FrameHeader header;
   std::span<const std::byte> body = {};
+  std::span<const float> gradient = {};  // of a push, in place of `body`; the wire format says how
   net::FrameKind reply = net::FrameKind::kAck;
-  std::span<std::byte> destination = {};  // for parameters: exactly as long as the reply's body
+  std::span<std::byte> destination = {};  // for parameters: floats, exactly as many as the range
   std::string* text = nullptr;            // for control bodies
   // Set: parameters that lie in the ps's memory stay there, and this says where.
   std::span<const std::byte>* place = nullptr;
@@ -71,7 +74,7 @@ class PsLink {
   [[nodiscard]] std::error_code share(const net::SharedOffer& gradients);
   // Sends a frame that has no reply.
   [[nodiscard]] std::error_code tell(const net::FrameHeader& header,
-                                     std::span<const std::byte> body);
+                                     std::span<const float> gradient);
   // Sends, and receives until the reply.
   [[nodiscard]] std::error_code exchange(PsRequest& request, net::FrameHeader& reply);
   void close() noexcept;
@@ -100,8 +103,10 @@ class PsLink {
 
   std::uint64_t step = 0;  // of the parameters last received from it
   math::Range range = {};  // of the vector, that it holds
+  WireFormat wire = {};    // of gradients and parameters
 
  private:
+  [[nodiscard]] std::error_code receive_bf16(std::uint64_t size, std::span<std::byte> destination);
   [[nodiscard]] std::error_code take_shared(const net::FrameHeader& reply,
                                             const PsRequest& request);
   [[nodiscard]] std::error_code open_host(net::Deadline deadline);
@@ -123,6 +128,7 @@ class PsLink {
   bool& replicated_;
   std::uint8_t replica_ = 0;  // which of the range's hosts it is connected to, or tries next
   std::uint64_t next_request_id_ = 1;
+  std::vector<std::byte> packed_;  // a tensor that is not raw floats, as it is sent or received
 };
 
 }  // namespace disttf::roles

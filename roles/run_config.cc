@@ -17,6 +17,7 @@ using nlohmann::json;
 
 // Of a data set's name or checksum.
 constexpr std::size_t kMaxWordBytes = 64;
+constexpr const char* kTopK = "topk:";
 
 [[noreturn]] void refuse(std::string_view field, const std::string& value,
                          std::string_view allowed) {
@@ -39,11 +40,15 @@ std::string shown(const json& value) {
 }
 
 // The shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
-json number(float value) {
+std::string shortest(float value) {
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+json number(float value) {
+  const std::string text = shortest(value);
   double parsed = 0;
-  std::from_chars(text.data(), end, parsed);
+  std::from_chars(text.data(), text.data() + text.size(), parsed);
   return parsed;
 }
 
@@ -179,6 +184,14 @@ const auto& fields() {
             [](RunConfig& c, auto f, const json& v) { c.min_workers = read_count(f, v); }},
       Field{"ps_replicas", [](const RunConfig& c) { return json(c.ps_replicas); },
             [](RunConfig& c, auto f, const json& v) { c.ps_replicas = read_count(f, v); }},
+      Field{"wire_dtype", [](const RunConfig& c) { return json(wire_dtype_name(c.wire_dtype)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.wire_dtype = read_name(f, v, &wire_dtype_from_name);
+            }},
+      Field{"compress", [](const RunConfig& c) { return json(compress_name(c.top_k)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.top_k = read_name(f, v, &compress_from_name);
+            }},
       Field{"seed", [](const RunConfig& c) { return json(c.seed); },
             [](RunConfig& c, auto f, const json& v) { c.seed = read_count(f, v); }},
       Field{"eval_every", [](const RunConfig& c) { return json(c.eval_every); },
@@ -260,6 +273,11 @@ void validate(const RunConfig& config) {
     refuse("micro_batches", std::to_string(config.micro_batches),
            "allowed with --sync_replicas=false or --replicas_to_aggregate");
   }
+  if (config.elastic() && config.top_k != 0) {
+    refuse("compress", compress_name(config.top_k),
+           "allowed with --min_workers, --max_workers or --micro_batches: whoever computes a "
+           "micro-batch must come to the same gradient");
+  }
   if (config.min_workers > trainers) {
     refuse("min_workers", std::to_string(config.min_workers),
            "from 1 to the number of trainers, " + std::to_string(trainers));
@@ -328,6 +346,37 @@ std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
     }
   }
   return std::nullopt;
+}
+
+std::string_view wire_dtype_name(WireDtype dtype) noexcept {
+  return dtype == WireDtype::kBf16 ? "bf16" : "f32";
+}
+
+std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept {
+  for (const WireDtype dtype : {WireDtype::kF32, WireDtype::kBf16}) {
+    if (name == wire_dtype_name(dtype)) {
+      return dtype;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string compress_name(float top_k) { return top_k == 0 ? "none" : kTopK + shortest(top_k); }
+
+std::optional<float> compress_from_name(std::string_view name) noexcept {
+  if (name == "none") {
+    return 0.0F;
+  }
+  if (!name.starts_with(kTopK)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(std::string_view(kTopK).size());
+  float share = 0;
+  const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), share);
+  if (error != std::errc() || stopped != name.data() + name.size() || !(share > 0) || share >= 1) {
+    return std::nullopt;
+  }
+  return share;
 }
 
 float default_learning_rate(math::OptimizerKind optimizer) {

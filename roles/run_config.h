@@ -26,6 +26,11 @@ enum class RateDecay : std::uint8_t {
 [[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;  // "none", "linear"
 [[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
 
+// What tensors are sent as between trainers and ps (math/bf16.h).
+enum class WireDtype : std::uint8_t { kF32, kBf16 };
+[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;  // "f32", "bf16"
+[[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
+
 struct RunConfig {
   std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
   std::string data_checksum;  // data::Dataset::checksum, hex
@@ -43,8 +48,12 @@ struct RunConfig {
   // Elastic: a step is made of so many micro-batches of batch_size rows, whoever computes them;
   // 0: not elastic, one of each trainer.
   std::size_t micro_batches = 0;
-  std::size_t min_workers = 0;   // elastic: fewer make no step; the chief task not counted
-  std::size_t ps_replicas = 1;   // ps that hold each range: 1, or 2 with live replicas
+  std::size_t min_workers = 0;  // elastic: fewer make no step; the chief task not counted
+  std::size_t ps_replicas = 1;  // ps that hold each range: 1, or 2 with live replicas
+  // bf16: gradients are computed at parameters that are rounded to it, and are rounded themselves.
+  // The parameters that the ps keep, and the final ones, are not.
+  WireDtype wire_dtype = WireDtype::kF32;
+  float top_k = 0;               // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
 
   // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
@@ -69,6 +78,10 @@ inline constexpr std::size_t kMaxTrainers = 10'000;
 inline constexpr std::size_t kMaxBatchSize = std::size_t{1} << 20U;
 // Of steps and seeds: numbers in JSON survive every reader up to 2^53.
 inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
+
+// What --compress takes: "none", or "topk:0.01" for a share above 0 and below 1.
+[[nodiscard]] std::string compress_name(float top_k);
+[[nodiscard]] std::optional<float> compress_from_name(std::string_view name) noexcept;
 
 // One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
 [[nodiscard]] std::string to_json(const RunConfig& config);

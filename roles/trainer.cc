@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/sha256.h"
+#include "math/bf16.h"
 #include "math/random.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
@@ -58,11 +59,19 @@ void Trainer::prepare(const RunConfig& config) {
   if (config.ps_replicas > 1) {
     client_.expect_replicas();
   }
-  client_.prepare(size, config.every_gradient_counts(), config.elastic());
+  const WireFormat wire = wire_format_of(config);
+  if (wire.components != 0) {
+    top_k_.emplace(size, wire.components, wire.bf16);
+  }
+  client_.prepare({.size = size,
+                   .strict = config.every_gradient_counts(),
+                   .elastic = config.elastic(),
+                   .wire = wire});
 }
 
 void Trainer::train(const StepHooks& hooks) {
   reply_ = client_.pull(parameters_.span());
+  round_parameters();
   log_info(
       format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
   const auto begin = std::chrono::steady_clock::now();
@@ -105,7 +114,25 @@ float Trainer::compute(std::uint64_t step, std::size_t slot) {
                          static_cast<double>(loss), static_cast<unsigned long long>(reply_.step),
                          static_cast<double>(config_.optimizer.learning_rate)));
   }
+  reduce_gradient();
   return loss;
+}
+
+void Trainer::reduce_gradient() {
+  if (top_k_) {
+    top_k_->select(client_.gradient());
+  } else if (config_.wire_dtype == WireDtype::kBf16) {
+    math::round_to_bf16(client_.gradient(), client_.gradient(), config_.isa);
+  }
+}
+
+// Whatever they came in: in frames of bfloat16 they are rounded already, in others and in memory
+// that a ps shares they are not. The final ones stay exact.
+void Trainer::round_parameters() {
+  if (config_.wire_dtype == WireDtype::kBf16 && !reply_.finished) {
+    math::round_to_bf16(reply_.parameters, parameters_.span(), config_.isa);
+    reply_.parameters = parameters_.span();
+  }
 }
 
 void Trainer::load(std::uint64_t step, std::size_t slot) {
@@ -141,7 +168,9 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
     delay(local_step);
     reply_ = client_.push_pull(sequence, parameters_.span(), cut,
                                [this, step] { load(step + 1, rank()); });
+    keep_unused();
   }
+  round_parameters();
   if (reply_.joined && reply_.generation != generation) {
     log_info(format("The run goes on from global step %llu, generation %u",
                     static_cast<unsigned long long>(reply_.step), reply_.generation));
@@ -149,6 +178,23 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
     hooks.on_cut(sequence, reply_);
   }
   log_step(local_step + 1, loss);
+}
+
+// --compress: what the push did not bring to the parameters is not to be lost.
+void Trainer::keep_unused() {
+  if (!top_k_) {
+    return;
+  }
+  if (reply_.joined) {
+    top_k_->reset();  // what it is the rest of may have been taken back with the ps's state
+    return;
+  }
+  if (reply_.dropped == 0) {
+    return;
+  }
+  for (const math::Range range : client_.dropped_ranges()) {
+    top_k_->take_back(range.begin, client_.gradient().subspan(range.begin, range.size()));
+  }
 }
 
 float Trainer::take_elastic_step(std::uint64_t sequence, bool cut) {

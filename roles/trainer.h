@@ -15,6 +15,7 @@
 #include "data/sampler.h"
 #include "math/aligned.h"
 #include "math/model.h"
+#include "math/top_k.h"
 #include "roles/background.h"
 #include "roles/checkpoint/checkpointer.h"
 #include "roles/dataset_source.h"
@@ -86,6 +87,11 @@ class Trainer {
   float take_elastic_step(std::uint64_t sequence, bool cut);
   // The gradient of one batch: of this trainer's, or of that micro-batch.
   float compute(std::uint64_t step, std::size_t slot);
+  // Makes of the gradient, in its place, what is pushed of it.
+  void reduce_gradient();
+  void keep_unused();
+  // The parameters that came become those that a gradient is computed from.
+  void round_parameters();
   void load(std::uint64_t step, std::size_t slot);
   void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
@@ -101,6 +107,7 @@ class Trainer {
   RunConfig config_;
   std::optional<math::Model> model_;
   std::optional<data::Sampler> sampler_;
+  std::optional<math::TopK> top_k_;  // --compress: what has not been pushed yet
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   std::vector<std::uint32_t> rows_;

@@ -131,6 +131,10 @@ class RangeServer {
   // state that it is about is no more.
   asio::awaitable<bool> take_gradient(const Connection& connection, std::size_t rank,
                                       const net::FrameHeader& header, bool& stands);
+  asio::awaitable<bool> receive_gradient(const Connection& connection, std::size_t rank,
+                                         const net::FrameHeader& header,
+                                         const std::shared_ptr<Shard>& shard,
+                                         std::span<float> destination);
   bool handle_bodiless(const Connection& connection, std::size_t rank,
                        const net::FrameHeader& header);
   void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
@@ -149,6 +153,7 @@ class RangeServer {
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
+  [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header) const;
   [[nodiscard]] std::string status() const;
   bool refuse(const Connection& connection, const net::FrameHeader& header, ExitCode code,
               const std::string& sentence);

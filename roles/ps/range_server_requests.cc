@@ -112,6 +112,30 @@ std::optional<std::string> RangeServer::fault_in(const FrameHeader& header) cons
   return std::nullopt;
 }
 
+// The same of one with a gradient, which lies there as the run's configuration says.
+std::optional<std::string> RangeServer::gradient_fault(const FrameHeader& header) const {
+  const WireFormat& wire = shard_->wire();
+  const std::uint16_t flags = gradient_flags(wire);
+  constexpr unsigned kForms = net::kFlagBf16 | net::kFlagSparse;
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (!in_place && (header.flags & kForms) != flags) {
+    return "a gradient in another form than --wire_dtype and --compress of the run say";
+  }
+  if (in_place || flags == 0) {
+    return fault_in(header);
+  }
+  const math::Range range = shard_->range();
+  if (header.range_begin != range.begin ||
+      !is_gradient_size(wire, range.size(), header.body_size)) {
+    return "a gradient of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not one of the range of " +
+           process_.self_text() + ": at most " +
+           std::to_string(longest_gradient(wire, range.size())) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
 // Reads gradients of this trainer in its own memory from now on, if that can be had, and says where
 // the parameters lie.
 asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, std::size_t rank,
@@ -170,7 +194,7 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
   if (in_place && (!memory || header.kind != FrameKind::kPushPull)) {
     co_return refuse(connection, header, kError, "a gradient in memory that is not shared");
   }
-  if (const auto fault = fault_in(header)) {
+  if (const auto fault = gradient_fault(header)) {
     co_return refuse(connection, header, kError, *fault);
   }
   if (shard->config().elastic() != (header.kind == FrameKind::kPush)) {
@@ -192,8 +216,8 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
     trainers_[rank].owed -= std::min<std::size_t>(trainers_[rank].owed, 1);
     co_return !co_await connection->discard_body(header.body_size, task_.timeouts.silence);
   }
-  if (co_await connection->read_body(std::as_writable_bytes(admission.destination),
-                                     task_.timeouts.silence)) {
+  if (!in_place &&
+      !co_await receive_gradient(connection, rank, header, shard, admission.destination)) {
     co_return false;
   }
   // The state may have been replaced while the gradient was on its way.
@@ -211,6 +235,26 @@ asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, s
       deal_step();
       answer_waiting();
     }
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> RangeServer::receive_gradient(const Connection& connection, std::size_t rank,
+                                                    const FrameHeader& header,
+                                                    const std::shared_ptr<Shard>& shard,
+                                                    std::span<float> destination) {
+  if (gradient_flags(shard->wire()) == 0) {
+    co_return !co_await connection->read_body(std::as_writable_bytes(destination),
+                                              task_.timeouts.silence);
+  }
+  const std::span<std::byte> body = shard->packed_inbox(rank, header.body_size);
+  if (co_await connection->read_body(body, task_.timeouts.silence)) {
+    co_return false;
+  }
+  if (unpack_gradient(shard->wire(), body, destination)) {
+    co_return refuse(connection, header, kError,
+                     "a sparse gradient whose components are not ascending ones of the range of " +
+                         process_.self_text() + ", none of them 0");
   }
   co_return true;
 }

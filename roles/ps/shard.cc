@@ -15,6 +15,7 @@ Shard::Shard(RunConfig config, math::Range range)
     : config_(std::move(config)),
       range_(range),
       strict_(config_.every_gradient_counts()),
+      wire_(wire_format_of(config_)),
       optimizer_(config_.optimizer, range.size(), config_.isa),
       slots_(config_.slots()),
       trainers_(config_.trainers) {
@@ -66,6 +67,8 @@ void Shard::finish_restore(std::uint64_t step) {
   arrived_ = 0;
   folded_ = 0;
   has_previous_ = false;
+  rounded_[0].is_current = false;
+  rounded_[1].is_current = false;
   cut_wanted_.reset();
   cut_.reset();
   for (Slot& slot : slots_) {
@@ -338,6 +341,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
                    step_ + 1, rate_factor, last);
   newest_ = next;
+  rounded_[next].is_current = false;
   has_previous_ = strict_;
   counters_.applied += count;
   ++step_;

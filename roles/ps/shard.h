@@ -43,6 +43,7 @@
 #include "math/parameter_layout.h"
 #include "net/shared_memory.h"
 #include "roles/run_config.h"
+#include "roles/wire_format.h"
 
 namespace disttf::roles {
 
@@ -175,6 +176,13 @@ class Shard {
   void cut_now(std::uint64_t sequence) { make_cut(sequence); }
   // The newest cut, if one was asked for since the last restore.
   [[nodiscard]] const std::shared_ptr<const Cut>& cut() const noexcept { return cut_; }
+  // How a gradient lies in a push's body. Where that is not as raw floats, its bytes are received
+  // into packed_inbox() first and unpacked from there.
+  [[nodiscard]] const WireFormat& wire() const noexcept { return wire_; }
+  // REQUIRES: bytes <= longest_gradient(wire(), range().size()).
+  [[nodiscard]] std::span<std::byte> packed_inbox(std::size_t trainer, std::size_t bytes);
+  // The parameters of the answer to this trainer in bfloat16; unchanged for as long as they are.
+  [[nodiscard]] std::span<const std::byte> as_bf16(std::size_t trainer, const Answer& answer);
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
@@ -190,10 +198,17 @@ class Shard {
     std::shared_ptr<const void> memory;  // in this
     bool filled = false;                 // sync: holds this step's gradient
   };
+  // Parameters as they are sent.
+  struct Rounded {
+    std::vector<std::uint16_t> values;
+    bool is_current = false;
+  };
   struct Trainer {
-    math::AlignedVector inbox;  // elastic: received into, then exchanged with the slot's
-    std::span<float> snapshot;  // what the last answer carried, where parameters may move on
-    bool dropped = false;       // backup workers: the newest settled gradient came too late
+    math::AlignedVector inbox;      // elastic: received into, then exchanged with the slot's
+    std::vector<std::byte> packed;  // a gradient's body, if it is not raw floats
+    Rounded rounded;                // of `snapshot`
+    std::span<float> snapshot;      // what the last answer carried, where parameters may move on
+    bool dropped = false;           // backup workers: the newest settled gradient came too late
     bool joined = false;
     std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
     std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
@@ -223,10 +238,12 @@ class Shard {
   RunConfig config_;
   math::Range range_;
   bool strict_;  // config_.every_gradient_counts: parameters stay put until all have been answered
+  WireFormat wire_;
 
   // Strict: a step is made from one buffer into the other, so that the older parameters stay and
   // a reply that is still leaving is not disturbed. Else only the first one is used.
   std::array<std::span<float>, 2> buffers_;
+  std::array<Rounded, 2> rounded_;
   std::size_t newest_ = 0;
   std::unique_ptr<net::SharedMemory> shared_;  // holds buffers and snapshots, or
   math::AlignedVector unshared_;               // this does

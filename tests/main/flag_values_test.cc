@@ -128,6 +128,16 @@ TEST(SeedAndRate, RefusesEverythingElse) {
   }
 }
 
+TEST(Compression, IsNoneOrAShareOfComponents) {
+  for (const std::string text : {"none", "topk:0.01", "topk:0.999"}) {
+    EXPECT_EQ(fault(compression(), text), "");
+  }
+  for (const std::string text : {"", "topk", "topk:0", "topk:1", "topk:x", "0.01"}) {
+    EXPECT_EQ(fault(compression(), text),
+              "\"" + text + "\" is not none or topk:SHARE with a share above 0 and below 1");
+  }
+}
+
 TEST(SplitAtCommas, KeepsEveryEntryInOrder) {
   EXPECT_EQ(split_at_commas({"1,2", "3"}), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(split_at_commas({"a,,b"}), (std::vector<std::string>{"a", "", "b"}));

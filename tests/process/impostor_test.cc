@@ -2,7 +2,9 @@
 // since without authentication it could take a real worker's place. Every lie is refused with a
 // sentence, the connection closed, and what the ps holds stays as it was.
 #include "math/model.h"
+#include "net/codec.h"
 #include "net/shared_memory.h"
+#include "net/sparse_gradient.h"
 #include "net/write_cut.h"
 #include "roles/run_config.h"
 #include "tests/process/process_test.h"
@@ -227,6 +229,60 @@ TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
       connect(),
       frame({.kind = FrameKind::kPushPull, .flags = net::kFlagShared, .generation = 1}, {}),
       "a gradient in memory that is not shared");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesInAnotherFormThanTheRuns) {
+  start_run();
+  for (const std::uint16_t flags : {net::kFlagBf16, net::kFlagSparse}) {
+    expect_refused(
+        connect(),
+        frame({.kind = FrameKind::kPushPull, .flags = flags, .generation = 1}, gradient_bytes()),
+        "a gradient in another form than --wire_dtype and --compress");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesAnotherSizeOfBfloat16) {
+  config_.wire_dtype = roles::WireDtype::kBf16;
+  start_run();
+  expect_refused(connect(),
+                 frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient_bytes()),
+                 "a gradient in another form");
+  for (const std::size_t bytes : {std::size_t{0}, size_ * 2 - 2, size_ * 2 + 2, size_ * 4}) {
+    expect_refused(connect(),
+                   frame({.kind = FrameKind::kPushPull, .flags = net::kFlagBf16, .generation = 1},
+                         Bytes(bytes)),
+                   "is not one of the range of ps 0");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesComponentsThatTheRangeCannotHave) {
+  config_.top_k = 0.01F;
+  start_run();
+  const auto push = [](const Bytes& body) {
+    return frame({.kind = FrameKind::kPushPull, .flags = net::kFlagSparse, .generation = 1}, body);
+  };
+  const std::size_t most = size_ / 100 + 1;
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{7}, std::size_t{12}, 8 * most + 8, size_ * 4}) {
+    expect_refused(connect(), push(Bytes(bytes)), "is not one of the range of ps 0");
+  }
+  std::vector<float> gradient(size_);
+  gradient[5] = 1;
+  gradient[size_ - 1] = 2;
+  Bytes body;
+  net::encode_sparse(gradient, false, body);
+  Bytes beyond = body;
+  net::store_le(static_cast<std::uint32_t>(size_), std::span(beyond).subspan(4));
+  Bytes back = body;
+  net::store_le(std::uint32_t{5}, std::span(back).subspan(4));
+  Bytes zero = body;
+  net::store_le(std::uint32_t{0}, std::span(zero).subspan(8));
+  for (const Bytes& lie : {beyond, back, zero}) {
+    expect_refused(connect(), push(lie), "components are not ascending ones of the range of ps 0");
+  }
   expect_parameters_unchanged();
 }
 

@@ -67,6 +67,8 @@ std::vector<Mutation> mutations() {
       {"trainers", [](RunConfig& c) { c.trainers = 4; }},
       {"micro_batches", [](RunConfig& c) { c.micro_batches = 6; }},
       {"min_workers", [](RunConfig& c) { c.min_workers = 2; }},
+      {"wire_dtype", [](RunConfig& c) { c.wire_dtype = WireDtype::kBf16; }},
+      {"compress", [](RunConfig& c) { c.top_k = 0.01F; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},
       {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
   };
@@ -138,7 +140,7 @@ TEST(RunConfig, NoFieldIsForgotten) {
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
                                 batch_size, train_steps, sync_replicas, replicas_to_aggregate,
                                 max_staleness, seed, trainers, micro_batches, min_workers,
-                                ps_replicas, eval_every] = base_config();
+                                ps_replicas, wire_dtype, top_k, eval_every] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -183,6 +185,8 @@ TEST(RunConfig, AValueReadBackIsTheValueNotOnlyTheText) {
   EXPECT_EQ(read.replicas_to_aggregate, 2U);
   EXPECT_EQ(read.max_staleness, 0U);
   EXPECT_EQ(read.trainers, 4U);
+  EXPECT_EQ(read.wire_dtype, WireDtype::kBf16);
+  EXPECT_EQ(read.top_k, 0.01F);
   EXPECT_EQ(read.seed, 99U);
   EXPECT_EQ(read.eval_every, 5U);
 }
@@ -299,6 +303,13 @@ const std::vector<Invalid>& invalid_configs() {
          c.micro_batches = 3;
        },
        "--ps_replicas: 2 is not allowed with --min_workers, --max_workers or --micro_batches"},
+      {"ComponentsOfAnElasticRun",
+       [](RunConfig& c) {
+         c.top_k = 0.01F;
+         c.micro_batches = 3;
+       },
+       "--compress: topk:0.01 is not allowed with --min_workers, --max_workers or --micro_batches: "
+       "whoever computes a micro-batch must come to the same gradient"},
       {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
        "--max_staleness: 3 is not allowed without --sync_replicas=false"},
       {"NoLayer", [](RunConfig& c) { c.model.hidden.clear(); },
@@ -403,6 +414,26 @@ TEST(RateDecay, NamesAreReadBack) {
     EXPECT_EQ(rate_decay_from_name(rate_decay_name(decay)), decay);
   }
   EXPECT_EQ(rate_decay_from_name("cosine"), std::nullopt);
+}
+
+TEST(WireDtype, NamesAreReadBack) {
+  for (const WireDtype dtype : {WireDtype::kF32, WireDtype::kBf16}) {
+    EXPECT_EQ(wire_dtype_from_name(wire_dtype_name(dtype)), dtype);
+  }
+  EXPECT_EQ(wire_dtype_from_name("f16"), std::nullopt);
+}
+
+TEST(Compress, NamesAreReadBack) {
+  for (const char* name : {"none", "topk:0.01", "topk:0.5", "topk:1e-06"}) {
+    EXPECT_EQ(compress_name(compress_from_name(name).value_or(-1)), name);
+  }
+}
+
+TEST(Compress, TakesSharesBetween0And1Alone) {
+  for (const char* name : {"", "topk", "topk:", "topk:0", "topk:-0.5", "topk:1", "topk:nan",
+                           "topk:inf", "topk:0.01x", "topk: 0.01", "topk:0x1p-3", "top:0.01"}) {
+    EXPECT_EQ(compress_from_name(name), std::nullopt) << name;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// Gradients and parameters of a shard in the form in which they cross the wire.
+#include <algorithm>
+
+#include "math/bf16.h"
+#include "roles/ps/shard.h"
+
+namespace disttf::roles {
+
+std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes) {
+  std::vector<std::byte>& packed = trainers_[trainer].packed;
+  if (packed.empty()) {
+    packed.resize(longest_gradient(wire_, range_.size()));
+  }
+  return std::span(packed).first(bytes);
+}
+
+// Strict: all are answered with the same, so it is rounded once.
+std::span<const std::byte> Shard::as_bf16(std::size_t trainer, const Answer& answer) {
+  const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
+  Rounded& rounded = strict_ ? rounded_[buffer] : trainers_[trainer].rounded;
+  if (!strict_ || !rounded.is_current) {
+    rounded.values.resize(answer.parameters.size());
+    math::to_bf16(answer.parameters, rounded.values, wire_.isa);
+    rounded.is_current = true;
+  }
+  return std::as_bytes(std::span(rounded.values));
+}
+
+}  // namespace disttf::roles

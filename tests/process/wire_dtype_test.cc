@@ -1,0 +1,193 @@
+// --wire_dtype and --compress: fewer bytes, and everything else as without them. The weights do not
+// depend on the transport or the number of ps; with bf16 nor on which task was killed, with topk
+// neither as long as no trainer is.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+
+#include "tests/process/process_test.h"
+#include "tests/process/relay.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::FrameKind;
+using net::Job;
+
+const Words kRun = {"--train_steps=120", "--print_weights_hash"};
+const Words kBf16 = {"--wire_dtype=bf16"};
+const Words kTopK = {"--compress=topk:0.01"};
+const Words kSlowly = {"--debug_delay_ms=10", "--log_every=1", "--save_steps=20"};
+constexpr const char* kLastWarning = "takes along what it has not pushed yet";
+
+class WireDtype : public ProcessTest {
+ protected:
+  Process& launch(const Words& arguments) {
+    return run("launch", Words{"launch"} + arguments + kRun + data_flags());
+  }
+  std::string hash_of(const Words& arguments) {
+    Process& job = launch(arguments);
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  }
+};
+
+class WireForm : public WireDtype, public ::testing::WithParamInterface<Words> {};
+std::string form_name(const ::testing::TestParamInfo<Words>& form) {
+  constexpr std::array kNames = {"Bf16", "TopK", "Both"};
+  return kNames.at(form.index);
+}
+INSTANTIATE_TEST_SUITE_P(All, WireForm, ::testing::Values(kBf16, kTopK, kBf16 + kTopK), form_name);
+
+TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
+  const Words flags = Words{"--workers=3"} + GetParam();
+  const std::string one = hash_of(flags + Words{"--transport=shm"});
+  ASSERT_EQ(one.size(), 64U);
+  for (const char* ps : {"--ps=1", "--ps=2", "--ps=3"}) {
+    EXPECT_EQ(hash_of(flags + Words{"--transport=tcp", ps}), one) << ps;
+  }
+  EXPECT_EQ(hash_of(flags + Words{"--transport=shm", "--ps=3"}), one);
+  EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flags do nothing";
+}
+
+// Requests are repeated, doubled and late; no trainer dies.
+TEST_P(WireForm, SameBitsWhateverHappensToFrames) {
+  const Words flags = Words{"--workers=3", "--ps=2"} + GetParam();
+  EXPECT_EQ(hash_of(flags + Words{"--chaos_frames=1,100", "--transport=tcp"}), hash_of(flags));
+}
+
+TEST_P(WireForm, SameBitsWhenACopyTakesOver) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
+  const Words flags =
+      kRun + GetParam() + Words{"--ps_replicas=2", "--log_every=1", "--debug_delay_ms=10"};
+  Tasks tasks = run_cluster(cluster, flags);
+  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
+  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, flags);
+  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_weights_of_launch(tasks.trainers, Words{"--workers=2"} + kRun + GetParam());
+}
+
+TEST_P(WireForm, TrainsWithBackupWorkersAndAsync) {
+  for (const char* mode : {"--replicas_to_aggregate=2", "--sync_replicas=false"}) {
+    Process& job = run("launch", Words{"launch", "--workers=3", "--ps=2", "--train_steps=600", mode,
+                                       "--transport=tcp"} +
+                                     GetParam() + data_flags());
+    ASSERT_TRUE(exits(job, kExitDone)) << mode;
+    EXPECT_GT(accuracy_in(job), 0.9) << mode;
+  }
+}
+
+TEST_F(WireDtype, Bf16IsTheSameBitsWhateverIsKilled) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
+  for (const char* transport : {"--transport=tcp", "--transport=shm"}) {
+    const Words flags = kRun + kBf16 + kSlowly + Words{transport};
+    Tasks tasks = run_cluster(cluster, flags);
+    ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
+    tasks.ps[1]->send(SIGKILL);
+    tasks.trainers[2]->send(SIGKILL);
+    ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+    ASSERT_TRUE(killed(*tasks.trainers[2], SIGKILL));
+    tasks.ps[1] = &run_task(cluster, Job::kPs, 1);
+    tasks.trainers[2] = &run_task(cluster, Job::kWorker, 1, flags);
+    ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+    expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--chief"} + kRun + kBf16);
+  }
+}
+
+TEST_F(WireDtype, Bf16IsTheSameBitsWhoeverComputesAMicroBatch) {
+  const Words elastic = kBf16 + Words{"--min_workers=1", "--micro_batches=4"};
+  EXPECT_EQ(hash_of(Words{"--workers=3", "--ps=2"} + elastic),
+            hash_of(Words{"--workers=1"} + elastic));
+}
+
+// What it costs there, it says at the beginning.
+TEST_F(WireDtype, TopKGoesOnWithoutWhatAKilledTrainerHadKept) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
+  Tasks tasks = run_cluster(cluster, kRun + kTopK + kSlowly);
+  ASSERT_TRUE(says(tasks.chief(), kLastWarning));
+  ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
+  tasks.trainers[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.trainers[1], SIGKILL));
+  tasks.trainers[1] = &run_task(cluster, Job::kWorker, 1);
+  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  EXPECT_EQ(count_of(tasks.chief().standard_error(), kLastWarning), 1U);
+}
+
+TEST_F(WireDtype, TopKIsRefusedWithElasticWorkers) {
+  Process& job = launch(kTopK + Words{"--min_workers=1"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(
+      says(job, "--compress: topk:0.01 is not allowed with --min_workers, --max_workers or"));
+}
+
+TEST_F(WireDtype, IsTheChiefsToSay) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  run_task(cluster, Job::kPs, 0);
+  run_task(cluster, Job::kWorker, 0, kRun);
+  Process& worker = run_task(cluster, Job::kWorker, 1, kBf16);
+  EXPECT_TRUE(exits(worker, kExitUsage));
+  EXPECT_TRUE(says(worker, "--wire_dtype: this task was given \"bf16\", the chief published"));
+}
+
+// The longest frames of a run with the given flags, as they pass between its tasks.
+class WireBytes : public WireDtype {
+ protected:
+  struct Longest {
+    std::atomic<std::uint64_t> push = 0;
+    std::atomic<std::uint64_t> reply = 0;
+  };
+  void measure(const Words& flags, Longest& longest) {
+    const auto raise = [](std::atomic<std::uint64_t>& value, std::uint64_t to) {
+      std::uint64_t seen = value;
+      while (seen < to && !value.compare_exchange_weak(seen, to)) {
+      }
+    };
+    const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+    const Relay relay(cluster, 0, [&](const Passing& passing) {
+      if (passing.header.kind == FrameKind::kPushPull) {
+        raise(longest.push, passing.header.body_size);
+      }
+      const bool is_first_or_last =  // exact: the answer to a PULL, and the final ones
+          passing.header.sequence == 0 || (passing.header.flags & net::kFlagFinished) != 0;
+      if (passing.header.kind == FrameKind::kParameters && !is_first_or_last) {
+        raise(longest.reply, passing.header.body_size);
+      }
+      return whole(passing.header);
+    });
+    const Words run = kRun + Words{"--transport=tcp", "--model=softmax"} + flags;
+    Process& ps = run_task(cluster, Job::kPs, 0, {relay.listen_flag()});
+    Process& worker = run_task(cluster, Job::kWorker, 0, run);
+    ASSERT_TRUE(all_exit({&ps, &worker}, kExitDone));
+  }
+  static constexpr std::uint64_t kFloats = 784 * 10 + 16;  // with padding
+};
+
+TEST_F(WireBytes, AreHalfAsManyInBf16) {
+  Longest f32;
+  Longest bf16;
+  measure({}, f32);
+  measure(kBf16, bf16);
+  EXPECT_EQ(f32.push, 4 * kFloats);
+  EXPECT_EQ(f32.reply, 4 * kFloats);
+  EXPECT_EQ(bf16.push, 2 * kFloats);
+  EXPECT_EQ(bf16.reply, 2 * kFloats);
+}
+
+TEST_F(WireBytes, AreThoseOfTheComponentsWithTopK) {
+  constexpr std::uint64_t kComponents = kFloats / 100 + 1;
+  Longest top_k;
+  Longest both;
+  measure(kTopK, top_k);
+  measure(kTopK + kBf16, both);
+  EXPECT_EQ(top_k.push, 8 * kComponents);
+  EXPECT_EQ(top_k.reply, 4 * kFloats);
+  EXPECT_EQ(both.push, 6 * kComponents);
+  EXPECT_EQ(both.reply, 2 * kFloats);
+}
+
+}  // namespace
+}  // namespace disttf::test_process
