@@ -114,7 +114,9 @@ std::string json_of(const net::Resolution& resolution) {
 net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
   net::ClusterFlags out;
   // Launch tells its children everything, whatever environment it was itself started in.
-  out.resolver = flags.listen_fd < 0 ? flags.resolver : "flags";
+  // A child of launch is told who it is, whatever its environment says of launch.
+  const bool is_told = flags.listen_fd >= 0 && flags.resolver == "auto";
+  out.resolver = is_told ? "flags" : flags.resolver;
   out.job = job_from_flags(command, flags);
   if (flags.task_index) {
     out.task_index = static_cast<std::size_t>(*flags.task_index);

@@ -13,7 +13,10 @@
 #include "main/command_words.h"
 #include "main/flag_values.h"
 #include "main/launch_command.h"
+#include "main/launch_options.h"
+#include "main/manage_command.h"
 #include "main/parse_flags.h"
+#include "main/training_flags.h"
 #include "main/version.h"
 #include "net/text.h"
 #include "roles/outcome.h"
@@ -38,103 +41,6 @@ std::set<std::string> given_options(const CLI::App& app) {
     }
   }
   return given;
-}
-
-// The given options as arguments for launch's children.
-std::vector<std::string> arguments_for_children(const CLI::App& app) {
-  std::vector<std::string> arguments;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0 || option->get_group() == kLaunchGroup ||
-        option->get_group() == kCommandGroup || option->get_group() == kClusterGroup ||
-        option->get_group() == kFindGroup || option->get_group() == kRenderGroup ||
-        option == app.get_config_ptr() || option == app.get_help_ptr()) {
-      continue;
-    }
-    std::string value;
-    for (const std::string& part : option->results()) {
-      value += (value.empty() ? "" : ",") + part;
-    }
-    arguments.push_back("--" + option->get_lnames().front() + "=" + value);
-  }
-  return arguments;
-}
-
-math::Isa isa_from_flag(const std::string& name) {
-  const auto supported = math::supported_isas();
-  if (name == "auto") {
-    return supported.front();
-  }
-  const auto isa = math::isa_from_name(name);
-  if (!isa || std::find(supported.begin(), supported.end(), *isa) == supported.end()) {
-    std::string allowed = "auto";
-    for (const math::Isa each : supported) {
-      allowed += ", " + std::string(math::isa_name(each));
-    }
-    throw std::invalid_argument("--isa: \"" + name + "\" is not one that this CPU has: " + allowed);
-  }
-  return *isa;
-}
-
-roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
-  if (flags.ps_replicas > ps) {
-    throw std::invalid_argument("--ps_replicas: " + std::to_string(flags.ps_replicas) +
-                                " is more than the " + std::to_string(ps) +
-                                " ps that the cluster has");
-  }
-  roles::RunConfig config;
-  config.ps_replicas = flags.ps_replicas;
-  config.model.kind = *math::model_from_name(flags.model);  // CLI11 has checked the names
-  config.model.hidden = flags.hidden_units;
-  config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
-  config.optimizer.learning_rate =
-      flags.learning_rate.value_or(roles::default_learning_rate(config.optimizer.kind));
-  config.rate_decay = *roles::rate_decay_from_name(flags.learning_rate_decay);
-  config.optimizer.momentum = flags.momentum;
-  config.isa = isa_from_flag(flags.isa);
-  config.batch_size = flags.batch_size;
-  config.train_steps = flags.train_steps;
-  config.sync_replicas = flags.sync_replicas;
-  config.replicas_to_aggregate = flags.replicas_to_aggregate;
-  config.max_staleness = flags.max_staleness;
-  config.wire_dtype = *roles::wire_dtype_from_name(flags.wire_dtype);
-  config.top_k = *roles::compress_from_name(flags.compress);
-  config.seed = flags.seed;
-  config.trainers = trainers;
-  const bool is_open = flags.max_workers != 0;
-  if (is_open && flags.replicas_to_aggregate != 0) {
-    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
-                                " is not allowed with --replicas_to_aggregate");
-  }
-  // Async a worker more changes nobody's share, so it needs no micro-batches.
-  if (flags.min_workers != 0 || flags.micro_batches != 0 || (is_open && flags.sync_replicas)) {
-    config.min_workers = std::max<std::size_t>(flags.min_workers, 1);
-    config.micro_batches = flags.micro_batches != 0 ? flags.micro_batches : trainers;
-    if (config.min_workers > trainers) {
-      throw std::invalid_argument("--min_workers: " + std::to_string(config.min_workers) +
-                                  " is more than the " + std::to_string(trainers) +
-                                  " trainers that the cluster has");
-    }
-  }
-  config.eval_every = flags.eval_every;
-  roles::validate(config);
-  return config;
-}
-
-// Of a cluster that is yet to be made.
-std::size_t most_trainers(const Flags& flags, std::size_t workers, bool chief) {
-  if (flags.max_workers != 0 && flags.max_workers < workers) {
-    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
-                                " is less than the " + std::to_string(workers) + " of --workers");
-  }
-  return std::max(flags.max_workers, workers) + (chief ? 1 : 0);
-}
-
-void check_checkpoint_flags(const Flags& flags) {
-  if (flags.sharded_checkpoint && flags.train_dir.empty()) {
-    throw std::invalid_argument(
-        "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
-        "and ps share");
-  }
 }
 
 roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
@@ -167,40 +73,6 @@ roles::LogOptions log_options(const Flags& flags) {
           .format = flags.log_format == "json" ? roles::LogFormat::kJson : roles::LogFormat::kText,
           .task = {},
           .name_task = flags.listen_fd < 0};
-}
-
-RunLaunch run_launch(const CLI::App& app, const Flags& flags, std::size_t ps, std::size_t workers) {
-  const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
-  if (trainers == 0) {
-    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
-  }
-  if (ps == 0) {
-    throw std::invalid_argument("--ps: 0 leaves the parameters nowhere; at least 1");
-  }
-  std::optional<roles::ChaosOptions> chaos;
-  if (!flags.chaos.empty()) {
-    chaos = read_seed_and_rate(flags.chaos);
-    if (flags.restart == "never") {
-      throw std::invalid_argument(
-          "--chaos: tasks that it kills must be started again; not together with --restart never");
-    }
-  }
-  check_checkpoint_flags(flags);
-  static_cast<void>(run_config(
-      flags, ps,
-      most_trainers(flags, workers,
-                    flags.launch_chief)));  // a wrong flag is told once, not by each child
-  std::vector<std::string> task_arguments = arguments_for_children(app);
-  if (chaos && flags.chaos_frames.empty()) {
-    task_arguments.push_back("--chaos_frames=" + flags.chaos);
-  }
-  return {.options = {.ps = ps,
-                      .workers = workers,
-                      .chief = flags.launch_chief,
-                      .restart = {.on_failure = flags.restart == "on-failure",
-                                  .max_restarts = flags.max_restarts},
-                      .chaos = chaos,
-                      .task_arguments = std::move(task_arguments)}};
 }
 
 roles::Transport transport_from(const std::string& name) {
@@ -317,6 +189,25 @@ Invocation parse_render(std::vector<std::string> arguments) {
   return invocation;
 }
 
+Invocation parse_management(Command command, std::vector<std::string> arguments,
+                            const Environment& environment) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  RunManage run;
+  if (!asks_for_help(arguments)) {
+    run.options = take_management_words(command, arguments);
+  }
+  Invocation invocation;
+  if (auto help = parse_flags(*app, arguments)) {
+    invocation.action = Print{.text = std::move(*help)};
+    return invocation;
+  }
+  complete(run.options, flags, environment);
+  invocation.log = log_options(flags);
+  invocation.action = std::move(run);
+  return invocation;
+}
+
 // ps, worker, chief, train and server: what the cluster makes of them.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
                 const Environment& environment, Invocation& invocation) {
@@ -336,7 +227,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   if (!resolution.found) {
     // No cluster: the local run that orchestrators expect of a job with a single task.
-    invocation.action = run_launch(app, flags, 1, 1);
+    invocation.action = RunLaunch{.options = launch_options(app, flags, 1, 1)};
     return;
   }
   const net::TaskId& task = resolution.found->task;
@@ -381,7 +272,8 @@ std::span<const char* const> environment_names() {
     const auto of_resolvers = net::resolver_variables();
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
-    names.push_back("PATH");  // launch looks for a COMMAND there
+    names.push_back("PATH");             // launch looks for a COMMAND there
+    names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
     return names;
   }();
   return kNames;
@@ -401,6 +293,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kRender) {
     return parse_render(std::move(arguments));
+  }
+  if (is_management(command)) {
+    return parse_management(command, std::move(arguments), environment);
   }
   const Command task_command =
       command == Command::kResolve ? take_resolve_word(arguments) : command;
@@ -432,7 +327,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   if (command == Command::kLaunch) {
-    invocation.action = run_launch(*app, flags, flags.launch_ps, flags.launch_workers);
+    RunLaunch run{.options = manageable_launch(arguments, flags, environment)};
+    invocation.warnings = run.options.notes;
+    invocation.action = std::move(run);
     return invocation;
   }
   if (command == Command::kPlus) {

@@ -11,6 +11,7 @@
 #include "net/resolvers/resolvers.h"
 #include "roles/checkpoint/checkpoint_command.h"
 #include "roles/launch/launcher.h"
+#include "roles/launch/manage.h"
 #include "roles/launch/replica_launcher.h"
 #include "roles/log.h"
 #include "roles/plus.h"
@@ -43,6 +44,9 @@ struct RunDownload {
 struct RunCheckpoint {
   roles::CheckpointCommand command;
 };
+struct RunManage {  // a launch that runs
+  roles::ManageOptions options;
+};
 struct RunRender {  // what was rendered, into a file
   std::string path;
   std::string text;
@@ -62,7 +66,7 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunServer, RunPlus, RunDownload,
-               RunCheckpoint, RunRender, RunNothing>
+               RunCheckpoint, RunRender, RunManage, RunNothing>
       action;
 };
 

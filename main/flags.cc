@@ -6,6 +6,8 @@
 #include "main/cluster_flags.h"
 #include "main/flag_values.h"
 #include "main/launch_command.h"
+#include "main/launch_options.h"
+#include "main/manage_command.h"
 #include "math/model.h"
 #include "roles/run_config.h"
 
@@ -376,6 +378,11 @@ const std::vector<CommandInfo>& commands() {
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
+      {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
+      {Command::kEndpoints, "endpoints", "The addresses of a running launch"},
+      {Command::kLogs, "logs", "What a task of a running launch has printed"},
+      {Command::kPods, "pods", "List, restart or replace the tasks of a running launch"},
+      {Command::kUpdate, "update", "Give a running launch more workers or other settings"},
   };
   return kCommands;
 }
@@ -403,6 +410,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_log(*app, flags);
     return app;
   }
+  if (is_management(command)) {
+    add_management_flags(*app, command, flags);
+    add_log(*app, flags);
+    return app;
+  }
   if (command == Command::kServer || command == Command::kPlus) {
     add_of_servers(*app, command, flags);
     add_log(*app, flags);
@@ -412,6 +424,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_render_flags(*app, flags.render);
   } else if (command == Command::kLaunch) {
     add_launch(*app, flags);
+    add_launch_resources(*app, flags);
     add_launch_of_a_command(*app, flags);
   } else if (command != Command::kDownload) {
     if (command == Command::kResolve) {

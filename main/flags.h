@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "main/render_flags.h"
+#include "roles/launch/launcher.h"
 
 namespace disttf {
 
@@ -28,7 +29,12 @@ enum class Command : std::uint8_t {
   kDownload,
   kCheckpoint,
   kResolve,
-  kRender
+  kRender,
+  kStatus,
+  kEndpoints,
+  kLogs,
+  kPods,
+  kUpdate
 };
 
 struct CommandInfo {
@@ -63,7 +69,15 @@ struct Flags {
   bool launch_chief = false;
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
-  std::string chaos;  // empty: none
+  std::string chaos;           // empty: none
+  std::string launch_options;  // a file; empty: none
+  roles::TaskLimits ps_limits;
+  roles::TaskLimits trainer_limits;
+  // Launch and those who manage it
+  std::string control;  // a path; empty: the usual one
+  std::optional<std::uint16_t> control_port;
+  std::optional<std::size_t> update_workers;
+  bool follow = false;
   // Launch of a COMMAND
   std::string worker_logs = "*";
   std::string initializer;  // empty: none

@@ -22,6 +22,7 @@
 #include "roles/chief.h"
 #include "roles/finish.h"
 #include "roles/launch/launcher.h"
+#include "roles/launch/manage.h"
 #include "roles/launch/replica_launcher.h"
 #include "roles/log.h"
 #include "roles/order_server.h"
@@ -67,6 +68,8 @@ int run(const RunDownload& run) {
 }
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
+
+int run(const RunManage& run) { return roles::run_manage(run.options); }
 
 int run(const RunRender& run) {
   std::ofstream file(run.path, std::ios::binary);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "main/flag_values.h"
+#include "main/options_file.h"
 #include "main/render/dcos_options.h"
 #include "net/text.h"
 
@@ -21,7 +22,6 @@ constexpr std::uint64_t kMostTasks = 1000;  // of one job
 constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
 constexpr std::uint64_t kMostGpus = 64;
 constexpr std::uint64_t kMostPort = 65535;
-constexpr std::size_t kMostOptionsBytes = 1U << 20U;
 
 void add_tasks(CLI::App& app, RenderFlags& flags) {
   const auto add_count = [&app](const char* names, std::size_t& count, std::uint64_t least,
@@ -198,41 +198,6 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   return groups;
 }
 
-// At most a MiB, so that a wrong file does not fill the memory.
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostOptionsBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty() || file.bad()) {
-    refuse("options", path, "a file that can be read and holds options as JSON");
-  }
-  if (text.size() > kMostOptionsBytes) {
-    refuse("options", path, "an options file: it has more than a MiB");
-  }
-  return text;
-}
-
-// A key of job_context as the training flag of that name.
-void set_training_flag(CLI::App& app, const std::string& key, const std::string& value) {
-  const std::string field = "--options: service.job_context";
-  CLI::Option* const option = app.get_option_no_throw("--" + key);
-  if (option == nullptr || option == app.get_help_ptr() || option == app.get_config_ptr() ||
-      option->get_group() == kRenderGroup) {
-    throw std::invalid_argument(field + " has the key " + net::quoted(key) +
-                                "; expected a training flag, such as batch_size");
-  }
-  if (option->count() > 0) {
-    return;  // the command line wins
-  }
-  try {
-    option->add_result(value);
-    option->run_callback();
-  } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(field + ": " + error.what());
-  }
-}
-
 // What --help says below the flags.
 std::string target_list() {
   std::string text = "\nTargets:\n";
@@ -290,7 +255,7 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   if (flags.options.empty()) {
     return {};
   }
-  const render::DcosOptions options = render::read_dcos_options(read_file(flags.options));
+  const render::DcosOptions options = render::read_dcos_options(read_options_text(flags.options));
   const auto fill = [&app](const char* flag, auto& place, const auto& value) {
     if (app.get_option(flag)->count() == 0) {
       place = value;

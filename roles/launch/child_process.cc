@@ -1,8 +1,10 @@
 #include "roles/launch/child_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,10 +65,31 @@ struct ChildFds {
   int progress = -1;
 };
 
+struct ChildLimits {
+  bool has_cpus = false;
+  cpu_set_t cpus{};
+  bool has_memory = false;
+  rlimit memory{};
+};
+
+ChildLimits limits_from(const ChildOptions& options) {
+  ChildLimits limits;
+  CPU_ZERO(&limits.cpus);
+  for (const int cpu : options.cpus) {
+    CPU_SET(static_cast<std::size_t>(cpu), &limits.cpus);
+    limits.has_cpus = true;
+  }
+  if (options.memory_mib) {
+    limits.has_memory = true;
+    limits.memory.rlim_cur = limits.memory.rlim_max = *options.memory_mib << 20U;
+  }
+  return limits;
+}
+
 // Runs in the child between fork and exec: async-signal-safe calls only. `program`: null for this
 // file.
-[[noreturn]] void become(const ChildFds& fds, pid_t parent, const char* program,
-                         char* const* arguments, char* const* environment) {
+[[noreturn]] void become(const ChildFds& fds, const ChildLimits& limits, pid_t parent,
+                         const char* program, char* const* arguments, char* const* environment) {
   // Exit codes that a shell uses for "could not be run".
   constexpr int kCannotRun = 126;
   setpgid(0, 0);
@@ -87,6 +110,13 @@ struct ChildFds {
     dup2(null, STDIN_FILENO);
   } else {
     close(STDIN_FILENO);  // an empty root has no /dev/null
+  }
+  // Neither fails for what is asked here: CPUs that the launcher has, a limit that is lowered.
+  if (limits.has_cpus) {
+    sched_setaffinity(0, sizeof(limits.cpus), &limits.cpus);
+  }
+  if (limits.has_memory) {
+    setrlimit(RLIMIT_DATA, &limits.memory);
   }
   dup2(fds.standard_output, STDOUT_FILENO);
   dup2(fds.standard_error, STDERR_FILENO);
@@ -132,6 +162,7 @@ ChildProcess start_child(const ChildOptions& options) {
                      .standard_error = error.write_end.number(),
                      .listen = options.listen_fd,
                      .progress = progress.write_end.number()};
+  const ChildLimits limits = limits_from(options);
   const pid_t parent = getpid();
   sigset_t all;
   sigset_t before;
@@ -139,7 +170,7 @@ ChildProcess start_child(const ChildOptions& options) {
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them when it can take them
   const pid_t pid = fork();
   if (pid == 0) {
-    become(fds, parent, program, arguments.data(), environment.data());
+    become(fds, limits, parent, program, arguments.data(), environment.data());
   }
   const int fork_error = errno;
   if (pid > 0) {
@@ -153,6 +184,20 @@ ChildProcess start_child(const ChildOptions& options) {
           .standard_output = std::move(output.read_end),
           .standard_error = std::move(error.read_end),
           .progress = std::move(progress.read_end)};
+}
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {  // fails beyond 1024 CPUs: no limits then
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) {
+        cpus.push_back(cpu);
+      }
+    }
+  }
+  return cpus;
 }
 
 std::optional<std::string> find_program(const std::string& name, std::string_view search_path) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,7 +32,12 @@ struct ChildOptions {
   std::vector<std::string> variables = {};
   int listen_fd = -1;  // borrowed; -1: none
   bool progress = false;
+  std::vector<int> cpus = {};                    // the only ones it may run on; empty: all
+  std::optional<std::uint64_t> memory_mib = {};  // RLIMIT_DATA
 };
+
+// The numbers of the CPUs that this process may run on.
+[[nodiscard]] std::vector<int> usable_cpus();
 
 // Starts it: own process group, standard input empty, no blocked or ignored signals, no TF_CONFIG
 // but one of its `variables`, killed by the kernel when this thread's process dies. A program that

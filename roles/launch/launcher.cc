@@ -1,5 +1,7 @@
 #include "roles/launch/launcher.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
@@ -12,9 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "net/http_server.h"
+#include "net/server.h"
 #include "roles/launch/console.h"
+#include "roles/launch/control_address.h"
+#include "roles/launch/control_verbs.h"
 #include "roles/launch/fault_plan.h"
+#include "roles/launch/job_update.h"
+#include "roles/launch/managed_job.h"
 #include "roles/launch/supervisor.h"
+#include "roles/log.h"
 #include "roles/outcome.h"
 #include "roles/progress.h"
 #include "roles/stop_signal.h"
@@ -22,12 +31,26 @@
 namespace disttf::roles {
 namespace {
 
-class Launcher {
+class Launcher : public ManagedJob {
  public:
   explicit Launcher(const LaunchOptions& options);
   int run();
 
+  [[nodiscard]] JobStatus status() const override;
+  [[nodiscard]] std::string log(const net::TaskId& id) const override;
+  [[nodiscard]] std::shared_ptr<net::HttpLineStream> follow(const net::TaskId& id) override;
+  std::string restart(const net::TaskId& id) override;
+  std::string replace(const net::TaskId& id) override;
+  std::string update(const LaunchUpdate& wanted) override;
+
  private:
+  [[nodiscard]] LocalTask& task_of(const net::TaskId& id) const;
+  [[nodiscard]] LocalTask& task_to_restart(const net::TaskId& id) const;
+  void refuse_when_busy() const;
+  void open_control();
+  void open_port(std::uint16_t port);
+  void on_change(const LocalTask& task);
+  void on_all_gone();
   [[nodiscard]] SupervisorEvents events();
   void plan_faults();
   void watch_signals();
@@ -42,35 +65,185 @@ class Launcher {
   asio::signal_set signals_;
   Console console_;
   ProgressMeter progress_;
+  std::optional<Progress> last_progress_;
+  const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
   Supervisor supervisor_;
+  JobUpdate update_;
+  LaunchUpdate updates_;  // those that were taken, together
   std::optional<FaultPlan> faults_;
+  std::optional<ControlSocket> control_;
+  std::string control_url_;
+  std::optional<net::HttpServer> server_;
 };
 
 Launcher::Launcher(const LaunchOptions& options)
     : options_(options),
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
-      supervisor_(context_, options, events()) {}
+      supervisor_(context_, options, events()),
+      update_(context_, supervisor_, [this](const std::string& sentence) { say(sentence); }) {}
 
 SupervisorEvents Launcher::events() {
   return {.line = [this](const LocalTask& task, std::string_view line,
                          bool is_result) { on_line(task, line, is_result); },
           .progress = [this](std::string_view record) { on_progress(record); },
-          .chief_changed =
-              [this](const LocalTask& chief) {
-                const bool is_awaited = chief.pid > 0 || chief.waits;
-                console_.draw_live(is_awaited ? progress_.on_chief_away() : std::string());
-              },
+          .changed = [this](const LocalTask& task) { on_change(task); },
           .say = [this](const std::string& sentence) { say(sentence); },
-          // The readers drain what is left in the pipes, then run() returns.
-          .all_gone = [this] { signals_.cancel(); }};
+          .all_gone = [this] { on_all_gone(); }};
 }
 
 int Launcher::run() {
+  open_control();
   plan_faults();
   watch_signals();
   supervisor_.start_all();
   context_.run();
   return supervisor_.policy().exit_code().value_or(kDone);
+}
+
+void Launcher::open_control() {
+  if (!options_.control) {
+    return;
+  }
+  try {
+    control_.emplace(context_, *options_.control);
+  } catch (const Failure& failure) {
+    // Asked for by nobody, it is no reason not to train.
+    if (!options_.control->socket.empty() || options_.control->port) {
+      throw;
+    }
+    log_info(std::string("this launch cannot be managed: ") + failure.what());
+    return;
+  }
+  server_.emplace(context_, [this](const net::HttpServerRequest& request) {
+    return answer_verb(*this, request);
+  });
+  server_->listen(control_->take_acceptor());
+  if (options_.control->port) {
+    open_port(*options_.control->port);
+  }
+}
+
+// Every user of the machine can connect to it, so it asks for a token that only this one can read.
+void Launcher::open_port(std::uint16_t port) {
+  try {
+    asio::ip::tcp::acceptor acceptor = net::listen_on(context_, port, net::ListenScope::kLoopback);
+    control_url_ = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
+    server_->listen(std::move(acceptor), control_->make_token());
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, std::string("--control_port: ") + error.what());
+  }
+  say("managed at " + control_url_ + "; the bearer token is in " + control_->token_path());
+}
+
+void Launcher::on_change(const LocalTask& task) {
+  update_.on_change();
+  if (task.is_chief) {
+    const bool is_awaited = task.pid > 0 || task.waits;
+    console_.draw_live(is_awaited ? progress_.on_chief_away() : std::string());
+  }
+}
+
+// run() returns once the readers of logs, if there are any, have had the last lines.
+void Launcher::on_all_gone() {
+  signals_.cancel();
+  if (server_) {
+    server_->stop();
+  }
+}
+
+JobStatus Launcher::status() const {
+  const RestartPolicy& policy = supervisor_.policy();
+  JobStatus status{.state = policy.finished()        ? "finished"
+                            : policy.exit_code()     ? "ending"
+                            : update_.is_under_way() ? "updating"
+                                                     : "training",
+                   .pid = getpid(),
+                   .since = since_,
+                   .progress = last_progress_,
+                   .tasks = {},
+                   .socket = control_ ? control_->path() : std::string(),
+                   .url = control_url_};
+  for (const net::Job job : {net::Job::kPs, net::Job::kChief, net::Job::kWorker}) {
+    for (const auto& task : supervisor_.tasks()) {
+      if (task->id.job == job) {
+        status.tasks.push_back(task->status());
+      }
+    }
+  }
+  return status;
+}
+
+LocalTask& Launcher::task_of(const net::TaskId& id) const {
+  for (const auto& task : supervisor_.tasks()) {
+    if (task->id == id) {
+      return *task;
+    }
+  }
+  throw UnknownTask("there is no task " + task_name(id) + " in this launch");
+}
+
+void Launcher::refuse_when_busy() const {
+  if (!supervisor_.may_start()) {
+    throw JobRefusal("the run is over or ends now; nothing is started again");
+  }
+  if (update_.is_under_way()) {
+    throw JobRefusal("an update is under way; try again when it is done");
+  }
+}
+
+LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
+  LocalTask& task = task_of(id);
+  refuse_when_busy();
+  if (task.pid < 0 && !task.waits) {
+    throw JobRefusal(task_name(id) + " has ended and is not needed any more");
+  }
+  return task;
+}
+
+std::string Launcher::log(const net::TaskId& id) const { return task_of(id).log.text(); }
+
+std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
+  auto reader = std::make_shared<net::HttpLineStream>(context_);
+  task_of(id).log.follow(reader);
+  return reader;
+}
+
+std::string Launcher::restart(const net::TaskId& id) {
+  LocalTask& task = task_to_restart(id);
+  supervisor_.restart(task);
+  return task_name(id) + " was told to end and starts again at " +
+         net::to_string(task.port.address());
+}
+
+std::string Launcher::replace(const net::TaskId& id) {
+  LocalTask& task = task_to_restart(id);
+  supervisor_.replace(task);
+  return task_name(id) + " was killed; a new process takes its place" +
+         (Supervisor::can_move(task) ? " at a new address"
+                                     : " at its address, which the other tasks know");
+}
+
+std::string Launcher::update(const LaunchUpdate& wanted) {
+  refuse_when_busy();
+  LaunchUpdate all = updates_;
+  if (wanted.workers) {
+    all.workers = wanted.workers;
+  }
+  if (wanted.options) {
+    all.options = wanted.options;
+  }
+  const LaunchOptions options = options_.reconsider(all);
+  const UpdatePlan plan = plan_update(supervisor_.options(), options);
+  std::string sentence = "nothing changes";
+  if (!plan.changes.empty()) {
+    sentence = update_.begin(options, plan);
+    updates_ = all;
+    say("update: " + sentence);
+  }
+  for (const std::string& note : options.notes) {
+    sentence += "; " + note;
+  }
+  return sentence;
 }
 
 void Launcher::plan_faults() {
@@ -109,6 +282,8 @@ void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_res
 
 void Launcher::on_progress(std::string_view record) {
   if (const std::optional<Progress> progress = parse_progress(record)) {
+    last_progress_ = progress;
+    update_.on_progress(*progress);
     console_.draw_live(progress_.on_record(*progress, std::chrono::steady_clock::now()));
     if (faults_ && !supervisor_.policy().exit_code()) {
       for (const ProcessFault& fault : faults_->take_until(progress->step)) {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,31 @@
 
 namespace disttf::roles {
 
+// What one task may use of this machine.
+struct TaskLimits {
+  // So many CPUs, in whole ones, of those that launch may use: dealt out in turn, from the first
+  // again where they do not suffice.
+  std::optional<double> cpus;
+  // Of memory of its own: heap, stacks, private maps (RLIMIT_DATA). Files that are mapped and
+  // memory that tasks share do not count.
+  std::optional<std::uint64_t> memory_mib;
+
+  friend bool operator==(const TaskLimits&, const TaskLimits&) = default;
+};
+
+// Where a launch is asked and told (docs/managing.md).
+struct ControlOptions {
+  std::string directory;              // for a socket without a path; made where it is missing
+  std::string socket;                 // its path; empty: one of its own in `directory`
+  std::optional<std::uint16_t> port;  // http on loopback as well; 0: the system chooses
+};
+
+// What `disttf update` asks for.
+struct LaunchUpdate {
+  std::optional<std::size_t> workers;
+  std::optional<std::string> options;  // the text of an options file
+};
+
 struct LaunchOptions {
   std::size_t ps = 1;
   std::size_t workers = 2;
@@ -25,6 +52,12 @@ struct LaunchOptions {
   std::optional<ChaosOptions> chaos;  // launch kills and freezes its children itself
   // What every child gets besides who it is: "--train_steps=100", ...
   std::vector<std::string> task_arguments;
+  TaskLimits ps_limits = {};
+  TaskLimits trainer_limits = {};
+  std::optional<ControlOptions> control = {};  // nullopt: none
+  std::vector<std::string> notes = {};         // on what an options file says and has no effect
+  // What the launch's own command line means together with an update. Throws std::invalid_argument.
+  std::function<LaunchOptions(const LaunchUpdate&)> reconsider = {};
 };
 
 // Standard output: the chief's results, as they are. Standard error: every line of every child

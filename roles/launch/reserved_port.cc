@@ -10,7 +10,7 @@ namespace disttf::roles {
 
 using asio::ip::tcp;
 
-ReservedPort::ReservedPort(asio::io_context& context) : context_(context), bound_(context) {
+ReservedPort::ReservedPort(asio::io_context& context) : context_(&context), bound_(context) {
   std::error_code error;
   bound_.open(tcp::v4(), error);
   if (!error) {
@@ -29,7 +29,7 @@ ReservedPort::ReservedPort(asio::io_context& context) : context_(context), bound
 net::Address ReservedPort::address() const { return {.host = "127.0.0.1", .port = number_}; }
 
 tcp::acceptor ReservedPort::listen() {
-  return net::listen_on(context_, number_, net::ListenScope::kLoopback);
+  return net::listen_on(*context_, number_, net::ListenScope::kLoopback);
 }
 
 }  // namespace disttf::roles

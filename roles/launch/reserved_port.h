@@ -26,7 +26,7 @@ class ReservedPort {
   [[nodiscard]] asio::ip::tcp::acceptor listen();
 
  private:
-  asio::io_context& context_;
+  asio::io_context* context_;
   asio::ip::tcp::acceptor bound_;  // never listens
   std::uint16_t number_ = 0;
 };

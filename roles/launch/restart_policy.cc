@@ -49,9 +49,11 @@ RestartPolicy::RestartPolicy(const RestartOptions& options, const std::vector<Pa
     options_.max_restarts = 0;
   }
   for (const Part part : parts) {
-    tasks_.push_back({.part = part, .ceiling = kFirstDelay});
+    add(part);
   }
 }
+
+void RestartPolicy::add(Part part) { tasks_.push_back({.part = part, .ceiling = kFirstDelay}); }
 
 void RestartPolicy::started(std::size_t task, TimePoint now) { tasks_.at(task).started = now; }
 

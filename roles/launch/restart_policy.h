@@ -57,6 +57,8 @@ class RestartPolicy {
   RestartPolicy(const RestartOptions& options, const std::vector<Part>& parts,
                 std::mt19937_64 engine);
 
+  // One more task, with the next number.
+  void add(Part part);
   // A process of the task has been started, for the first time or again.
   void started(std::size_t task, TimePoint now);
   [[nodiscard]] Decision ended(std::size_t task, const Ending& ending, TimePoint now);

@@ -6,14 +6,15 @@
 #include <asio/co_spawn.hpp>
 #include <asio/experimental/as_tuple.hpp>
 #include <asio/use_awaitable.hpp>
+#include <cmath>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <system_error>
 #include <utility>
 
 #include "roles/launch/child_process.h"
-#include "roles/launch/pipe_lines.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
@@ -48,15 +49,23 @@ RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& option
   return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;
 }
 
-std::vector<RestartPolicy::Part> parts_of(const LaunchOptions& options) {
-  std::vector<RestartPolicy::Part> parts;
-  for (const net::TaskId& task : tasks_of(options)) {
-    parts.push_back(part_of(task, options));
-  }
-  return parts;
-}
-
 }  // namespace
+
+TaskStatus LocalTask::status() const {
+  TaskStatus status{
+      .id = id, .address = port.address(), .pid = pid, .restarts = restarts, .since = since};
+  if (pid > 0) {
+    status.state = asked != Asked::kNothing ? TaskState::kStopping
+                   : frozen                 ? TaskState::kFrozen
+                                            : TaskState::kRunning;
+  } else if (waits || !ending) {
+    status.state = TaskState::kWaiting;
+  } else {
+    const bool is_done = ending->signal == 0 && ending->exit_code == kDone;
+    status.state = is_done ? TaskState::kDone : TaskState::kEnded;
+  }
+  return status;
+}
 
 Supervisor::Supervisor(asio::io_context& context, const LaunchOptions& options,
                        SupervisorEvents events)
@@ -64,16 +73,17 @@ Supervisor::Supervisor(asio::io_context& context, const LaunchOptions& options,
       options_(options),
       events_(std::move(events)),
       grace_(context),
-      policy_(options.restart, parts_of(options), std::mt19937_64(std::random_device{}())) {
-  for (const net::TaskId& id : tasks_of(options_)) {
-    add_task(id);
-  }
+      gone_(context, Clock::time_point::max()),
+      cpus_(usable_cpus()),
+      policy_(options.restart, {}, std::mt19937_64(std::random_device{}())) {
+  add_missing_tasks();
 }
 
 void Supervisor::start_all() {
   // All ports are open before any task is started: nobody has to try twice.
   std::vector<asio::ip::tcp::acceptor> acceptors;
   for (const auto& task : tasks_) {
+    task->workers_known = options_.workers;
     acceptors.push_back(task->port.listen());
   }
   for (std::size_t each = 0; each < tasks_.size(); ++each) {
@@ -82,60 +92,157 @@ void Supervisor::start_all() {
   // From here on only the process listens: when it dies, connections to it are refused.
 }
 
-// Reserves the task's port and enters it into the cluster.
-void Supervisor::add_task(const net::TaskId& id) {
-  auto task = std::make_unique<LocalTask>(
-      LocalTask{.number = tasks_.size(),
-                .id = id,
-                .name = log_prefix(id),
-                .is_chief = part_of(id, options_) == RestartPolicy::Part::kChief,
-                .port = ReservedPort(context_),
-                .restart = asio::steady_timer(context_),
-                .thaw = asio::steady_timer(context_)});
-  const net::Address address = task->port.address();
-  switch (id.job) {
-    case net::Job::kPs:
-      cluster_.ps.push_back(address);
-      break;
-    case net::Job::kChief:
-      cluster_.chief.push_back(address);
-      break;
-    default:
-      cluster_.workers.push_back(address);
-      break;
+// Those that the options count and that are not there yet.
+void Supervisor::add_missing_tasks() {
+  for (const net::TaskId& id : tasks_of(options_)) {
+    if (std::none_of(tasks_.begin(), tasks_.end(),
+                     [&id](const auto& task) { return task->id == id; })) {
+      add_task(id);
+    }
   }
-  tasks_.push_back(std::move(task));
 }
 
-std::vector<std::string> Supervisor::arguments_for(const net::TaskId& id) const {
-  std::vector<std::string> arguments = {std::string(net::job_name(id.job)),
-                                        "--task_index=" + std::to_string(id.index),
-                                        "--ps_hosts=" + net::to_string(cluster_.ps)};
-  if (!cluster_.workers.empty()) {
-    arguments.push_back("--worker_hosts=" + net::to_string(cluster_.workers));
+// Reserves the task's port.
+LocalTask& Supervisor::add_task(const net::TaskId& id) {
+  const RestartPolicy::Part part = part_of(id, options_);
+  ReservedPort port(context_);
+  const net::Address address = port.address();
+  policy_.add(part);
+  tasks_.push_back(
+      std::make_unique<LocalTask>(LocalTask{.number = tasks_.size(),
+                                            .id = id,
+                                            .name = log_prefix(id),
+                                            .is_chief = part == RestartPolicy::Part::kChief,
+                                            .port = std::move(port),
+                                            .listed = address,
+                                            .workers_known = options_.workers,
+                                            .restart = asio::steady_timer(context_),
+                                            .thaw = asio::steady_timer(context_),
+                                            .patience = asio::steady_timer(context_),
+                                            .since = std::chrono::system_clock::now()}));
+  return *tasks_.back();
+}
+
+void Supervisor::add_workers(std::size_t count) {
+  const std::size_t first = tasks_.size();
+  options_.workers += count;
+  add_missing_tasks();
+  for (std::size_t each = first; each < tasks_.size(); ++each) {
+    asio::ip::tcp::acceptor acceptor = tasks_[each]->port.listen();
+    start(*tasks_[each], acceptor.native_handle());
   }
-  if (!cluster_.chief.empty()) {
-    arguments.push_back("--chief_host=" + net::to_string(cluster_.chief));
+}
+
+void Supervisor::set_options(const LaunchOptions& options) {
+  options_.task_arguments = options.task_arguments;
+  options_.ps_limits = options.ps_limits;
+  options_.trainer_limits = options.trainer_limits;
+}
+
+// The lists that a task is given: those of its own start, also when others have come since.
+net::Cluster Supervisor::cluster_for(const LocalTask& task) const {
+  net::Cluster cluster;
+  for (const auto& each : tasks_) {
+    auto& list = each->id.job == net::Job::kPs      ? cluster.ps
+                 : each->id.job == net::Job::kChief ? cluster.chief
+                                                    : cluster.workers;
+    if (each->id.job == net::Job::kWorker && each->id.index >= task.workers_known) {
+      continue;
+    }
+    list.resize(std::max(list.size(), each->id.index + 1));
+    list[each->id.index] = each->listed;
+  }
+  return cluster;
+}
+
+// "worker --task_index=1 ...": a task that has moved is told of itself and the ps alone, by its
+// environment (sparse_variable()).
+std::vector<std::string> Supervisor::arguments_for(const LocalTask& task) const {
+  if (task.listed != task.port.address()) {
+    std::vector<std::string> arguments = {"train", "--resolver=tf_config"};
+    arguments.insert(arguments.end(), options_.task_arguments.begin(),
+                     options_.task_arguments.end());
+    return arguments;
+  }
+  const net::Cluster cluster = cluster_for(task);
+  std::vector<std::string> arguments = {std::string(net::job_name(task.id.job)),
+                                        "--task_index=" + std::to_string(task.id.index),
+                                        "--ps_hosts=" + net::to_string(cluster.ps)};
+  if (!cluster.workers.empty()) {
+    arguments.push_back("--worker_hosts=" + net::to_string(cluster.workers));
+  }
+  if (!cluster.chief.empty()) {
+    arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
   }
   arguments.insert(arguments.end(), options_.task_arguments.begin(), options_.task_arguments.end());
   return arguments;
 }
 
+// TF_CONFIG of a worker that has moved: the lists of the others do not name its address, and it
+// need not know theirs.
+std::string Supervisor::sparse_variable(const LocalTask& task) const {
+  const net::Cluster others = cluster_for(task);
+  const std::string index = std::to_string(task.id.index);
+  nlohmann::json cluster;
+  for (const net::Address& address : others.ps) {
+    cluster["ps"].push_back(net::to_string(address));
+  }
+  for (const net::Address& address : others.chief) {
+    cluster["chief"].push_back(net::to_string(address));
+  }
+  cluster["worker"][index] = net::to_string(task.port.address());
+  const nlohmann::json all = {{"cluster", std::move(cluster)},
+                              {"task", {{"type", "worker"}, {"index", task.id.index}}}};
+  return "TF_CONFIG=" + all.dump();
+}
+
+// Every process of a task gets the same.
+std::vector<int> Supervisor::cpus_of(LocalTask& task) {
+  const TaskLimits& limits =
+      task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+  if (!limits.cpus || cpus_.empty()) {
+    return {};
+  }
+  const auto count = static_cast<std::size_t>(
+      std::min(std::ceil(*limits.cpus), static_cast<double>(cpus_.size())));
+  if (task.cpus.size() != count) {
+    task.cpus.clear();
+    for (std::size_t each = 0; each < count; ++each) {
+      task.cpus.push_back(cpus_[next_cpu_++ % cpus_.size()]);
+    }
+  }
+  return task.cpus;
+}
+
 void Supervisor::start(LocalTask& task, int listen_fd) {
-  ChildProcess process = start_child(
-      {.arguments = arguments_for(task.id), .listen_fd = listen_fd, .progress = task.is_chief});
+  const bool is_moved = task.listed != task.port.address();
+  const TaskLimits& limits =
+      task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+  ChildProcess process =
+      start_child({.arguments = arguments_for(task),
+                   .variables = is_moved ? std::vector<std::string>{sparse_variable(task)}
+                                         : std::vector<std::string>{},
+                   .listen_fd = listen_fd,
+                   .progress = task.is_chief,
+                   .cpus = cpus_of(task),
+                   .memory_mib = limits.memory_mib});
   task.pid = process.pid;
   task.fault = false;
+  task.asked = Asked::kNothing;
+  task.since = std::chrono::system_clock::now();
   policy_.started(task.number, Clock::now());
   const auto to = [this, &task](bool is_result) {
-    return [this, &task, is_result](std::string_view line) { events_.line(task, line, is_result); };
+    return [this, &task, is_result](std::string_view line) {
+      task.log.append(line);
+      events_.line(task, line, is_result);
+    };
   };
+  events_.changed(task);
   if (task.is_chief) {
-    events_.chief_changed(task);
-    spawn(read_lines(std::move(process.progress), events_.progress));
+    spawn(read(std::move(process.progress), events_.progress));
   }
-  spawn(read_lines(std::move(process.standard_output), to(task.is_chief)));
-  spawn(read_lines(std::move(process.standard_error), to(false)));
+  spawn(read(std::move(process.standard_output), to(task.is_chief)));
+  spawn(read(std::move(process.standard_error), to(false)));
 }
 
 void Supervisor::reap() {
@@ -146,6 +253,7 @@ void Supervisor::reap() {
       on_exit(*task, status);
     }
   }
+  gone_.cancel();
   tell_if_all_gone();
 }
 
@@ -153,8 +261,15 @@ void Supervisor::on_exit(LocalTask& task, int status) {
   const bool was_finished = policy_.finished();
   task.frozen = false;
   task.thaw.cancel();
-  const RestartPolicy::Decision decision =
-      policy_.ended(task.number, ending_of(status, task.fault), Clock::now());
+  task.patience.cancel();
+  task.ending = ending_of(status, task.fault);
+  task.ending->planned |= task.asked != Asked::kNothing;
+  task.since = std::chrono::system_clock::now();
+  const bool is_done = task.ending->signal == 0 && task.ending->exit_code == kDone;
+  if (held_ && !is_done) {
+    return;  // restart_all() starts it again
+  }
+  const RestartPolicy::Decision decision = policy_.ended(task.number, *task.ending, Clock::now());
   if (!decision.sentence.empty()) {
     events_.say(task.name + " " + decision.sentence);
   }
@@ -162,6 +277,9 @@ void Supervisor::on_exit(LocalTask& task, int status) {
     case RestartPolicy::Action::kLeave:
       break;
     case RestartPolicy::Action::kRestart:
+      if (task.asked == Asked::kReplace) {
+        move(task);
+      }
       task.waits = true;
       spawn(restart_after(task, decision.delay));
       break;
@@ -169,12 +287,16 @@ void Supervisor::on_exit(LocalTask& task, int status) {
       stop_processes(SIGTERM);
       break;
   }
-  if (task.is_chief) {
-    events_.chief_changed(task);
-  }
+  events_.changed(task);
   if (policy_.finished() && !was_finished) {
     cancel_restarts();
     start_grace(kFinishGrace);
+  }
+}
+
+void Supervisor::move(LocalTask& task) {
+  if (can_move(task)) {
+    task.port = ReservedPort(context_);
   }
 }
 
@@ -187,11 +309,83 @@ asio::awaitable<void> Supervisor::restart_after(LocalTask& task, milliseconds de
   task.waits = false;
   try {
     asio::ip::tcp::acceptor acceptor = task.port.listen();
+    ++task.restarts;
     start(task, acceptor.native_handle());
   } catch (const std::system_error& error) {
     events_.say(task.name + " cannot be started again: " + error.what() + "; stopping the others");
     stop(kError, SIGTERM);
     tell_if_all_gone();
+  }
+}
+
+void Supervisor::restart(LocalTask& task) {
+  if (task.pid > 0) {
+    task.asked = Asked::kRestart;
+    task.since = std::chrono::system_clock::now();
+    end_process(task);
+  } else {
+    task.restart.cancel();  // it waits to be started: now
+  }
+}
+
+void Supervisor::replace(LocalTask& task) {
+  if (task.pid > 0) {
+    task.asked = Asked::kReplace;
+    task.since = std::chrono::system_clock::now();
+    kill(task.pid, SIGKILL);
+  } else {
+    move(task);
+    task.restart.cancel();
+  }
+}
+
+void Supervisor::end_process(LocalTask& task) {
+  kill(task.pid, SIGTERM);
+  thaw(task);
+  spawn(kill_when_impatient(task));
+}
+
+asio::awaitable<void> Supervisor::kill_when_impatient(LocalTask& task) {
+  task.patience.expires_after(kStopGrace);
+  auto [error] = co_await task.patience.async_wait(kToken);
+  if (!error && task.pid > 0) {
+    events_.say(task.name + " did not end within " + std::to_string(kStopGrace.count()) +
+                " s; killing it");
+    kill(task.pid, SIGKILL);
+  }
+}
+
+asio::awaitable<void> Supervisor::restart_all(LaunchOptions options) {
+  held_ = true;
+  cancel_restarts();
+  co_await end_all(/*chief=*/true);
+  co_await end_all(/*chief=*/false);
+  held_ = false;
+  if (!may_start()) {  // the run ended, or was told to, meanwhile
+    tell_if_all_gone();
+    co_return;
+  }
+  options_ = std::move(options);
+  for (const auto& task : tasks_) {
+    task->listed = task->port.address();
+    ++task->restarts;
+  }
+  add_missing_tasks();
+  start_all();
+}
+
+// Returns when the processes of the chief, or of the others, have ended.
+asio::awaitable<void> Supervisor::end_all(bool chief) {
+  for (const auto& task : tasks_) {
+    if (task->is_chief == chief && task->pid > 0) {
+      task->asked = Asked::kRestart;
+      end_process(*task);
+    }
+  }
+  while (std::any_of(tasks_.begin(), tasks_.end(), [chief](const auto& task) {
+    return task->is_chief == chief && task->pid > 0;
+  })) {
+    co_await gone_.async_wait(kToken);
   }
 }
 
@@ -263,10 +457,21 @@ void Supervisor::thaw(LocalTask& task) {
   }
 }
 
+asio::awaitable<void> Supervisor::read(data::FileDescriptor pipe, LineHandler handler) {
+  ++readers_;
+  co_await read_lines(std::move(pipe), std::move(handler));
+  --readers_;
+  tell_if_all_gone();
+}
+
 void Supervisor::tell_if_all_gone() {
-  if (std::all_of(tasks_.begin(), tasks_.end(),
-                  [](const auto& task) { return task->pid < 0 && !task->waits; })) {
-    grace_.cancel();
+  const bool all_gone = std::all_of(tasks_.begin(), tasks_.end(),
+                                    [](const auto& task) { return task->pid < 0 && !task->waits; });
+  if (held_ || !all_gone) {
+    return;
+  }
+  grace_.cancel();
+  if (readers_ == 0) {
     events_.all_gone();
   }
 }

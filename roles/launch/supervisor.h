@@ -12,18 +12,27 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/file.h"
 #include "net/cluster.h"
 #include "roles/launch/launcher.h"
+#include "roles/launch/log_tail.h"
+#include "roles/launch/managed_job.h"
+#include "roles/launch/pipe_lines.h"
 #include "roles/launch/reserved_port.h"
 #include "roles/launch/restart_policy.h"
 
 namespace disttf::roles {
+
+// What was asked to become of a task whose process is to end.
+enum class Asked : std::uint8_t { kNothing, kRestart, kReplace };
 
 // One task and its process, while there is one.
 struct LocalTask {
@@ -32,26 +41,38 @@ struct LocalTask {
   std::string name;  // "[worker:1]"
   bool is_chief = false;
   ReservedPort port;
-  pid_t pid = -1;              // -1 while no process of the task lives
-  asio::steady_timer restart;  // runs while `waits`
-  bool waits = false;          // to be started again
-  asio::steady_timer thaw;     // runs while this process is frozen
+  net::Address listed;            // what the lists say; another one than its port's once replaced
+  std::size_t workers_known = 0;  // the length of the list of workers that it is given
+  pid_t pid = -1;                 // -1 while no process of the task lives
+  asio::steady_timer restart;     // runs while `waits`
+  bool waits = false;             // to be started again
+  asio::steady_timer thaw;        // runs while this process is frozen
   bool frozen = false;
   bool fault = false;  // this process was killed on purpose
+  Asked asked = Asked::kNothing;
+  asio::steady_timer patience;        // runs while a process that was told to end has not
+  std::optional<Ending> ending = {};  // of its last process
+  std::uint64_t restarts = 0;
+  std::chrono::system_clock::time_point since{};
+  std::vector<int> cpus = {};  // that it may use; empty: all
+  LogTail log = {};
+
+  [[nodiscard]] TaskStatus status() const;
 };
 
 struct SupervisorEvents {
   // A line that a task has printed. `is_result`: on the chief's standard output.
   std::function<void(const LocalTask& task, std::string_view line, bool is_result)> line;
-  std::function<void(std::string_view record)> progress;      // roles/progress.h
-  std::function<void(const LocalTask& chief)> chief_changed;  // its process has begun, or ended
+  std::function<void(std::string_view record)> progress;  // roles/progress.h
+  std::function<void(const LocalTask& task)> changed;     // its process has begun, or ended
   std::function<void(const std::string& sentence)> say;
-  std::function<void()> all_gone;  // no process lives, and none will be started again
+  // No process lives, none will be started again, and all that they printed has been read.
+  std::function<void()> all_gone;
 };
 
 class Supervisor {
  public:
-  // `context` and `options` must outlive the object. Reserves a port for every task. Throws
+  // `context` must outlive the object. Reserves a port for every task. Throws
   // std::system_error.
   Supervisor(asio::io_context& context, const LaunchOptions& options, SupervisorEvents events);
 
@@ -59,6 +80,27 @@ class Supervisor {
   void start_all();
   // To be called after SIGCHLD.
   void reap();
+
+  // SIGTERM, SIGKILL where that does not help, and a new process, at once and at the same address.
+  // REQUIRES: a process lives, or waits to be started; and may_start().
+  void restart(LocalTask& task);
+  // SIGKILL, and a new process; of a worker that is not the chief, at a new address. REQUIRES as
+  // above.
+  void replace(LocalTask& task);
+  // Whether a new process of the task may have a new address. Nobody opens a connection to a
+  // worker, and one that is not the chief can do without the addresses of the others.
+  [[nodiscard]] static bool can_move(const LocalTask& task) {
+    return task.id.job == net::Job::kWorker && !task.is_chief;
+  }
+  // Starts more workers, with lists that name them, beside what runs. Throws std::system_error.
+  void add_workers(std::size_t count);
+  // What processes that are started from now on get. Counts are left alone.
+  void set_options(const LaunchOptions& options);
+  // Ends all processes, the chief's first, so that it can save what is, and starts all tasks again
+  // with these options, counts included, whose lists then name all. REQUIRES: may_start().
+  asio::awaitable<void> restart_all(LaunchOptions options);
+  // Whether the run's end is still open.
+  [[nodiscard]] bool may_start() const { return !policy_.exit_code(); }
   // Ends the run: nothing is started again, and every process gets the signal.
   void stop(int exit_code, int signal);
 
@@ -67,13 +109,23 @@ class Supervisor {
   // REQUIRES: a process lives.
   void freeze(LocalTask& task, std::chrono::milliseconds time);
 
+  // In the order in which they came: first ps, chief, workers.
   [[nodiscard]] const std::vector<std::unique_ptr<LocalTask>>& tasks() const { return tasks_; }
   [[nodiscard]] const RestartPolicy& policy() const { return policy_; }
+  [[nodiscard]] const LaunchOptions& options() const { return options_; }
 
  private:
-  void add_task(const net::TaskId& id);
+  LocalTask& add_task(const net::TaskId& id);
+  void add_missing_tasks();
   void start(LocalTask& task, int listen_fd);
-  [[nodiscard]] std::vector<std::string> arguments_for(const net::TaskId& id) const;
+  [[nodiscard]] net::Cluster cluster_for(const LocalTask& task) const;
+  [[nodiscard]] std::vector<std::string> arguments_for(const LocalTask& task) const;
+  void end_process(LocalTask& task);
+  asio::awaitable<void> kill_when_impatient(LocalTask& task);
+  asio::awaitable<void> end_all(bool chief);
+  void move(LocalTask& task);
+  [[nodiscard]] std::string sparse_variable(const LocalTask& task) const;
+  [[nodiscard]] std::vector<int> cpus_of(LocalTask& task);
   void on_exit(LocalTask& task, int status);
   asio::awaitable<void> restart_after(LocalTask& task, std::chrono::milliseconds delay);
   void cancel_restarts();
@@ -82,14 +134,19 @@ class Supervisor {
   asio::awaitable<void> kill_after(std::chrono::seconds grace);
   asio::awaitable<void> thaw_after(LocalTask& task, std::chrono::milliseconds delay);
   static void thaw(LocalTask& task);
+  asio::awaitable<void> read(data::FileDescriptor pipe, LineHandler handler);
   void tell_if_all_gone();
   void spawn(asio::awaitable<void> work);
 
   asio::io_context& context_;
-  const LaunchOptions& options_;
+  LaunchOptions options_;
   SupervisorEvents events_;
   asio::steady_timer grace_;
-  net::Cluster cluster_;
+  asio::steady_timer gone_;  // cancelled with each process that ends
+  bool held_ = false;        // what ends is not started again before all have: restart_all()
+  std::size_t readers_ = 0;  // pipes that have not ended
+  std::vector<int> cpus_;    // those that this process may use
+  std::size_t next_cpu_ = 0;
   RestartPolicy policy_;
   std::vector<std::unique_ptr<LocalTask>> tasks_;  // in the policy's order
 };

@@ -5,7 +5,7 @@
 # defaults, and what the documents call a flag is one.
 set -euo pipefail
 
-readonly commands=(launch ps worker chief train server plus download checkpoint resolve render)
+readonly commands=(launch ps worker chief train server plus download checkpoint resolve render status endpoints logs pods update)
 # Understood, but not listed by any command's --help: it needs no command.
 readonly unlisted=(--version)
 
@@ -59,7 +59,7 @@ main() {
            print $1 ": default " in_help[$1] " in --help, \"" $2 "\" in README.md"
          }' <(echo "$help") <(echo "$tables")
     comm -13 <({ cut -d ' ' -f 1 <<<"$help"; printf '%s\n' "${unlisted[@]}"; } | sort -u) \
-      <(cat README.md docs/{operations,resolvers,design,glossary}.md docs/targets/*.md | mentions) |
+      <(cat README.md docs/{operations,managing,resolvers,design,glossary}.md docs/targets/*.md | mentions) |
       sed 's/$/: mentioned in README.md or docs\/, but no flag/'
   )
   [ -z "$findings" ] || { echo "$findings"; exit 1; }

@@ -1,0 +1,222 @@
+#include "main/launch_options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "main/flag_values.h"
+#include "main/options_file.h"
+#include "main/parse_flags.h"
+#include "main/render/dcos_options.h"
+#include "main/render/deployment.h"
+#include "main/training_flags.h"
+#include "net/text.h"
+
+namespace disttf {
+namespace {
+
+constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
+constexpr std::uint64_t kMostPort = 65535;
+// What --control says instead of a path.
+constexpr const char* kNoControl = "none";
+
+void add_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& limits,
+                const char* whom) {
+  app.add_option("--" + prefix + "cpus", limits.cpus,
+                 std::string("CPUs that ") + whom + " may use, in whole ones")
+      ->type_name("N")
+      ->check(number_above_zero())
+      ->group(kLaunchGroup);
+  app.add_option("--" + prefix + "memory", limits.memory_mib,
+                 std::string("MiB of memory that ") + whom + " may have of its own")
+      ->type_name("MIB")
+      ->transform(whole_number(1, kMostMemoryMib))
+      ->group(kLaunchGroup);
+}
+
+void check_cpus(const char* flag, const std::optional<double>& cpus) {
+  constexpr double kLeast = 0.01;
+  constexpr double kMost = 1024;
+  if (cpus && !(*cpus >= kLeast && *cpus <= kMost)) {
+    render::refuse(flag, render::cpus_text(*cpus), "from 0.01 to 1024");
+  }
+}
+
+}  // namespace
+
+void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
+                      const char* description) {
+  app.add_option("--control", flags.control, description)->type_name("PATH")->group(group);
+}
+
+void add_launch_resources(CLI::App& app, Flags& flags) {
+  app.add_option("--options", flags.launch_options,
+                 "Options of DC/OS' TensorFlow package, JSON; the command line wins")
+      ->type_name("FILE")
+      ->group(kLaunchGroup);
+  add_limits(app, "", flags.trainer_limits, "each trainer");
+  add_limits(app, "ps_", flags.ps_limits, "each ps");
+  add_control_flag(app, flags, kLaunchGroup,
+                   "Unix socket for status, logs, pods and update [one of its own, which they "
+                   "find]; none: no such");
+  app.add_option("--control_port", flags.control_port,
+                 "The same by http on 127.0.0.1, with a token; 0: the system chooses")
+      ->type_name("PORT")
+      ->transform(whole_number(0, kMostPort))
+      ->group(kLaunchGroup);
+}
+
+std::string control_directory(const net::Environment& environment) {
+  const auto found = environment.find("XDG_RUNTIME_DIR");
+  return found != environment.end() && found->second.starts_with("/")
+             ? found->second + "/disttf"
+             : "/tmp/disttf-" + std::to_string(geteuid());
+}
+
+roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std::size_t ps,
+                                    std::size_t workers) {
+  const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
+  if (trainers == 0) {
+    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+  }
+  if (ps == 0) {
+    throw std::invalid_argument("--ps: 0 leaves the parameters nowhere; at least 1");
+  }
+  std::optional<roles::ChaosOptions> chaos;
+  if (!flags.chaos.empty()) {
+    chaos = read_seed_and_rate(flags.chaos);
+    if (flags.restart == "never") {
+      throw std::invalid_argument(
+          "--chaos: tasks that it kills must be started again; not together with --restart never");
+    }
+  }
+  check_checkpoint_flags(flags);
+  static_cast<void>(run_config(
+      flags, ps,
+      most_trainers(flags, workers,
+                    flags.launch_chief)));  // a wrong flag is told once, not by each child
+  std::vector<std::string> task_arguments = arguments_for_children(app);
+  if (chaos && flags.chaos_frames.empty()) {
+    task_arguments.push_back("--chaos_frames=" + flags.chaos);
+  }
+  return {
+      .ps = ps,
+      .workers = workers,
+      .chief = flags.launch_chief,
+      .restart = {.on_failure = flags.restart == "on-failure", .max_restarts = flags.max_restarts},
+      .chaos = chaos,
+      .task_arguments = std::move(task_arguments),
+      .ps_limits = flags.ps_limits,
+      .trainer_limits = flags.trainer_limits};
+}
+
+namespace {
+
+void check_limits(const Flags& flags) {
+  check_cpus("cpus", flags.trainer_limits.cpus);
+  check_cpus("ps_cpus", flags.ps_limits.cpus);
+}
+
+// Fills in what the command line has left open: the counts and limits in `flags`, the training
+// flags of `app`. Returns sentences on what has no effect.
+std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::string& text) {
+  const render::DcosOptions options = render::read_dcos_options(text);
+  std::vector<std::string> notes = options.warnings;
+  const auto is_given = [&app](const char* flag) { return app.get_option(flag)->count() > 0; };
+  const auto take_count = [&](const char* flag, const char* name, std::size_t& place,
+                              std::size_t count) {
+    if (!is_given(flag)) {
+      place = count;
+    } else if (place != count) {
+      notes.push_back("--options: " + std::string(name) + " is " + std::to_string(count) +
+                      " and has no effect, since " + flag + " is given");
+    }
+  };
+  take_count("--ps", "parameter_server.count", flags.launch_ps, options.ps.count);
+  take_count("--workers", "worker.count", flags.launch_workers, options.workers.count);
+  const auto take_limits = [&](const std::string& prefix, roles::TaskLimits& limits,
+                               const render::DcosTasks& tasks) {
+    if (!is_given(("--" + prefix + "cpus").c_str())) {
+      limits.cpus = tasks.cpus;
+    }
+    if (!is_given(("--" + prefix + "memory").c_str())) {
+      limits.memory_mib = tasks.memory_mib;
+    }
+  };
+  take_limits("", flags.trainer_limits, options.workers);
+  take_limits("ps_", flags.ps_limits, options.ps);
+  for (const auto& [key, value] : options.flags) {
+    set_training_flag(app, key, value);
+  }
+  if (!options.train_dir.empty()) {
+    set_training_flag(app, "train_dir", options.train_dir);
+  }
+  return notes;
+}
+
+// nullopt: the launch is not to be managed.
+std::optional<roles::ControlOptions> control_options(const Flags& flags,
+                                                     const net::Environment& environment) {
+  if (flags.control == kNoControl) {
+    if (flags.control_port) {
+      throw std::invalid_argument("--control_port: " + std::to_string(*flags.control_port) +
+                                  " is not allowed with --control none");
+    }
+    return std::nullopt;
+  }
+  return roles::ControlOptions{.directory = control_directory(environment),
+                               .socket = flags.control,
+                               .port = flags.control_port};
+}
+
+// What the words of a launch mean together with an options file and what it was told since.
+roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
+                                  const roles::LaunchUpdate& update) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
+  static_cast<void>(parse_flags(*app, words));
+  if (update.workers) {
+    CLI::Option* const workers = app->get_option("--workers");
+    workers->clear();
+    workers->add_result(std::to_string(*update.workers));
+    workers->run_callback();
+  }
+  std::vector<std::string> notes;
+  if (update.options) {
+    notes = take_options(*app, flags, *update.options);
+  }
+  check_limits(flags);
+  roles::LaunchOptions options = launch_options(*app, flags, flags.launch_ps, flags.launch_workers);
+  options.notes = std::move(notes);
+  return options;
+}
+
+}  // namespace
+
+roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, const Flags& flags,
+                                       const net::Environment& environment) {
+  roles::LaunchUpdate given;
+  if (!flags.launch_options.empty()) {
+    given.options = read_options_text(flags.launch_options);
+  }
+  roles::LaunchOptions options = reconsidered(words, given);
+  options.control = control_options(flags, environment);
+  options.reconsider = [words, given](const roles::LaunchUpdate& update) {
+    roles::LaunchUpdate all = update;
+    if (!all.options) {
+      all.options = given.options;
+    }
+    try {
+      return reconsidered(words, all);
+    } catch (const CLI::ParseError& error) {
+      throw std::invalid_argument(error.what());
+    }
+  };
+  return options;
+}
+
+}  // namespace disttf

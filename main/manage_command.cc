@@ -1,0 +1,114 @@
+#include "main/manage_command.h"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "main/launch_options.h"
+#include "main/options_file.h"
+#include "net/text.h"
+#include "roles/launch/control_verbs.h"
+
+namespace disttf {
+namespace {
+
+using roles::ManageVerb;
+
+constexpr const char* kManagement = "Managing a launch";
+constexpr std::uint64_t kMostWorkers = 1000;
+
+// Every name that no launch could have is told here, where there is none yet to ask.
+std::string take_task(const std::string& verb, std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument(verb + ": the task is missing, as in worker:1 or worker-1");
+  }
+  std::string name;
+  try {
+    name = roles::task_name(roles::task_from_name(arguments.front()));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(verb + ": " + error.what());
+  }
+  arguments.erase(arguments.begin());
+  return name;
+}
+
+roles::ManageOptions take_pods_words(std::vector<std::string>& arguments) {
+  constexpr const char* kAllowed = "list, restart TASK or replace TASK";
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument(std::string("pods: what to do is missing; ") + kAllowed);
+  }
+  const std::string verb = arguments.front();
+  arguments.erase(arguments.begin());
+  if (verb == "list") {
+    return {.verb = ManageVerb::kPodsList};
+  }
+  if (verb != "restart" && verb != "replace") {
+    throw std::invalid_argument("pods: " + net::quoted(verb) + " is not " + kAllowed);
+  }
+  return {.verb = verb == "restart" ? ManageVerb::kPodsRestart : ManageVerb::kPodsReplace,
+          .task = take_task("pods " + verb, arguments)};
+}
+
+}  // namespace
+
+bool is_management(Command command) noexcept { return command >= Command::kStatus; }
+
+void add_management_flags(CLI::App& app, Command command, Flags& flags) {
+  // For the help; the words are taken off the command line before the flags are read.
+  if (command == Command::kPods) {
+    app.add_option("ACTION")->description("list, restart TASK or replace TASK");
+    app.footer(
+        "\nrestart  SIGTERM, and a new process at the same address\n"
+        "replace  kill -9, and a new process, of a worker at a new address");
+  } else if (command == Command::kLogs) {
+    app.add_option("TASK")->description("worker:1, or worker-1");
+    app.add_flag("--follow,-f", flags.follow, "Go on with what it will print, until the run ends")
+        ->transform(boolean())
+        ->group(kManagement);
+  } else if (command == Command::kUpdate) {
+    app.add_option("--workers,-w", flags.update_workers, "So many workers; never fewer than before")
+        ->type_name("N")
+        ->transform(whole_number(1, kMostWorkers))
+        ->group(kManagement);
+    app.add_option("--options", flags.launch_options,
+                   "Options of DC/OS' TensorFlow package, JSON, in place of those of before")
+        ->type_name("FILE")
+        ->group(kManagement);
+  }
+  add_control_flag(app, flags, kManagement, "The launch's socket [that of the only one there is]");
+  app.add_flag("--json", flags.json, "The answer as JSON")
+      ->transform(boolean())
+      ->group(kManagement);
+}
+
+roles::ManageOptions take_management_words(Command command, std::vector<std::string>& arguments) {
+  switch (command) {
+    case Command::kEndpoints:
+      return {.verb = ManageVerb::kEndpoints};
+    case Command::kLogs:
+      return {.verb = ManageVerb::kLogs, .task = take_task("logs", arguments)};
+    case Command::kPods:
+      return take_pods_words(arguments);
+    case Command::kUpdate:
+      return {.verb = ManageVerb::kUpdate};
+    default:
+      return {.verb = ManageVerb::kStatus};
+  }
+}
+
+void complete(roles::ManageOptions& options, const Flags& flags,
+              const net::Environment& environment) {
+  options.follow = flags.follow;
+  options.json = flags.json;
+  options.socket = flags.control;
+  options.directory = control_directory(environment);
+  options.update.workers = flags.update_workers;
+  if (!flags.launch_options.empty()) {
+    options.update.options = read_options_text(flags.launch_options);
+  }
+  if (options.verb == ManageVerb::kUpdate && !options.update.workers && !options.update.options) {
+    throw std::invalid_argument("update: what to change is missing; --workers N or --options FILE");
+  }
+}
+
+}  // namespace disttf

@@ -1,0 +1,60 @@
+#include "main/options_file.h"
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include "main/flags.h"
+#include "main/render/deployment.h"
+#include "net/text.h"
+
+namespace disttf {
+namespace {
+
+constexpr std::size_t kMostOptionsBytes = 1U << 20U;
+
+// Whether it says how to train, and not what to start or where.
+bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
+  static const std::set<std::string> kOthers = {kLaunchGroup, kCommandGroup, kClusterGroup,
+                                                kFindGroup,   kRenderGroup,  kHiddenGroup};
+  return &option != app.get_help_ptr() && &option != app.get_config_ptr() &&
+         !kOthers.contains(option.get_group());
+}
+
+}  // namespace
+
+std::string read_options_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostOptionsBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty() || file.bad()) {
+    render::refuse("options", path, "a file that can be read and holds options as JSON");
+  }
+  if (text.size() > kMostOptionsBytes) {
+    render::refuse("options", path, "an options file: it has more than a MiB");
+  }
+  return text;
+}
+
+void set_training_flag(CLI::App& app, const std::string& key, const std::string& value) {
+  const std::string field = "--options: service.job_context";
+  CLI::Option* const option = app.get_option_no_throw("--" + key);
+  if (option == nullptr || !is_training_flag(app, *option)) {
+    throw std::invalid_argument(field + " has the key " + net::quoted(key) +
+                                "; expected a training flag, such as batch_size");
+  }
+  if (option->count() > 0) {
+    return;  // the command line wins
+  }
+  try {
+    option->add_result(value);
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    throw std::invalid_argument(field + ": " + error.what());
+  }
+}
+
+}  // namespace disttf

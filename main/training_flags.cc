@@ -1,0 +1,109 @@
+#include "main/training_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <stdexcept>
+
+#include "net/text.h"
+
+namespace disttf {
+namespace {
+
+math::Isa isa_from_flag(const std::string& name) {
+  const auto supported = math::supported_isas();
+  if (name == "auto") {
+    return supported.front();
+  }
+  const auto isa = math::isa_from_name(name);
+  if (!isa || std::find(supported.begin(), supported.end(), *isa) == supported.end()) {
+    std::string allowed = "auto";
+    for (const math::Isa each : supported) {
+      allowed += ", " + std::string(math::isa_name(each));
+    }
+    throw std::invalid_argument("--isa: \"" + name + "\" is not one that this CPU has: " + allowed);
+  }
+  return *isa;
+}
+
+}  // namespace
+
+roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
+  if (flags.ps_replicas > ps) {
+    throw std::invalid_argument("--ps_replicas: " + std::to_string(flags.ps_replicas) +
+                                " is more than the " + std::to_string(ps) +
+                                " ps that the cluster has");
+  }
+  roles::RunConfig config;
+  config.ps_replicas = flags.ps_replicas;
+  config.model.kind = *math::model_from_name(flags.model);  // CLI11 has checked the names
+  config.model.hidden = flags.hidden_units;
+  config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
+  config.optimizer.learning_rate =
+      flags.learning_rate.value_or(roles::default_learning_rate(config.optimizer.kind));
+  config.rate_decay = *roles::rate_decay_from_name(flags.learning_rate_decay);
+  config.optimizer.momentum = flags.momentum;
+  config.isa = isa_from_flag(flags.isa);
+  config.batch_size = flags.batch_size;
+  config.train_steps = flags.train_steps;
+  config.sync_replicas = flags.sync_replicas;
+  config.replicas_to_aggregate = flags.replicas_to_aggregate;
+  config.max_staleness = flags.max_staleness;
+  config.wire_dtype = *roles::wire_dtype_from_name(flags.wire_dtype);
+  config.top_k = *roles::compress_from_name(flags.compress);
+  config.seed = flags.seed;
+  config.trainers = trainers;
+  const bool is_open = flags.max_workers != 0;
+  if (is_open && flags.replicas_to_aggregate != 0) {
+    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
+                                " is not allowed with --replicas_to_aggregate");
+  }
+  // Async a worker more changes nobody's share, so it needs no micro-batches.
+  if (flags.min_workers != 0 || flags.micro_batches != 0 || (is_open && flags.sync_replicas)) {
+    config.min_workers = std::max<std::size_t>(flags.min_workers, 1);
+    config.micro_batches = flags.micro_batches != 0 ? flags.micro_batches : trainers;
+    if (config.min_workers > trainers) {
+      throw std::invalid_argument("--min_workers: " + std::to_string(config.min_workers) +
+                                  " is more than the " + std::to_string(trainers) +
+                                  " trainers that the cluster has");
+    }
+  }
+  config.eval_every = flags.eval_every;
+  roles::validate(config);
+  return config;
+}
+
+std::size_t most_trainers(const Flags& flags, std::size_t workers, bool chief) {
+  if (flags.max_workers != 0 && flags.max_workers < workers) {
+    throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
+                                " is less than the " + std::to_string(workers) + " of --workers");
+  }
+  return std::max(flags.max_workers, workers) + (chief ? 1 : 0);
+}
+
+void check_checkpoint_flags(const Flags& flags) {
+  if (flags.sharded_checkpoint && flags.train_dir.empty()) {
+    throw std::invalid_argument(
+        "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
+        "and ps share");
+  }
+}
+
+std::vector<std::string> arguments_for_children(const CLI::App& app) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_group() == kLaunchGroup ||
+        option->get_group() == kCommandGroup || option->get_group() == kClusterGroup ||
+        option->get_group() == kFindGroup || option->get_group() == kRenderGroup ||
+        option == app.get_config_ptr() || option == app.get_help_ptr()) {
+      continue;
+    }
+    std::string value;
+    for (const std::string& part : option->results()) {
+      value += (value.empty() ? "" : ",") + part;
+    }
+    arguments.push_back("--" + option->get_lnames().front() + "=" + value);
+  }
+  return arguments;
+}
+
+}  // namespace disttf

@@ -1,0 +1,132 @@
+// Where a launch is found: whose socket it is, what the dead leave, what is refused.
+#include "roles/launch/control_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "net/http_local.h"
+#include "roles/outcome.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::roles {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
+}
+
+class ControlAddress : public testing::Test {
+ protected:
+  ControlOptions in_directory() const {
+    return {.directory = directory(), .socket = {}, .port = {}};
+  }
+  ControlOptions at(const std::string& path) const {
+    return {.directory = directory(), .socket = path, .port = {}};
+  }
+  std::string directory() const { return scratch_.path() / "disttf"; }
+  std::string path(const std::string& name) const { return scratch_.path() / name; }
+  std::string refusal(const ControlOptions& options) {
+    try {
+      const ControlSocket socket(context_, options);
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.exit_code(), kCannotListen);
+      return failure.what();
+    }
+    return "";
+  }
+  // What is left of a process that was killed.
+  static void leave_dead(const std::string& path) {
+    asio::io_context context;
+    const asio::local::stream_protocol::acceptor gone(context, {path});
+  }
+
+  data::test::ScratchDirectory scratch_;
+  asio::io_context context_;
+};
+
+TEST_F(ControlAddress, IsOfItsUserAlone) {
+  const ControlSocket socket(context_, in_directory());
+  EXPECT_EQ(mode_of(directory()), 0700U);
+  EXPECT_EQ(mode_of(socket.path()), 0600U);
+  EXPECT_EQ(socket.path(), directory() + "/launch-" + std::to_string(getpid()) + ".sock");
+  EXPECT_FALSE(net::try_local(socket.path()));
+}
+
+TEST_F(ControlAddress, GoesWithItsOwner) {
+  {
+    ControlSocket socket(context_, in_directory());
+    EXPECT_FALSE(socket.make_token().empty());
+    EXPECT_TRUE(fs::exists(socket.token_path()));
+  }
+  EXPECT_TRUE(fs::is_empty(directory()));
+}
+
+TEST_F(ControlAddress, TokensAreOfTheUserAloneAndDiffer) {
+  ControlSocket socket(context_, in_directory());
+  const std::string token = socket.make_token();
+  EXPECT_EQ(mode_of(socket.token_path()), 0600U);
+  EXPECT_EQ(token.size(), 32U);
+  std::string line;
+  std::getline(std::ifstream(socket.token_path()), line);
+  EXPECT_EQ(line, token);
+  EXPECT_NE(socket.make_token(), token);
+}
+
+TEST_F(ControlAddress, IsFoundAndWhatTheDeadLeftIsRemoved) {
+  EXPECT_THAT(find_control_sockets(directory()), IsEmpty());
+  const ControlSocket first(context_, in_directory());
+  const ControlSocket second(context_, in_directory());
+  const std::string dead = directory() + "/launch-1.sock";
+  leave_dead(dead);
+  std::ofstream(directory() + "/launch-1.token") << "old";
+  EXPECT_THAT(find_control_sockets(directory()), ElementsAre(second.path(), first.path()));
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_FALSE(fs::exists(directory() + "/launch-1.token"));
+}
+
+TEST_F(ControlAddress, TakesThePlaceOfADeadOneOnly) {
+  leave_dead(path("x.sock"));
+  const ControlSocket socket(context_, at(path("x.sock")));
+  EXPECT_FALSE(net::try_local(path("x.sock")));
+  EXPECT_THAT(refusal(at(path("x.sock"))), HasSubstr("x.sock\" cannot be had: a running launch"));
+  EXPECT_FALSE(net::try_local(path("x.sock"))) << "that one is undisturbed";
+}
+
+TEST_F(ControlAddress, TouchesNothingElse) {
+  std::ofstream(path("file")) << "mine";
+  EXPECT_THAT(refusal(at(path("file"))), HasSubstr("something that is no socket"));
+  EXPECT_EQ(fs::file_size(path("file")), 4U);
+  fs::create_symlink(path("file"), path("link"));
+  EXPECT_THAT(refusal(at(path("link"))), HasSubstr("something that is no socket"));
+}
+
+TEST_F(ControlAddress, SaysWhyItCannotBeHad) {
+  EXPECT_EQ(refusal(at(path("none/x.sock"))),
+            "--control: \"" + path("none/x.sock") + "\" cannot be had: No such file or directory");
+  EXPECT_THAT(refusal(at(path(std::string(200, 'a')))), HasSubstr("103 are allowed"));
+}
+
+TEST_F(ControlAddress, RefusesADirectoryThatOthersCanReach) {
+  fs::create_directory(directory());
+  fs::permissions(directory(), fs::perms::all);
+  EXPECT_THAT(refusal(in_directory()), HasSubstr("belongs to this user alone"));
+  fs::remove(directory());
+  fs::create_directory(path("real"));
+  fs::permissions(path("real"), fs::perms::owner_all);
+  fs::create_directory_symlink(path("real"), directory());
+  EXPECT_THAT(refusal(in_directory()), HasSubstr("belongs to this user alone"));
+}
+
+}  // namespace
+}  // namespace disttf::roles

@@ -1,0 +1,178 @@
+// What a control address answers, by a job that only writes down what it is told.
+#include "roles/launch/control_verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+class FakeJob : public ManagedJob {
+ public:
+  std::vector<std::string> told;
+
+  [[nodiscard]] JobStatus status() const override {
+    const auto at = std::chrono::system_clock::time_point(std::chrono::seconds(1'000'000'000));
+    return {.state = "training",
+            .pid = 4711,
+            .since = at,
+            .progress = Progress{.step = 12, .train_steps = 100, .loss = 0.5, .images = 1},
+            .tasks = {{.id = {.job = net::Job::kPs, .index = 0},
+                       .address = {.host = "127.0.0.1", .port = 4000},
+                       .pid = 4712,
+                       .since = at},
+                      {.id = {.job = net::Job::kWorker, .index = 0},
+                       .address = {.host = "127.0.0.1", .port = 4001},
+                       .state = TaskState::kWaiting,
+                       .restarts = 3,
+                       .since = at}},
+            .socket = "/run/x.sock",
+            .url = ""};
+  }
+  [[nodiscard]] std::string log(const net::TaskId& id) const override {
+    if (id.index > 0) throw UnknownTask("there is no task " + task_name(id));
+    return "a line\n";
+  }
+  [[nodiscard]] std::shared_ptr<net::HttpLineStream> follow(const net::TaskId& id) override {
+    told.push_back("follow " + task_name(id));
+    return std::make_shared<net::HttpLineStream>(context_);
+  }
+  std::string restart(const net::TaskId& id) override {
+    if (id.job == net::Job::kPs) throw JobRefusal("not now");
+    return tell("restart " + task_name(id));
+  }
+  std::string replace(const net::TaskId& id) override { return tell("replace " + task_name(id)); }
+  std::string update(const LaunchUpdate& wanted) override {
+    if (wanted.workers == 0U) throw std::invalid_argument("--workers: 0 is none");
+    return tell("update " + (wanted.workers ? std::to_string(*wanted.workers) : "-") + " " +
+                wanted.options.value_or("-"));
+  }
+
+ private:
+  std::string tell(const std::string& what) {
+    told.push_back(what);
+    return "done";
+  }
+  asio::io_context context_;
+};
+
+class ControlVerbs : public testing::Test {
+ protected:
+  net::HttpReply ask(const std::string& method, const std::string& path,
+                     const std::string& body = {}, const std::string& query = {}) {
+    return answer_verb(
+        job_, {.method = method, .path = path, .query = query, .authorization = {}, .body = body});
+  }
+  // "404 the sentence"
+  std::string refusal(const std::string& method, const std::string& path,
+                      const std::string& body = {}) {
+    const net::HttpReply reply = ask(method, path, body);
+    const Json json = Json::parse(reply.body);
+    return std::to_string(reply.status) + " " + json.at("error").get<std::string>();
+  }
+  FakeJob job_;
+};
+
+TEST_F(ControlVerbs, StatusTellsOfTheRunAndItsTasks) {
+  const net::HttpReply reply = ask("GET", "/v1/status");
+  EXPECT_EQ(reply.status, 200);
+  const Json json = Json::parse(reply.body);
+  EXPECT_EQ(json.at("state"), "training");
+  EXPECT_EQ(json.at("step"), 12);
+  EXPECT_EQ(json.at("train_steps"), 100);
+  EXPECT_EQ(json.at("loss"), 0.5);
+  EXPECT_EQ(json.at("since"), "2001-09-09T01:46:40Z");
+  EXPECT_EQ(json.at("tasks").at(0),
+            Json::parse(R"({"task": "ps:0", "address": "127.0.0.1:4000", "state": "running",
+                            "pid": 4712, "restarts": 0, "since": "2001-09-09T01:46:40Z"})"));
+  EXPECT_EQ(json.at("tasks").at(1).at("state"), "waiting");
+  EXPECT_EQ(json.at("tasks").at(1).at("pid"), nullptr);
+  EXPECT_EQ(json.at("tasks").at(1).at("restarts"), 3);
+}
+
+TEST_F(ControlVerbs, EndpointsAreListsByJob) {
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/endpoints").body),
+            Json::parse(R"({"ps": ["127.0.0.1:4000"], "worker": ["127.0.0.1:4001"],
+                            "control": ["/run/x.sock"]})"));
+}
+
+TEST_F(ControlVerbs, PodsAreNames) {
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/pods").body), Json::parse(R"(["ps:0", "worker:0"])"));
+}
+
+TEST_F(ControlVerbs, LogsAreText) {
+  const net::HttpReply reply = ask("GET", "/v1/logs/worker-0");
+  EXPECT_EQ(reply.body, "a line\n");
+  EXPECT_THAT(reply.content_type, HasSubstr("text/plain"));
+  EXPECT_EQ(reply.lines, nullptr);
+  EXPECT_NE(ask("GET", "/v1/logs/worker:0", "", "follow=true").lines, nullptr);
+  EXPECT_THAT(job_.told, ElementsAre("follow worker:0"));
+  EXPECT_EQ(ask("GET", "/v1/logs/worker:0", "", "follow=maybe").status, 400);
+}
+
+TEST_F(ControlVerbs, PodsAreRestartedAndReplaced) {
+  EXPECT_EQ(Json::parse(ask("POST", "/v1/pods/worker-2/restart").body),
+            Json::parse(R"({"task": "worker:2", "message": "done"})"));
+  EXPECT_EQ(ask("POST", "/v1/pods/chief:0/replace").status, 200);
+  EXPECT_THAT(job_.told, ElementsAre("restart worker:2", "replace chief:0"));
+}
+
+TEST_F(ControlVerbs, AnUpdateSaysWhatItWants) {
+  EXPECT_EQ(ask("POST", "/v1/update", R"({"workers": 4})").status, 200);
+  EXPECT_EQ(ask("POST", "/v1/update", R"({"options": "{}", "workers": 5})").status, 200);
+  EXPECT_THAT(job_.told, ElementsAre("update 4 -", "update 5 {}"));
+}
+
+TEST_F(ControlVerbs, WhatIsNotThereIs404) {
+  for (const char* path : {"/", "//", "/v1", "/v1/", "/v2/status", "/v1/status/", "/v1/pods/ps:0",
+                           "/v1/pods/ps:0/kill", "/v1/logs", "/v1/logs/a/b", "/v1/update/x"}) {
+    EXPECT_THAT(refusal("GET", path), HasSubstr("404 \"" + std::string(path) + "\" is not there"));
+  }
+  EXPECT_EQ(refusal("GET", "/v1/logs/worker:7"), "404 there is no task worker:7");
+}
+
+TEST_F(ControlVerbs, AnotherMethodIs405) {
+  EXPECT_EQ(refusal("POST", "/v1/status"), "405 POST \"/v1/status\" is not allowed; it takes GET");
+  EXPECT_EQ(refusal("GET", "/v1/update"), "405 GET \"/v1/update\" is not allowed; it takes POST");
+  EXPECT_EQ(refusal("GET", "/v1/pods/ps:0/restart").substr(0, 3), "405");
+  EXPECT_THAT(job_.told, IsEmpty());
+}
+
+TEST_F(ControlVerbs, WhatCannotBeDoneNowIs409) {
+  EXPECT_EQ(refusal("POST", "/v1/pods/ps:0/restart"), "409 not now");
+}
+
+TEST_F(ControlVerbs, ABodyThatIsNoneIs400) {
+  const std::string deep(1000, '[');
+  for (const std::string& body :
+       {std::string(), std::string("{"), std::string("[]"), std::string("{}"), deep,
+        std::string(R"({"workers": -1})"), std::string(R"({"workers": "4"})"),
+        std::string(R"({"options": {"service": {}}})"), std::string(R"({"ps": 1})"),
+        std::string("{\"a\xff\": 1}")}) {
+    EXPECT_EQ(refusal("POST", "/v1/update", body).substr(0, 11), "400 update:") << body;
+  }
+  EXPECT_EQ(refusal("POST", "/v1/update", R"({"workers": 0})"), "400 --workers: 0 is none");
+  EXPECT_THAT(job_.told, IsEmpty());
+}
+
+TEST_F(ControlVerbs, TasksHaveTwoSpellings) {
+  EXPECT_EQ(task_from_name("worker:12"), (net::TaskId{.job = net::Job::kWorker, .index = 12}));
+  EXPECT_EQ(task_from_name("ps-0"), (net::TaskId{.job = net::Job::kPs, .index = 0}));
+  for (const char* wrong : {"", "worker", "worker:", "worker:-1", "worker:1x", "1", "maker:1",
+                            "worker 1", "worker:99999999999999999999"}) {
+    EXPECT_EQ(refusal("POST", "/v1/pods/" + std::string(wrong) + "/restart").substr(0, 3), "400")
+        << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::roles
