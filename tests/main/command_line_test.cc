@@ -63,7 +63,7 @@ TEST(CommandLine, PrintsACommandsHelp) {
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-            "download, checkpoint, resolve, render");
+            "download, checkpoint, resolve, render, status, endpoints, logs, pods, update");
 }
 
 // ---- A task ----

@@ -1,0 +1,175 @@
+// launch with an options file of DC/OS' TensorFlow package, its limits and its control address; and
+// the commands that manage a launch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/data/scratch.h"
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::StartsWith;
+
+class LaunchOptionsFile : public testing::Test {
+ protected:
+  // The path of a file that holds the text.
+  std::string file(const std::string& text) {
+    const std::string path = scratch_.path() / "options.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+  roles::LaunchOptions launch(const std::string& text, const std::string& flags = {}) {
+    return parse_launch("launch --options " + file(text) + " " + flags);
+  }
+  data::test::ScratchDirectory scratch_;
+};
+
+constexpr const char* kMnist = R"({
+  "service": {"job_context": "{\"train_steps\": 50, \"hidden_units\": [30, 20]}",
+              "shared_filesystem": "/srv/mnist"},
+  "worker": {"count": 4, "cpus": 0.5, "mem": 2000},
+  "parameter_server": {"count": 1, "cpus": 2, "mem": 1000}})";
+
+TEST_F(LaunchOptionsFile, SaysWhatIsStartedAndHow) {
+  const roles::LaunchOptions options = launch(kMnist);
+  EXPECT_EQ(options.workers, 4U);
+  EXPECT_EQ(options.ps, 1U);
+  EXPECT_THAT(options.trainer_limits.cpus, Optional(0.5));
+  EXPECT_THAT(options.trainer_limits.memory_mib, Optional(2000U));
+  EXPECT_THAT(options.ps_limits.cpus, Optional(2.0));
+  EXPECT_THAT(options.ps_limits.memory_mib, Optional(1000U));
+  EXPECT_THAT(options.task_arguments,
+              testing::UnorderedElementsAre("--train_steps=50", "--hidden_units=30,20",
+                                            "--train_dir=/srv/mnist"));
+  EXPECT_THAT(options.notes, IsEmpty());
+}
+
+TEST_F(LaunchOptionsFile, HasThePackagesDefaults) {
+  const roles::LaunchOptions options = launch("{}");
+  EXPECT_EQ(options.workers, 3U);
+  EXPECT_EQ(options.ps, 2U);
+  EXPECT_THAT(options.trainer_limits.memory_mib, Optional(4096U));
+}
+
+TEST_F(LaunchOptionsFile, TheCommandLineWinsAndSaysSo) {
+  const roles::LaunchOptions options =
+      launch(kMnist, "--workers 2 --train_steps 7 --cpus 3 --ps_memory 5 --train_dir /elsewhere");
+  EXPECT_EQ(options.workers, 2U);
+  EXPECT_THAT(options.trainer_limits.cpus, Optional(3.0));
+  EXPECT_THAT(options.ps_limits.memory_mib, Optional(5U));
+  EXPECT_THAT(options.task_arguments, testing::Contains("--train_steps=7"));
+  EXPECT_THAT(options.task_arguments, testing::Contains("--train_dir=/elsewhere"));
+  EXPECT_THAT(options.notes, ElementsAre("--options: worker.count is 4 and has no effect, since "
+                                         "--workers is given"));
+}
+
+TEST_F(LaunchOptionsFile, IsCheckedAsRenderDoesIt) {
+  const auto refused = [this](const std::string& text) {
+    return refusal("launch --options " + file(text));
+  };
+  EXPECT_EQ(refused(R"({"gpu_worker": {"count": 1}})"),
+            "--options: gpu_worker.count is 1; expected 0: disttf computes on CPUs; give these "
+            "tasks to worker.count");
+  EXPECT_THAT(refused(R"({"worker": {"count": 0}})"), StartsWith("--options: worker.count is 0"));
+  EXPECT_THAT(refused(R"({"worker": {"cpus": -1}})"), HasSubstr("cpus"));
+  EXPECT_THAT(refused("nonsense"), HasSubstr("not valid JSON"));
+  for (const char* key : {"workers", "control", "options", "ps_hosts", "listen_fd", "cpus"}) {
+    EXPECT_EQ(
+        refused(R"({"service": {"job_context": "{\")" + std::string(key) + R"(\": \"1\"}"}})"),
+        "--options: service.job_context has the key \"" + std::string(key) +
+            "\"; expected a training flag, such as batch_size");
+  }
+  EXPECT_THAT(refused(R"({"service": {"job_context": "{\"batch_size\": 0}"}})"),
+              StartsWith("--options: service.job_context: --batch_size: 0 is not"));
+  EXPECT_THAT(refusal("launch --options /none"), StartsWith("--options: \"/none\""));
+}
+
+TEST_F(LaunchOptionsFile, IsReconsideredWithAnUpdate) {
+  const roles::LaunchOptions options = launch(kMnist, "--batch_size 10");
+  const roles::LaunchOptions grown = options.reconsider({.workers = 6, .options = {}});
+  EXPECT_EQ(grown.workers, 6U);
+  EXPECT_THAT(grown.task_arguments, testing::Contains("--train_steps=50"));
+  const roles::LaunchOptions other =
+      options.reconsider({.workers = {}, .options = R"({"worker": {"count": 5},
+                                     "service": {"job_context": "{\"batch_size\": 99}"}})"});
+  EXPECT_EQ(other.workers, 5U);
+  EXPECT_THAT(other.task_arguments, ElementsAre("--batch_size=10")) << "the command line wins";
+}
+
+TEST_F(LaunchOptionsFile, AnUpdateIsCheckedToo) {
+  const roles::LaunchOptions options = launch(kMnist);
+  EXPECT_THROW(options.reconsider({.workers = 1'000'000, .options = {}}), std::invalid_argument);
+  EXPECT_THROW(options.reconsider({.workers = 0, .options = {}}), std::invalid_argument);
+  EXPECT_THROW(options.reconsider({.workers = {}, .options = "{"}), std::invalid_argument);
+}
+
+TEST(LaunchLimits, AreFlagsToo) {
+  EXPECT_THAT(parse_launch("launch --cpus 1.5").trainer_limits.cpus, Optional(1.5));
+  EXPECT_FALSE(parse_launch("launch").trainer_limits.cpus.has_value());
+  EXPECT_THAT(refusal("launch --cpus 1e9"), HasSubstr("from 0.01 to 1024"));
+  EXPECT_THAT(refusal("launch --ps_cpus 0"), StartsWith("--ps_cpus: \"0\""));
+  EXPECT_THAT(refusal("launch --memory 0"), StartsWith("--memory: 0 is not"));
+}
+
+TEST(LaunchControl, HasAnAddressOfItsOwn) {
+  EXPECT_EQ(parse("launch").action.index(), parse("launch --control none").action.index());
+  const auto control = [](const std::string& line, const Environment& environment = {}) {
+    return std::get<RunLaunch>(parse(line, environment).action).options.control;
+  };
+  EXPECT_EQ(control("launch")->directory, "/tmp/disttf-" + std::to_string(geteuid()));
+  EXPECT_EQ(control("launch", {{"XDG_RUNTIME_DIR", "/run/user/7"}})->directory,
+            "/run/user/7/disttf");
+  EXPECT_EQ(control("launch", {{"XDG_RUNTIME_DIR", "relative"}})->directory.substr(0, 5), "/tmp/");
+  EXPECT_EQ(control("launch --control /x/y")->socket, "/x/y");
+  EXPECT_FALSE(control("launch")->port.has_value());
+  EXPECT_THAT(control("launch --control_port 0")->port, Optional(0));
+  EXPECT_FALSE(control("launch --control none").has_value());
+  EXPECT_EQ(refusal("launch --control none --control_port 1"),
+            "--control_port: 1 is not allowed with --control none");
+}
+
+roles::ManageOptions manage(const std::string& line) {
+  return std::get<RunManage>(parse(line).action).options;
+}
+
+TEST(ManageCommand, TakesItsWords) {
+  using roles::ManageVerb;
+  EXPECT_EQ(manage("status").verb, ManageVerb::kStatus);
+  EXPECT_TRUE(manage("status --json").json);
+  EXPECT_EQ(manage("endpoints --control /x").socket, "/x");
+  const roles::ManageOptions logs = manage("logs worker-1 -f");
+  EXPECT_EQ(logs.verb, ManageVerb::kLogs);
+  EXPECT_EQ(logs.task, "worker:1");
+  EXPECT_TRUE(logs.follow);
+  EXPECT_EQ(manage("pods list").verb, ManageVerb::kPodsList);
+  EXPECT_EQ(manage("pods restart ps:0").verb, ManageVerb::kPodsRestart);
+  EXPECT_EQ(manage("pods replace chief-0").task, "chief:0");
+  EXPECT_THAT(manage("update -w 4").update.workers, Optional(4U));
+}
+
+TEST(ManageCommand, SaysWhatIsWrongWithThem) {
+  EXPECT_EQ(refusal("logs"), "logs: the task is missing, as in worker:1 or worker-1");
+  EXPECT_EQ(refusal("logs me"),
+            "logs: \"me\" is not a task's name; one is a job and a number, as in worker:1 or "
+            "worker-1");
+  EXPECT_EQ(refusal("pods"), "pods: what to do is missing; list, restart TASK or replace TASK");
+  EXPECT_EQ(refusal("pods kill ps:0"), "pods: \"kill\" is not list, restart TASK or replace TASK");
+  EXPECT_EQ(refusal("pods restart"),
+            "pods restart: the task is missing, as in worker:1 or worker-1");
+  EXPECT_EQ(refusal("update"), "update: what to change is missing; --workers N or --options FILE");
+  EXPECT_THAT(refusal("update --workers 0"), StartsWith("--workers: 0 is not"));
+  EXPECT_THAT(refusal("update --options /none"), StartsWith("--options: \"/none\""));
+  EXPECT_THAT(refusal("status worker:1"), HasSubstr("\"worker:1\" is not expected here"));
+}
+
+}  // namespace
+}  // namespace disttf
