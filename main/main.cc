@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -139,6 +140,8 @@ int main(int argc, char** argv) {
     return fail(failure.exit_code(), failure.what());
   } catch (const std::invalid_argument& error) {
     return fail(roles::kUsage, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(roles::kError, "there is not enough memory");
   } catch (const std::exception& error) {
     return fail(roles::kError, error.what());
   }

@@ -66,8 +66,15 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
 
 asio::awaitable<void> JobUpdate::restart_all(LaunchOptions wanted) {
   co_await supervisor_.restart_all(std::move(wanted));
+  end();
+}
+
+// Whatever the update was.
+void JobUpdate::end() {
   is_under_way_ = false;
-  say_("update: done");
+  if (supervisor_.may_start()) {
+    say_("update: done");
+  }
 }
 
 asio::awaitable<void> JobUpdate::roll() {
@@ -88,8 +95,7 @@ asio::awaitable<void> JobUpdate::roll() {
       co_return;
     }
   }
-  is_under_way_ = false;
-  say_("update: done");
+  end();
 }
 
 // True when the task's next process lives and the run has gone on with it. A synchronous step that

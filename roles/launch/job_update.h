@@ -33,6 +33,7 @@ class JobUpdate {
   void on_change() { wake_.cancel(); }
 
  private:
+  void end();
   asio::awaitable<void> roll();
   asio::awaitable<void> restart_all(LaunchOptions wanted);
   asio::awaitable<bool> comes_back(const LocalTask& task, std::uint64_t restarts);

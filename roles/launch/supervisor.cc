@@ -196,10 +196,13 @@ std::string Supervisor::sparse_variable(const LocalTask& task) const {
   return "TF_CONFIG=" + all.dump();
 }
 
+const TaskLimits& Supervisor::limits_of(const LocalTask& task) const {
+  return task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+}
+
 // Every process of a task gets the same.
 std::vector<int> Supervisor::cpus_of(LocalTask& task) {
-  const TaskLimits& limits =
-      task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+  const TaskLimits& limits = limits_of(task);
   if (!limits.cpus || cpus_.empty()) {
     return {};
   }
@@ -216,8 +219,6 @@ std::vector<int> Supervisor::cpus_of(LocalTask& task) {
 
 void Supervisor::start(LocalTask& task, int listen_fd) {
   const bool is_moved = task.listed != task.port.address();
-  const TaskLimits& limits =
-      task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
   ChildProcess process =
       start_child({.arguments = arguments_for(task),
                    .variables = is_moved ? std::vector<std::string>{sparse_variable(task)}
@@ -225,7 +226,7 @@ void Supervisor::start(LocalTask& task, int listen_fd) {
                    .listen_fd = listen_fd,
                    .progress = task.is_chief,
                    .cpus = cpus_of(task),
-                   .memory_mib = limits.memory_mib});
+                   .memory_mib = limits_of(task).memory_mib});
   task.pid = process.pid;
   task.fault = false;
   task.asked = Asked::kNothing;
@@ -272,6 +273,12 @@ void Supervisor::on_exit(LocalTask& task, int status) {
   const RestartPolicy::Decision decision = policy_.ended(task.number, *task.ending, Clock::now());
   if (!decision.sentence.empty()) {
     events_.say(task.name + " " + decision.sentence);
+  }
+  const std::optional<std::uint64_t>& memory_mib = limits_of(task).memory_mib;
+  if (memory_mib && decision.action == RestartPolicy::Action::kStop) {
+    events_.say(task.name + " could have " + std::to_string(*memory_mib) +
+                " MiB of memory of its own; if that was too little, --memory, --ps_memory and the "
+                "mem of an options file set it");
   }
   switch (decision.action) {
     case RestartPolicy::Action::kLeave:

@@ -125,6 +125,7 @@ class Supervisor {
   asio::awaitable<void> end_all(bool chief);
   void move(LocalTask& task);
   [[nodiscard]] std::string sparse_variable(const LocalTask& task) const;
+  [[nodiscard]] const TaskLimits& limits_of(const LocalTask& task) const;
   [[nodiscard]] std::vector<int> cpus_of(LocalTask& task);
   void on_exit(LocalTask& task, int status);
   asio::awaitable<void> restart_after(LocalTask& task, std::chrono::milliseconds delay);

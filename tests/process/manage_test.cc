@@ -109,6 +109,16 @@ TEST_F(Manage, FollowedLogsEndWithTheRun) {
   EXPECT_TRUE(exits(job, kExitDone));
 }
 
+TEST_F(Manage, AFollowerLearnsThatTheLaunchWasKilled) {
+  Process& job = launch(endless());
+  ASSERT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
+  Process& follower = tell({"logs", "worker-1", "--follow"});
+  ASSERT_TRUE(says(follower, "training step 3 done"));
+  job.send(SIGKILL);
+  EXPECT_TRUE(exits(follower, kExitLostPeers));
+  EXPECT_TRUE(says(follower, "the launch at .* does not answer any more"));
+}
+
 // "restart worker-1", and which task is then another process.
 class ManagePods : public Manage, public ::testing::WithParamInterface<std::string> {};
 
@@ -206,6 +216,12 @@ TEST_F(Manage, ATaskRunsOnTheCpusThatItMayUse) {
     ASSERT_EQ(sched_getaffinity(child, sizeof(cpus), &cpus), 0);
     EXPECT_EQ(CPU_COUNT(&cpus), 1);
   }
+}
+
+TEST_F(Manage, ATaskThatNeedsMoreMemoryThanItMayHaveEndsTheRun) {
+  Process& job = launch({"--memory=8"});
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] could have 8 MiB of memory of its own"));
 }
 
 TEST_F(Manage, WhatCannotBeIsASentence) {

@@ -1,0 +1,61 @@
+// HttpRequestParser: whatever somebody sends to a control address, it comes out the same however
+// the bytes are cut, and no more of it is kept than came. The first byte of the input picks the
+// size of the pieces.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "net/http_request.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using disttf::fuzz::require;
+using disttf::net::HttpRequestParser;
+using disttf::net::HttpServerRequest;
+
+struct Outcome {
+  int refusal = 0;
+  bool complete = false;
+  std::tuple<std::string, std::string, std::string, std::string, std::string> request;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+Outcome read(std::string_view bytes, std::size_t piece_bytes) {
+  HttpRequestParser parser;
+  Outcome outcome;
+  const std::size_t all = bytes.size();
+  while (!bytes.empty() && outcome.refusal == 0) {
+    // Memory of its own: a sanitizer then sees any view that outlives its piece.
+    const std::string piece(bytes.substr(0, std::min(piece_bytes, bytes.size())));
+    bytes.remove_prefix(piece.size());
+    outcome.refusal = parser.feed(piece);
+  }
+  require(outcome.refusal == 0 || !disttf::net::http_reason(outcome.refusal).empty());
+  outcome.complete = parser.complete();
+  const HttpServerRequest& request = parser.request();
+  require(request.path.size() + request.query.size() + request.authorization.size() +
+              request.body.size() <=
+          all);
+  if (outcome.complete) {
+    require(request.path.starts_with('/'));
+    outcome.request = {request.method, request.path, request.query, request.authorization,
+                       request.body};
+  }
+  return outcome;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  require(read(bytes, bytes.size()) == read(bytes, 1U + data[0]));
+  std::string text(bytes);
+  const bool is_decoded = disttf::net::decode_percent(text);
+  require(is_decoded ? text.size() <= bytes.size() : text == bytes);
+  return 0;
+}
