@@ -219,8 +219,7 @@ std::string Launcher::replace(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
   supervisor_.replace(task);
   return task_name(id) + " was killed; a new process takes its place" +
-         (Supervisor::can_move(task) ? " at a new address"
-                                     : " at its address, which the other tasks know");
+         (task.can_move() ? " at a new address" : " at its address, which the other tasks know");
 }
 
 std::string Launcher::update(const LaunchUpdate& wanted) {

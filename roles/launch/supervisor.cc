@@ -8,7 +8,6 @@
 #include <asio/use_awaitable.hpp>
 #include <cmath>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -27,45 +26,7 @@ constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 // After the run's end the others are gone within 2 s; a multiple of it for a busy machine.
 constexpr std::chrono::seconds kFinishGrace{10};
 
-std::vector<net::TaskId> tasks_of(const LaunchOptions& options) {
-  std::vector<net::TaskId> tasks;
-  for (std::size_t index = 0; index < options.ps; ++index) {
-    tasks.push_back({.job = net::Job::kPs, .index = index});
-  }
-  if (options.chief) {
-    tasks.push_back({.job = net::Job::kChief, .index = 0});
-  }
-  for (std::size_t index = 0; index < options.workers; ++index) {
-    tasks.push_back({.job = net::Job::kWorker, .index = index});
-  }
-  return tasks;
-}
-
-RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options) {
-  if (task.job == net::Job::kPs) {
-    return RestartPolicy::Part::kPs;
-  }
-  const bool is_chief = task.job == net::Job::kChief || (!options.chief && task.index == 0);
-  return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;
-}
-
 }  // namespace
-
-TaskStatus LocalTask::status() const {
-  TaskStatus status{
-      .id = id, .address = port.address(), .pid = pid, .restarts = restarts, .since = since};
-  if (pid > 0) {
-    status.state = asked != Asked::kNothing ? TaskState::kStopping
-                   : frozen                 ? TaskState::kFrozen
-                                            : TaskState::kRunning;
-  } else if (waits || !ending) {
-    status.state = TaskState::kWaiting;
-  } else {
-    const bool is_done = ending->signal == 0 && ending->exit_code == kDone;
-    status.state = is_done ? TaskState::kDone : TaskState::kEnded;
-  }
-  return status;
-}
 
 Supervisor::Supervisor(asio::io_context& context, const LaunchOptions& options,
                        SupervisorEvents events)
@@ -139,63 +100,6 @@ void Supervisor::set_options(const LaunchOptions& options) {
   options_.trainer_limits = options.trainer_limits;
 }
 
-// The lists that a task is given: those of its own start, also when others have come since.
-net::Cluster Supervisor::cluster_for(const LocalTask& task) const {
-  net::Cluster cluster;
-  for (const auto& each : tasks_) {
-    auto& list = each->id.job == net::Job::kPs      ? cluster.ps
-                 : each->id.job == net::Job::kChief ? cluster.chief
-                                                    : cluster.workers;
-    if (each->id.job == net::Job::kWorker && each->id.index >= task.workers_known) {
-      continue;
-    }
-    list.resize(std::max(list.size(), each->id.index + 1));
-    list[each->id.index] = each->listed;
-  }
-  return cluster;
-}
-
-// "worker --task_index=1 ...": a task that has moved is told of itself and the ps alone, by its
-// environment (sparse_variable()).
-std::vector<std::string> Supervisor::arguments_for(const LocalTask& task) const {
-  if (task.listed != task.port.address()) {
-    std::vector<std::string> arguments = {"train", "--resolver=tf_config"};
-    arguments.insert(arguments.end(), options_.task_arguments.begin(),
-                     options_.task_arguments.end());
-    return arguments;
-  }
-  const net::Cluster cluster = cluster_for(task);
-  std::vector<std::string> arguments = {std::string(net::job_name(task.id.job)),
-                                        "--task_index=" + std::to_string(task.id.index),
-                                        "--ps_hosts=" + net::to_string(cluster.ps)};
-  if (!cluster.workers.empty()) {
-    arguments.push_back("--worker_hosts=" + net::to_string(cluster.workers));
-  }
-  if (!cluster.chief.empty()) {
-    arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
-  }
-  arguments.insert(arguments.end(), options_.task_arguments.begin(), options_.task_arguments.end());
-  return arguments;
-}
-
-// TF_CONFIG of a worker that has moved: the lists of the others do not name its address, and it
-// need not know theirs.
-std::string Supervisor::sparse_variable(const LocalTask& task) const {
-  const net::Cluster others = cluster_for(task);
-  const std::string index = std::to_string(task.id.index);
-  nlohmann::json cluster;
-  for (const net::Address& address : others.ps) {
-    cluster["ps"].push_back(net::to_string(address));
-  }
-  for (const net::Address& address : others.chief) {
-    cluster["chief"].push_back(net::to_string(address));
-  }
-  cluster["worker"][index] = net::to_string(task.port.address());
-  const nlohmann::json all = {{"cluster", std::move(cluster)},
-                              {"task", {{"type", "worker"}, {"index", task.id.index}}}};
-  return "TF_CONFIG=" + all.dump();
-}
-
 const TaskLimits& Supervisor::limits_of(const LocalTask& task) const {
   return task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
 }
@@ -218,15 +122,12 @@ std::vector<int> Supervisor::cpus_of(LocalTask& task) {
 }
 
 void Supervisor::start(LocalTask& task, int listen_fd) {
-  const bool is_moved = task.listed != task.port.address();
-  ChildProcess process =
-      start_child({.arguments = arguments_for(task),
-                   .variables = is_moved ? std::vector<std::string>{sparse_variable(task)}
-                                         : std::vector<std::string>{},
-                   .listen_fd = listen_fd,
-                   .progress = task.is_chief,
-                   .cpus = cpus_of(task),
-                   .memory_mib = limits_of(task).memory_mib});
+  ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
+                                      .variables = variables_for(task, tasks_),
+                                      .listen_fd = listen_fd,
+                                      .progress = task.is_chief,
+                                      .cpus = cpus_of(task),
+                                      .memory_mib = limits_of(task).memory_mib});
   task.pid = process.pid;
   task.fault = false;
   task.asked = Asked::kNothing;
@@ -302,7 +203,7 @@ void Supervisor::on_exit(LocalTask& task, int status) {
 }
 
 void Supervisor::move(LocalTask& task) {
-  if (can_move(task)) {
+  if (task.can_move()) {
     task.port = ReservedPort(context_);
   }
 }

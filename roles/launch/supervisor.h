@@ -5,17 +5,13 @@
 // Everything runs on the one thread that runs the io_context.
 #pragma once
 
-#include <sys/types.h>
-
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,42 +19,11 @@
 #include "data/file.h"
 #include "net/cluster.h"
 #include "roles/launch/launcher.h"
-#include "roles/launch/log_tail.h"
-#include "roles/launch/managed_job.h"
+#include "roles/launch/local_task.h"
 #include "roles/launch/pipe_lines.h"
-#include "roles/launch/reserved_port.h"
 #include "roles/launch/restart_policy.h"
 
 namespace disttf::roles {
-
-// What was asked to become of a task whose process is to end.
-enum class Asked : std::uint8_t { kNothing, kRestart, kReplace };
-
-// One task and its process, while there is one.
-struct LocalTask {
-  std::size_t number = 0;  // its place in Supervisor::tasks(), and the policy's name for it
-  net::TaskId id;
-  std::string name;  // "[worker:1]"
-  bool is_chief = false;
-  ReservedPort port;
-  net::Address listed;            // what the lists say; another one than its port's once replaced
-  std::size_t workers_known = 0;  // the length of the list of workers that it is given
-  pid_t pid = -1;                 // -1 while no process of the task lives
-  asio::steady_timer restart;     // runs while `waits`
-  bool waits = false;             // to be started again
-  asio::steady_timer thaw;        // runs while this process is frozen
-  bool frozen = false;
-  bool fault = false;  // this process was killed on purpose
-  Asked asked = Asked::kNothing;
-  asio::steady_timer patience;        // runs while a process that was told to end has not
-  std::optional<Ending> ending = {};  // of its last process
-  std::uint64_t restarts = 0;
-  std::chrono::system_clock::time_point since{};
-  std::vector<int> cpus = {};  // that it may use; empty: all
-  LogTail log = {};
-
-  [[nodiscard]] TaskStatus status() const;
-};
 
 struct SupervisorEvents {
   // A line that a task has printed. `is_result`: on the chief's standard output.
@@ -87,11 +52,6 @@ class Supervisor {
   // SIGKILL, and a new process; of a worker that is not the chief, at a new address. REQUIRES as
   // above.
   void replace(LocalTask& task);
-  // Whether a new process of the task may have a new address. Nobody opens a connection to a
-  // worker, and one that is not the chief can do without the addresses of the others.
-  [[nodiscard]] static bool can_move(const LocalTask& task) {
-    return task.id.job == net::Job::kWorker && !task.is_chief;
-  }
   // Starts more workers, with lists that name them, beside what runs. Throws std::system_error.
   void add_workers(std::size_t count);
   // What processes that are started from now on get. Counts are left alone.
@@ -110,7 +70,7 @@ class Supervisor {
   void freeze(LocalTask& task, std::chrono::milliseconds time);
 
   // In the order in which they came: first ps, chief, workers.
-  [[nodiscard]] const std::vector<std::unique_ptr<LocalTask>>& tasks() const { return tasks_; }
+  [[nodiscard]] const LocalTasks& tasks() const { return tasks_; }
   [[nodiscard]] const RestartPolicy& policy() const { return policy_; }
   [[nodiscard]] const LaunchOptions& options() const { return options_; }
 
@@ -118,13 +78,10 @@ class Supervisor {
   LocalTask& add_task(const net::TaskId& id);
   void add_missing_tasks();
   void start(LocalTask& task, int listen_fd);
-  [[nodiscard]] net::Cluster cluster_for(const LocalTask& task) const;
-  [[nodiscard]] std::vector<std::string> arguments_for(const LocalTask& task) const;
   void end_process(LocalTask& task);
   asio::awaitable<void> kill_when_impatient(LocalTask& task);
   asio::awaitable<void> end_all(bool chief);
   void move(LocalTask& task);
-  [[nodiscard]] std::string sparse_variable(const LocalTask& task) const;
   [[nodiscard]] const TaskLimits& limits_of(const LocalTask& task) const;
   [[nodiscard]] std::vector<int> cpus_of(LocalTask& task);
   void on_exit(LocalTask& task, int status);
@@ -149,7 +106,7 @@ class Supervisor {
   std::vector<int> cpus_;    // those that this process may use
   std::size_t next_cpu_ = 0;
   RestartPolicy policy_;
-  std::vector<std::unique_ptr<LocalTask>> tasks_;  // in the policy's order
+  LocalTasks tasks_;  // in the policy's order
 };
 
 }  // namespace disttf::roles
