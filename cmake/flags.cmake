@@ -25,6 +25,11 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(disttf_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Several sources at once, half the time. Names in unnamed namespaces then must differ within a
+  # target. g++ takes the sources for headers that such names must not leak from.
+  target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(DISTTF_SANITIZE)
   target_compile_options(disttf_flags INTERFACE
     -fsanitize=${DISTTF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -46,7 +51,10 @@ else()
 endif()
 
 function(disttf_cold)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+  # (A source with options of its own is not compiled together with others: only where they count.)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  endif()
 endfunction()
 
 function(disttf_link_product target)
