@@ -63,4 +63,8 @@ std::error_code make_error_code(DataError error) noexcept {
   return {static_cast<int>(error), data_category()};
 }
 
+std::string sentence(const std::string& expected, const std::string& found) {
+  return "expected " + expected + ", found " + found;
+}
+
 }  // namespace disttf::data

@@ -2,6 +2,7 @@
 // sentence with file, expected and actual is made by whoever knows the file.
 #pragma once
 
+#include <string>
 #include <system_error>
 
 namespace disttf::data {
@@ -29,6 +30,9 @@ enum class DataError {
 
 [[nodiscard]] const std::error_category& data_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(DataError error) noexcept;
+
+// The form of all details: "expected a header of at least 8 bytes, found 3 bytes".
+[[nodiscard]] std::string sentence(const std::string& expected, const std::string& found);
 
 }  // namespace disttf::data
 

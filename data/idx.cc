@@ -31,10 +31,6 @@ void write_header(std::span<std::uint8_t> out, std::initializer_list<std::uint32
   }
 }
 
-std::string sentence(const std::string& expected, const std::string& found) {
-  return "expected " + expected + ", found " + found;
-}
-
 std::string byte_count(std::uint64_t count) { return std::to_string(count) + " bytes"; }
 
 std::string shape_text(const IdxView& view) {

@@ -22,10 +22,6 @@ constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kFloat32 = "F32";
 constexpr std::size_t kDeepest = 3;  // header, tensor, its shape
 
-std::string sentence(const std::string& expected, const std::string& found) {
-  return "expected " + expected + ", found " + found;
-}
-
 // A name from the file, fit for a sentence.
 std::string shown(std::string_view name) {
   constexpr std::size_t kMaxShown = 80;

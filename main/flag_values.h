@@ -16,6 +16,10 @@
 
 namespace disttf {
 
+// The largest values that flags of their kind take.
+inline constexpr std::uint64_t kMostPort = 65535;
+inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
+
 // Decimal digits alone. For use with Option::transform(): leading zeros are taken off.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 // A decimal number, as a 32-bit float: finite and above 0.

@@ -19,8 +19,6 @@
 namespace disttf {
 namespace {
 
-constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
-constexpr std::uint64_t kMostPort = 65535;
 // What --control says instead of a path.
 constexpr const char* kNoControl = "none";
 

@@ -19,9 +19,7 @@ namespace {
 using render::refuse;
 
 constexpr std::uint64_t kMostTasks = 1000;  // of one job
-constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
 constexpr std::uint64_t kMostGpus = 64;
-constexpr std::uint64_t kMostPort = 65535;
 
 void add_tasks(CLI::App& app, RenderFlags& flags) {
   const auto add_count = [&app](const char* names, std::size_t& count, std::uint64_t least,

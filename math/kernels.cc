@@ -13,7 +13,7 @@ struct NamedIsa {
   Isa isa;
   std::string_view name;
 };
-constexpr std::array<NamedIsa, 3> kNames = {
+constexpr std::array<NamedIsa, 3> kIsaNames = {
     {{Isa::kGeneric, "generic"}, {Isa::kAvx2, "avx2"}, {Isa::kAvx512, "avx512"}}};
 
 struct IsaList {
@@ -52,7 +52,7 @@ IsaList detect() noexcept {
 }  // namespace
 
 std::string_view isa_name(Isa isa) noexcept {
-  for (const NamedIsa& entry : kNames) {
+  for (const NamedIsa& entry : kIsaNames) {
     if (entry.isa == isa) {
       return entry.name;
     }
@@ -61,7 +61,7 @@ std::string_view isa_name(Isa isa) noexcept {
 }
 
 std::optional<Isa> isa_from_name(std::string_view name) noexcept {
-  for (const NamedIsa& entry : kNames) {
+  for (const NamedIsa& entry : kIsaNames) {
     if (entry.name == name) {
       return entry.isa;
     }

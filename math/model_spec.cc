@@ -12,11 +12,11 @@
 namespace disttf::math {
 namespace {
 
-struct NamedKind {
+struct NamedModel {
   ModelKind kind;
   std::string_view name;
 };
-constexpr std::array<NamedKind, 2> kNames = {
+constexpr std::array<NamedModel, 2> kModelNames = {
     {{ModelKind::kSoftmax, "softmax"}, {ModelKind::kMlp, "mlp"}}};
 
 void require_between(std::string_view field, std::size_t value, std::size_t least,
@@ -41,7 +41,7 @@ std::string layer_name(std::size_t index, std::size_t count) {
 }  // namespace
 
 std::string_view model_name(ModelKind kind) noexcept {
-  for (const NamedKind& entry : kNames) {
+  for (const NamedModel& entry : kModelNames) {
     if (entry.kind == kind) {
       return entry.name;
     }
@@ -50,7 +50,7 @@ std::string_view model_name(ModelKind kind) noexcept {
 }
 
 std::optional<ModelKind> model_from_name(std::string_view name) noexcept {
-  for (const NamedKind& entry : kNames) {
+  for (const NamedModel& entry : kModelNames) {
     if (entry.name == name) {
       return entry.kind;
     }

@@ -14,14 +14,14 @@
 namespace disttf::math {
 namespace {
 
-struct NamedKind {
+struct NamedOptimizer {
   OptimizerKind kind;
   std::string_view name;
 };
-constexpr std::array<NamedKind, 4> kNames = {{{OptimizerKind::kSgd, "sgd"},
-                                              {OptimizerKind::kMomentum, "momentum"},
-                                              {OptimizerKind::kAdagrad, "adagrad"},
-                                              {OptimizerKind::kAdam, "adam"}}};
+constexpr std::array<NamedOptimizer, 4> kOptimizerNames = {{{OptimizerKind::kSgd, "sgd"},
+                                                            {OptimizerKind::kMomentum, "momentum"},
+                                                            {OptimizerKind::kAdagrad, "adagrad"},
+                                                            {OptimizerKind::kAdam, "adam"}}};
 
 // TensorFlow's initial_accumulator_value: the first step divides by its root, not by zero.
 constexpr float kAdagradStart = 0.1F;
@@ -55,7 +55,7 @@ bool is_fraction(float value) noexcept { return value >= 0.0F && value < 1.0F; }
 }  // namespace
 
 std::string_view optimizer_name(OptimizerKind kind) noexcept {
-  for (const NamedKind& entry : kNames) {
+  for (const NamedOptimizer& entry : kOptimizerNames) {
     if (entry.kind == kind) {
       return entry.name;
     }
@@ -64,7 +64,7 @@ std::string_view optimizer_name(OptimizerKind kind) noexcept {
 }
 
 std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept {
-  for (const NamedKind& entry : kNames) {
+  for (const NamedOptimizer& entry : kOptimizerNames) {
     if (entry.name == name) {
       return entry.kind;
     }

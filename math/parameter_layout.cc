@@ -15,6 +15,14 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept
 
 }  // namespace
 
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t length : shape) {
+    text += (text.empty() ? "" : ", ") + std::to_string(length);
+  }
+  return "[" + text + "]";
+}
+
 void ParameterLayout::add(std::string name, std::vector<std::size_t> shape) {
   const std::size_t size =
       std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});

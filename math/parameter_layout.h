@@ -23,6 +23,9 @@ struct Variable {
   std::size_t size = 0;    // in floats, without padding: the product of shape
 };
 
+// "[784, 100]"
+[[nodiscard]] std::string shape_text(std::span<const std::size_t> shape);
+
 // [begin, end) in floats from the start of the vector.
 struct Range {
   std::size_t begin = 0;

@@ -28,18 +28,9 @@ constexpr std::string_view kExpected = "expected host:port, e.g. ps0:2222 or [::
 }
 
 // ASCII only: the same answer in every locale.
-[[nodiscard]] char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 [[nodiscard]] bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 [[nodiscard]] bool is_name_character(char c) noexcept {
   return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_';
-}
-
-[[nodiscard]] std::string to_lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
 }
 
 // The one way to write it, so that equal addresses have equal text; nullopt: not a number.

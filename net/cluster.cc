@@ -12,14 +12,6 @@
 namespace disttf::net {
 namespace {
 
-[[nodiscard]] std::string to_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 void append_line(std::string& text, Job job, const std::vector<Address>& addresses) {
   text += job_name(job);
   text += (addresses.empty() ? "" : " ") + to_string(addresses) + '\n';
@@ -47,8 +39,6 @@ struct NamedList {
   return {NamedList{fields.ps, cluster.ps}, NamedList{fields.workers, cluster.workers},
           NamedList{fields.chief, cluster.chief}, NamedList{fields.evaluators, cluster.evaluators}};
 }
-
-[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
 void check_no_address_twice(const Cluster& cluster, const ClusterFields& fields) {
   struct Place {
@@ -134,10 +124,10 @@ std::string_view job_name(Job job) noexcept {
 std::optional<Job> job_from_name(std::string_view name) noexcept {
   static constexpr std::size_t kLongestName = 9;  // "evaluator": longer text needs no copy
   if (name.size() > kLongestName) return std::nullopt;
-  const std::string lower = to_lower(name);
-  if (lower == "master") return Job::kChief;
+  const std::string wanted = to_lower(name);
+  if (wanted == "master") return Job::kChief;
   for (const Job job : {Job::kPs, Job::kWorker, Job::kChief, Job::kEvaluator}) {
-    if (lower == job_name(job)) return job;
+    if (wanted == job_name(job)) return job;
   }
   return std::nullopt;
 }

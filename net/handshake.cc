@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::size_t kRefusalPrefixBytes = 4;
 
-[[nodiscard]] bool is_job(std::uint8_t value) noexcept {
-  return value >= static_cast<std::uint8_t>(Job::kPs) &&
-         value <= static_cast<std::uint8_t>(Job::kEvaluator);
-}
-
 [[nodiscard]] bool is_purpose(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(ChannelPurpose::kStep) &&
          value <= static_cast<std::uint8_t>(ChannelPurpose::kOrder);

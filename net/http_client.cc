@@ -114,17 +114,18 @@ bool Transfer::redirect() {
   std::string why;
   const std::optional<Url> next = join_url(url_, location, why);
   if (location.empty() || !next) {
-    return fail(HttpError::kBadRedirect, "the redirect's Location " + quoted(location) + " " +
+    return fail(HttpError::kBadRedirect, "the redirect's Location " + net::quoted(location) + " " +
                                              (location.empty() ? "is empty" : why));
   }
   if (url_.scheme == Scheme::kHttps && next->scheme == Scheme::kHttp) {
-    return fail(HttpError::kInsecureRedirect,
-                "it redirects from https to " + quoted(to_string(*next)) + ", which is refused");
+    return fail(
+        HttpError::kInsecureRedirect,
+        "it redirects from https to " + net::quoted(to_string(*next)) + ", which is refused");
   }
   visited_.push_back(url_);
   if (std::ranges::find(visited_, *next) != visited_.end()) {
     return fail(HttpError::kTooManyRedirects,
-                "it redirects in a circle, back to " + quoted(to_string(*next)));
+                "it redirects in a circle, back to " + net::quoted(to_string(*next)));
   }
   if (visited_.size() > static_cast<std::size_t>(std::max(request_.max_redirects, 0))) {
     return fail(HttpError::kTooManyRedirects, "it is one more redirect after the " +
@@ -218,8 +219,9 @@ bool Transfer::read_head(HttpResponseParser& parser, Deadline deadline) {
     const auto received = std::span<const std::byte>(buffer_).first(bytes);
     if (const auto error = parser.feed(received, body_)) {
       const auto shown = received.first(std::min<std::size_t>(received.size(), 32));
-      return fail(error, error.message() + "; it begins with " +
-                             quoted({reinterpret_cast<const char*>(shown.data()), shown.size()}));
+      return fail(error,
+                  error.message() + "; it begins with " +
+                      net::quoted({reinterpret_cast<const char*>(shown.data()), shown.size()}));
     }
   }
   return true;
@@ -238,12 +240,12 @@ bool Transfer::accept_head() {
   }
   if (!head.content_encoding.empty() && head.content_encoding != "identity") {
     return fail(HttpError::kEncodedBody, "the server sent Content-Encoding " +
-                                             quoted(head.content_encoding) +
+                                             net::quoted(head.content_encoding) +
                                              " though none was asked for");
   }
   if (!head.transfer_encoding.empty() && head.transfer_encoding != "chunked") {
     return fail(HttpError::kEncodedBody, "the server sent Transfer-Encoding " +
-                                             quoted(head.transfer_encoding) +
+                                             net::quoted(head.transfer_encoding) +
                                              "; only chunked is understood");
   }
   info_.accepts_ranges = head.status == 206 || head.accept_ranges == "bytes";
@@ -269,7 +271,7 @@ bool Transfer::accept_range(HttpBodyInfo& info) {
       (!head.content_length || *head.content_length - 1 == *range->last - *range->first);
   if (!expected) {
     return fail(HttpError::kBadRange, "the server sent Content-Range " +
-                                          quoted(head.content_range) + " where bytes from " +
+                                          net::quoted(head.content_range) + " where bytes from " +
                                           std::to_string(request_.resume_from) +
                                           " to the end were asked for");
   }

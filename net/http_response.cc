@@ -3,10 +3,10 @@
 #include <charconv>
 #include <limits>
 
+#include "net/text.h"
+
 namespace disttf::net {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Digits only, all of them, no overflow.
 std::optional<std::uint64_t> read_number(std::string_view text) {

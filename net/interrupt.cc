@@ -12,14 +12,14 @@
 #include <limits>
 #include <span>
 
+#include "net/last_error.h"
+
 namespace disttf::net {
 namespace {
 
 // EagerWait: how long it looks. A few times as long as a ps needs for a step of a small model.
 constexpr std::chrono::microseconds kEagerness{500};
 constexpr unsigned kMostAsleep = 63;
-
-[[nodiscard]] std::error_code last_error() noexcept { return {errno, std::system_category()}; }
 
 // Rounded up: waking a moment early would cost one more turn of the loop.
 [[nodiscard]] int poll_timeout(Deadline deadline) noexcept {

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::size_t kValueBytes = 8;
 
-[[nodiscard]] bool is_job(std::uint8_t value) noexcept {
-  return value >= static_cast<std::uint8_t>(Job::kPs) &&
-         value <= static_cast<std::uint8_t>(Job::kEvaluator);
-}
-
 [[nodiscard]] bool is_operation(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(Operation::kNumber) &&
          value <= static_cast<std::uint8_t>(Operation::kDescribe);

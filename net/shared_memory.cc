@@ -13,14 +13,13 @@
 
 #include "net/codec.h"
 #include "net/frame.h"
+#include "net/last_error.h"
 
 namespace disttf::net {
 namespace {
 
 // The token's page; what is shared begins behind it.
 constexpr std::size_t kPrefixBytes = 4096;
-
-std::error_code last_error() { return {errno, std::system_category()}; }
 
 class Descriptor {
  public:

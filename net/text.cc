@@ -1,5 +1,6 @@
 #include "net/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -72,6 +73,12 @@ void append_escaped(std::string& out, char character) {
 }
 
 }  // namespace
+
+std::string to_lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,17 @@ inline constexpr std::size_t kMaxShownBytes = 80;
 // `text` in double quotes, cut to kMaxShownBytes with "..." after the quote, everything but
 // printable ASCII written as \xNN (and \n, \t, \", \\ by their short names).
 [[nodiscard]] std::string quoted(std::string_view text);
+
+// ASCII only, whatever the locale.
+[[nodiscard]] constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+[[nodiscard]] std::string to_lower(std::string_view text);
+
+// Something that a user gave is wrong: throws std::invalid_argument with the sentence that says so.
+[[noreturn]] inline void fail(const std::string& sentence) {
+  throw std::invalid_argument(sentence);
+}
 
 // `text` as valid UTF-8 on one line: control characters become spaces, bytes that are not UTF-8
 // become '?'. For sentences that a peer sends us to show.

@@ -21,8 +21,6 @@ constexpr std::string_view kExpectedList =
 constexpr std::string_view kExpectedTypes =
     "expected chief, master, worker, ps or evaluator, in any letter case";
 
-[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
-
 // A JSON value as messages show it. Lists and maps by name only: writing them out would recurse as
 // deep as somebody nested them. (net:: because std::quoted comes along with std::string.)
 [[nodiscard]] std::string shown(const Json& value) {

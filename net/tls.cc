@@ -40,7 +40,7 @@ std::error_code load_authorities(asio::ssl::context& context, std::string ca_fil
   context.load_verify_file(ca_file, error);
   ERR_clear_error();  // the thread's queue: what is left there would be blamed on the next call
   if (!error) return {};
-  sentence = "the file of certificate authorities " + quoted(ca_file) +
+  sentence = "the file of certificate authorities " + net::quoted(ca_file) +
              " cannot be used: " + error.message() + "; name another with --ca_file";
   return HttpError::kBadCaFile;
 }

@@ -19,13 +19,6 @@ constexpr std::size_t kMaxHostBytes = 253;  // DNS
 
 bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string to_lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), lower);
-  return result;
-}
 
 // What may stand in a URL at all. A blank or a line break would end the request line early and
 // let a mirror's redirect write headers of its own.

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kLastSave{60};
 constexpr std::chrono::seconds kSaveOnSignal{4};
 
 // For ps that were started again just then, to be told that the run is over.
-constexpr std::chrono::seconds kFarewell{3};
+constexpr std::chrono::seconds kOverseersFarewell{3};
 
 // A ps that is not there yet is waited for by whoever connects to it.
 constexpr std::chrono::milliseconds kFirstViews{500};
@@ -126,7 +126,7 @@ void lead(const TrainerOptions& options, const StopSignal& stop) {
   log_summary(config, status);
   client.shutdown(trainer.own_parameters());
   if (overseer) {
-    overseer->finish(kFarewell);
+    overseer->finish(kOverseersFarewell);
   }
 }
 

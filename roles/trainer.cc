@@ -9,18 +9,12 @@
 #include "data/sha256.h"
 #include "math/bf16.h"
 #include "math/random.h"
+#include "roles/format.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
 namespace {
-
-template <typename... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 256> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
-}
 
 math::ImageSet image_set(const data::Split& split) {
   return {.images = split.images, .labels = split.labels};

@@ -10,7 +10,7 @@
 namespace disttf::render {
 namespace {
 
-using Json = nlohmann::json;  // the order of keys is of no matter here
+using PlainJson = nlohmann::json;  // the order of keys is of no matter here
 
 enum class Type : std::uint8_t { kText, kWhole, kNumber, kBoolean };
 
@@ -86,19 +86,20 @@ constexpr std::array kOptions = {
 }
 
 // A value as messages show it; lists and maps by name, however deep they are.
-std::string shown(const Json& value) {
+std::string shown(const PlainJson& value) {
   if (value.is_string()) {
     return net::quoted(value.get_ref<const std::string&>());
   }
   return value.is_array() ? "a list" : value.is_object() ? "a map" : value.dump();
 }
 
-[[noreturn]] void refuse(const std::string& path, const Json& value, const std::string& expected) {
+[[noreturn]] void refuse_option(const std::string& path, const PlainJson& value,
+                                const std::string& expected) {
   fail(path + " is " + shown(value) + "; expected " + expected);
 }
 
-Json parse(const std::string& what, std::string_view text) {
-  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+PlainJson parse(const std::string& what, std::string_view text) {
+  PlainJson parsed = PlainJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() && !parsed.is_array()) {
     fail(what + " is not valid JSON: " + net::quoted(text));
   }
@@ -119,29 +120,29 @@ std::string type_text(Type type) {
   return "true or false";
 }
 
-void check_value(const Option& option, const Json& value) {
+void check_value(const Option& option, const PlainJson& value) {
   const bool is_right = option.type == Type::kText     ? value.is_string()
                         : option.type == Type::kWhole  ? value.is_number_integer()
                         : option.type == Type::kNumber ? value.is_number()
                                                        : value.is_boolean();
   if (!is_right) {
-    refuse(option.path, value, type_text(option.type));
+    refuse_option(option.path, value, type_text(option.type));
   }
   if (option.words != nullptr) {
     const std::string words = " " + std::string(option.words) + " ";
     const auto& text = value.get_ref<const std::string&>();
     if (text.empty() || text.find(' ') != std::string::npos ||
         words.find(" " + text + " ") == std::string::npos) {
-      refuse(option.path, value, std::string("one of ") + option.words);
+      refuse_option(option.path, value, std::string("one of ") + option.words);
     }
   }
 }
 
 // "service.name" -> "/service/name"
-Json::json_pointer pointer(const std::string& path) {
+PlainJson::json_pointer pointer(const std::string& path) {
   std::string text = "/" + path;
   std::replace(text.begin(), text.end(), '.', '/');
-  return Json::json_pointer(text);
+  return PlainJson::json_pointer(text);
 }
 
 bool is_section(const std::string& path) {
@@ -152,7 +153,7 @@ bool is_section(const std::string& path) {
 
 // Puts what `given` has into `merged`. The schema is four levels deep, so that is as far as this
 // goes down.
-void merge(const Json& given, const std::string& prefix, Json& merged) {
+void merge(const PlainJson& given, const std::string& prefix, PlainJson& merged) {
   for (const auto& [key, value] : given.items()) {
     const std::string path = prefix + key;
     const auto option = std::find_if(kOptions.begin(), kOptions.end(),
@@ -163,7 +164,7 @@ void merge(const Json& given, const std::string& prefix, Json& merged) {
     } else if (!is_section(path)) {
       fail(net::quoted(path) + " is not an option of the TensorFlow package");
     } else if (!value.is_object()) {
-      refuse(path, value, "a map of options");
+      refuse_option(path, value, "a map of options");
     } else {
       merge(value, path + ".", merged);
     }
@@ -173,24 +174,26 @@ void merge(const Json& given, const std::string& prefix, Json& merged) {
 // What a merged option holds.
 class Merged {
  public:
-  explicit Merged(const Json& merged) : merged_(merged) {}
+  explicit Merged(const PlainJson& merged) : merged_(merged) {}
 
-  [[nodiscard]] const Json& at(const std::string& path) const { return merged_[pointer(path)]; }
+  [[nodiscard]] const PlainJson& at(const std::string& path) const {
+    return merged_[pointer(path)];
+  }
   [[nodiscard]] std::string text(const std::string& path) const { return at(path); }
   [[nodiscard]] bool is_true(const std::string& path) const { return at(path); }
   [[nodiscard]] std::uint64_t whole(const std::string& path, std::uint64_t least,
                                     std::uint64_t most) const {
-    const Json& value = at(path);
+    const PlainJson& value = at(path);
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
         value.get<std::uint64_t>() > most) {
-      refuse(path, value,
-             "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+      refuse_option(path, value,
+                    "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value;
   }
 
  private:
-  const Json& merged_;
+  const PlainJson& merged_;
 };
 
 // [["hostname", "UNIQUE"]] or hostname:UNIQUE.
@@ -200,17 +203,17 @@ std::vector<std::string> placement(const Merged& merged, const std::string& path
     return text.empty() ? std::vector<std::string>{} : std::vector<std::string>{text};
   }
   std::vector<std::string> found;
-  for (const Json& entry : parse(path, text)) {
+  for (const PlainJson& entry : parse(path, text)) {
     std::string joined;
     bool is_list = entry.is_array() && !entry.empty();
-    for (const Json& part : entry) {
+    for (const PlainJson& part : entry) {
       is_list = is_list && part.is_string();
       if (is_list) {
         joined += (joined.empty() ? "" : ":") + part.get_ref<const std::string&>();
       }
     }
     if (!is_list) {
-      refuse(path, merged.at(path), R"(lists of texts, as in [["hostname", "UNIQUE"]])");
+      refuse_option(path, merged.at(path), R"(lists of texts, as in [["hostname", "UNIQUE"]])");
     }
     found.push_back(joined);
   }
@@ -227,7 +230,7 @@ DcosTasks read_tasks(const Merged& merged, const std::string& section) {
           .placement = placement(merged, section + ".placement_constraint")};
 }
 
-std::string flag_value(const std::string& key, const Json& value) {
+std::string flag_value(const std::string& key, const PlainJson& value) {
   if (value.is_string()) {
     return value;
   }
@@ -235,7 +238,7 @@ std::string flag_value(const std::string& key, const Json& value) {
     return value.dump();
   }
   std::string joined;
-  for (const Json& part : value) {
+  for (const PlainJson& part : value) {
     if (!part.is_number() || !value.is_array()) {
       joined.clear();
       break;
@@ -252,9 +255,9 @@ std::string flag_value(const std::string& key, const Json& value) {
 std::vector<std::pair<std::string, std::string>> read_context(const Merged& merged) {
   const std::string path = "service.job_context";
   const std::string text = merged.text(path);
-  const Json context = text.empty() ? Json::object() : parse(path, text);
+  const PlainJson context = text.empty() ? PlainJson::object() : parse(path, text);
   if (!context.is_object()) {
-    refuse(path, merged.at(path), "a map of training flags, as JSON");
+    refuse_option(path, merged.at(path), "a map of training flags, as JSON");
   }
   std::vector<std::pair<std::string, std::string>> flags;
   for (const auto& [key, value] : context.items()) {
@@ -265,26 +268,26 @@ std::vector<std::pair<std::string, std::string>> read_context(const Merged& merg
 
 void refuse_what_is_missing(const Merged& merged) {
   if (merged.at("gpu_worker.count") != 0) {
-    refuse("gpu_worker.count", merged.at("gpu_worker.count"),
-           "0: disttf computes on CPUs; give these tasks to worker.count");
+    refuse_option("gpu_worker.count", merged.at("gpu_worker.count"),
+                  "0: disttf computes on CPUs; give these tasks to worker.count");
   }
   if (merged.is_true("service.security.kerberos.enabled")) {
-    refuse("service.security.kerberos.enabled", true, "false: disttf authenticates nobody");
+    refuse_option("service.security.kerberos.enabled", true, "false: disttf authenticates nobody");
   }
   const std::string shared = merged.text("service.shared_filesystem");
   if (!shared.empty() && !shared.starts_with("/")) {
-    refuse("service.shared_filesystem", shared,
-           "a path, which begins with /, of a directory that all machines share");
+    refuse_option("service.shared_filesystem", shared,
+                  "a path, which begins with /, of a directory that all machines share");
   }
 }
 
 // Names what was given and means nothing here.
-std::vector<std::string> warnings(const Json& merged) {
+std::vector<std::string> warnings(const PlainJson& merged) {
   std::string names;
   for (const Option& option : kOptions) {
     const auto at = pointer(option.path);
     if (option.is_used || !merged.contains(at) ||
-        (option.fallback != nullptr && merged[at] == Json::parse(option.fallback))) {
+        (option.fallback != nullptr && merged[at] == PlainJson::parse(option.fallback))) {
       continue;
     }
     names += (names.empty() ? "" : ", ") + std::string(option.path);
@@ -297,14 +300,14 @@ std::vector<std::string> warnings(const Json& merged) {
 
 }  // namespace
 
-Json merge_dcos_options(std::string_view text) {
-  Json merged = Json::object();
+PlainJson merge_dcos_options(std::string_view text) {
+  PlainJson merged = PlainJson::object();
   for (const Option& option : kOptions) {
     if (option.fallback != nullptr) {
-      merged[pointer(option.path)] = Json::parse(option.fallback);
+      merged[pointer(option.path)] = PlainJson::parse(option.fallback);
     }
   }
-  const Json given = parse("the file", text);
+  const PlainJson given = parse("the file", text);
   if (!given.is_object()) {
     fail("the file is a list; expected a map of options");
   }
@@ -313,7 +316,7 @@ Json merge_dcos_options(std::string_view text) {
 }
 
 DcosOptions read_dcos_options(std::string_view text) {
-  const Json json = merge_dcos_options(text);
+  const PlainJson json = merge_dcos_options(text);
   const Merged merged(json);
   refuse_what_is_missing(merged);
   DcosOptions options;

@@ -18,6 +18,9 @@
 
 namespace disttf::render {
 
+// What a target gets that wants a number where none is given.
+inline constexpr std::uint64_t kDefaultMemoryMib = 512;
+
 // Of one task. What is not given is left to the engine where that has a default of its own.
 struct Resources {
   std::optional<double> cpus;

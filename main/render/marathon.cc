@@ -15,10 +15,8 @@
 namespace disttf::render {
 namespace {
 
-constexpr std::uint64_t kDefaultMemoryMib = 512;
-
 // "hostname:LIKE:a|b" -> ["hostname", "LIKE", "a|b"]; "rack=a" -> ["rack", "CLUSTER", "a"].
-Json constraint(const std::string& text) {
+Json marathon_constraint(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || text.find('=') < colon) {
     const KeyValue placement = read_placement(text);
@@ -94,7 +92,7 @@ Json app_of(const Deployment& deployment, const PlacedTask& task) {
   app["container"] = container(deployment, *task.group);
   add_network(app, deployment, task.address.port);
   for (const std::string& text : task.group->placement) {
-    app["constraints"].push_back(constraint(text));
+    app["constraints"].push_back(marathon_constraint(text));
   }
   // A change of an app stops the old task first: the new one needs its port.
   app["upgradeStrategy"]["minimumHealthCapacity"] = 0;

@@ -11,11 +11,10 @@
 namespace disttf::render {
 namespace {
 
-constexpr std::uint64_t kDefaultMemoryMib = 512;
 constexpr std::uint64_t kMhzPerCpu = 1000;
 constexpr std::int64_t kSecond = 1'000'000'000;  // Nomad's JSON counts nanoseconds
 
-Json constraint(const std::string& text) {
+Json nomad_constraint(const std::string& text) {
   const KeyValue placement = read_placement(text);
   Json json;
   json["LTarget"] = "${" + placement.key + "}";
@@ -55,7 +54,7 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   json["Name"] = net::job_name(group.job);
   json["Count"] = group.count;
   for (const std::string& text : group.placement) {
-    json["Constraints"].push_back(constraint(text));
+    json["Constraints"].push_back(nomad_constraint(text));
   }
   // Exit code 0 is the end; anything else is started again, at most so often.
   Json& restart = json["RestartPolicy"];

@@ -12,7 +12,7 @@ namespace disttf::render {
 namespace {
 
 // "zone=a" is a label of the node; "node.role=worker" is what Swarm itself knows.
-std::string constraint(const std::string& text) {
+std::string swarm_constraint(const std::string& text) {
   const KeyValue placement = read_placement(text);
   const bool is_known = placement.key.starts_with("node.") || placement.key.starts_with("engine.");
   return (is_known ? "" : "node.labels.") + placement.key + "==" + placement.value;
@@ -44,7 +44,7 @@ void complete(Json& service, const PlacedTask& task) {
   deploy["restart_policy"]["condition"] = "on-failure";
   deploy["restart_policy"]["max_attempts"] = 10;
   for (const std::string& text : task.group->placement) {
-    deploy["placement"]["constraints"].push_back(constraint(text));
+    deploy["placement"]["constraints"].push_back(swarm_constraint(text));
   }
   if (Json wanted = resources_of(task.group->resources); !wanted.empty()) {
     deploy["resources"] = std::move(wanted);

@@ -6,8 +6,6 @@
 namespace disttf::net {
 namespace {
 
-[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
-
 [[nodiscard]] std::size_t index_from(const ClusterFlags& flags, Job job, std::size_t tasks) {
   if (!flags.task_index && tasks > 1 && job != Job::kChief) {
     fail("--task_index: missing; there are " + std::to_string(tasks) + " " +

@@ -102,8 +102,6 @@ constexpr std::array kVariables = {
     "LOCAL_WORLD_SIZE",
 };
 
-[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
-
 [[nodiscard]] const std::string& source_of(const Found& found, std::string_view what) {
   for (const Fact& fact : found.facts) {
     if (fact.what == what) return fact.from;

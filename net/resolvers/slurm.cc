@@ -29,8 +29,6 @@ constexpr std::string_view kWhy =
 constexpr std::string_view kAdvice = "; start the step with srun --distribution=block";
 constexpr std::size_t kMostTasks = 3 * (kMaxTaskIndex + 1);
 
-[[noreturn]] void fail(const std::string& sentence) { throw std::invalid_argument(sentence); }
-
 // Where a rank runs.
 struct Seat {
   std::size_t node = 0;   // in the list of nodes

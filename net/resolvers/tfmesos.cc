@@ -12,7 +12,6 @@ constexpr const char* kPsHosts = "TFMESOS_PS_HOSTS";
 constexpr const char* kWorkerHosts = "TFMESOS_WORKER_HOSTS";
 constexpr const char* kJobName = "TFMESOS_JOB_NAME";
 constexpr const char* kTaskIndex = "TFMESOS_TASK_INDEX";
-constexpr std::string_view kWhy = "TFMESOS_DISTRIBUTED=1 comes together with it";
 
 [[nodiscard]] bool is_distributed(const Environment& environment) {
   const auto value = variable(environment, "TFMESOS_DISTRIBUTED");
@@ -28,7 +27,9 @@ constexpr std::string_view kWhy = "TFMESOS_DISTRIBUTED=1 comes together with it"
 std::optional<Found> find_in_tfmesos(const ClusterFlags& /*flags*/,
                                      const Environment& environment) {
   if (!is_distributed(environment)) return std::nullopt;
-  const auto needed = [&](const char* name) { return needed_variable(environment, name, kWhy); };
+  const auto needed = [&](const char* name) {
+    return needed_variable(environment, name, "TFMESOS_DISTRIBUTED=1 comes together with it");
+  };
   Found found;
   Cluster& cluster = found.answer.cluster;
   cluster.ps = parse_address_list(kPsHosts, needed(kPsHosts));

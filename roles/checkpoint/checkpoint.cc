@@ -192,27 +192,20 @@ void remove_abandoned(const Path& directory, std::uint64_t step) noexcept {
   }
 }
 
-std::string shape_text(std::span<const std::size_t> shape) {
-  std::string text = "[";
-  for (const std::size_t length : shape) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(length);
-  }
-  return text + "]";
-}
-
 // Why a checkpoint with `saved` is of another model than `wanted`, if it is.
 std::optional<std::string> difference(const math::ParameterLayout& saved,
                                       const math::ParameterLayout& wanted) {
   const auto theirs = saved.variables();
   const auto ours = wanted.variables();
   for (std::size_t i = 0; i < std::max(theirs.size(), ours.size()); ++i) {
-    if (i >= theirs.size()) return "it has no " + ours[i].name + " " + shape_text(ours[i].shape);
+    if (i >= theirs.size())
+      return "it has no " + ours[i].name + " " + math::shape_text(ours[i].shape);
     if (i >= ours.size()) {
-      return "this run has no " + theirs[i].name + " " + shape_text(theirs[i].shape);
+      return "this run has no " + theirs[i].name + " " + math::shape_text(theirs[i].shape);
     }
     if (theirs[i].name != ours[i].name || theirs[i].shape != ours[i].shape) {
-      return "it has " + theirs[i].name + " " + shape_text(theirs[i].shape) + ", this run " +
-             ours[i].name + " " + shape_text(ours[i].shape);
+      return "it has " + theirs[i].name + " " + math::shape_text(theirs[i].shape) + ", this run " +
+             ours[i].name + " " + math::shape_text(ours[i].shape);
     }
   }
   return std::nullopt;

@@ -14,6 +14,7 @@
 
 #include "net/text.h"
 #include "roles/checkpoint/checkpoint_reader.h"
+#include "roles/format.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 
@@ -21,13 +22,6 @@ namespace disttf::roles {
 namespace {
 
 using Path = std::filesystem::path;
-
-template <typename... Values>
-std::string format(const char* pattern, Values... values) {
-  std::array<char, 512> text{};
-  std::snprintf(text.data(), text.size(), pattern, values...);
-  return text.data();
-}
 
 // "2026-11-21T09:50:05Z"; "-" when the file is not there.
 std::string write_time(const Path& path) {
@@ -135,13 +129,6 @@ Statistics statistics_of(std::span<const float> values) {
   return result;
 }
 
-std::string shape_text(std::span<const std::size_t> shape) {
-  std::string text;
-  for (const std::size_t length : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(length);
-  return "[" + text + "]";
-}
-
 void print_configuration(const std::string& config_json) {
   using Json = nlohmann::json;
   const Json config = Json::parse(config_json, nullptr, /*allow_exceptions=*/false);
@@ -160,7 +147,7 @@ void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
     const std::string suffix = tensor == 0 ? "" : "/" + state.optimizer[tensor - 1].name;
     for (const math::Variable& variable : index.layout.variables()) {
       const Statistics found = statistics_of(values.span().subspan(variable.offset, variable.size));
-      const std::string name = variable.name + suffix + " " + shape_text(variable.shape);
+      const std::string name = variable.name + suffix + " " + math::shape_text(variable.shape);
       print_result(format("  %-32s %13.6g %13.6g %13.6g %13.6g", name.c_str(), found.min, found.max,
                           found.mean, found.norm));
     }

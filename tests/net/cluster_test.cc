@@ -84,70 +84,70 @@ TEST(ClusterHash, IgnoresCaseAndEvaluators) {
   EXPECT_EQ(hash_of(cluster_of("p:1", "a:4")), hash_of(other));
 }
 
-struct Bad {
+struct ClusterCase {
   const char* ps;
   const char* workers;
   const char* chief;
   TaskId task;
   const char* sentence;
 };
-class BadCluster : public ::testing::TestWithParam<Bad> {};
+class BadCluster : public ::testing::TestWithParam<ClusterCase> {};
 
 TEST_P(BadCluster, IsRefusedWithASentence) {
-  const Bad& bad = GetParam();
+  const ClusterCase& bad = GetParam();
   EXPECT_EQ(error_of(cluster_of(bad.ps, bad.workers, bad.chief), bad.task), bad.sentence);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadCluster,
     ::testing::Values(
-        Bad{"",
-            "a:1",
-            "",
-            {Job::kWorker, 0},
-            "--ps_hosts lists no address; at least one ps is needed"},
-        Bad{"p:1",
-            "",
-            "",
-            {Job::kPs, 0},
-            "--worker_hosts lists no address; at least one worker or a chief is needed"},
-        Bad{"p:1",
-            "a:1,b:1,a:1",
-            "",
-            {Job::kPs, 0},
-            "--worker_hosts[0] and --worker_hosts[2] are both \"a:1\"; "
-            "every task needs an address of its own"},
-        Bad{"p:1",
-            "P:1",
-            "",
-            {Job::kPs, 0},
-            "--ps_hosts[0] and --worker_hosts[0] are both \"p:1\"; "
-            "every task needs an address of its own"},
-        Bad{"p:1",
-            "a:1",
-            "c:1,d:1",
-            {Job::kPs, 0},
-            "--chief_host has 2 addresses (\"c:1\", \"d:1\"); at most one is allowed"},
-        Bad{"p:1",
-            "a:1,b:1",
-            "",
-            {Job::kWorker, 2},
-            "--task_index is 2, but --worker_hosts has 2 addresses: 0 to 1 are allowed"},
-        Bad{"p:1",
-            "a:1",
-            "",
-            {Job::kPs, 1},
-            "--task_index is 1, but --ps_hosts has 1 address: only 0 is allowed"},
-        Bad{"p:1",
-            "a:1",
-            "",
-            {Job::kChief, 0},
-            "--task_index is 0 of job chief, but --chief_host lists no address"},
-        Bad{"p:1",
-            "a:1",
-            "",
-            {Job::kEvaluator, 1},
-            "--task_index is 1, but --evaluator_host has 1 address: only 0 is allowed"}));
+        ClusterCase{"",
+                    "a:1",
+                    "",
+                    {Job::kWorker, 0},
+                    "--ps_hosts lists no address; at least one ps is needed"},
+        ClusterCase{"p:1",
+                    "",
+                    "",
+                    {Job::kPs, 0},
+                    "--worker_hosts lists no address; at least one worker or a chief is needed"},
+        ClusterCase{"p:1",
+                    "a:1,b:1,a:1",
+                    "",
+                    {Job::kPs, 0},
+                    "--worker_hosts[0] and --worker_hosts[2] are both \"a:1\"; "
+                    "every task needs an address of its own"},
+        ClusterCase{"p:1",
+                    "P:1",
+                    "",
+                    {Job::kPs, 0},
+                    "--ps_hosts[0] and --worker_hosts[0] are both \"p:1\"; "
+                    "every task needs an address of its own"},
+        ClusterCase{"p:1",
+                    "a:1",
+                    "c:1,d:1",
+                    {Job::kPs, 0},
+                    "--chief_host has 2 addresses (\"c:1\", \"d:1\"); at most one is allowed"},
+        ClusterCase{"p:1",
+                    "a:1,b:1",
+                    "",
+                    {Job::kWorker, 2},
+                    "--task_index is 2, but --worker_hosts has 2 addresses: 0 to 1 are allowed"},
+        ClusterCase{"p:1",
+                    "a:1",
+                    "",
+                    {Job::kPs, 1},
+                    "--task_index is 1, but --ps_hosts has 1 address: only 0 is allowed"},
+        ClusterCase{"p:1",
+                    "a:1",
+                    "",
+                    {Job::kChief, 0},
+                    "--task_index is 0 of job chief, but --chief_host lists no address"},
+        ClusterCase{"p:1",
+                    "a:1",
+                    "",
+                    {Job::kEvaluator, 1},
+                    "--task_index is 1, but --evaluator_host has 1 address: only 0 is allowed"}));
 
 TEST(Validate, AcceptsEveryListedTask) {
   const Cluster cluster = cluster_of("p:1,q:1", "a:1,b:1", "c:1");

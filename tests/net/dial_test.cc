@@ -11,13 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-asio::awaitable<void> answer_every_header(Connection connection) {
-  FrameHeader header;
-  while (!co_await connection->read_header(header, 0ms)) {
-    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-  }
-}
-
 class DialTest : public ::testing::Test {
  protected:
   [[nodiscard]] Dialed dial_and_wait(const Address& address, std::chrono::milliseconds timeout) {

@@ -14,14 +14,14 @@ namespace {
 
 using Bytes = std::array<std::byte, kHeaderBytes>;
 
-constexpr FrameHeader kExample{.kind = FrameKind::kPushPull,
-                               .flags = kFlagDropped,
-                               .request_id = 0x0102030405060708,
-                               .body_size = 318040,
-                               .step = 2000,
-                               .sequence = 0x1112131415161718,
-                               .range_begin = 1024,
-                               .generation = 0x21222324};
+constexpr FrameHeader kExampleHeader{.kind = FrameKind::kPushPull,
+                                     .flags = kFlagDropped,
+                                     .request_id = 0x0102030405060708,
+                                     .body_size = 318040,
+                                     .step = 2000,
+                                     .sequence = 0x1112131415161718,
+                                     .range_begin = 1024,
+                                     .generation = 0x21222324};
 
 [[nodiscard]] Bytes encoded(const FrameHeader& header) {
   Bytes bytes{};
@@ -31,7 +31,7 @@ constexpr FrameHeader kExample{.kind = FrameKind::kPushPull,
 
 // `bytes` changed at `at`, under a checksum that fits again.
 [[nodiscard]] std::error_code decode_with(std::size_t at, std::uint8_t value) {
-  Bytes bytes = encoded(kExample);
+  Bytes bytes = encoded(kExampleHeader);
   bytes[at] = std::byte{value};
   const auto crc =
       static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), 60));
@@ -51,7 +51,7 @@ TEST(Frame, HasTheBytesOfTheDocument) {
       0x24, 0x23, 0x22, 0x21, 0x00, 0x00, 0x00, 0x00,  // generation, reserved
       0x00, 0x00, 0x00, 0x00, 0x63, 0xDD, 0xC0, 0x87,  // reserved, header_crc
   };
-  const Bytes bytes = encoded(kExample);
+  const Bytes bytes = encoded(kExampleHeader);
   for (std::size_t i = 0; i < golden.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(bytes[i]), golden[i]) << "at offset " << i;
   }
@@ -59,8 +59,8 @@ TEST(Frame, HasTheBytesOfTheDocument) {
 
 TEST(Frame, SurvivesARoundTrip) {
   FrameHeader out;
-  ASSERT_FALSE(decode_header(encoded(kExample), out));
-  EXPECT_EQ(out, kExample);
+  ASSERT_FALSE(decode_header(encoded(kExampleHeader), out));
+  EXPECT_EQ(out, kExampleHeader);
 }
 
 TEST(Frame, KnowsEveryKind) {
@@ -78,7 +78,7 @@ TEST(Frame, KnowsEveryFlag) {
 
 TEST(Frame, RejectsAFlippedBitAnywhereInTheHeader) {
   for (std::size_t bit = 0; bit < 8 * kHeaderBytes; ++bit) {
-    Bytes bytes = encoded(kExample);
+    Bytes bytes = encoded(kExampleHeader);
     bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     FrameHeader out;
     EXPECT_TRUE(decode_header(bytes, out)) << "bit " << bit;
@@ -94,14 +94,14 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(7, 1), WireError::kBadFlags);
   EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);
-  Bytes bytes = encoded(kExample);
+  Bytes bytes = encoded(kExampleHeader);
   bytes[63] ^= std::byte{1};
   FrameHeader out;
   EXPECT_EQ(decode_header(bytes, out), WireError::kBadChecksum);
 }
 
 TEST(Frame, KnowsFromTheFirstByteThatNoFrameComes) {
-  const Bytes bytes = encoded(kExample);
+  const Bytes bytes = encoded(kExampleHeader);
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     EXPECT_TRUE(may_be_frame(std::span(bytes).first(size)));
   }

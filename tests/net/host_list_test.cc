@@ -71,13 +71,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"n[1-2].rack[3]", "n1.rack3 n2.rack3"},
                       Case{"[1-2][3-4]", "13 14 23 24"}, Case{"n[1]x,m", "n1x m"}));
 
-struct Bad {
+struct HostListCase {
   std::string list;
   const char* sentence;
 };
-void PrintTo(const Bad& each, std::ostream* out) { *out << each.list.substr(0, 60); }
+void PrintTo(const HostListCase& each, std::ostream* out) { *out << each.list.substr(0, 60); }
 
-class BadHostList : public ::testing::TestWithParam<Bad> {};
+class BadHostList : public ::testing::TestWithParam<HostListCase> {};
 
 TEST_P(BadHostList, IsToldInOneShortSentence) {
   const std::string error = error_of(GetParam().list);
@@ -87,27 +87,30 @@ TEST_P(BadHostList, IsToldInOneShortSentence) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadHostList,
-    ::testing::Values(Bad{"", "is empty"}, Bad{",", "is empty"}, Bad{"a,", "is empty"},
-                      Bad{"a,,b", "is empty"}, Bad{"n[1-2", "a [ has no ]"},
-                      Bad{"n1-2]", "a ] has no ["}, Bad{"n[", "a [ has no ]"},
-                      Bad{"n[]", "\"\" between [ and ] is no number"}, Bad{"n[a]", "\"a\" between"},
-                      Bad{"n[1-]", "\"1-\" between"}, Bad{"n[-1]", "\"-1\" between"},
-                      Bad{"n[-3--1]", "\"-3--1\" between"}, Bad{"n[1-2-3]", "\"1-2-3\" between"},
-                      Bad{"n[3-1]", "\"3-1\" between"}, Bad{"n[1,]", "\"\" between"},
-                      Bad{"n[[1]]", "\"[1\" between"}, Bad{"n[1 -2]", "\"1 -2\" between"}));
+    ::testing::Values(
+        HostListCase{"", "is empty"}, HostListCase{",", "is empty"}, HostListCase{"a,", "is empty"},
+        HostListCase{"a,,b", "is empty"}, HostListCase{"n[1-2", "a [ has no ]"},
+        HostListCase{"n1-2]", "a ] has no ["}, HostListCase{"n[", "a [ has no ]"},
+        HostListCase{"n[]", "\"\" between [ and ] is no number"},
+        HostListCase{"n[a]", "\"a\" between"}, HostListCase{"n[1-]", "\"1-\" between"},
+        HostListCase{"n[-1]", "\"-1\" between"}, HostListCase{"n[-3--1]", "\"-3--1\" between"},
+        HostListCase{"n[1-2-3]", "\"1-2-3\" between"}, HostListCase{"n[3-1]", "\"3-1\" between"},
+        HostListCase{"n[1,]", "\"\" between"}, HostListCase{"n[[1]]", "\"[1\" between"},
+        HostListCase{"n[1 -2]", "\"1 -2\" between"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Huge, BadHostList,
-    ::testing::Values(Bad{"n[0-999999999]", "more than 30000 hosts"},
-                      Bad{"n[0-999999999999999999]", "more than 30000 hosts"},
-                      Bad{"n[0-99999999999999999999]", "is no number"},
-                      Bad{"a[0-999]b[0-999]c[0-999]", "more than 30000 hosts"},
-                      Bad{"n[0-29999],m[0-29999]", "more than 30000 hosts"},
-                      Bad{std::string(100'000, 'n'), "longer than 253 bytes"},
-                      Bad{"n" + std::string(100'000, '['), "a [ has no ]"},
-                      Bad{"n[" + std::string(17, '0') + "1-20000]" + std::string(240, 'x'),
-                          "longer than 253 bytes"},
-                      Bad{"n[" + std::string(100'000, ',') + "]", "more than 30000 hosts"}));
+    ::testing::Values(HostListCase{"n[0-999999999]", "more than 30000 hosts"},
+                      HostListCase{"n[0-999999999999999999]", "more than 30000 hosts"},
+                      HostListCase{"n[0-99999999999999999999]", "is no number"},
+                      HostListCase{"a[0-999]b[0-999]c[0-999]", "more than 30000 hosts"},
+                      HostListCase{"n[0-29999],m[0-29999]", "more than 30000 hosts"},
+                      HostListCase{std::string(100'000, 'n'), "longer than 253 bytes"},
+                      HostListCase{"n" + std::string(100'000, '['), "a [ has no ]"},
+                      HostListCase{"n[" + std::string(17, '0') + "1-20000]" + std::string(240, 'x'),
+                                   "longer than 253 bytes"},
+                      HostListCase{"n[" + std::string(100'000, ',') + "]",
+                                   "more than 30000 hosts"}));
 
 TEST(HostListSize, ReachesItsLimit) {
   EXPECT_EQ(expand_host_list("LIST", "n[1-30000]").size(), kMaxListedHosts);

@@ -17,13 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-asio::awaitable<void> answer_every_header(Connection connection) {
-  FrameHeader header;
-  while (!co_await connection->read_header(header, 0ms)) {
-    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-  }
-}
-
 class ListenerTest : public ::testing::Test {
  protected:
   [[nodiscard]] OpenedChannel open(const TestServer& server, const Hello& hello) {

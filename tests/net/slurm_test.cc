@@ -42,7 +42,7 @@ struct Task {
   return environment;
 }
 
-[[nodiscard]] std::string list_of(const std::vector<Address>& addresses) {
+[[nodiscard]] std::string hosts_of(const std::vector<Address>& addresses) {
   std::string text;
   for (const Address& address : addresses) text += (text.empty() ? "" : ",") + to_string(address);
   return text;
@@ -55,8 +55,8 @@ struct Task {
     if (!resolution.found) return std::string(resolution.resolver);
     EXPECT_EQ(resolution.resolver, "slurm");
     const auto& [cluster, self, warnings] = *resolution.found;
-    return to_string(self) + " of " + list_of(cluster.ps) + " | " + list_of(cluster.chief) + " | " +
-           list_of(cluster.workers);
+    return to_string(self) + " of " + hosts_of(cluster.ps) + " | " + hosts_of(cluster.chief) +
+           " | " + hosts_of(cluster.workers);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }

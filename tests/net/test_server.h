@@ -91,6 +91,14 @@ class Events {
 
 using Connection = std::shared_ptr<ServerConnection>;
 
+// An owner's coroutine: acknowledges whatever comes.
+inline asio::awaitable<void> answer_every_header(Connection connection) {
+  FrameHeader header;
+  while (!co_await connection->read_header(header, std::chrono::milliseconds(0))) {
+    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  }
+}
+
 class TestServer {
  public:
   using Serve = std::function<asio::awaitable<void>(Connection)>;

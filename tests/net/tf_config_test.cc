@@ -143,11 +143,11 @@ INSTANTIATE_TEST_SUITE_P(
                       R"({"cluster":{"master":["a:1"]},"task":{"type":"master","index":0}})",
                       R"({"cluster":{"worker":["a:1"]}})"));
 
-struct Bad {
+struct TfConfigCase {
   std::string json;
   const char* sentence;  // what it must say
 };
-class BadTfConfig : public ::testing::TestWithParam<Bad> {};
+class BadTfConfig : public ::testing::TestWithParam<TfConfigCase> {};
 
 TEST_P(BadTfConfig, IsRefusedWithASentence) {
   const std::string error = error_of(GetParam().json);
@@ -158,58 +158,65 @@ TEST_P(BadTfConfig, IsRefusedWithASentence) {
 INSTANTIATE_TEST_SUITE_P(
     Json, BadTfConfig,
     ::testing::Values(
-        Bad{"{", "TF_CONFIG is not valid JSON at byte 2"},
-        Bad{R"({"cluster":{"ps":['p:1']}})", R"(near ")"},
-        Bad{"[]", "TF_CONFIG is []; expected {\"cluster\""}, Bad{"5", "TF_CONFIG is 5"},
-        Bad{"\xFF", "not valid JSON"},
-        Bad{"1" + std::string(400, '0'), "a number that is too large"},
-        Bad{R"({"cluster":[]})", "TF_CONFIG.cluster is []; expected a map"},
-        Bad{R"({"cluster":{"ps":"p:1"}})", "TF_CONFIG.cluster.ps is \"p:1\"; expected a list"},
-        Bad{R"({"cluster":{"ps":[1]}})", "TF_CONFIG.cluster.ps[0] is 1; expected"},
-        Bad{R"({"cluster":{"ps":["p"]}})", "TF_CONFIG.cluster.ps[0]: \"p\" has no port"},
-        Bad{R"({"cluster":{"worker":{"x":"a:1"}}})", "TF_CONFIG.cluster.worker has the key \"x\""},
-        Bad{R"({"cluster":{"worker":{"-1":"a:1"}}})", "has the key \"-1\""},
-        Bad{R"({"cluster":{"worker":{"4294967295":"a:1"}}})", "expected an index from 0 to 9999"},
-        Bad{R"({"cluster":{"worker":{"1":"a:1","01":"b:1"}}})", "is given twice"},
-        Bad{R"({"cluster":{"chief":["c:1"],"Master":["d:1"]}})",
-            "name the same job; give it once"}));
+        TfConfigCase{"{", "TF_CONFIG is not valid JSON at byte 2"},
+        TfConfigCase{R"({"cluster":{"ps":['p:1']}})", R"(near ")"},
+        TfConfigCase{"[]", "TF_CONFIG is []; expected {\"cluster\""},
+        TfConfigCase{"5", "TF_CONFIG is 5"}, TfConfigCase{"\xFF", "not valid JSON"},
+        TfConfigCase{"1" + std::string(400, '0'), "a number that is too large"},
+        TfConfigCase{R"({"cluster":[]})", "TF_CONFIG.cluster is []; expected a map"},
+        TfConfigCase{R"({"cluster":{"ps":"p:1"}})",
+                     "TF_CONFIG.cluster.ps is \"p:1\"; expected a list"},
+        TfConfigCase{R"({"cluster":{"ps":[1]}})", "TF_CONFIG.cluster.ps[0] is 1; expected"},
+        TfConfigCase{R"({"cluster":{"ps":["p"]}})", "TF_CONFIG.cluster.ps[0]: \"p\" has no port"},
+        TfConfigCase{R"({"cluster":{"worker":{"x":"a:1"}}})",
+                     "TF_CONFIG.cluster.worker has the key \"x\""},
+        TfConfigCase{R"({"cluster":{"worker":{"-1":"a:1"}}})", "has the key \"-1\""},
+        TfConfigCase{R"({"cluster":{"worker":{"4294967295":"a:1"}}})",
+                     "expected an index from 0 to 9999"},
+        TfConfigCase{R"({"cluster":{"worker":{"1":"a:1","01":"b:1"}}})", "is given twice"},
+        TfConfigCase{R"({"cluster":{"chief":["c:1"],"Master":["d:1"]}})",
+                     "name the same job; give it once"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Task, BadTfConfig,
     ::testing::Values(
-        Bad{R"({"cluster":{"ps":["p:1"],"worker":["a:1"]}})", "TF_CONFIG.task is missing"},
-        Bad{with_task("3"), "TF_CONFIG.task is 3; expected"},
-        Bad{with_task("{}"), "TF_CONFIG.task.type is missing"},
-        Bad{with_task(R"({"type":"gpu"})"), "TF_CONFIG.task.type is \"gpu\"; expected chief"},
-        Bad{with_task(R"({"type":7})"), "TF_CONFIG.task.type is 7"},
-        Bad{with_task(R"({"type":"ps","index":"one"})"), "TF_CONFIG.task.index is \"one\""},
-        Bad{with_task(R"({"type":"ps","index":-1})"), "TF_CONFIG.task.index is -1"},
-        Bad{with_task(R"({"type":"ps","index":0.5})"), "TF_CONFIG.task.index is 0.5"},
-        Bad{with_task(R"({"type":"ps","index":""})"), "TF_CONFIG.task.index is \"\""},
-        Bad{with_task(R"({"type":"ps","index":18446744073709551616})"), "TF_CONFIG.task.index is"},
-        Bad{with_task(R"({"type":"worker","index":2})"),
-            "TF_CONFIG.task.index is 2, but TF_CONFIG.cluster.worker has 2 addresses"},
-        Bad{with_task(R"({"type":"chief","index":1})"), "only 0 is allowed"}));
+        TfConfigCase{R"({"cluster":{"ps":["p:1"],"worker":["a:1"]}})", "TF_CONFIG.task is missing"},
+        TfConfigCase{with_task("3"), "TF_CONFIG.task is 3; expected"},
+        TfConfigCase{with_task("{}"), "TF_CONFIG.task.type is missing"},
+        TfConfigCase{with_task(R"({"type":"gpu"})"),
+                     "TF_CONFIG.task.type is \"gpu\"; expected chief"},
+        TfConfigCase{with_task(R"({"type":7})"), "TF_CONFIG.task.type is 7"},
+        TfConfigCase{with_task(R"({"type":"ps","index":"one"})"),
+                     "TF_CONFIG.task.index is \"one\""},
+        TfConfigCase{with_task(R"({"type":"ps","index":-1})"), "TF_CONFIG.task.index is -1"},
+        TfConfigCase{with_task(R"({"type":"ps","index":0.5})"), "TF_CONFIG.task.index is 0.5"},
+        TfConfigCase{with_task(R"({"type":"ps","index":""})"), "TF_CONFIG.task.index is \"\""},
+        TfConfigCase{with_task(R"({"type":"ps","index":18446744073709551616})"),
+                     "TF_CONFIG.task.index is"},
+        TfConfigCase{with_task(R"({"type":"worker","index":2})"),
+                     "TF_CONFIG.task.index is 2, but TF_CONFIG.cluster.worker has 2 addresses"},
+        TfConfigCase{with_task(R"({"type":"chief","index":1})"), "only 0 is allowed"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Cluster, BadTfConfig,
     ::testing::Values(
-        Bad{R"({"cluster":{"ps":["p:1"],"worker":["p:1"]},"task":{"type":"ps"}})",
-            "TF_CONFIG.cluster.ps[0] and TF_CONFIG.cluster.worker[0] are both \"p:1\""},
-        Bad{R"({"cluster":{"ps":["p:1"],"master":["a:1","b:1"]},"task":{"type":"ps"}})",
-            "TF_CONFIG.cluster.master has 2 addresses"},
-        Bad{R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker"}})",
-            "TF_CONFIG.cluster.ps lists no address"},
-        Bad{R"({"cluster":{"ps":{"1":"q:1"},"worker":["a:1"]},"task":{"type":"worker"}})",
-            "TF_CONFIG.cluster.ps has no entry for index 0"},
+        TfConfigCase{R"({"cluster":{"ps":["p:1"],"worker":["p:1"]},"task":{"type":"ps"}})",
+                     "TF_CONFIG.cluster.ps[0] and TF_CONFIG.cluster.worker[0] are both \"p:1\""},
+        TfConfigCase{R"({"cluster":{"ps":["p:1"],"master":["a:1","b:1"]},"task":{"type":"ps"}})",
+                     "TF_CONFIG.cluster.master has 2 addresses"},
+        TfConfigCase{R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker"}})",
+                     "TF_CONFIG.cluster.ps lists no address"},
+        TfConfigCase{R"({"cluster":{"ps":{"1":"q:1"},"worker":["a:1"]},"task":{"type":"worker"}})",
+                     "TF_CONFIG.cluster.ps has no entry for index 0"},
         // What Kubeflow's enableDynamicWorker gives a ps and a chief.
-        Bad{R"({"cluster":{"ps":["q:1"]},"task":{"type":"ps","index":1}})",
-            "ps 1 lists its own address and no trainer; disttf must know"},
-        Bad{R"({"cluster":{"worker":{},"ps":["q:1"]},"task":{"type":"ps","index":1}})",
-            "switch enableDynamicWorker off"},
-        Bad{R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})",
-            "TF_CONFIG.cluster lists no address, but TF_CONFIG.task is chief 0"},
-        Bad{R"({"cluster":{"ps":["p:1"],"worker":{"1":"b:1"}},"task":{"type":"worker","index":0}})",
+        TfConfigCase{R"({"cluster":{"ps":["q:1"]},"task":{"type":"ps","index":1}})",
+                     "ps 1 lists its own address and no trainer; disttf must know"},
+        TfConfigCase{R"({"cluster":{"worker":{},"ps":["q:1"]},"task":{"type":"ps","index":1}})",
+                     "switch enableDynamicWorker off"},
+        TfConfigCase{R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})",
+                     "TF_CONFIG.cluster lists no address, but TF_CONFIG.task is chief 0"},
+        TfConfigCase{
+            R"({"cluster":{"ps":["p:1"],"worker":{"1":"b:1"}},"task":{"type":"worker","index":0}})",
             "worker 0 must know how many there are"}));
 
 TEST(TfConfig, ShowsOnlyTheBeginningOfAHugeValue) {

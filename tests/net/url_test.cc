@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(std::string_view text) {
+std::string url_refusal(std::string_view text) {
   std::string why;
   return read_url(text, why) ? "" : why;
 }
@@ -66,7 +66,9 @@ struct Refused {
 
 class UrlRefusal : public testing::TestWithParam<Refused> {};
 
-TEST_P(UrlRefusal, SaysWhy) { EXPECT_THAT(refusal(GetParam().text), HasSubstr(GetParam().why)); }
+TEST_P(UrlRefusal, SaysWhy) {
+  EXPECT_THAT(url_refusal(GetParam().text), HasSubstr(GetParam().why));
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Url, UrlRefusal,
@@ -83,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"http://h/\xc3\xa9", "not ASCII"}));
 
 TEST(Url, RefusesOneThatIsEndless) {
-  EXPECT_THAT(refusal("http://h/" + std::string(9000, 'a')), HasSubstr("longer than 8192"));
+  EXPECT_THAT(url_refusal("http://h/" + std::string(9000, 'a')), HasSubstr("longer than 8192"));
 }
 
 TEST(Url, NamesFieldAndValueAndWhatIsAllowed) {

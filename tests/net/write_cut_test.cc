@@ -13,7 +13,7 @@
 namespace disttf::net {
 namespace {
 
-constexpr WriteCut kExample{.attempt = 0x0123456789ABCDEF, .shard = 1, .shards = 2};
+constexpr WriteCut kExampleCut{.attempt = 0x0123456789ABCDEF, .shard = 1, .shards = 2};
 
 std::vector<std::uint8_t> values(std::span<const std::byte> bytes) {
   std::vector<std::uint8_t> values;
@@ -22,7 +22,7 @@ std::vector<std::uint8_t> values(std::span<const std::byte> bytes) {
 }
 
 TEST(WriteCut, HasTheBytesOfTheDocument) {
-  const std::vector<std::byte> body = encode(kExample);
+  const std::vector<std::byte> body = encode(kExampleCut);
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kWriteCut,
                  .request_id = 4,
@@ -51,12 +51,12 @@ TEST(WriteCut, HasTheBytesOfTheDocument) {
 
 TEST(WriteCut, SurvivesARoundTrip) {
   WriteCut out;
-  ASSERT_FALSE(decode(encode(kExample), out));
-  EXPECT_EQ(out, kExample);
+  ASSERT_FALSE(decode(encode(kExampleCut), out));
+  EXPECT_EQ(out, kExampleCut);
 }
 
 TEST(WriteCut, RejectsEveryOtherLength) {
-  std::vector<std::byte> bytes = encode(kExample);
+  std::vector<std::byte> bytes = encode(kExampleCut);
   WriteCut out;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_EQ(decode(std::span(bytes).first(size), out), WireError::kBadBody) << size;

@@ -10,16 +10,10 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::size_t kTrainers = 2;
 constexpr math::Range kRange{.begin = 0, .end = 3};
 
 PushId id(std::size_t trainer, std::uint64_t step, std::uint64_t sequence) {
   return {.trainer = trainer, .incarnation = kProcess, .step = step, .sequence = sequence};
-}
-
-Values gradient(std::size_t trainer, std::uint64_t step) {
-  const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
-  return {base, -base / 2, base * 3};
 }
 
 class ShardCopy : public ::testing::Test {
@@ -48,13 +42,13 @@ class ShardCopy : public ::testing::Test {
   }
 
   void push_async(std::size_t trainer, std::uint64_t sequence) {
-    push(*shard_, id(trainer, shard_->step(), sequence), gradient(trainer, sequence));
+    push(*shard_, id(trainer, shard_->step(), sequence), three_values(trainer, sequence));
   }
 
   void make_step() {
     const std::uint64_t step = shard_->step();
-    for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
-      push(*shard_, id(trainer, step, step + 1), gradient(trainer, step));
+    for (std::size_t trainer = 0; trainer < kTwoTrainers; ++trainer) {
+      push(*shard_, id(trainer, step, step + 1), three_values(trainer, step));
     }
   }
 
@@ -74,7 +68,7 @@ class ShardCopy : public ::testing::Test {
 };
 
 TEST_F(ShardCopy, AsyncMakesTheSameUpdatesInTheSameOrder) {
-  make(async_config(kTrainers));
+  make(async_config(kTwoTrainers));
   push_async(0, 1);
   push_async(1, 1);
   fill();
@@ -85,7 +79,7 @@ TEST_F(ShardCopy, AsyncMakesTheSameUpdatesInTheSameOrder) {
 }
 
 TEST_F(ShardCopy, AsyncKnowsTheRepeatsFromBeforeAndAfterItWasFilled) {
-  make(async_config(kTrainers));
+  make(async_config(kTwoTrainers));
   push_async(0, 1);
   fill();
   push_async(1, 1);
@@ -96,13 +90,13 @@ TEST_F(ShardCopy, AsyncKnowsTheRepeatsFromBeforeAndAfterItWasFilled) {
 
 // Its trainer has seen an update of another one's that is about to be made again.
 TEST_F(ShardCopy, AsyncTakesAGradientOfParametersThatItDoesNotHaveYet) {
-  make(async_config(kTrainers));
+  make(async_config(kTwoTrainers));
   fill();
   EXPECT_EQ(copy_->admit(id(0, 1, 1)).verdict, Verdict::kReceive);
 }
 
 TEST_F(ShardCopy, SyncMakesTheSameSteps) {
-  make(sgd_config(kTrainers));
+  make(sgd_config(kTwoTrainers));
   make_step();
   fill();
   expect_same_bits();
@@ -113,9 +107,9 @@ TEST_F(ShardCopy, SyncMakesTheSameSteps) {
 
 // The two may have different gradients of the step that is being made: those were not answered.
 TEST_F(ShardCopy, SyncAsksAgainForTheGradientsOfTheStepThatIsBeingMade) {
-  make(sgd_config(kTrainers));
+  make(sgd_config(kTwoTrainers));
   make_step();
-  push(*shard_, id(0, 1, 2), gradient(0, 1));
+  push(*shard_, id(0, 1, 2), three_values(0, 1));
   fill();
   EXPECT_EQ(copy_->admit(id(0, 1, 2)).verdict, Verdict::kReceive);
   EXPECT_EQ(copy_->admit(id(1, 0, 1)).verdict, Verdict::kDiscard);
@@ -123,7 +117,7 @@ TEST_F(ShardCopy, SyncAsksAgainForTheGradientsOfTheStepThatIsBeingMade) {
 }
 
 TEST_F(ShardCopy, SyncHasTheParametersOfTheStepBefore) {
-  make(sgd_config(kTrainers));
+  make(sgd_config(kTwoTrainers));
   make_step();
   fill();
   ASSERT_TRUE(copy_->previous().has_value());
@@ -133,9 +127,9 @@ TEST_F(ShardCopy, SyncHasTheParametersOfTheStepBefore) {
 }
 
 TEST_F(ShardCopy, BackupWorkersLateGradientIsNotAddedByTheCopy) {
-  make(backup_config(kTrainers, 1));
+  make(backup_config(kTwoTrainers, 1));
   fill();
-  push(*shard_, id(1, 0, 1), gradient(1, 0));
+  push(*shard_, id(1, 0, 1), three_values(1, 0));
   expect_same_bits();
   EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
 }

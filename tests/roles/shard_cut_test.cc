@@ -11,7 +11,6 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::size_t kTrainers = 2;
 constexpr std::size_t kSize = 3;
 
 PushId id(std::size_t trainer, std::uint64_t step, bool wants_cut = false) {
@@ -22,20 +21,14 @@ PushId id(std::size_t trainer, std::uint64_t step, bool wants_cut = false) {
           .wants_cut = wants_cut};
 }
 
-// Gradients that differ by step, trainer and place.
-Values gradient(std::size_t trainer, std::uint64_t step) {
-  const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
-  return {base, -base / 2, base * 3};
-}
-
 void make_step(Shard& shard, std::uint64_t step, bool wants_cut = false) {
-  for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
-    push(shard, id(trainer, step, wants_cut && trainer == 0), gradient(trainer, step));
+  for (std::size_t trainer = 0; trainer < kTwoTrainers; ++trainer) {
+    push(shard, id(trainer, step, wants_cut && trainer == 0), three_values(trainer, step));
   }
 }
 
 RunConfig config_of(math::OptimizerKind optimizer) {
-  RunConfig config = sgd_config(kTrainers);
+  RunConfig config = sgd_config(kTwoTrainers);
   config.optimizer.kind = optimizer;
   return config;
 }
@@ -87,13 +80,13 @@ INSTANTIATE_TEST_SUITE_P(OfOptimizer, ShardCut,
                          });
 
 TEST(ShardCutOf, AStepThatNobodyAskedForIsNotKept) {
-  Shard shard(sgd_config(kTrainers), {.begin = 0, .end = kSize});
+  Shard shard(sgd_config(kTwoTrainers), {.begin = 0, .end = kSize});
   make_step(shard, 0);
   EXPECT_FALSE(shard.cut());
 }
 
 TEST(ShardCutOf, ARestoreForgetsIt) {
-  Shard shard(sgd_config(kTrainers), {.begin = 0, .end = kSize});
+  Shard shard(sgd_config(kTwoTrainers), {.begin = 0, .end = kSize});
   make_step(shard, 0, /*wants_cut=*/true);
   ASSERT_TRUE(shard.cut());
   restore(shard, {0, 0, 0}, 7);
@@ -102,7 +95,7 @@ TEST(ShardCutOf, ARestoreForgetsIt) {
 
 TEST(ShardCutOf, ALateGradientOfABackupWorkerIsTheStateAsItIs) {
   Shard shard(backup_config(2, 1), {.begin = 0, .end = kSize});
-  push(shard, id(1, 0), gradient(1, 0));
+  push(shard, id(1, 0), three_values(1, 0));
   EXPECT_EQ(shard.admit(id(0, 0, /*wants_cut=*/true)).verdict, Verdict::kDiscard);
   ASSERT_TRUE(shard.cut());
   EXPECT_EQ(shard.cut()->step, 1U);
@@ -110,8 +103,8 @@ TEST(ShardCutOf, ALateGradientOfABackupWorkerIsTheStateAsItIs) {
 
 TEST(ShardCutOf, AnAsynchronousPushIsTheStateItLeadsTo) {
   Shard shard(async_config(2), {.begin = 0, .end = kSize});
-  push(shard, id(1, 0), gradient(1, 0));
-  push(shard, id(0, 1, /*wants_cut=*/true), gradient(0, 1));
+  push(shard, id(1, 0), three_values(1, 0));
+  push(shard, id(0, 1, /*wants_cut=*/true), three_values(0, 1));
   ASSERT_TRUE(shard.cut());
   EXPECT_EQ(shard.cut()->step, 2U);
   EXPECT_EQ(values_of(shard.cut()->values.span()), values_of(shard.parameters()));

@@ -88,4 +88,12 @@ inline PushId sync_id(std::size_t trainer, std::uint64_t step) {
   return {.trainer = trainer, .incarnation = kProcess, .step = step};
 }
 
+inline constexpr std::size_t kTwoTrainers = 2;
+
+// A gradient of three parameters that differs by step, trainer and place.
+inline Values three_values(std::size_t trainer, std::uint64_t step) {
+  const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
+  return {base, -base / 2, base * 3};
+}
+
 }  // namespace disttf::roles
