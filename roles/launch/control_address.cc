@@ -35,16 +35,17 @@ constexpr const char* kTokenEnd = ".token";
 std::string last_error() { return std::generic_category().message(errno); }
 
 // Others must neither put a socket of theirs in our place nor reach ours.
+bool is_of_this_user_alone(const std::string& directory) {
+  struct stat status {};
+  return lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
 void make_directory(const std::string& path) {
   if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     fail(path, last_error());
   }
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) {
-    fail(path, last_error());
-  }
-  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
-      (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  if (!is_of_this_user_alone(path)) {
     fail(path, "it is not a directory that belongs to this user alone (mode 0700)");
   }
 }
@@ -175,6 +176,9 @@ std::string ControlSocket::make_token() {
 
 std::vector<std::string> find_control_sockets(const std::string& directory) {
   std::vector<std::string> found;
+  if (!is_of_this_user_alone(directory)) {
+    return found;
+  }
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string path = entry.path().string();

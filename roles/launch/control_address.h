@@ -41,7 +41,7 @@ class ControlSocket {
 };
 
 // The sockets in `directory` on which somebody listens, in order; what the dead have left is
-// removed.
+// removed. None where the directory is not this user's alone.
 [[nodiscard]] std::vector<std::string> find_control_sockets(const std::string& directory);
 
 }  // namespace disttf::roles

@@ -121,7 +121,9 @@ TEST_F(ControlAddress, RefusesADirectoryThatOthersCanReach) {
   fs::create_directory(directory());
   fs::permissions(directory(), fs::perms::all);
   EXPECT_THAT(refusal(in_directory()), HasSubstr("belongs to this user alone"));
-  fs::remove(directory());
+  const ControlSocket planted(context_, at(directory() + "/launch-1.sock"));
+  EXPECT_THAT(find_control_sockets(directory()), IsEmpty()) << "nor is anybody found there";
+  fs::remove_all(directory());
   fs::create_directory(path("real"));
   fs::permissions(path("real"), fs::perms::owner_all);
   fs::create_directory_symlink(path("real"), directory());
