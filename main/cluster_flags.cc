@@ -43,6 +43,14 @@ void add_list_flags(CLI::App& app, Flags& flags) {
       ->group(kClusterGroup);
 }
 
+void add_existing_servers(CLI::App& app, Flags& flags) {
+  app.add_flag("--existing_servers", flags.existing_servers,
+               "The lists are of tasks that disttf server waits as: train on them from here, as "
+               "the chief")
+      ->transform(boolean())
+      ->group(kClusterGroup);
+}
+
 void add_find_flags(CLI::App& app, Flags& flags) {
   app.add_option("--resolver", flags.resolver,
                  "Who is asked for the cluster; auto: all, in this order")

@@ -11,6 +11,8 @@ namespace disttf {
 void add_identity_flags(CLI::App& app, Command command, Flags& flags);
 // The tasks' addresses.
 void add_list_flags(CLI::App& app, Flags& flags);
+// The lists are of servers, which wait for orders.
+void add_existing_servers(CLI::App& app, Flags& flags);
 // What an environment does not tell: counts, the pattern of the addresses.
 void add_find_flags(CLI::App& app, Flags& flags);
 // How `disttf resolve` shows what it found.

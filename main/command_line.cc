@@ -103,13 +103,14 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
           .listen_fd = flags.listen_fd};
 }
 
-RunTask run_task(const Flags& flags, const Environment& environment, net::ClusterAndTask found,
-                 std::set<std::string> given) {
+roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
+                                      net::ClusterAndTask found, std::set<std::string> given) {
   roles::TrainerOptions options;
   options.task = task_from(flags, std::move(found));
   check_checkpoint_flags(flags);
-  options.config =
-      run_config(flags, options.task.cluster.ps.size(), options.task.cluster.trainer_count());
+  const net::Cluster& cluster = options.task.cluster;
+  const std::size_t drivers = flags.existing_servers ? 1 : 0;
+  options.config = run_config(flags, cluster.ps.size(), cluster.trainer_count() + drivers);
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
   options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself
@@ -125,7 +126,33 @@ RunTask run_task(const Flags& flags, const Environment& environment, net::Cluste
                         .max_to_keep = flags.max_to_keep,
                         .sharded = flags.sharded_checkpoint};
   options.progress_fd = flags.progress_fd;
-  return {.options = std::move(options)};
+  return options;
+}
+
+// train --existing_servers
+RunDriver run_driver(const Flags& flags, const Environment& environment,
+                     std::set<std::string> given) {
+  const auto refuse = [](const std::string& flag, const std::string& why) {
+    throw std::invalid_argument("--" + flag + ": not together with --existing_servers, " + why);
+  };
+  for (const char* flag : {"job_name", "task_index", "chief_host"}) {
+    if (given.contains(flag)) {
+      refuse(flag, "which is the chief itself, and drives all tasks of the lists");
+    }
+  }
+  if (given.contains("max_workers")) {
+    refuse("max_workers", "which has servers for the workers of the lists alone");
+  }
+  if (flags.sharded_checkpoint) {
+    refuse("sharded_checkpoint", "whose servers write no files");
+  }
+  if (flags.on_finish == "idle") {
+    refuse("on_finish idle", "whose end tells the servers that the run is over");
+  }
+  net::ClusterAndTask found;
+  found.cluster = find_lists(flags, environment);
+  found.task = {.job = net::Job::kChief, .index = 0};
+  return {.options = trainer_options(flags, environment, std::move(found), std::move(given))};
 }
 
 bool asks_for_help(const std::vector<std::string>& arguments) {
@@ -233,8 +260,10 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   const net::TaskId& task = resolution.found->task;
   invocation.log.task = std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
   if (command == Command::kServer) {
-    invocation.action = RunServer{.task = task_from(flags, std::move(*resolution.found)),
-                                  .version = "disttf " + std::string(kVersion)};
+    invocation.action =
+        RunServer{.options = {.task = task_from(flags, std::move(*resolution.found)),
+                              .version = "disttf " + std::string(kVersion),
+                              .task_arguments = arguments_for_tasks(app)}};
     return;
   }
   if (task.job == net::Job::kEvaluator) {
@@ -244,7 +273,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   invocation.action =
-      run_task(flags, environment, std::move(*resolution.found), given_options(app));
+      RunTask{.options = trainer_options(flags, environment, std::move(*resolution.found),
+                                         given_options(app))};
 }
 
 // What is printed where no command is looked at: the version, the help, or, with neither arguments
@@ -334,6 +364,10 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kPlus) {
     invocation.action = run_plus(flags, environment);
+    return invocation;
+  }
+  if (flags.existing_servers) {
+    invocation.action = run_driver(flags, environment, given_options(*app));
     return invocation;
   }
   start_task(command, *app, flags, environment, invocation);

@@ -14,6 +14,7 @@
 #include "roles/launch/manage.h"
 #include "roles/launch/replica_launcher.h"
 #include "roles/log.h"
+#include "roles/order_server.h"
 #include "roles/plus.h"
 #include "roles/trainer.h"
 
@@ -31,9 +32,11 @@ struct RunLaunch {
 struct RunReplicas {  // launch -- COMMAND
   roles::ReplicaOptions options;
 };
+struct RunDriver {  // train --existing_servers
+  roles::TrainerOptions options;
+};
 struct RunServer {
-  roles::Task task;
-  std::string version;  // what it says of itself
+  roles::ServerOptions options;
 };
 struct RunPlus {
   roles::PlusOptions options;
@@ -65,7 +68,7 @@ struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
-  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunServer, RunPlus, RunDownload,
+  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                RunCheckpoint, RunRender, RunManage, RunNothing>
       action;
 };

@@ -79,25 +79,6 @@ void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uin
       ->group(kTimeouts);
 }
 
-// What server and plus take besides the log's flags.
-void add_of_servers(CLI::App& app, Command command, Flags& flags) {
-  add_list_flags(app, flags);
-  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
-              "Silence that counts as death");
-  if (command == Command::kServer) {
-    add_identity_flags(app, command, flags);
-    add_find_flags(app, flags);
-    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
-    app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
-    return;
-  }
-  app.add_flag("--verbose", flags.verbose,
-               "A line for each task, too: round trip, version, and whom it reaches")
-      ->transform(boolean())
-      ->group(kOutput);
-  add_timeout(app, "--wait", flags.wait_s, 0, "For servers that are not there yet");
-}
-
 void add_model(CLI::App& app, Flags& flags) {
   app.add_option("--model", flags.model, "mlp: hidden layers with ReLU; softmax: no hidden layer")
       ->type_name("NAME")
@@ -288,6 +269,8 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
         ->check(one_of({"auto", "mnist", "digits"}))
         ->capture_default_str()
         ->group(kData);
+  }
+  if (command != Command::kDownload && command != Command::kServer) {
     app.add_flag("--download_only", flags.download_only, "Fetch and extract MNIST, then exit")
         ->transform(boolean())
         ->group(kData);
@@ -336,6 +319,27 @@ void add_transport(CLI::App& app, Flags& flags) {
       ->group(kTransport);
 }
 
+// What server and plus take besides the log's flags.
+void add_of_servers(CLI::App& app, Command command, Flags& flags) {
+  add_list_flags(app, flags);
+  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
+              "Silence that counts as death");
+  if (command == Command::kServer) {
+    add_identity_flags(app, command, flags);
+    add_find_flags(app, flags);
+    add_data(app, command, flags);
+    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
+    add_transport(app, flags);
+    app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
+    return;
+  }
+  app.add_flag("--verbose", flags.verbose,
+               "A line for each task, too: round trip, version, and whom it reaches")
+      ->transform(boolean())
+      ->group(kOutput);
+  add_timeout(app, "--wait", flags.wait_s, 0, "For servers that are not there yet");
+}
+
 void add_log(CLI::App& app, Flags& flags) {
   app.add_option("--log_level", flags.log_level, "The least severe lines to write")
       ->type_name("NAME")
@@ -371,7 +375,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kTrain, "train",
        "Any of these: the role comes from --job_name, TF_CONFIG or the environment; "
        "without a cluster, trains on this machine"},
-      {Command::kServer, "server", "A task that waits for orders, such as those of plus"},
+      {Command::kServer, "server",
+       "A task that waits for orders: those of plus, or of train --existing_servers"},
       {Command::kPlus, "plus", "A cluster's smoke test: its servers add 10 and 32"},
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
@@ -434,6 +439,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     }
     add_identity_flags(*app, command, flags);
     add_list_flags(*app, flags);
+    if (command == Command::kTrain) {
+      add_existing_servers(*app, flags);
+    }
     add_find_flags(*app, flags);
     add_on_finish(*app, flags);
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);

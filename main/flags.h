@@ -53,6 +53,7 @@ struct Flags {
   std::string ps_hosts;
   std::string worker_hosts;
   std::string chief_host;
+  bool existing_servers = false;
   // Finding the cluster
   std::string resolver = "auto";
   std::optional<std::size_t> cluster_ps;

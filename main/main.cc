@@ -21,6 +21,7 @@
 #include "net/text.h"
 #include "net/tls.h"
 #include "roles/chief.h"
+#include "roles/driver.h"
 #include "roles/finish.h"
 #include "roles/launch/launcher.h"
 #include "roles/launch/manage.h"
@@ -58,7 +59,12 @@ int run(const RunLaunch& run) { return roles::run_launcher(run.options); }
 
 int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
 
-int run(const RunServer& run) { return roles::run_order_server(run.task, run.version); }
+int run(const RunDriver& run) {
+  math::flush_denormals();  // before there is a second thread
+  return roles::run_driver(run.options);
+}
+
+int run(const RunServer& run) { return roles::run_order_server(run.options); }
 
 int run(const RunPlus& run) { return roles::run_plus(run.options); }
 

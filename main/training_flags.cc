@@ -106,4 +106,12 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   return arguments;
 }
 
+std::vector<std::string> arguments_for_tasks(const CLI::App& app) {
+  std::vector<std::string> arguments = arguments_for_children(app);
+  std::erase_if(arguments, [](const std::string& word) {
+    return word.starts_with("--peer_timeout=") || word.starts_with("--heartbeat_timeout=");
+  });
+  return arguments;
+}
+
 }  // namespace disttf

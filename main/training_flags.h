@@ -24,5 +24,7 @@ void check_checkpoint_flags(const Flags& flags);
 
 // The given options as arguments for tasks: "--train_steps=100".
 [[nodiscard]] std::vector<std::string> arguments_for_children(const CLI::App& app);
+// The same for the processes that a server trains with, whose patience is the driver's.
+[[nodiscard]] std::vector<std::string> arguments_for_tasks(const CLI::App& app);
 
 }  // namespace disttf

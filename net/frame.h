@@ -70,6 +70,8 @@ enum class FrameKind : std::uint8_t {
   kComplete = 32,     // primary -> backup: from now on nothing is acknowledged without you
   kOrder = 33,        // anyone -> server: an expression to compute (net/order.h)
   kResult = 34,       // reply: what came of it
+  kRunTask = 35,      // driver -> server: be your task of a run (net/run_order.h)
+  kTaskEnded = 36,    // server -> driver: how that task's process has ended
 };
 
 enum FrameFlags : std::uint16_t {

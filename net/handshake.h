@@ -35,8 +35,9 @@ inline constexpr std::size_t kWelcomeBytes = 28;
 // whether the task is there, and is closed after WELCOME; a state channel brings the chief the
 // training state beside the steps. With --ps_replicas: a replica channel brings a range's backup
 // what its primary did, a view channel tells a host what it is to be. An order channel is to a
-// server, which computes what it is told (net/order.h); whoever is no task of the cluster speaks on
-// it as its evaluator.
+// server, which computes what it is told (net/order.h), or runs its task of a run for as long as
+// the channel lasts (net/run_order.h); whoever is no task of the cluster speaks on it as its
+// evaluator.
 enum class ChannelPurpose : std::uint8_t {
   kStep = 1,
   kControl = 2,

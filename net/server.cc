@@ -309,6 +309,15 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
 
 void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameHeader& header,
                             const Hello& hello) {
+  if (options_.vacant == hello.cluster) {
+    connection->close();
+    return;
+  }
+  if (options_.busy == hello.cluster) {
+    refuse(connection, {kExitRestartMe, options_.self_text + " is at work for another driver"},
+           header.request_id);
+    return;
+  }
   if (const auto why = misfit(options_, hello)) {
     refuse(connection, {kExitMisconfigured, *why}, header.request_id);
     return;

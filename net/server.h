@@ -17,6 +17,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -45,6 +46,11 @@ struct ServerOptions {
   TaskId self;
   Cluster cluster;        // a HELLO must carry its hash and speak from one of its tasks
   std::string self_text;  // for refusals, "ps 0 (ps0:2222)"
+  // A server's own cluster is not that of the runs it trains in (net/run_order.h). A HELLO to a
+  // task of such a run that is not there yet is closed without an answer: its peers try again. One
+  // to the server, while its task has the port, is refused with kExitRestartMe.
+  std::optional<ClusterHash> vacant;
+  std::optional<ClusterHash> busy;
   // Strangers are cut off: no valid HELLO within this time, or more than max_pending of them.
   std::chrono::milliseconds handshake_timeout{5000};
   std::size_t max_pending = 256;  // handshakes and refusals under way; the oldest is dropped

@@ -68,7 +68,8 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-// From the first step to the result.
+}  // namespace
+
 void lead(const TrainerOptions& options, const StopSignal& stop) {
   Trainer trainer(options, stop);
   PsClient& client = trainer.client();
@@ -129,8 +130,6 @@ void lead(const TrainerOptions& options, const StopSignal& stop) {
     overseer->finish(kOverseersFarewell);
   }
 }
-
-}  // namespace
 
 int run_chief(const TrainerOptions& options) {
   const StopSignal stop;

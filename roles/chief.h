@@ -6,7 +6,10 @@
 
 namespace disttf::roles {
 
-// Returns the exit code. Throws Failure.
+// From the first step to the result. Throws Failure, also when `stop` ends it.
+void lead(const TrainerOptions& options, const StopSignal& stop);
+
+// The task. Returns the exit code. Throws Failure.
 int run_chief(const TrainerOptions& options);
 
 }  // namespace disttf::roles

@@ -1,8 +1,12 @@
 #include "roles/order_server.h"
 
+#include <fcntl.h>
+
 #include <asio/awaitable.hpp>
+#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,10 +15,15 @@
 #include <variant>
 #include <vector>
 
+#include "data/file.h"
+#include "net/as_tuple.h"
 #include "net/dial.h"
 #include "net/order.h"
+#include "net/run_order.h"
 #include "net/server.h"
+#include "roles/launch/restart_policy.h"
 #include "roles/log.h"
+#include "roles/ordered_task.h"
 #include "roles/outcome.h"
 #include "roles/stop_signal.h"
 #include "roles/task_listener.h"
@@ -30,42 +39,90 @@ using Answer = std::variant<net::OrderResult, net::Refusal>;
 
 class OrderServer {
  public:
-  OrderServer(const Task& task, std::string version) : task_(task), version_(std::move(version)) {}
+  explicit OrderServer(const ServerOptions& options)
+      : task_(options.task),
+        version_(options.version),
+        child_(context_, options.task, options.task_arguments) {}
   int run();
 
  private:
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
+  void open_port();
+  void wait_for_orders();
+  void on_signal();
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
   asio::awaitable<void> serve(Connection connection);
+  asio::awaitable<bool> take(const Connection& connection, const FrameHeader& header);
+
   asio::awaitable<Answer> compute(Nodes nodes);
   asio::awaitable<Answer> add(Nodes operands);
   asio::awaitable<Answer> ask(net::TaskId other, Nodes nodes);
   asio::awaitable<Answer> ask_on(Connection connection, Nodes nodes);
   [[nodiscard]] Answer lost(const net::TaskId& other, const std::string& why) const;
 
+  [[nodiscard]] std::optional<net::Refusal> train(const Connection& connection,
+                                                  const net::RunOrder& order);
+  asio::awaitable<void> watch_child();
+  asio::awaitable<void> beat(Connection connection);
+  void let_go();
+  void spawn(asio::awaitable<void> work);
+
   const Task& task_;
   const std::string version_;
   asio::io_context context_{1};
-  std::unique_ptr<net::Listener> listener_;
+  data::FileDescriptor port_;                // the listening socket; a child gets it, too
+  std::unique_ptr<net::Listener> listener_;  // null while the port is a driver's
+  Connection leash_;                         // null: nobody's
+  OrderedTask child_;
+  bool is_told_to_stop_ = false;
 };
 
+void log_exception(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+}
+
 int OrderServer::run() {
-  const StopSignal stop([this](int) { asio::post(context_, [this] { context_.stop(); }); });
-  net::ServerHooks hooks;
-  hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
-  hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
-  hooks.on_error = [](std::exception_ptr exception) {
-    try {
-      std::rethrow_exception(exception);
-    } catch (const std::exception& error) {
-      log_error(error.what());
-    }
-  };
-  listener_ = open_task_listener(context_, task_, std::move(hooks));
-  log_info("Waiting for orders");
+  const StopSignal stop([this](int) { asio::post(context_, [this] { on_signal(); }); });
+  open_port();
+  wait_for_orders();
   context_.run();
   log_info(std::string("stopped by ") + signal_name(stop.number()));
   return kDone;
+}
+
+void OrderServer::on_signal() {
+  is_told_to_stop_ = true;
+  if (child_.is_running()) {
+    child_.stop();
+  } else {
+    context_.stop();
+  }
+}
+
+void OrderServer::open_port() {
+  const std::uint16_t port = task_.cluster.address_of(task_.self).port;
+  try {
+    port_ = data::FileDescriptor(task_.listen_fd >= 0 ? task_.listen_fd
+                                                      : net::listen_on(context_, port).release());
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, self_text() + " " + error.what());
+  }
+}
+
+// What has connected while the port was a driver's, and nobody has accepted, is served now.
+void OrderServer::wait_for_orders() {
+  net::ServerHooks hooks;
+  hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
+  hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
+  hooks.on_error = log_exception;
+  Task task = task_;
+  task.listen_fd = fcntl(port_.number(), F_DUPFD_CLOEXEC, 0);
+  listener_ = open_task_listener(context_, task, std::move(hooks), true);
+  log_info("Waiting for orders");
 }
 
 std::variant<net::Welcome, net::Refusal> OrderServer::welcome(const net::Hello& hello) const {
@@ -80,27 +137,46 @@ std::variant<net::Welcome, net::Refusal> OrderServer::welcome(const net::Hello& 
 
 asio::awaitable<void> OrderServer::serve(Connection connection) {
   FrameHeader header;
-  while (!co_await connection->read_header(header, task_.timeouts.peer)) {
-    std::vector<std::byte> body(header.kind == FrameKind::kOrder
-                                    ? std::min(header.body_size, net::kMaxControlBodyBytes)
-                                    : 0);
-    net::Order order;
-    if (header.kind != FrameKind::kOrder || header.body_size != body.size() ||
-        co_await connection->read_body(body, task_.timeouts.silence) || net::decode(body, order)) {
-      connection->refuse(
-          {.exit_code = kError, .sentence = self_text() + " was sent no valid order"},
-          header.request_id);
-      co_return;
+  while (!co_await connection->read_header(
+      header, connection == leash_ ? task_.timeouts.silence : task_.timeouts.peer)) {
+    const bool is_heartbeat = header.kind == FrameKind::kHeartbeat && header.body_size == 0;
+    if (!is_heartbeat && !co_await take(connection, header)) {
+      break;
     }
-    const Answer answer = co_await compute(order);
-    if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
-      log_warning(connection->peer_text() + " gets no result: " + refusal->sentence);
-      connection->refuse(*refusal, header.request_id);
-      co_return;
-    }
-    connection->send({.kind = FrameKind::kResult, .request_id = header.request_id},
-                     net::encode(std::get<net::OrderResult>(answer)));
   }
+  if (connection == leash_) {
+    let_go();
+  }
+}
+
+// One order. False: it was refused.
+asio::awaitable<bool> OrderServer::take(const Connection& connection, const FrameHeader& header) {
+  std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
+  net::Order order;
+  net::RunOrder run;
+  Answer answer =
+      net::Refusal{.exit_code = kError, .sentence = self_text() + " was sent no valid order"};
+  const bool is_run = header.kind == FrameKind::kRunTask;
+  if ((is_run || header.kind == FrameKind::kOrder) && header.body_size == body.size() &&
+      !co_await connection->read_body(body, task_.timeouts.silence)) {
+    if (is_run && !net::decode(body, run)) {
+      const std::optional<net::Refusal> refusal = train(connection, run);
+      if (!refusal) {
+        co_return true;
+      }
+      answer = *refusal;
+    } else if (!is_run && !net::decode(body, order)) {
+      answer = co_await compute(order);
+    }
+  }
+  if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
+    log_warning(connection->peer_text() + " gets no result: " + refusal->sentence);
+    connection->refuse(*refusal, header.request_id);
+    co_return false;
+  }
+  connection->send({.kind = FrameKind::kResult, .request_id = header.request_id},
+                   net::encode(std::get<net::OrderResult>(answer)));
+  co_return true;
 }
 
 // Ends: an operand is a shorter order than what it is an operand of, and a task that is asked for
@@ -186,10 +262,81 @@ Answer OrderServer::lost(const net::TaskId& other, const std::string& why) const
       .sentence = self_text() + " cannot reach " + describe(task_.cluster, other) + ": " + why};
 }
 
+// Its task of a run, until it ends or the channel breaks. nullopt: it has been started.
+std::optional<net::Refusal> OrderServer::train(const Connection& connection,
+                                               const net::RunOrder& order) {
+  const auto refusal = [this](ExitCode code, const std::string& why) {
+    return net::Refusal{.exit_code = static_cast<std::uint8_t>(code),
+                        .sentence = self_text() + " " + why};
+  };
+  if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
+    return refusal(kUsage, "is neither ps nor worker, and trains nothing");
+  }
+  if ((leash_ && leash_ != connection) || child_.is_running() || is_told_to_stop_) {
+    return refusal(kLostPeers, "is at work already");
+  }
+  try {
+    net::validate(net::driven(task_.cluster), task_.self);
+    if (!leash_) {
+      leash_ = connection;
+      spawn(beat(connection));
+    }
+    listener_.reset();
+    log_info("ordered to train by " + connection->peer_text());
+    child_.start(order, port_.number());
+  } catch (const std::exception& error) {
+    return refusal(kError, std::string("cannot train: ") + error.what());
+  }
+  spawn(watch_child());
+  return std::nullopt;
+}
+
+asio::awaitable<void> OrderServer::watch_child() {
+  const net::TaskEnd end = co_await child_.ended();
+  log_info("the task " + to_string(Ending{.exit_code = end.exit_code, .signal = end.signal}));
+  if (leash_) {
+    leash_->send({.kind = FrameKind::kTaskEnded}, net::encode(end));
+  }
+  if (is_told_to_stop_) {
+    if (leash_) {
+      co_await leash_->drained(task_.timeouts.silence);
+    }
+    context_.stop();
+  } else if (!leash_) {
+    wait_for_orders();
+  }
+}
+
+asio::awaitable<void> OrderServer::beat(Connection connection) {
+  asio::steady_timer timer(context_);
+  while (connection->is_open()) {
+    connection->send({.kind = FrameKind::kHeartbeat});
+    timer.expires_after(kHeartbeatInterval);
+    co_await timer.async_wait(net::kAsTuple);
+  }
+}
+
+// The driver has gone, or is done with this server.
+void OrderServer::let_go() {
+  leash_.reset();
+  if (child_.is_running()) {
+    log_warning("the driver was lost: ending its task");
+    child_.stop();  // whoever watches the child opens the port
+  } else {
+    wait_for_orders();
+  }
+}
+
+void OrderServer::spawn(asio::awaitable<void> work) {
+  asio::co_spawn(context_, std::move(work), [](std::exception_ptr exception) {
+    if (exception) {
+      log_exception(exception);
+    }
+  });
+}
+
 }  // namespace
 
-int run_order_server(const Task& task, const std::string& version) {
-  return OrderServer(task, version).run();
-}
+int run_order_server(const ServerOptions& options) { return OrderServer(options).run(); }
 
 }  // namespace disttf::roles

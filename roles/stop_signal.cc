@@ -63,7 +63,18 @@ void StopSignal::watch(int signal_fd) {
   close(signal_fd);
 }
 
+void StopSignal::stop_with(const Failure& failure) {
+  if (!has_failed_.load(std::memory_order_relaxed)) {
+    failure_.emplace(failure);
+    has_failed_.store(true, std::memory_order_release);
+    interrupt_.interrupt();
+  }
+}
+
 void StopSignal::throw_if_stopped() const {
+  if (has_failed_.load(std::memory_order_acquire)) {
+    throw Failure(*failure_);
+  }
   if (const int signal = number(); signal != 0) {
     throw Failure(exit_code_for(signal),
                   std::string("stopped by ") + signal_name(signal) + " before the run finished");

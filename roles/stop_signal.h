@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "net/channel.h"
+#include "roles/outcome.h"
 
 namespace disttf::roles {
 
@@ -24,7 +26,10 @@ class StopSignal {
   [[nodiscard]] int number() const noexcept { return number_.load(std::memory_order_relaxed); }
   // Ends waits when a signal has come.
   [[nodiscard]] const net::Interrupt& interrupt() const noexcept { return interrupt_; }
-  // Throws Failure (130 or 143) when a signal has come.
+  // Ends waits as a signal does, because of `failure`. From any thread, but one alone; only the
+  // first call counts.
+  void stop_with(const Failure& failure);
+  // Throws Failure when a signal has come (130 or 143), or that of stop_with().
   void throw_if_stopped() const;
 
  private:
@@ -32,6 +37,8 @@ class StopSignal {
 
   std::function<void(int)> on_signal_;
   std::atomic<int> number_ = 0;
+  std::optional<Failure> failure_;  // constant once has_failed_
+  std::atomic<bool> has_failed_ = false;
   net::Interrupt interrupt_;  // signalled
   net::Interrupt done_;       // the watcher's thread may end
   std::thread thread_;

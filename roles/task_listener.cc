@@ -4,18 +4,27 @@
 #include <system_error>
 #include <utility>
 
+#include "net/run_order.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
 
 std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
-                                                  net::ServerHooks hooks) {
+                                                  net::ServerHooks hooks, bool is_server) {
   const net::Address& own = task.cluster.address_of(task.self);
   net::ServerOptions options;
   options.self = task.self;
   options.cluster = task.cluster;
   options.self_text = describe(task.cluster, task.self);
+  net::Cluster servers = task.cluster;
+  servers.chief.clear();
+  const net::Cluster run = net::driven(servers);
+  if (is_server) {
+    options.vacant = net::hash_of(run);
+  } else if (run.chief == task.cluster.chief) {
+    options.busy = net::hash_of(servers);
+  }
   hooks.log = [](std::string_view sentence) { log_warning(sentence); };
   try {
     auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)

@@ -120,6 +120,8 @@ ChildLimits limits_from(const ChildOptions& options) {
   }
   dup2(fds.standard_output, STDOUT_FILENO);
   dup2(fds.standard_error, STDERR_FILENO);
+  // What a library has opened without the flag, such as accepted connections, is not the child's.
+  static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC));
   for (const int fd : {fds.listen, fds.progress}) {
     if (fd >= 0) {
       fcntl(fd, F_SETFD, 0);

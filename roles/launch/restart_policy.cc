@@ -23,7 +23,7 @@ constexpr milliseconds kLongLife{10'000};
 constexpr int kFirstRetryable = 128;
 
 bool may_be_mended(const Ending& ending) {
-  return ending.signal != 0 || ending.exit_code >= kFirstRetryable;
+  return ending.signal != 0 || ending.lost || ending.exit_code >= kFirstRetryable;
 }
 
 }  // namespace
@@ -38,6 +38,9 @@ std::string to_string(const Ending& ending) {
   if (ending.signal != 0) {
     return "was killed by signal " + std::to_string(ending.signal) + " (" +
            strsignal(ending.signal) + ")";
+  }
+  if (ending.lost) {
+    return "was lost";
   }
   return "ended with exit code " + std::to_string(ending.exit_code);
 }
@@ -60,7 +63,7 @@ void RestartPolicy::started(std::size_t task, TimePoint now) { tasks_.at(task).s
 RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& ending,
                                              TimePoint now) {
   TaskState& state = tasks_.at(task);
-  if (ending.signal == 0 && ending.exit_code == kDone) {
+  if (ending.signal == 0 && !ending.lost && ending.exit_code == kDone) {
     if (!exit_code_ && state.part != Part::kWorker) {
       finished_ = true;
       exit_code_ = kDone;
@@ -89,7 +92,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                 ? " after " + std::to_string(restarts_) + " of " +
                                       std::to_string(options_.max_restarts) + " restarts"
                                 : "";
-  exit_code_ = ending.signal != 0 ? static_cast<int>(kLostPeers) : ending.exit_code;
+  exit_code_ = ending.signal != 0 || ending.lost ? static_cast<int>(kLostPeers) : ending.exit_code;
   return {.action = Action::kStop, .sentence = to_string(ending) + tries + "; stopping the others"};
 }
 

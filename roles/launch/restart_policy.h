@@ -26,6 +26,7 @@ struct RestartOptions {
 struct Ending {
   int exit_code = 0;
   int signal = 0;        // not 0: that killed it, and exit_code says nothing
+  bool lost = false;     // nothing is heard of its machine any more
   bool planned = false;  // launch itself did it, for the sake of it: mended without being counted
 };
 // Of a status that waitpid() gave. `fault`: launch has killed it on purpose.

@@ -1,7 +1,7 @@
-// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/order.h and
-// net/replication.h: what a decoder takes encodes to the same bytes again (a refusal's sentence and
-// a result's text, made safe to log, to a body that decodes to the same). The first byte of the
-// input picks the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/order.h, net/run_order.h
+// and net/replication.h: what a decoder takes encodes to the same bytes again (where it ends in a
+// text, made safe to log, to a body that decodes to the same). The first byte of the input picks
+// the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "net/handshake.h"
 #include "net/order.h"
 #include "net/replication.h"
+#include "net/run_order.h"
 #include "net/write_cut.h"
 
 namespace {
@@ -26,18 +27,13 @@ void check_exact(Body body) {
   if (!std::equal(again.begin(), again.end(), body.begin(), body.end())) std::abort();
 }
 
-void check_refusal(Body body) {
-  disttf::net::Refusal refusal;
-  if (disttf::net::decode(body, refusal)) return;
-  disttf::net::Refusal again;
-  if (disttf::net::decode(disttf::net::encode(refusal), again) || again != refusal) std::abort();
-}
-
-void check_result(Body body) {
-  disttf::net::OrderResult result;
-  if (disttf::net::decode(body, result)) return;
-  disttf::net::OrderResult again;
-  if (disttf::net::decode(disttf::net::encode(result), again) || again != result) std::abort();
+// A body that ends in text.
+template <typename T>
+void check_text(Body body) {
+  T value;
+  if (disttf::net::decode(body, value)) return;
+  T again;
+  if (disttf::net::decode(disttf::net::encode(value), again) || again != value) std::abort();
 }
 
 }  // namespace
@@ -45,7 +41,7 @@ void check_result(Body body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Body body = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 10) {
+  switch (data[0] % 12) {
     case 0:
       check_exact<disttf::net::Hello>(body);
       break;
@@ -68,13 +64,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_exact<disttf::net::Order>(body);
       break;
     case 9:
-      check_result(body);
+      check_text<disttf::net::OrderResult>(body);
       break;
     case 7:
       check_exact<disttf::net::FillHead>(body);
       break;
+    case 10:
+      check_exact<disttf::net::RunOrder>(body);
+      break;
+    case 11:
+      check_text<disttf::net::TaskEnd>(body);
+      break;
     default:
-      check_refusal(body);
+      check_text<disttf::net::Refusal>(body);
   }
   return 0;
 }

@@ -66,6 +66,35 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
             "download, checkpoint, resolve, render, status, endpoints, logs, pods, update");
 }
 
+// ---- Servers ----
+
+TEST(CommandLine, DrivesServersAsAChiefThatTheListsDoNotName) {
+  const auto run = std::get<RunDriver>(parse("train --existing_servers --seed 3" + kHosts).action);
+  EXPECT_EQ(run.options.task.cluster.ps.size(), 1U);
+  EXPECT_TRUE(run.options.task.cluster.chief.empty());
+  EXPECT_EQ(run.options.config.trainers, 3U);
+  EXPECT_EQ(run.options.config.seed, 3U);
+}
+
+TEST(CommandLine, RefusesADriverThatIsOneOfTheTasks) {
+  EXPECT_EQ(refusal("train --existing_servers --job_name worker" + kHosts),
+            "--job_name: not together with --existing_servers, which is the chief itself, and "
+            "drives all tasks of the lists");
+  EXPECT_THAT(refusal("train --existing_servers"), HasSubstr("--ps_hosts: missing"));
+}
+
+// Where the data is: the server's matter. Whom to wait for how long: the driver's.
+TEST(CommandLine, HandsAServersOwnFlagsToTheTasksThatItRuns) {
+  const auto run = std::get<RunServer>(
+      parse("server --job_name ps --data_dir d --transport tcp --log_level debug "
+            "--peer_timeout 5 --heartbeat_timeout 6" +
+            kHosts)
+          .action);
+  EXPECT_THAT(
+      run.options.task_arguments,
+      testing::UnorderedElementsAre("--data_dir=d", "--transport=tcp", "--log_level=debug"));
+}
+
 // ---- A task ----
 
 TEST(CommandLine, GivesATaskItsConfiguration) {

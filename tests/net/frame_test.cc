@@ -64,7 +64,7 @@ TEST(Frame, SurvivesARoundTrip) {
 }
 
 TEST(Frame, KnowsEveryKind) {
-  for (std::uint8_t kind = 1; kind <= 34; ++kind) {
+  for (std::uint8_t kind = 1; kind <= 36; ++kind) {
     EXPECT_FALSE(decode_with(5, kind)) << "kind " << int{kind};
   }
 }
@@ -90,7 +90,7 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(0, 'd'), WireError::kBadMagic);
   EXPECT_EQ(decode_with(4, 1), WireError::kBadVersion);
   EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
-  EXPECT_EQ(decode_with(5, 35), WireError::kBadKind);
+  EXPECT_EQ(decode_with(5, 37), WireError::kBadKind);
   EXPECT_EQ(decode_with(7, 1), WireError::kBadFlags);
   EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);

@@ -84,6 +84,30 @@ TEST_F(ListenerTest, RefusesOtherAddressLists) {
                          short_hex(hash_of(two_ps_two_workers())).c_str()});
 }
 
+TEST_F(ListenerTest, DoesNotAnswerForATaskThatIsNotThereYet) {
+  Hello hello = hello_of_worker_1();
+  hello.cluster[0] = static_cast<std::uint8_t>(hello.cluster[0] ^ 1U);
+  ServerOptions options = ps0_options();
+  options.vacant = hello.cluster;
+  TestServer server(answer_every_header, options);
+  server.start();
+  const OpenedChannel opened = open(server, hello);
+  EXPECT_FALSE(opened.channel);
+  EXPECT_NE(opened.error, WireError::kRefused);
+}
+
+TEST_F(ListenerTest, TellsAnotherDriverThatItIsAtWork) {
+  Hello hello = hello_of_worker_1();
+  hello.cluster[0] = static_cast<std::uint8_t>(hello.cluster[0] ^ 1U);
+  ServerOptions options = ps0_options();
+  options.busy = hello.cluster;
+  TestServer server(answer_every_header, options);
+  server.start();
+  const OpenedChannel opened = open(server, hello);
+  EXPECT_EQ(opened.refusal, (Refusal{.exit_code = kExitRestartMe,
+                                     .sentence = "ps 0 (ps0:2222) is at work for another driver"}));
+}
+
 TEST_F(ListenerTest, RefusesATaskThatIsNotListed) {
   Hello hello = hello_of_worker_1();
   hello.from = {Job::kWorker, 2};

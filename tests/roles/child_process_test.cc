@@ -126,6 +126,13 @@ TEST_F(ChildProcessTest, HasNoOtherDescriptorOfTheLauncher) {
   EXPECT_THAT(output_, Not(HasSubstr("descriptor " + std::to_string(mine.number()) + " open\n")));
 }
 
+// As libraries open them: Asio's accepted connections are such.
+TEST_F(ChildProcessTest, HasNoneThatWasOpenedToBeHandedOn) {
+  const data::FileDescriptor mine(open("/dev/null", O_RDONLY));  // NOLINT(android-cloexec-open)
+  run({});
+  EXPECT_THAT(output_, Not(HasSubstr("descriptor " + std::to_string(mine.number()) + " open\n")));
+}
+
 TEST_F(ChildProcessTest, WritesProgressIntoAPipeWhenAskedTo) {
   run({.arguments = {}, .progress = true});
   EXPECT_EQ(progress_, kProbeProgress);

@@ -69,6 +69,16 @@ TEST_F(RestartPolicyTest, StartsATaskAgainWhoseCodeAsksForIt) {
   }
 }
 
+TEST_F(RestartPolicyTest, StartsATaskAgainThatWasLost) {
+  RestartPolicy rules = policy({.max_restarts = 1});
+  const auto decision = ended(rules, kPs, {.lost = true});
+  EXPECT_EQ(decision.action, Action::kRestart);
+  EXPECT_EQ(decision.sentence, "was lost; starting it again (1 of 1 restarts)");
+  EXPECT_FALSE(rules.finished());
+  EXPECT_EQ(ended(rules, kPs, {.lost = true}).action, Action::kStop);
+  EXPECT_EQ(rules.exit_code(), kLostPeers);
+}
+
 TEST_F(RestartPolicyTest, EndsTheRunAtACodeThatIsForGood) {
   for (const int code : {1, 2, 3, 4, 126, 127}) {
     RestartPolicy rules = policy();

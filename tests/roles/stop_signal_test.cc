@@ -89,6 +89,18 @@ TEST(StopSignal, ASignalOnTheWayOutKillsNothing) {
             0);
 }
 
+TEST(StopSignal, MayBeStoppedForAnotherReason) {
+  EXPECT_EQ(status_of_child([] {
+              StopSignal stop;
+              stop.stop_with(Failure(kLostPeers, "first"));
+              stop.stop_with(Failure(kUsage, "second"));
+              stop.interrupt().wait_until(net::Clock::now() + kPatience);
+              stop.throw_if_stopped();
+              return kUnexpected;
+            }),
+            kLostPeers);
+}
+
 TEST(StopSignal, WithoutASignalNothingIsStopped) {
   EXPECT_EQ(status_of_child([] {
               const StopSignal stop;

@@ -1,0 +1,272 @@
+// `disttf train --existing_servers`: one process trains on a cluster of servers.
+#include <csignal>
+
+#include "net/order.h"
+#include "net/run_order.h"
+#include "tests/process/process_test.h"
+#include "tests/process/raw_peer.h"
+
+namespace disttf::test_process {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Words kRun = {"--train_steps=60", "--print_weights_hash"};
+// The driver is the chief, which trains too.
+const Words kSameByLaunch = Words{"--ps=2", "--workers=2", "--chief"} + kRun;
+// Long enough that something can be done to it in the middle.
+const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
+
+class Driver : public ProcessTest {
+ protected:
+  Process& start_server(net::Job job, std::size_t index, const Words& more = {}) {
+    const std::string name(net::job_name(job));
+    return run("server " + name + " " + std::to_string(index),
+               Words{"server", "--job_name=" + name, "--task_index=" + std::to_string(index),
+                     data_dir_flag(), "--heartbeat_timeout=3"} +
+                   cluster_.host_flags() + more);
+  }
+  void start_servers() {
+    for (std::size_t index = 0; index < 2; ++index) {
+      ps_.push_back(&start_server(net::Job::kPs, index));
+      workers_.push_back(&start_server(net::Job::kWorker, index));
+    }
+    for (Process* server : servers()) {
+      EXPECT_TRUE(says(*server, "Waiting for orders"));
+    }
+  }
+  Process& drive(const Words& more = kRun) {
+    return run("driver", Words{"train", "--existing_servers", "--heartbeat_timeout=3"} +
+                             cluster_.host_flags() + data_flags() + more);
+  }
+  // And all of them train.
+  Process& start_training() {
+    start_servers();
+    Process& driver = drive(kRun + kSlowly);
+    EXPECT_TRUE(says(driver, "training step 5 done"));
+    return driver;
+  }
+  [[nodiscard]] std::vector<Process*> servers() const {
+    std::vector<Process*> all = ps_;
+    all.insert(all.end(), workers_.begin(), workers_.end());
+    return all;
+  }
+  // They have waited, trained, and wait again.
+  void expect_waiting(std::size_t times) {
+    for (Process* server : servers()) {
+      EXPECT_TRUE(says_times(*server, times, "Waiting for orders"));
+      EXPECT_TRUE(wait_until_gone(children_of(server->pid())));
+    }
+  }
+  void expect_result(Process& driver) {
+    EXPECT_TRUE(exits(driver, kExitDone));
+    EXPECT_THAT(driver.standard_output(), HasSubstr(data_name() + " accuracy: 0."));
+    expect_weights_of_launch({&driver}, kSameByLaunch);
+  }
+  static pid_t child_of(const Process& server) {
+    const std::vector<pid_t> children = children_of(server.pid());
+    EXPECT_EQ(children.size(), 1U);
+    return children.empty() ? -1 : children.front();
+  }
+
+  const ClusterOnLoopback cluster_{{.ps = 2, .workers = 2}};
+  std::vector<Process*> ps_;
+  std::vector<Process*> workers_;
+};
+
+TEST_F(Driver, TrainsOnServersTwiceAndLeavesThemWaiting) {
+  start_servers();
+  for (std::size_t runs = 1; runs <= 2; ++runs) {
+    expect_result(drive());
+    expect_waiting(runs + 1);
+  }
+  Process& sum = run("plus", Words{"plus"} + cluster_.host_flags());
+  EXPECT_TRUE(exits(sum, kExitDone));
+  EXPECT_EQ(sum.standard_output(), "42\n");
+  for (Process* server : servers()) {
+    server->send(SIGTERM);
+  }
+  EXPECT_TRUE(all_exit(servers(), kExitDone));
+}
+
+TEST_F(Driver, NamesTheServersThatAreNotThere) {
+  start_server(net::Job::kPs, 0);
+  start_server(net::Job::kWorker, 1);
+  Process& driver = drive(kRun + Words{"--start_timeout=1"});
+  EXPECT_TRUE(exits(driver, kExitLostPeers));
+  EXPECT_TRUE(says(driver, "not there after 1 s: ps 1 \\(" + cluster_.address(net::Job::kPs, 1) +
+                               "\\): Connection refused; worker 0 .*: Connection refused"));
+}
+
+TEST_F(Driver, StartsATaskAgainThatWasKilled) {
+  Process& driver = start_training();
+  kill(child_of(*workers_[1]), SIGKILL);
+  EXPECT_TRUE(says(driver, "worker 1 .* was killed by signal 9 .*; starting it again \\(1 of 10"));
+  kill(child_of(*ps_[1]), SIGKILL);
+  EXPECT_TRUE(says(driver, "ps 1 .* was killed by signal 9 .*; starting it again \\(2 of 10"));
+  expect_result(driver);
+  expect_waiting(2);
+}
+
+// The server and its task in one blow, as when a machine is restarted.
+TEST_F(Driver, TrainsOnWithAServerThatComesBack) {
+  Process& driver = start_training();
+  workers_[0]->send(SIGKILL);
+  EXPECT_TRUE(killed(*workers_[0], SIGKILL));
+  ps_[0]->send(SIGKILL);
+  EXPECT_TRUE(killed(*ps_[0], SIGKILL));
+  EXPECT_TRUE(says(driver, "worker 0 .* was lost; starting it again"));
+  EXPECT_TRUE(says(driver, "ps 0 .* was lost; starting it again"));
+  workers_.erase(workers_.begin());
+  ps_.erase(ps_.begin());
+  Process& worker = start_server(net::Job::kWorker, 0);
+  Process& ps = start_server(net::Job::kPs, 0);
+  expect_result(driver);
+  EXPECT_TRUE(says_times(ps, 2, "Waiting for orders"));
+  EXPECT_TRUE(says_times(worker, 2, "Waiting for orders"));
+  expect_waiting(2);
+}
+
+TEST_F(Driver, GivesUpAServerThatStaysAway) {
+  start_servers();
+  Process& driver = drive(kRun + kSlowly + Words{"--peer_timeout=2"});
+  EXPECT_TRUE(says(driver, "training step 5 done"));
+  workers_[0]->send(SIGKILL);
+  EXPECT_TRUE(exits(driver, kExitLostPeers));
+  EXPECT_TRUE(says(driver, "worker 0 .* has been gone for 2 s: Connection refused"));
+  workers_.erase(workers_.begin());
+  expect_waiting(2);
+}
+
+// Its channels are the tasks' leashes.
+TEST_F(Driver, TasksEndWithItAndTheServersWaitForTheNext) {
+  Process& driver = start_training();
+  driver.send(SIGKILL);
+  EXPECT_TRUE(killed(driver, SIGKILL));
+  for (Process* server : servers()) {
+    EXPECT_TRUE(says(*server, "the driver was lost: ending its task"));
+  }
+  expect_waiting(2);
+  expect_result(drive());
+}
+
+// A frozen one is as good as dead.
+TEST_F(Driver, TasksEndWhenItIsSilent) {
+  Process& driver = start_training();
+  driver.send(SIGSTOP);
+  expect_waiting(2);
+  driver.send(SIGCONT);
+  EXPECT_TRUE(says(driver, " was lost; starting it again"));
+  driver.send(SIGTERM);
+  EXPECT_TRUE(exits(driver, kExitTerminated));
+}
+
+TEST_F(Driver, SignalsEndTheRunAndTheTasks) {
+  Process& driver = start_training();
+  driver.send(SIGINT);
+  EXPECT_TRUE(exits(driver, kExitInterrupted));
+  expect_waiting(2);
+}
+
+TEST_F(Driver, EndsWhenATaskFailsForGood) {
+  ps_ = {&start_server(net::Job::kPs, 0), &start_server(net::Job::kPs, 1)};
+  workers_ = {&start_server(net::Job::kWorker, 0),
+              &start_server(net::Job::kWorker, 1, {"--dataset=digits", "--transport=tcp"})};
+  if (!has_mnist()) {
+    GTEST_SKIP() << "the tasks' data sets differ only where there is a MNIST";
+  }
+  Process& driver = drive();
+  EXPECT_TRUE(exits(driver, kExitBadData));
+  EXPECT_TRUE(says(driver,
+                   "worker 1 .* ended with exit code 3; stopping the others: --dataset: "
+                   "the chief trains on MNIST"));
+  expect_waiting(2);
+}
+
+TEST_F(Driver, ASecondOneIsToldThatTheServersAreAtWork) {
+  Process& driver = start_training();
+  Process& second = drive();
+  EXPECT_TRUE(exits(second, kExitLostPeers));
+  EXPECT_TRUE(says(second, "says: .* is at work for another driver"));
+  expect_result(driver);
+}
+
+TEST_F(Driver, ServersTrainOnTheDriversDataSet) {
+  start_servers();
+  Process& driver = run("driver", Words{"train", "--existing_servers", "--dataset=digits"} +
+                                      cluster_.host_flags() + kRun);
+  EXPECT_TRUE(exits(driver, kExitDone));
+  EXPECT_THAT(driver.standard_output(), HasSubstr("Digits accuracy: 0."));
+}
+
+TEST_F(Driver, KeepsCheckpointsAndGoesOnFromThem) {
+  start_servers();
+  const Words train_dir = {"--train_dir=" + (scratch() / "run").string()};
+  Process& driver = drive(kRun + kSlowly + train_dir);
+  EXPECT_TRUE(says(driver, "training step 15 done"));
+  driver.send(SIGTERM);
+  EXPECT_TRUE(exits(driver, kExitTerminated));
+  expect_waiting(2);
+  Process& next = drive(kRun + train_dir);
+  EXPECT_TRUE(says(next, "Training begins at global step [1-9]"));
+  expect_result(next);
+}
+
+// What nobody may get out of a server: anything but its own task of a run on its own lists.
+TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
+  start_servers();
+  const net::Hello hello{.cluster = net::hash_of(cluster_.tasks()),
+                         .from = {.job = net::Job::kEvaluator, .index = 0},
+                         .to = {.job = net::Job::kPs, .index = 0},
+                         .purpose = net::ChannelPurpose::kOrder};
+  const std::uint16_t port = cluster_.tasks().ps[0].port;
+  const Bytes good = net::encode(net::RunOrder{});
+  Bytes with_words = good;
+  for (const std::byte byte : bytes_of(" --train_dir=/tmp/mine")) {
+    with_words.push_back(byte);
+  }
+  const Bytes endless(net::kMaxControlBodyBytes, std::byte{1});
+  for (const Bytes& body : {Bytes{}, with_words, endless}) {
+    const RawPeer peer(port);
+    peer.write(hello_frame(hello));
+    peer.write(frame({.kind = net::FrameKind::kRunTask}, body));
+    bool timed_out = false;
+    const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
+    ASSERT_TRUE(refusal);
+    EXPECT_THAT(refusal->sentence, HasSubstr("was sent no valid order"));
+  }
+  EXPECT_THAT(ps_[0]->standard_error(), Not(HasSubstr("ordered to train")));
+  EXPECT_TRUE(children_of(ps_[0]->pid()).empty());
+  expect_result(drive());
+}
+
+TEST_F(Driver, TwoOrdersOnOneChannelAreOneTooMany) {
+  start_servers();
+  const RawPeer peer(cluster_.tasks().ps[0].port);
+  peer.write(hello_frame({.cluster = net::hash_of(cluster_.tasks()),
+                          .from = {.job = net::Job::kEvaluator, .index = 0},
+                          .to = {.job = net::Job::kPs, .index = 0},
+                          .purpose = net::ChannelPurpose::kOrder}));
+  const Bytes order = frame({.kind = net::FrameKind::kRunTask}, net::encode(net::RunOrder{}));
+  peer.write(order);
+  peer.write(order);
+  bool timed_out = false;
+  const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(refusal->sentence, HasSubstr("is at work already"));
+  EXPECT_TRUE(says_times(*ps_[0], 2, "Waiting for orders"));
+  EXPECT_TRUE(children_of(ps_[0]->pid()).empty());
+}
+
+TEST_F(Driver, IsNoneOfTheListedTasks) {
+  for (const char* flag : {"--job_name=worker", "--task_index=0", "--chief_host=a:1",
+                           "--on_finish=idle", "--sharded_checkpoint", "--max_workers=3"}) {
+    Process& driver = drive(Words{flag, "--train_dir=" + scratch().string()});
+    EXPECT_TRUE(exits(driver, kExitUsage)) << flag;
+    EXPECT_TRUE(says(driver, "not together with --existing_servers")) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::test_process
