@@ -14,31 +14,6 @@
 namespace disttf::render {
 namespace {
 
-std::string job_name_of(const Deployment& deployment, const TaskGroup& group) {
-  return deployment.name + "-" + std::string(net::job_name(group.job));
-}
-
-Json service(const Deployment& deployment) {
-  Json json;
-  json["apiVersion"] = "v1";
-  json["kind"] = "Service";
-  json["metadata"] = object_metadata(deployment, deployment.name);
-  Json& spec = json["spec"];
-  spec["#clusterIP"] = "Headless: it gives each pod a name, " + deployment.name + "-worker-0." +
-                       deployment.name + ", and no address of its own.";
-  spec["clusterIP"] = "None";
-  spec["#publishNotReadyAddresses"] = "The tasks look for each other before they are ready.";
-  spec["publishNotReadyAddresses"] = true;
-  spec["selector"]["app"] = deployment.name;
-  for (const TaskGroup& group : deployment.groups) {
-    Json port;
-    port["name"] = net::job_name(group.job);
-    port["port"] = group.port;
-    spec["ports"].push_back(std::move(port));
-  }
-  return json;
-}
-
 // Which exit codes end a Job at once, and which failures do not count.
 Json failure_policy() {
   Json permanent;
@@ -63,7 +38,7 @@ Json job(const Deployment& deployment, const TaskGroup& group,
   Json json;
   json["apiVersion"] = "batch/v1";
   json["kind"] = "Job";
-  json["metadata"] = object_metadata(deployment, job_name_of(deployment, group));
+  json["metadata"] = object_metadata(deployment, pods_name(deployment, group));
   json["metadata"]["labels"]["app"] = deployment.name;
   Json& spec = json["spec"];
   spec["completionMode"] = "Indexed";
@@ -87,14 +62,10 @@ Json job(const Deployment& deployment, const TaskGroup& group,
 }  // namespace
 
 std::string render_kubernetes(const Deployment& deployment) {
-  constexpr std::size_t kMostHostName = 63;
   refuse_evaluator(deployment, "kubernetes");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
                "a host name may have");
-  Deployment escaped = deployment;
-  for (std::string& flag : escaped.flags) {
-    flag = without_expansion(flag);
-  }
+  const Deployment escaped = without_expansion(deployment);
   const auto tasks =
       place(escaped, Family::kRunsToCompletion, [&](const PlacedTask& task, std::size_t) {
         return Place{.host = escaped.name + "-" + task.name() + "." + escaped.name,
@@ -108,7 +79,7 @@ std::string render_kubernetes(const Deployment& deployment) {
           "    the result is the line \"MNIST accuracy: ...\"\n"
           "kubectl delete -f FILE") +
       "\n";
-  text += to_yaml_text(service(escaped));
+  text += to_yaml_text(headless_service(escaped));
   for (const TaskGroup& group : escaped.groups) {
     const Json json =
         job(escaped, group, arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)"));

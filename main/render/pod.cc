@@ -1,5 +1,8 @@
 #include "main/render/pod.h"
 
+#include <cstdint>
+#include <set>
+
 namespace disttf::render {
 namespace {
 
@@ -80,6 +83,41 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
 }
 
 std::string without_expansion(const std::string& argument) { return replaced(argument, "$", "$$"); }
+
+Deployment without_expansion(Deployment deployment) {
+  for (std::string& flag : deployment.flags) {
+    flag = without_expansion(flag);
+  }
+  return deployment;
+}
+
+std::string pods_name(const Deployment& deployment, const TaskGroup& group) {
+  return deployment.name + "-" + std::string(net::job_name(group.job));
+}
+
+Json headless_service(const Deployment& deployment) {
+  Json json;
+  json["apiVersion"] = "v1";
+  json["kind"] = "Service";
+  json["metadata"] = object_metadata(deployment, deployment.name);
+  Json& spec = json["spec"];
+  spec["#clusterIP"] = "Headless: it gives each pod a name, " + deployment.name + "-worker-0." +
+                       deployment.name + ", and no address of its own.";
+  spec["clusterIP"] = "None";
+  spec["#publishNotReadyAddresses"] = "The tasks look for each other before they are ready.";
+  spec["publishNotReadyAddresses"] = true;
+  spec["selector"]["app"] = deployment.name;
+  std::set<std::uint16_t> ports;  // Kubernetes takes no port twice, under whatever names
+  for (const TaskGroup& group : deployment.groups) {
+    if (ports.insert(group.port).second) {
+      Json port;
+      port["name"] = net::job_name(group.job);
+      port["port"] = group.port;
+      spec["ports"].push_back(std::move(port));
+    }
+  }
+  return json;
+}
 
 Json object_metadata(const Deployment& deployment, const std::string& name) {
   Json metadata;

@@ -1,4 +1,5 @@
-// What a TFJob and a plain Job of Kubernetes have in common: the pod of one task. Pure functions.
+// What a TFJob, a plain Job and a StatefulSet of Kubernetes have in common: the pod of one task,
+// and the Service that names pods. Pure functions.
 #pragma once
 
 #include <string>
@@ -21,10 +22,19 @@ struct PodOptions {
 
 // Of an argument that is to arrive as it is: Kubernetes expands $(NAME), and makes $ of $$.
 [[nodiscard]] std::string without_expansion(const std::string& argument);
+// The same for all of the deployment's flags.
+[[nodiscard]] Deployment without_expansion(Deployment deployment);
+
+// "mnist-worker": what makes the pods of a group, "mnist-worker-0" and so on.
+[[nodiscard]] std::string pods_name(const Deployment& deployment, const TaskGroup& group);
+// Gives every pod with the label app=NAME and the subdomain NAME a name, "mnist-worker-0.mnist".
+[[nodiscard]] Json headless_service(const Deployment& deployment);
 
 // The `metadata` of an object with this name.
 [[nodiscard]] Json object_metadata(const Deployment& deployment, const std::string& name);
 
+// Of a pod.
+inline constexpr std::size_t kMostHostName = 63;
 // For whoever watches a job's end: finished ones stay this long.
 inline constexpr int kKeptSeconds = 86'400;
 // Failures of a job's tasks together that are made good. As --max_restarts of launch.

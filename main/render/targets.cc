@@ -10,6 +10,8 @@ namespace {
 constexpr std::array kTargets = {
     Target{"tfjob", "Kubeflow's TFJob, YAML", render_tfjob},
     Target{"kubernetes", "Indexed Jobs and a headless Service, YAML", render_kubernetes},
+    Target{"statefulset", "StatefulSets and a headless Service of Kubernetes, YAML",
+           render_statefulset},
     Target{"compose", "a Docker Compose file", render_compose},
     Target{"swarm", "a stack of Docker Swarm, YAML", render_swarm},
     Target{"slurm", "a batch script for sbatch", render_slurm},

@@ -176,17 +176,17 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "down"});
 }
 
-// podman knows pods, but no Jobs and no Services. What they would do is done here: a pod for each
-// index of a Job, under the name that the Service would give it.
+// podman knows pods, but no Jobs, StatefulSets and Services. What they would do is done here: a pod
+// for each index, under the name that the Service would give it.
 class Pods : public Containers {
  protected:
   Pods() : Containers(true) {}
 
-  // The pod of one index of a rendered Job.
-  static std::string pod(const std::string& name, const std::string& job, int index) {
+  // The pod of one index of a rendered Job or StatefulSet.
+  static std::string pod(const std::string& name, const std::string& object, int index) {
     std::string text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n";
     constexpr std::size_t kDeeper = 4;  // the template's spec than the pod's
-    std::istringstream lines(job.substr(job.find("    spec:\n")));
+    std::istringstream lines(object.substr(object.find("    spec:\n")));
     std::string line;
     std::getline(lines, line);
     while (std::getline(lines, line)) {
@@ -197,30 +197,54 @@ class Pods : public Containers {
     text.erase(text.find("        - name: disttf\n          containerPort: 2222\n"),
                std::string("        - name: disttf\n          containerPort: 2222\n").size());
     const std::string variable = "$(JOB_COMPLETION_INDEX)";  // podman 4.3 leaves it as it is
-    text.replace(text.find(variable), variable.size(), std::to_string(index));
+    if (const std::size_t at = text.find(variable); at != std::string::npos) {
+      text.replace(at, variable.size(), std::to_string(index));
+    }
     return text;
+  }
+
+  // Starts the pods of mnist-ps, one, and of mnist-worker, two. `count`: how the object says it.
+  // Returns their containers, that of the ps first.
+  Words play(const std::string& target, const std::string& kind, const std::string& count) {
+    std::ifstream file(render(target, {"--ps=1", "--image=localhost/disttf:latest"}));
+    const std::string objects((std::istreambuf_iterator<char>(file)), {});
+    Words containers;
+    for (const auto& [name, replicas] :
+         std::map<std::string, int>{{"mnist-ps", 1}, {"mnist-worker", 2}}) {
+      const std::size_t begin =
+          objects.find("kind: " + kind + "\nmetadata:\n  name: " + name + "\n");
+      if (begin == std::string::npos) {
+        ADD_FAILURE() << "no " << name << " in\n" << objects;
+        continue;
+      }
+      const std::string object = objects.substr(begin, objects.find("\n---\n", begin) + 1 - begin);
+      EXPECT_THAT(object, HasSubstr(count + ": " + std::to_string(replicas) + "\n"));
+      for (int index = 0; index < replicas; ++index) {
+        const std::string own_name = name + "-" + std::to_string(index) + ".mnist";
+        const std::string path = (scratch() / (own_name + ".yaml")).string();
+        std::ofstream(path) << pod(own_name, object, index);
+        host_->run({"podman", "kube", "play", "--network=cluster", path});
+        containers.push_back(own_name + "-disttf");
+      }
+    }
+    return containers;
   }
 };
 
 TEST_F(Pods, OfTheKubernetesJobsThatAreRendered) {
-  std::ifstream file(render("kubernetes", {"--ps=1", "--image=localhost/disttf:latest"}));
-  const std::string objects((std::istreambuf_iterator<char>(file)), {});
-  const std::map<std::string, int> jobs = {{"mnist-ps", 1}, {"mnist-worker", 2}};
-  Words containers;
-  for (const auto& [job, completions] : jobs) {
-    const std::size_t name = objects.find("kind: Job\nmetadata:\n  name: " + job + "\n");
-    ASSERT_NE(name, std::string::npos) << objects;
-    const std::string object = objects.substr(name, objects.find("\n---\n", name) + 1 - name);
-    ASSERT_THAT(object, HasSubstr("completions: " + std::to_string(completions) + "\n"));
-    for (int index = 0; index < completions; ++index) {
-      const std::string own_name = job + "-" + std::to_string(index) + ".mnist";
-      const std::string path = (scratch() / (own_name + ".yaml")).string();
-      std::ofstream(path) << pod(own_name, object, index);
-      host_->run({"podman", "kube", "play", "--network=cluster", path});
-      containers.push_back(own_name + "-disttf");
-    }
-  }
+  const Words containers = play("kubernetes", "Job", "completions");
   for (const std::string& container : containers) {
+    EXPECT_EQ(host_->exit_code(container), kExitDone) << container << host_->logs(container);
+  }
+  expect_weights({containers[1], containers[2]}, {"--workers=2"});
+}
+
+// They stay up: the controller would start again what ends.
+TEST_F(Pods, OfTheStatefulSetsThatAreRendered) {
+  const Words containers = play("statefulset", "StatefulSet", "replicas");
+  for (const std::string& container : containers) {
+    EXPECT_TRUE(host_->says(container, "the run is over; staying until SIGTERM")) << container;
+    host_->run({"podman", "stop", container});
     EXPECT_EQ(host_->exit_code(container), kExitDone) << container << host_->logs(container);
   }
   expect_weights({containers[1], containers[2]}, {"--workers=2"});

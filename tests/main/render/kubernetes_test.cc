@@ -82,6 +82,20 @@ TEST(RenderKubernetes, GivesTheClusterThatWasAskedFor) {
                      {.workers = 0, .chief = true});
 }
 
+// Its API server refuses a port that comes twice, under whatever names.
+TEST(RenderKubernetes, NamesEachPortOfTheServiceOnce) {
+  const auto ports = [](const std::string& line) {
+    const json service = objects(line).at(0);
+    std::vector<int> numbers;
+    for (const json& port : service["spec"]["ports"]) {
+      numbers.push_back(port["port"]);
+    }
+    return numbers;
+  };
+  EXPECT_THAT(ports("--chief"), ElementsAre(2222));
+  EXPECT_THAT(ports("--chief --ps_port 2223"), ElementsAre(2223, 2222));
+}
+
 TEST(RenderKubernetes, KeepsTextThatKubernetesWouldExpand) {
   for (const Started& task : started(objects("--train_dir /$(JOB_COMPLETION_INDEX)/$$/$x"))) {
     EXPECT_EQ(options_of(task).checkpoint.train_dir, "/$(JOB_COMPLETION_INDEX)/$$/$x");

@@ -46,11 +46,13 @@ TEST_F(Schemas, ATfjobFits) {
   }
 }
 
-TEST_F(Schemas, ThePodsOfAJobFit) {
-  for (const std::string& line : {std::string(), kEverything}) {
-    for (const json& object : parse_yaml(rendered("kubernetes " + line))) {
-      if (object["kind"] == "Job") {
-        EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));
+TEST_F(Schemas, ThePodsOfAJobAndOfAStatefulSetFit) {
+  for (const char* target : {"kubernetes ", "statefulset "}) {
+    for (const std::string& line : {std::string(), kEverything}) {
+      for (const json& object : parse_yaml(rendered(target + line))) {
+        if (object["kind"] != "Service") {
+          EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));
+        }
       }
     }
   }

@@ -1,0 +1,93 @@
+// Plain Kubernetes without Jobs: one StatefulSet for each of the cluster's jobs, and a headless
+// Service that gives their pods names.
+//
+// A pod of a StatefulSet has the host name SET-ORDINAL, from which --resolver statefulset tells
+// which task it is; the others are found by the pattern of all such names. A StatefulSet starts
+// again whatever ends, so the tasks stay up after the run.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/pod.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+// What each pod of the group is told: the role, the pattern, the counts, the flags.
+std::vector<std::string> arguments_of(const Deployment& deployment, const TaskGroup& group) {
+  std::vector<std::string> words = {std::string(net::job_name(group.job)), "--resolver=statefulset",
+                                    "--task_hosts=" + deployment.name + "-{job}-{index}." +
+                                        deployment.name + ":" + std::to_string(group.port)};
+  std::size_t workers = 0;
+  for (const TaskGroup& each : deployment.groups) {
+    if (each.job == net::Job::kWorker) {
+      workers = each.count;
+    } else {
+      words.push_back(each.job == net::Job::kPs ? "--ps=" + std::to_string(each.count) : "--chief");
+    }
+  }
+  words.push_back("--workers=" + std::to_string(workers));
+  words.emplace_back("--on_finish=idle");
+  words.insert(words.end(), deployment.flags.begin(), deployment.flags.end());
+  return words;
+}
+
+Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
+  Json labels;
+  labels["app"] = deployment.name;
+  labels["job"] = net::job_name(group.job);
+  Json json;
+  json["apiVersion"] = "apps/v1";
+  json["kind"] = "StatefulSet";
+  json["metadata"] = object_metadata(deployment, pods_name(deployment, group));
+  json["metadata"]["labels"] = labels;
+  Json& spec = json["spec"];
+  spec["#serviceName"] = "The Service above; it makes the pods' names.";
+  spec["serviceName"] = deployment.name;
+  spec["replicas"] = group.count;
+  spec["#podManagementPolicy"] = "All at once: they wait for each other.";
+  spec["podManagementPolicy"] = "Parallel";
+  spec["selector"]["matchLabels"] = labels;
+  Json& pod = spec["template"];
+  pod["metadata"]["labels"] = labels;
+  pod["spec"] = pod_spec(
+      deployment, group,
+      {.container = "disttf", .port_name = "disttf", .arguments = arguments_of(deployment, group)});
+  return json;
+}
+
+}  // namespace
+
+std::string render_statefulset(const Deployment& deployment) {
+  // A label of each pod is the set's name and 11 more characters; a label has 63.
+  constexpr std::size_t kMostSetName = 52;
+  refuse_evaluator(deployment, "statefulset");
+  for (const TaskGroup& group : deployment.groups) {
+    if (group.port != deployment.groups.back().port) {
+      refuse("ps_port", std::to_string(group.port),
+             "allowed for statefulset, which has one pattern for all addresses");
+    }
+    check_length(deployment, pods_name(deployment, group), kMostSetName,
+                 "a StatefulSet that has pods may have");
+  }
+  check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
+               "a host name may have");
+  const Deployment escaped = without_expansion(deployment);
+  std::string text =
+      comment_lines(
+          "kubectl apply -f FILE\n"
+          "kubectl logs -f " +
+          escaped.name + (escaped.group(net::Job::kChief) != nullptr ? "-chief" : "-worker") +
+          "-0    the result is the line \"MNIST accuracy: ...\"\n"
+          "kubectl delete -f FILE    the pods stay until then") +
+      "\n";
+  text += to_yaml_text(headless_service(escaped));
+  for (const TaskGroup& group : escaped.groups) {
+    const Json json = stateful_set(escaped, group);
+    const bool is_first = &group == &escaped.groups.front();  // what it says holds for the others
+    text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
+  }
+  return text;
+}
+
+}  // namespace disttf::render

@@ -1,0 +1,96 @@
+// render statefulset: pods as the StatefulSet controller makes them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/main/render/round_trip.h"
+#include "tests/main/render/yaml.h"
+
+namespace disttf::render {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+
+std::vector<json> objects(const std::string& line) {
+  return parse_yaml(rendered("statefulset " + line));
+}
+
+// The pod of an ordinal: its host name is SET-ORDINAL, and the Service that the set names, whose
+// selector it matches, gives it a name in the DNS.
+Started pod_of(const json& set, const json& service, std::size_t ordinal) {
+  const json& spec = set["spec"];
+  EXPECT_EQ(spec["serviceName"], service["metadata"]["name"]);
+  EXPECT_EQ(service["spec"]["clusterIP"], "None");
+  const json& labels = spec["template"]["metadata"]["labels"];
+  for (const auto& [key, value] : service["spec"]["selector"].items()) {
+    EXPECT_EQ(labels.value(key, ""), value);
+  }
+  EXPECT_EQ(spec["selector"]["matchLabels"], labels);
+  const json& container = spec["template"]["spec"]["containers"].at(0);
+  const std::string host = std::string(set["metadata"]["name"]) + "-" + std::to_string(ordinal);
+  return {.address = host + "." + std::string(service["metadata"]["name"]) + ":" +
+                     container["ports"][0]["containerPort"].dump(),
+          .words = texts(container["args"]),
+          .environment = {{"HOSTNAME", host}}};
+}
+
+std::vector<Started> started(const std::vector<json>& all) {
+  std::vector<Started> tasks;
+  EXPECT_EQ(all.at(0)["kind"], "Service");
+  for (std::size_t each = 1; each < all.size(); ++each) {
+    EXPECT_EQ(all[each]["kind"], "StatefulSet");
+    EXPECT_EQ(all[each]["spec"]["podManagementPolicy"], "Parallel");
+    for (std::size_t ordinal = 0; ordinal < all[each]["spec"]["replicas"]; ++ordinal) {
+      tasks.push_back(pod_of(all[each], all[0], ordinal));
+    }
+  }
+  return tasks;
+}
+
+TEST(RenderStatefulSet, GivesTheClusterThatWasAskedFor) {
+  expect_one_cluster(started(objects("")), {});
+  expect_one_cluster(started(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
+                     {.ps = 2, .workers = 11, .chief = true});
+  expect_one_cluster(started(objects("--workers 0 --chief")), {.workers = 0, .chief = true});
+}
+
+// A StatefulSet starts again whatever ends.
+TEST(RenderStatefulSet, KeepsTheTasksUp) {
+  for (const Started& task : started(objects("--train_steps 7"))) {
+    EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kIdle);
+    EXPECT_EQ(options_of(task).config.train_steps, 7U);
+  }
+}
+
+// Two sets whose selectors overlap would take each other's pods.
+TEST(RenderStatefulSet, SelectsItsOwnPodsAlone) {
+  const auto all = objects("--chief");
+  for (std::size_t one = 1; one < all.size(); ++one) {
+    for (std::size_t other = one + 1; other < all.size(); ++other) {
+      EXPECT_NE(all[one]["spec"]["selector"], all[other]["spec"]["selector"]);
+    }
+  }
+}
+
+TEST(RenderStatefulSet, LeavesTextThatKubernetesWouldExpand) {
+  const json set = objects("--train_dir /$(HOSTNAME)/$x").at(1);
+  EXPECT_THAT(texts(set["spec"]["template"]["spec"]["containers"][0]["args"]),
+              Contains("--train_dir=/$$(HOSTNAME)/$$x"));
+}
+
+TEST(RenderStatefulSet, RefusesANameThatIsTooLongForALabelOfItsPods) {
+  const std::string name(46, 'a');  // and -worker are 53
+  EXPECT_EQ(render_refusal("statefulset --name " + name),
+            "--name: \"" + name + "\" is not short enough: \"" + name +
+                "-worker\" has 53 characters, a StatefulSet that has pods may have at most 52");
+  EXPECT_EQ(render_refusal("statefulset --name " + name.substr(1)), "(accepted)");
+}
+
+TEST(RenderStatefulSet, RefusesAPortOfThePsAlone) {
+  EXPECT_THAT(render_refusal("statefulset --ps_port 7"), testing::StartsWith("--ps_port: "));
+}
+
+}  // namespace
+}  // namespace disttf::render
