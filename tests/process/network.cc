@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -113,6 +114,10 @@ void Network::build(const std::vector<std::string>& hosts) {
 }
 
 void Network::ip(const std::vector<std::string>& words) const {
+  static_cast<void>(printed_by_ip(words));
+}
+
+std::string Network::printed_by_ip(const std::vector<std::string>& words) const {
   Process process({.program = ip_,
                    .arguments = words,
                    .environment = {},
@@ -121,6 +126,7 @@ void Network::ip(const std::vector<std::string>& words) const {
   if (process.wait().exit_code != 0) {
     throw std::runtime_error(process.report());
   }
+  return process.standard_output();
 }
 
 // In place: a file that replaced it would not be seen where the old one is mounted already.
@@ -138,6 +144,48 @@ void Network::write_hosts() const {
 
 std::vector<std::string> Network::words_on(const std::string& host) const {
   return {"netns", "exec", space_of(host)};
+}
+
+std::vector<std::string> Network::words_alone_on(const std::string& host) const {
+  std::vector<std::string> words = words_on(host);
+  for (const char* word : {"/usr/bin/unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}) {
+    words.emplace_back(word);
+  }
+  return words;
+}
+
+std::uint64_t Network::sent_by(const std::string& host) const {
+  return std::stoull(printed_by_ip(
+      {"netns", "exec", space_of(host), "cat", "/sys/class/net/eth0/statistics/tx_bytes"}));
+}
+
+std::string Network::shape(const std::string& host, std::string& why) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> ways = {
+      {"100 Mb/s, 2 ms", {"netem", "delay", "2ms", "rate", "100mbit", "limit", "10000"}},
+      {"100 Mb/s", {"tbf", "rate", "100mbit", "burst", "32k", "latency", "400ms"}}};
+  for (const auto& [what, discipline] : ways) {
+    try {
+      for (const auto& [space, device] :
+           {std::pair(space_of(host), std::string("eth0")), std::pair(space_of("switch"), host)}) {
+        std::vector<std::string> words = {"netns",   "exec", space,  "tc",  "qdisc",
+                                          "replace", "dev",  device, "root"};
+        words.insert(words.end(), discipline.begin(), discipline.end());
+        ip(words);
+      }
+      return what;
+    } catch (const std::runtime_error& error) {
+      why = error.what();
+    }
+  }
+  return {};
+}
+
+std::uint64_t Network::shaped_by(const std::string& host) const {
+  const std::string text =
+      printed_by_ip({"netns", "exec", space_of(host), "tc", "-s", "qdisc", "show", "dev", "eth0"});
+  constexpr std::string_view kSent = " Sent ";
+  const std::size_t at = text.find(kSent);
+  return at == std::string::npos ? 0 : std::stoull(text.substr(at + kSent.size()));
 }
 
 std::string Network::space_of(const std::string& host) const { return hosts_.at(host).space; }

@@ -1,12 +1,13 @@
 // A network of hosts for the process ring: each host is a network namespace with one cable to a
 // switch, which is a namespace with a bridge. Nothing leads out of it or into it.
 //
-// Needs root and the program `ip` (Debian: iproute2). Hosts know each other by name, through a
-// hosts file of their own (`ip netns exec` lays /etc/netns/NAME over /etc). The namespaces' names
-// carry this process's id; all is removed when the object goes, and what a killed test has left
-// behind when the next one comes. Used by one thread.
+// Needs root and the programs `ip` and `tc` (Debian: iproute2). Hosts know each other by name,
+// through a hosts file of their own (`ip netns exec` lays /etc/netns/NAME over /etc). The
+// namespaces' names carry this process's id; all is removed when the object goes, and what a killed
+// test has left behind when the next one comes. Used by one thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -27,11 +28,22 @@ class Network {
   [[nodiscard]] const std::filesystem::path& program() const { return ip_; }
   [[nodiscard]] std::vector<std::string> words_on(const std::string& host) const;
 
+  // The same, as on a machine of its own: what runs there sees no process of the others.
+  [[nodiscard]] std::vector<std::string> words_alone_on(const std::string& host) const;
+
   [[nodiscard]] const std::string& address_of(const std::string& host) const;
+  // Bytes that have left the host on its cable.
+  [[nodiscard]] std::uint64_t sent_by(const std::string& host) const;
 
   // From now on every host, and what runs there already, finds `host` when it looks up `name`. At
   // first each name means the host of that name.
   void point(const std::string& name, const std::string& host);
+
+  // The cable carries 100 Mb/s in each direction, and takes 2 ms where the kernel has netem.
+  // Returns what it is now; empty and the reason where the kernel can do neither.
+  std::string shape(const std::string& host, std::string& why);
+  // Bytes of sent_by() that were held to that.
+  [[nodiscard]] std::uint64_t shaped_by(const std::string& host) const;
 
   // The cable at the switch's end: pulled, the host's own interface has no carrier.
   void pull_cable(const std::string& host);
@@ -47,6 +59,7 @@ class Network {
   // These throw std::runtime_error with what `ip` said.
   void build(const std::vector<std::string>& hosts);
   void ip(const std::vector<std::string>& words) const;
+  [[nodiscard]] std::string printed_by_ip(const std::vector<std::string>& words) const;
   void write_hosts() const;
   [[nodiscard]] std::string space_of(const std::string& host) const;
 
