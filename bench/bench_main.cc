@@ -2,6 +2,7 @@
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
+//                [--no_slow_link]
 //
 // Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
   std::string repetitions = "5";
   bool with_jobs = true;
   bool with_peers = true;
+  bool with_slow_link = true;
   std::vector<char*> rest;
   for (int each = 0; each < argc; ++each) {
     const std::string_view argument = argv[each];
@@ -40,6 +42,8 @@ int main(int argc, char** argv) {
       with_jobs = false;
     } else if (argument == "--no_peers") {
       with_peers = false;
+    } else if (argument == "--no_slow_link") {
+      with_slow_link = false;
     } else if (!take(argument, "--repetitions", repetitions) &&
                !take(argument, "--data_dir", jobs.data_dir) &&
                !take(argument, "--dataset", jobs.dataset) &&
@@ -69,6 +73,9 @@ int main(int argc, char** argv) {
     }
     if (with_peers) {
       disttf::bench::run_peers(jobs, reporter);
+    }
+    if (with_slow_link) {
+      disttf::bench::run_slow_link(jobs, reporter);
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "disttf_bench: %s\n", error.what());

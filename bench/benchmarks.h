@@ -10,6 +10,7 @@
 //   sum_on_arrival/TRAINERS job/MODE/CLUSTER                `disttf launch`: images/s and accuracy;
 //   floor: products on
 //                                   both cores at once, as images/s
+//   slow_link/FORM                  seconds to 97 % over a cable of 100 Mbit/s; floor: f32
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
@@ -41,6 +42,10 @@ void run_jobs(const JobOptions& options, Reporter& reporter);
 // Runs the same jobs in PyTorch, in turn with ours, where `python` has it and `data_dir` has MNIST;
 // else says why not.
 void run_peers(const JobOptions& options, Reporter& reporter);
+
+// Trains over a slow cable, with float32 and with less, where network namespaces and tc can be had;
+// else says why not.
+void run_slow_link(const JobOptions& options, Reporter& reporter);
 
 // The models that several of them use, by name.
 [[nodiscard]] std::vector<std::size_t> hidden_units(const std::string& model);

@@ -78,11 +78,15 @@ std::string timed_output(const std::string& command, Result& result) {
   return output;
 }
 
+std::string disttf_program() {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  return (self.parent_path().parent_path() / "disttf").string();
+}
+
 Result run_launch(const std::string& arguments, bool saves, const JobOptions& options) {
   const ScratchDirectory scratch;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = (self.parent_path().parent_path() / "disttf").string() + " launch " +
-                              arguments + " --train_steps=" + options.train_steps +
+  const std::string command = disttf_program() + " launch " + arguments +
+                              " --train_steps=" + options.train_steps +
                               " --dataset=" + options.dataset + " --data_dir=" + options.data_dir +
                               (saves ? " --train_dir=" + scratch.path() : "");
   Result result;

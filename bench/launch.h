@@ -15,6 +15,9 @@ struct Result {
   double cpu_seconds = 0;   // of all its processes together
 };
 
+// The product, beside this program.
+[[nodiscard]] std::string disttf_program();
+
 // Throws std::runtime_error when it prints no result. `saves`: into a --train_dir that is empty at
 // the start.
 [[nodiscard]] Result run_launch(const std::string& arguments, bool saves,

@@ -172,7 +172,7 @@ void add_steps(CLI::App& app, Flags& flags) {
   app.add_option("--wire_dtype", flags.wire_dtype,
                  "What gradients and parameters are rounded to where they are sent")
       ->type_name("NAME")
-      ->check(one_of({"f32", "bf16"}))
+      ->check(one_of({"f32", "bf16", "int8", "int4"}))
       ->capture_default_str()
       ->group(kTraining);
   app.add_option("--compress", flags.compress,

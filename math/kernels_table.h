@@ -89,6 +89,14 @@ struct Kernels {
   void (*to_bf16)(const float* from, std::uint16_t* to, std::size_t count) noexcept;
   void (*from_bf16)(const std::uint16_t* from, float* to, std::size_t count) noexcept;
   void (*round_to_bf16)(const float* from, float* to, std::size_t count) noexcept;
+
+  // Block floating point, math/block_float.h has the rules: one exponent for each 16 numbers,
+  // `bits` (8 or 4) of each number. In the last one `to` may be `from`: the fourth exception.
+  void (*to_blocks)(const float* from, std::uint8_t* exponents, std::uint8_t* numbers,
+                    std::size_t count, unsigned bits) noexcept;
+  void (*from_blocks)(const std::uint8_t* exponents, const std::uint8_t* numbers, float* to,
+                      std::size_t count, unsigned bits) noexcept;
+  void (*round_to_blocks)(const float* from, float* to, std::size_t count, unsigned bits) noexcept;
 };
 
 // The sets that this file carries; kernels.cc picks. On other processors only the first exists.

@@ -83,14 +83,16 @@ enum FrameFlags : std::uint16_t {
   // No body: the tensor lies in the sender's shared memory. On pull and push_pull: the reply's may,
   // too. On parameters `sequence` says where: bytes from the beginning of that memory.
   kFlagShared = 1U << 5U,
-  // The tensor in the body is bfloat16. On push_pull, and on pull with next, the reply's may be,
-  // too.
+  // The tensor in the body is bfloat16, or in blocks of numbers of 8 or 4 bits. On push_pull, and
+  // on pull with next, the reply's may be, too.
   kFlagBf16 = 1U << 6U,
   kFlagSparse = 1U << 7U,  // on a push: net/sparse_gradient.h
+  kFlagInt8 = 1U << 8U,
+  kFlagInt4 = 1U << 9U,
 };
 inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
                                              kFlagPrevious | kFlagNext | kFlagShared | kFlagBf16 |
-                                             kFlagSparse;
+                                             kFlagSparse | kFlagInt8 | kFlagInt4;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

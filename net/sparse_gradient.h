@@ -2,7 +2,7 @@
 //
 //   offset  size  field
 //        0   4 n  where each is: floats from the beginning of the range, ascending
-//      4 n   v n  what each is: v = 4, float32; with the flag *bf16* v = 2, bfloat16
+//      4 n   v n  what each is: v = 4, float32; where the run rounds, v = 2, bfloat16
 //
 // n is the body's size divided by 4 + v. All little-endian. Pure; callable from any thread.
 #pragma once

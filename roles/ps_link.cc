@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "math/aligned.h"
-#include "math/bf16.h"
 #include "math/random.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
@@ -125,8 +124,8 @@ std::error_code PsLink::send(PsRequest& request) {
   if (header.kind == FrameKind::kPushPull || header.kind == FrameKind::kPush) {
     header.flags |= gradient_flags(wire);
     body = pack_gradient(wire, request.gradient, packed_);
-  } else if (wire.bf16 && (header.flags & net::kFlagNext) != 0) {
-    header.flags |= net::kFlagBf16;  // a gradient is computed from these; other pulls are exact
+  } else if ((header.flags & net::kFlagNext) != 0) {
+    header.flags |= tensor_flags(wire);  // a gradient is computed from these; other pulls are exact
   }
   return channel_->send(header, body, transfer_deadline(body.size()));
 }
@@ -172,8 +171,8 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
   if ((reply.flags & net::kFlagShared) != 0) {
     return take_shared(reply, request);
   }
-  if ((reply.flags & net::kFlagBf16) != 0) {
-    return receive_bf16(reply.body_size, request.destination);
+  if ((reply.flags & tensor_flags(wire)) != 0) {
+    return receive_rounded(reply.body_size, request.destination);
   }
   if (reply.body_size != request.destination.size()) {
     close();
@@ -182,10 +181,10 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
   return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
 }
 
-std::error_code PsLink::receive_bf16(std::uint64_t size, std::span<std::byte> destination) {
+std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<std::byte> destination) {
   const std::span<float> values{reinterpret_cast<float*>(destination.data()),
                                 destination.size() / sizeof(float)};
-  if (!wire.bf16 || size != values.size() * sizeof(std::uint16_t)) {
+  if (size != tensor_bytes(wire, values.size())) {
     close();
     return net::WireError::kBadBody;
   }
@@ -193,8 +192,7 @@ std::error_code PsLink::receive_bf16(std::uint64_t size, std::span<std::byte> de
   if (const auto error = channel_->receive_body(packed_, transfer_deadline(size))) {
     return error;
   }
-  math::from_bf16({reinterpret_cast<const std::uint16_t*>(packed_.data()), values.size()}, values,
-                  wire.isa);
+  unpack_tensor(wire, packed_, values);
   return {};
 }
 

@@ -106,7 +106,8 @@ class PsLink {
   WireFormat wire = {};    // of gradients and parameters
 
  private:
-  [[nodiscard]] std::error_code receive_bf16(std::uint64_t size, std::span<std::byte> destination);
+  [[nodiscard]] std::error_code receive_rounded(std::uint64_t size,
+                                                std::span<std::byte> destination);
   [[nodiscard]] std::error_code take_shared(const net::FrameHeader& reply,
                                             const PsRequest& request);
   [[nodiscard]] std::error_code open_host(net::Deadline deadline);

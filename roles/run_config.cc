@@ -349,11 +349,22 @@ std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
 }
 
 std::string_view wire_dtype_name(WireDtype dtype) noexcept {
-  return dtype == WireDtype::kBf16 ? "bf16" : "f32";
+  switch (dtype) {
+    case WireDtype::kF32:
+      break;
+    case WireDtype::kBf16:
+      return "bf16";
+    case WireDtype::kInt8:
+      return "int8";
+    case WireDtype::kInt4:
+      return "int4";
+  }
+  return "f32";
 }
 
 std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept {
-  for (const WireDtype dtype : {WireDtype::kF32, WireDtype::kBf16}) {
+  for (const WireDtype dtype :
+       {WireDtype::kF32, WireDtype::kBf16, WireDtype::kInt8, WireDtype::kInt4}) {
     if (name == wire_dtype_name(dtype)) {
       return dtype;
     }

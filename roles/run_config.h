@@ -26,9 +26,9 @@ enum class RateDecay : std::uint8_t {
 [[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;  // "none", "linear"
 [[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
 
-// What tensors are sent as between trainers and ps (math/bf16.h).
-enum class WireDtype : std::uint8_t { kF32, kBf16 };
-[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;  // "f32", "bf16"
+// What tensors are sent as between trainers and ps (math/bf16.h, math/block_float.h).
+enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
+[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;  // "f32", "bf16", ...
 [[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
 struct RunConfig {
@@ -50,8 +50,8 @@ struct RunConfig {
   std::size_t micro_batches = 0;
   std::size_t min_workers = 0;  // elastic: fewer make no step; the chief task not counted
   std::size_t ps_replicas = 1;  // ps that hold each range: 1, or 2 with live replicas
-  // bf16: gradients are computed at parameters that are rounded to it, and are rounded themselves.
-  // The parameters that the ps keep, and the final ones, are not.
+  // Less than f32: gradients are computed at parameters that are rounded to it, and are rounded,
+  // too. The parameters that the ps keep, and the final ones, are not.
   WireDtype wire_dtype = WireDtype::kF32;
   float top_k = 0;               // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end

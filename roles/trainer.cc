@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "data/sha256.h"
-#include "math/bf16.h"
 #include "math/random.h"
 #include "roles/format.h"
 #include "roles/log.h"
@@ -53,14 +52,14 @@ void Trainer::prepare(const RunConfig& config) {
   if (config.ps_replicas > 1) {
     client_.expect_replicas();
   }
-  const WireFormat wire = wire_format_of(config);
-  if (wire.components != 0) {
-    top_k_.emplace(size, wire.components, wire.bf16);
+  wire_ = wire_format_of(config);
+  if (wire_.components != 0) {
+    top_k_.emplace(size, wire_.components, wire_.rounds());
   }
   client_.prepare({.size = size,
                    .strict = config.every_gradient_counts(),
                    .elastic = config.elastic(),
-                   .wire = wire});
+                   .wire = wire_});
 }
 
 void Trainer::train(const StepHooks& hooks) {
@@ -115,16 +114,16 @@ float Trainer::compute(std::uint64_t step, std::size_t slot) {
 void Trainer::reduce_gradient() {
   if (top_k_) {
     top_k_->select(client_.gradient());
-  } else if (config_.wire_dtype == WireDtype::kBf16) {
-    math::round_to_bf16(client_.gradient(), client_.gradient(), config_.isa);
+  } else {
+    round_to_wire(wire_, client_.gradient(), client_.gradient());
   }
 }
 
-// Whatever they came in: in frames of bfloat16 they are rounded already, in others and in memory
-// that a ps shares they are not. The final ones stay exact.
+// Whatever they came in: in some frames they are rounded already, in others and in memory that a ps
+// shares they are not. The final ones stay exact.
 void Trainer::round_parameters() {
-  if (config_.wire_dtype == WireDtype::kBf16 && !reply_.finished) {
-    math::round_to_bf16(reply_.parameters, parameters_.span(), config_.isa);
+  if (wire_.rounds() && !reply_.finished) {
+    round_to_wire(wire_, reply_.parameters, parameters_.span());
     reply_.parameters = parameters_.span();
   }
 }

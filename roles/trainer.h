@@ -105,6 +105,7 @@ class Trainer {
   PsClient client_;
   ProgressWriter progress_;
   RunConfig config_;
+  WireFormat wire_;
   std::optional<math::Model> model_;
   std::optional<data::Sampler> sampler_;
   std::optional<math::TopK> top_k_;  // --compress: what has not been pushed yet

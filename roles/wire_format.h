@@ -19,14 +19,28 @@
 namespace disttf::roles {
 
 struct WireFormat {
-  bool bf16 = false;
+  WireDtype dtype = WireDtype::kF32;
   std::size_t components = 0;  // of the whole vector's gradient, pushed at most; 0: dense
   math::Isa isa = math::Isa::kGeneric;
+
+  // Parameters are rounded, and so are gradients.
+  [[nodiscard]] bool rounds() const noexcept { return dtype != WireDtype::kF32; }
 };
 [[nodiscard]] WireFormat wire_format_of(const RunConfig& config);
 
-// Of a push whose gradient lies in its body: net::kFlagBf16, net::kFlagSparse.
+// Of a frame with parameters: net::kFlagBf16, kFlagInt8, kFlagInt4 or none.
+[[nodiscard]] std::uint16_t tensor_flags(const WireFormat& wire) noexcept;
+// Of a push whose gradient lies in its body: the same, and net::kFlagSparse.
 [[nodiscard]] std::uint16_t gradient_flags(const WireFormat& wire) noexcept;
+// What sending would make of the values. `to` is `from` or does not overlap it.
+void round_to_wire(const WireFormat& wire, std::span<const float> from, std::span<float> to);
+
+// A range's parameters, in so many bytes. REQUIRES: wire.rounds(); as many values as floats.
+[[nodiscard]] std::size_t tensor_bytes(const WireFormat& wire, std::size_t floats) noexcept;
+void pack_tensor(const WireFormat& wire, std::span<const float> values, std::span<std::byte> body);
+void unpack_tensor(const WireFormat& wire, std::span<const std::byte> body,
+                   std::span<float> values);
+
 // The body of the push of a range's gradient; in `scratch`, or the gradient itself.
 [[nodiscard]] std::span<const std::byte> pack_gradient(const WireFormat& wire,
                                                        std::span<const float> gradient,

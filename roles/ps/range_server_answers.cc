@@ -147,9 +147,9 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
     header.sequence =
         static_cast<std::uint64_t>(body.data() - shard_->shared_memory()->bytes().data());
     request.connection->send(header);
-  } else if (shard_->wire().bf16 && (request.header.flags & net::kFlagBf16) != 0 && !finished) {
-    header.flags |= net::kFlagBf16;
-    request.connection->send_borrowed(header, shard_->as_bf16(rank, answer));
+  } else if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
+    header.flags |= tensor_flags(shard_->wire());
+    request.connection->send_borrowed(header, shard_->as_sent(rank, answer));
   } else {
     request.connection->send_borrowed(header, body);
   }

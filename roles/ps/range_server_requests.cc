@@ -116,7 +116,7 @@ std::optional<std::string> RangeServer::fault_in(const FrameHeader& header) cons
 std::optional<std::string> RangeServer::gradient_fault(const FrameHeader& header) const {
   const WireFormat& wire = shard_->wire();
   const std::uint16_t flags = gradient_flags(wire);
-  constexpr unsigned kForms = net::kFlagBf16 | net::kFlagSparse;
+  constexpr unsigned kForms = net::kFlagBf16 | net::kFlagInt8 | net::kFlagInt4 | net::kFlagSparse;
   const bool in_place = (header.flags & net::kFlagShared) != 0;
   if (!in_place && (header.flags & kForms) != flags) {
     return "a gradient in another form than --wire_dtype and --compress of the run say";

@@ -181,8 +181,9 @@ class Shard {
   [[nodiscard]] const WireFormat& wire() const noexcept { return wire_; }
   // REQUIRES: bytes <= longest_gradient(wire(), range().size()).
   [[nodiscard]] std::span<std::byte> packed_inbox(std::size_t trainer, std::size_t bytes);
-  // The parameters of the answer to this trainer in bfloat16; unchanged for as long as they are.
-  [[nodiscard]] std::span<const std::byte> as_bf16(std::size_t trainer, const Answer& answer);
+  // The parameters of the answer to this trainer as they are sent where wire() rounds them;
+  // unchanged for as long as they are.
+  [[nodiscard]] std::span<const std::byte> as_sent(std::size_t trainer, const Answer& answer);
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
@@ -200,7 +201,7 @@ class Shard {
   };
   // Parameters as they are sent.
   struct Rounded {
-    std::vector<std::uint16_t> values;
+    std::vector<std::byte> bytes;
     bool is_current = false;
   };
   struct Trainer {

@@ -1,7 +1,6 @@
 // Gradients and parameters of a shard in the form in which they cross the wire.
 #include <algorithm>
 
-#include "math/bf16.h"
 #include "roles/ps/shard.h"
 
 namespace disttf::roles {
@@ -15,15 +14,15 @@ std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes)
 }
 
 // Strict: all are answered with the same, so it is rounded once.
-std::span<const std::byte> Shard::as_bf16(std::size_t trainer, const Answer& answer) {
+std::span<const std::byte> Shard::as_sent(std::size_t trainer, const Answer& answer) {
   const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
   Rounded& rounded = strict_ ? rounded_[buffer] : trainers_[trainer].rounded;
   if (!strict_ || !rounded.is_current) {
-    rounded.values.resize(answer.parameters.size());
-    math::to_bf16(answer.parameters, rounded.values, wire_.isa);
+    rounded.bytes.resize(tensor_bytes(wire_, answer.parameters.size()));
+    pack_tensor(wire_, answer.parameters, rounded.bytes);
     rounded.is_current = true;
   }
-  return std::as_bytes(std::span(rounded.values));
+  return rounded.bytes;
 }
 
 }  // namespace disttf::roles

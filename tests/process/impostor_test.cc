@@ -234,7 +234,8 @@ TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
 
 TEST_F(Impostor, PushesInAnotherFormThanTheRuns) {
   start_run();
-  for (const std::uint16_t flags : {net::kFlagBf16, net::kFlagSparse}) {
+  for (const std::uint16_t flags :
+       {net::kFlagBf16, net::kFlagSparse, net::kFlagInt8, net::kFlagInt4}) {
     expect_refused(
         connect(),
         frame({.kind = FrameKind::kPushPull, .flags = flags, .generation = 1}, gradient_bytes()),
@@ -252,6 +253,18 @@ TEST_F(Impostor, PushesAnotherSizeOfBfloat16) {
   for (const std::size_t bytes : {std::size_t{0}, size_ * 2 - 2, size_ * 2 + 2, size_ * 4}) {
     expect_refused(connect(),
                    frame({.kind = FrameKind::kPushPull, .flags = net::kFlagBf16, .generation = 1},
+                         Bytes(bytes)),
+                   "is not one of the range of ps 0");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesAnotherSizeOfBlocks) {
+  config_.wire_dtype = roles::WireDtype::kInt8;
+  start_run();
+  for (const std::size_t bytes : {std::size_t{0}, size_, size_ + size_ / 16 + 1, size_ * 4}) {
+    expect_refused(connect(),
+                   frame({.kind = FrameKind::kPushPull, .flags = net::kFlagInt8, .generation = 1},
                          Bytes(bytes)),
                    "is not one of the range of ps 0");
   }

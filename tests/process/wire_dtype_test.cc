@@ -1,6 +1,6 @@
 // --wire_dtype and --compress: fewer bytes, and everything else as without them. The weights do not
-// depend on the transport or the number of ps; with bf16 nor on which task was killed, with topk
-// neither as long as no trainer is.
+// depend on the transport or the number of ps; where numbers are rounded nor on which task was
+// killed, with topk neither as long as no trainer is.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,6 +17,8 @@ using net::Job;
 
 const Words kRun = {"--train_steps=120", "--print_weights_hash"};
 const Words kBf16 = {"--wire_dtype=bf16"};
+const Words kInt8 = {"--wire_dtype=int8"};
+const Words kInt4 = {"--wire_dtype=int4"};
 const Words kTopK = {"--compress=topk:0.01"};
 const Words kSlowly = {"--debug_delay_ms=10", "--log_every=1", "--save_steps=20"};
 constexpr const char* kLastWarning = "takes along what it has not pushed yet";
@@ -35,10 +37,11 @@ class WireDtype : public ProcessTest {
 
 class WireForm : public WireDtype, public ::testing::WithParamInterface<Words> {};
 std::string form_name(const ::testing::TestParamInfo<Words>& form) {
-  constexpr std::array kNames = {"Bf16", "TopK", "Both"};
+  constexpr std::array kNames = {"Bf16", "Int4", "TopK", "TopKAndInt8"};
   return kNames.at(form.index);
 }
-INSTANTIATE_TEST_SUITE_P(All, WireForm, ::testing::Values(kBf16, kTopK, kBf16 + kTopK), form_name);
+INSTANTIATE_TEST_SUITE_P(All, WireForm, ::testing::Values(kBf16, kInt4, kTopK, kTopK + kInt8),
+                         form_name);
 
 TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
   const Words flags = Words{"--workers=3"} + GetParam();
@@ -81,10 +84,11 @@ TEST_P(WireForm, TrainsWithBackupWorkersAndAsync) {
   }
 }
 
-TEST_F(WireDtype, Bf16IsTheSameBitsWhateverIsKilled) {
+TEST_F(WireDtype, RoundingIsTheSameBitsWhateverIsKilled) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
-  for (const char* transport : {"--transport=tcp", "--transport=shm"}) {
-    const Words flags = kRun + kBf16 + kSlowly + Words{transport};
+  for (const Words& form : {kBf16 + Words{"--transport=tcp"}, kBf16 + Words{"--transport=shm"},
+                            kInt8 + Words{"--transport=tcp"}, kInt4 + Words{"--transport=shm"}}) {
+    const Words flags = kRun + form + kSlowly;
     Tasks tasks = run_cluster(cluster, flags);
     ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
     tasks.ps[1]->send(SIGKILL);
@@ -94,12 +98,12 @@ TEST_F(WireDtype, Bf16IsTheSameBitsWhateverIsKilled) {
     tasks.ps[1] = &run_task(cluster, Job::kPs, 1);
     tasks.trainers[2] = &run_task(cluster, Job::kWorker, 1, flags);
     ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
-    expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--chief"} + kRun + kBf16);
+    expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--chief"} + kRun + form);
   }
 }
 
-TEST_F(WireDtype, Bf16IsTheSameBitsWhoeverComputesAMicroBatch) {
-  const Words elastic = kBf16 + Words{"--min_workers=1", "--micro_batches=4"};
+TEST_F(WireDtype, RoundingIsTheSameBitsWhoeverComputesAMicroBatch) {
+  const Words elastic = kInt8 + Words{"--min_workers=1", "--micro_batches=4"};
   EXPECT_EQ(hash_of(Words{"--workers=3", "--ps=2"} + elastic),
             hash_of(Words{"--workers=1"} + elastic));
 }
@@ -175,6 +179,17 @@ TEST_F(WireBytes, AreHalfAsManyInBf16) {
   EXPECT_EQ(f32.reply, 4 * kFloats);
   EXPECT_EQ(bf16.push, 2 * kFloats);
   EXPECT_EQ(bf16.reply, 2 * kFloats);
+}
+
+TEST_F(WireBytes, AreAQuarterAndAnEighthInBlocks) {
+  Longest int8;
+  Longest int4;
+  measure(kInt8, int8);
+  measure(kInt4, int4);
+  EXPECT_EQ(int8.push, kFloats + kFloats / 16);
+  EXPECT_EQ(int8.reply, kFloats + kFloats / 16);
+  EXPECT_EQ(int4.push, kFloats / 2 + kFloats / 16);
+  EXPECT_EQ(int4.reply, kFloats / 2 + kFloats / 16);
 }
 
 TEST_F(WireBytes, AreThoseOfTheComponentsWithTopK) {

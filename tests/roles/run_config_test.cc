@@ -417,7 +417,8 @@ TEST(RateDecay, NamesAreReadBack) {
 }
 
 TEST(WireDtype, NamesAreReadBack) {
-  for (const WireDtype dtype : {WireDtype::kF32, WireDtype::kBf16}) {
+  for (const WireDtype dtype :
+       {WireDtype::kF32, WireDtype::kBf16, WireDtype::kInt8, WireDtype::kInt4}) {
     EXPECT_EQ(wire_dtype_from_name(wire_dtype_name(dtype)), dtype);
   }
   EXPECT_EQ(wire_dtype_from_name("f16"), std::nullopt);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "math/bf16.h"
 #include "math/model.h"
 #include "math/top_k.h"
 #include "net/frame.h"
@@ -14,12 +13,13 @@
 namespace disttf::roles {
 namespace {
 
-using math::Isa;
-
 constexpr WireFormat kF32;
-constexpr WireFormat kBf16{.bf16 = true};
+constexpr WireFormat kBf16{.dtype = WireDtype::kBf16};
+constexpr WireFormat kInt8{.dtype = WireDtype::kInt8};
+constexpr WireFormat kInt4{.dtype = WireDtype::kInt4};
 constexpr WireFormat kSparse{.components = 3};
-constexpr WireFormat kSparseBf16{.bf16 = true, .components = 3};
+constexpr WireFormat kSparseBf16{.dtype = WireDtype::kBf16, .components = 3};
+constexpr WireFormat kSparseInt8{.dtype = WireDtype::kInt8, .components = 3};
 
 TEST(WireFormat, CountsComponentsOfTheWholeVector) {
   RunConfig config = sgd_config(2);
@@ -35,22 +35,30 @@ TEST(WireFormat, CountsComponentsOfTheWholeVector) {
 TEST(WireFormat, SaysInTheFlagsWhatTheBodyIs) {
   EXPECT_EQ(gradient_flags(kF32), 0);
   EXPECT_EQ(gradient_flags(kBf16), net::kFlagBf16);
+  EXPECT_EQ(gradient_flags(kInt8), net::kFlagInt8);
+  EXPECT_EQ(gradient_flags(kInt4), net::kFlagInt4);
   EXPECT_EQ(gradient_flags(kSparse), net::kFlagSparse);
+  EXPECT_EQ(gradient_flags(kSparseInt8), net::kFlagSparse | net::kFlagInt8);
   EXPECT_EQ(gradient_flags(kSparseBf16), net::kFlagSparse | net::kFlagBf16);
 }
 
 // Two in one range, none in the next: that is what a push to the second of two ps may look like.
 TEST(WireFormat, BringsBackWhatWasRoundedOrSelected) {
-  for (const WireFormat& wire : {kF32, kBf16, kSparse, kSparseBf16}) {
-    Values gradient = {0.1F, -2.5F, 0, 1e-3F, 7, 0.3F};
+  for (const WireFormat& wire : {kF32, kBf16, kInt8, kInt4, kSparse, kSparseBf16, kSparseInt8}) {
+    Values gradient(64);  // four blocks
+    gradient[1] = -2.5F;
+    gradient[3] = 1e-3F;
+    gradient[40] = 7;
+    gradient[63] = 0.3F;
     if (wire.components != 0) {
-      math::TopK(gradient.size(), wire.components, wire.bf16).select(gradient);
-    } else if (wire.bf16) {
-      math::round_to_bf16(gradient, gradient, Isa::kGeneric);
+      math::TopK(gradient.size(), wire.components, wire.rounds()).select(gradient);
+    } else {
+      round_to_wire(wire, gradient, gradient);
     }
     std::vector<std::byte> scratch;
-    for (const auto range : {math::Range{.begin = 0, .end = 4}, math::Range{.begin = 4, .end = 6},
-                             math::Range{.begin = 2, .end = 4}}) {
+    for (const auto range :
+         {math::Range{.begin = 0, .end = 64}, math::Range{.begin = 16, .end = 32},
+          math::Range{.begin = 32, .end = 64}}) {
       const auto part = std::span(gradient).subspan(range.begin, range.size());
       const auto body = pack_gradient(wire, part, scratch);
       ASSERT_TRUE(is_gradient_size(wire, part.size(), body.size()));
@@ -64,6 +72,8 @@ TEST(WireFormat, BringsBackWhatWasRoundedOrSelected) {
 TEST(WireFormat, KnowsHowLongABodyMayBe) {
   EXPECT_EQ(longest_gradient(kF32, 10), 40U);
   EXPECT_EQ(longest_gradient(kBf16, 10), 20U);
+  EXPECT_EQ(longest_gradient(kInt8, 33), 3 + 33U);
+  EXPECT_EQ(longest_gradient(kInt4, 33), 3 + 17U);
   EXPECT_EQ(longest_gradient(kSparse, 10), 24U);
   EXPECT_EQ(longest_gradient(kSparseBf16, 10), 18U);
   EXPECT_EQ(longest_gradient(kSparseBf16, 2), 12U) << "not more than the range has";
@@ -81,10 +91,8 @@ TEST(WireFormat, OfParametersIsRoundedAnewInEachStep) {
   config.wire_dtype = WireDtype::kBf16;
   Shard shard(config, {.begin = 0, .end = 2});
   const auto sent = [&] {
-    const auto bytes = shard.as_bf16(0, shard.answer(0));
-    Values values(bytes.size() / 2);
-    math::from_bf16({reinterpret_cast<const std::uint16_t*>(bytes.data()), values.size()}, values,
-                    Isa::kGeneric);
+    Values values(2);
+    unpack_tensor(shard.wire(), shard.as_sent(0, shard.answer(0)), values);
     return values;
   };
   restore(shard, {1, 257}, 0);
@@ -104,13 +112,13 @@ TEST(WireFormat, OfParametersStaysForATrainerUntilItPushes) {
     config.wire_dtype = WireDtype::kBf16;
     Shard shard(config, {.begin = 0, .end = 2});
     restore(shard, {1, 2}, 0);
-    const auto first = shard.as_bf16(0, shard.answer(0));
+    const auto first = shard.as_sent(0, shard.answer(0));
     const std::vector<std::byte> as_it_was(first.begin(), first.end());
     push(shard, {.trainer = 1, .incarnation = kProcess, .step = 0, .sequence = 1}, Values{3, 4});
-    static_cast<void>(shard.as_bf16(1, shard.answer(1)));
+    static_cast<void>(shard.as_sent(1, shard.answer(1)));
     if (sync) {
       push(shard, 0, 0, 1);
-      static_cast<void>(shard.as_bf16(1, shard.answer(1)));
+      static_cast<void>(shard.as_sent(1, shard.answer(1)));
     }
     EXPECT_TRUE(std::ranges::equal(first, as_it_was)) << (sync ? "sync" : "async");
   }

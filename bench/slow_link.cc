@@ -1,0 +1,194 @@
+// What --wire_dtype and --compress gain where the link is slow: two workers and a ps, between them
+// a cable of 100 Mbit/s each way, and the time until the test accuracy is 97 %.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/benchmarks.h"
+#include "bench/launch.h"
+
+namespace disttf::bench {
+namespace {
+
+constexpr double kWanted = 0.97;
+// An evaluation takes as long as one of the shortest steps, so seldom that it weighs little, and
+// often enough to tell when 97 % was reached to a twentieth of the time.
+constexpr const char* kEvaluations = " --eval_every=20";
+
+struct Form {
+  const char* name;
+  const char* flags;
+};
+constexpr std::array kForms = {
+    Form{"slow_link/f32", ""},
+    Form{"slow_link/bf16", " --wire_dtype=bf16"},
+    Form{"slow_link/int8", " --wire_dtype=int8"},
+    Form{"slow_link/int4", " --wire_dtype=int4"},
+    Form{"slow_link/topk", " --compress=topk:0.01"},
+    Form{"slow_link/topk_int8", " --compress=topk:0.05 --wire_dtype=int8"},
+    Form{"slow_link/topk_int4", " --compress=topk:0.05 --wire_dtype=int4"},
+};
+
+void must(const std::string& command) {
+  int exit_code = 0;
+  const std::string output = output_of(command, &exit_code);
+  if (exit_code != 0) {
+    throw std::runtime_error(command + ": " + output.substr(0, output.find('\n')));
+  }
+}
+
+// Two network namespaces, one of the ps and one of the workers, and the cable. Removed with it;
+// what a killed run has left behind goes when the process ring makes its own.
+class Cable {
+ public:
+  // Throws std::runtime_error where this process may not make one.
+  Cable() {
+    try {
+      must("ip netns add " + ps_);
+      must("ip netns add " + workers_);
+      must("ip -n " + ps_ + " link add eth0 type veth peer name eth0 netns " + workers_);
+      set_up(ps_, "10.98.0.1/24");
+      set_up(workers_, "10.98.0.2/24");
+    } catch (const std::exception&) {
+      remove();
+      throw;
+    }
+  }
+  ~Cable() { remove(); }
+  Cable(const Cable&) = delete;
+  Cable& operator=(const Cable&) = delete;
+
+  [[nodiscard]] std::string at_ps() const { return "ip netns exec " + ps_ + " "; }
+  [[nodiscard]] std::string at_workers() const { return "ip netns exec " + workers_ + " "; }
+  // Bytes that have crossed it so far, both ways, headers of all layers included.
+  [[nodiscard]] double bytes() const {
+    const std::string folder = "/sys/class/net/eth0/statistics/";
+    return std::stod(output_of(at_ps() + "cat " + folder + "rx_bytes")) +
+           std::stod(output_of(at_ps() + "cat " + folder + "tx_bytes"));
+  }
+
+ private:
+  // The queue holds half a second: more than two gradients, so none of it is dropped.
+  static void set_up(const std::string& space, const std::string& address) {
+    must("ip -n " + space + " link set lo up");
+    must("ip -n " + space + " address add " + address + " dev eth0");
+    must("ip -n " + space + " link set eth0 up");
+    must("tc -n " + space + " qdisc add dev eth0 root tbf rate 100mbit burst 32kb latency 500ms");
+  }
+  void remove() const noexcept {
+    for (const std::string& space : {ps_, workers_}) {
+      try {
+        static_cast<void>(output_of("ip netns del " + space));
+      } catch (const std::exception&) {  // not even a shell: nothing more can be done
+      }
+    }
+  }
+
+  const std::string ps_ = "disttf-" + std::to_string(getpid()) + "-ps";
+  const std::string workers_ = "disttf-" + std::to_string(getpid()) + "-workers";
+};
+
+struct Run {
+  std::optional<double> seconds;  // from the start of the tasks to 97 %
+  double step_ms = 0;
+  double accuracy = 0;  // at the end
+  double bytes_per_step = 0;
+};
+
+// Reads what the chief prints, when it prints it.
+void follow(const std::string& command, Run& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    throw std::runtime_error("cannot run " + command);
+  }
+  std::string output;
+  std::array<char, 1024> line{};
+  while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+    const std::string text = line.data();
+    output += text;
+    std::smatch found;
+    if (std::regex_search(text, found, std::regex(R"(accuracy[:=]? =? ?([0-9.]+))"))) {
+      run.accuracy = std::stod(found[1]);
+      if (run.accuracy >= kWanted && !run.seconds) {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        run.seconds = passed.count();
+      }
+    }
+    if (std::regex_search(text, found,
+                          std::regex(R"(elapsed time: [0-9.]+ s \(([0-9]+) images)"))) {
+      run.step_ms = 2000.0 * kBatch / std::stod(found[1]);
+    }
+  }
+  if (pclose(pipe) != 0 || run.step_ms == 0) {
+    throw std::runtime_error(command + " printed no result:\n" + output);
+  }
+}
+
+// Namespaces of the network alone: without being told, the tasks would find that they can share
+// memory.
+Run run_form(const Cable& cable, const Form& form, const JobOptions& options) {
+  const std::string common =
+      " --transport=tcp --ps_hosts=10.98.0.1:2222 --worker_hosts=10.98.0.2:2223,10.98.0.2:2224 "
+      "--dataset=" +
+      options.dataset + " --data_dir=" + options.data_dir;
+  const std::string program = disttf_program();
+  const std::string command =
+      cable.at_ps() + program + " ps" + common + " >/dev/null 2>&1 & " + cable.at_workers() +
+      program + " worker --task_index=1" + common + " >/dev/null 2>&1 & " + cable.at_workers() +
+      program + " worker --task_index=0" + common + kEvaluations +
+      " --train_steps=" + options.train_steps + form.flags + " 2>&1; code=$?; wait; exit $code";
+  Run run;
+  const double before = cable.bytes();
+  follow(command, run);
+  run.bytes_per_step = (cable.bytes() - before) / std::stod(options.train_steps);
+  return run;
+}
+
+}  // namespace
+
+void run_slow_link(const JobOptions& options, Reporter& reporter) {
+  std::optional<Cable> cable;
+  try {
+    cable.emplace();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "no slow_link: it needs network namespaces and tc: %s\n", error.what());
+    return;
+  }
+  std::array<std::vector<double>, kForms.size()> seconds;
+  std::array<Run, kForms.size()> last;
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    for (std::size_t each = 0; each < kForms.size(); ++each) {
+      last[each] = run_form(*cable, kForms[each], options);
+      if (last[each].seconds) {
+        seconds[each].push_back(*last[each].seconds);
+      }
+    }
+  }
+  for (std::size_t each = 0; each < kForms.size(); ++each) {
+    if (seconds[each].empty()) {
+      std::fprintf(stderr, "%s: %.0f %% was not reached in %s steps\n", kForms[each].name,
+                   100 * kWanted, options.train_steps.c_str());
+      continue;
+    }
+    reporter.add({.name = kForms[each].name,
+                  .median = median(seconds[each]),
+                  .slowest = *std::ranges::max_element(seconds[each]),
+                  .unit = "s",
+                  .floor = each == 0 ? "" : kForms[0].name,
+                  .ratio = {},
+                  .extras = {{"accuracy", last[each].accuracy},
+                             {"step_ms", last[each].step_ms},
+                             {"bytes_per_step", last[each].bytes_per_step}}});
+  }
+}
+
+}  // namespace disttf::bench

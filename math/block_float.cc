@@ -1,0 +1,36 @@
+#include "math/block_float.h"
+
+#include <cassert>
+#include <cstdint>
+
+#include "math/kernels_table.h"
+
+namespace disttf::math {
+namespace {
+
+std::size_t blocks_of(std::size_t count) noexcept {
+  return (count + kFloatsPerBlock - 1) / kFloatsPerBlock;
+}
+
+}  // namespace
+
+void to_block_float(std::span<const float> from, unsigned bits, std::span<std::byte> to, Isa isa) {
+  assert(to.size() == block_float_bytes(from.size(), bits));
+  auto* bytes = reinterpret_cast<std::uint8_t*>(to.data());
+  kernels(isa).to_blocks(from.data(), bytes, bytes + blocks_of(from.size()), from.size(), bits);
+}
+
+void from_block_float(std::span<const std::byte> from, unsigned bits, std::span<float> to,
+                      Isa isa) {
+  assert(from.size() == block_float_bytes(to.size(), bits));
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(from.data());
+  kernels(isa).from_blocks(bytes, bytes + blocks_of(to.size()), to.data(), to.size(), bits);
+}
+
+void round_to_block_float(std::span<const float> from, unsigned bits, std::span<float> to,
+                          Isa isa) {
+  assert(from.size() == to.size());
+  kernels(isa).round_to_blocks(from.data(), to.data(), from.size(), bits);
+}
+
+}  // namespace disttf::math
