@@ -32,7 +32,7 @@ constexpr const char* kTokenEnd = ".token";
   throw Failure(kCannotListen, "--control: " + net::quoted(path) + " cannot be had: " + why);
 }
 
-std::string last_error() { return std::generic_category().message(errno); }
+std::string last_error_text() { return std::generic_category().message(errno); }
 
 // Others must neither put a socket of theirs in our place nor reach ours.
 bool is_of_this_user_alone(const std::string& directory) {
@@ -43,7 +43,7 @@ bool is_of_this_user_alone(const std::string& directory) {
 
 void make_directory(const std::string& path) {
   if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    fail(path, last_error());
+    fail(path, last_error_text());
   }
   if (!is_of_this_user_alone(path)) {
     fail(path, "it is not a directory that belongs to this user alone (mode 0700)");
@@ -168,7 +168,7 @@ std::string ControlSocket::make_token() {
   const std::string line = token + "\n";
   if (file.number() < 0 ||
       write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    fail(path, last_error());
+    fail(path, last_error_text());
   }
   has_token_ = true;
   return token;

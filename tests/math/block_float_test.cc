@@ -84,7 +84,8 @@ TEST_P(BlockFloat, RoundsToTheNearestInUnitsOfTheLargest) {
     for (std::size_t i = begin; i < end; ++i) {
       largest = std::max(largest, std::abs(double{values[i]}));
     }
-    const double unit = std::ldexp(1.0, std::ilogb(largest) - static_cast<int>(bits()) + 2);
+    const int exponent = largest > 0 ? std::ilogb(largest) : 0;
+    const double unit = std::ldexp(1.0, exponent - static_cast<int>(bits()) + 2);
     for (std::size_t i = begin; i < end; ++i) {
       const double expected =
           largest < 0x1p-111 ? 0 : std::clamp(std::nearbyint(values[i] / unit), -most, most) * unit;

@@ -288,7 +288,7 @@ TEST_F(TrainerTableTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
   table[2].goodbye = true;
   EXPECT_TRUE(table.everybody_said_goodbye());
   EXPECT_TRUE(table.only_chief_left(at(9), seconds(2), true));
-  table.attach(3, connect(3, kStep, 8), at(9));
+  table.attach(3, connect(1, kStep, 8), at(9));
   EXPECT_FALSE(table.everybody_said_goodbye()) << "it has joined";
   EXPECT_FALSE(table.only_chief_left(at(9), seconds(2), true));
 }

@@ -37,7 +37,7 @@ std::string interpolated(const std::string& text) {
 }
 
 // A container is found under its service's name; the image's entry point is disttf.
-std::vector<Started> started(const json& file) {
+std::vector<Started> compose_tasks(const json& file) {
   std::vector<Started> tasks;
   for (const auto& [name, service] : file.at("services").items()) {
     Started task{.address = name + ":2222", .words = {}};
@@ -50,14 +50,14 @@ std::vector<Started> started(const json& file) {
 }
 
 TEST(RenderCompose, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(composed("")), {});
-  expect_one_cluster(started(composed("--ps 3 --workers 11 --chief")),
+  expect_one_cluster(compose_tasks(composed("")), {});
+  expect_one_cluster(compose_tasks(composed("--ps 3 --workers 11 --chief")),
                      {.ps = 3, .workers = 11, .chief = true});
-  expect_one_cluster(started(composed("--workers 0 --chief")), {.workers = 0, .chief = true});
+  expect_one_cluster(compose_tasks(composed("--workers 0 --chief")), {.workers = 0, .chief = true});
 }
 
 TEST(RenderCompose, HandsTrainingFlagsToEveryTask) {
-  for (const Started& task : started(composed("--train_steps 7 --sync_replicas False"))) {
+  for (const Started& task : compose_tasks(composed("--train_steps 7 --sync_replicas False"))) {
     EXPECT_EQ(options_of(task).config.train_steps, 7U);
     EXPECT_FALSE(options_of(task).config.sync_replicas);
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kExit);
@@ -65,7 +65,7 @@ TEST(RenderCompose, HandsTrainingFlagsToEveryTask) {
 }
 
 TEST(RenderCompose, KeepsADollarAsItIs) {
-  for (const Started& task : started(composed("--train_dir /$HOME/$$/${x}"))) {
+  for (const Started& task : compose_tasks(composed("--train_dir /$HOME/$$/${x}"))) {
     EXPECT_EQ(options_of(task).checkpoint.train_dir, "/$HOME/$$/${x}");
   }
 }

@@ -64,7 +64,7 @@ class RenderKelda : public testing::Test {
   ScratchDirectory scratch_;
 };
 
-std::vector<Started> started(const json& all) {
+std::vector<Started> kelda_tasks(const json& all) {
   std::vector<Started> tasks;
   for (const json& container : all.at("deployed")) {
     std::vector<std::string> words = texts(container["command"]);
@@ -76,10 +76,10 @@ std::vector<Started> started(const json& all) {
 }
 
 TEST_F(RenderKelda, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(run("")), {});
-  expect_one_cluster(started(run("--ps 2 --workers 11 --chief")),
+  expect_one_cluster(kelda_tasks(run("")), {});
+  expect_one_cluster(kelda_tasks(run("--ps 2 --workers 11 --chief")),
                      {.ps = 2, .workers = 11, .chief = true});
-  expect_one_cluster(started(run("--workers 0 --chief")), {.workers = 0, .chief = true});
+  expect_one_cluster(kelda_tasks(run("--workers 0 --chief")), {.workers = 0, .chief = true});
 }
 
 TEST_F(RenderKelda, LetsTasksTalkAndFetchTheData) {
@@ -93,13 +93,13 @@ TEST_F(RenderKelda, LetsTasksTalkAndFetchTheData) {
 }
 
 TEST_F(RenderKelda, KeepsTextAsItIs) {
-  for (const Started& task : started(run("--data_dir=a'`${x}\\\"</script>"))) {
+  for (const Started& task : kelda_tasks(run("--data_dir=a'`${x}\\\"</script>"))) {
     EXPECT_EQ(options_of(task).data.directory, "a'`${x}\\\"</script>");
   }
 }
 
 TEST_F(RenderKelda, TasksStayUp) {
-  for (const Started& task : started(run("--train_steps 7"))) {
+  for (const Started& task : kelda_tasks(run("--train_steps 7"))) {
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kIdle);
     EXPECT_EQ(options_of(task).config.train_steps, 7U);
   }

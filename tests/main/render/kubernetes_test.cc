@@ -59,7 +59,7 @@ Started pod_of(const json& job, const json& service, std::size_t index) {
   return task;
 }
 
-std::vector<Started> started(const std::vector<json>& all) {
+std::vector<Started> kubernetes_tasks(const std::vector<json>& all) {
   std::vector<Started> tasks;
   EXPECT_EQ(all.at(0)["kind"], "Service");
   for (std::size_t each = 1; each < all.size(); ++each) {
@@ -75,10 +75,10 @@ std::vector<Started> started(const std::vector<json>& all) {
 }
 
 TEST(RenderKubernetes, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(objects("")), {});
-  expect_one_cluster(started(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
+  expect_one_cluster(kubernetes_tasks(objects("")), {});
+  expect_one_cluster(kubernetes_tasks(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
                      {.ps = 2, .workers = 11, .chief = true});
-  expect_one_cluster(started(objects("--workers 0 --chief --ps_port 7")),
+  expect_one_cluster(kubernetes_tasks(objects("--workers 0 --chief --ps_port 7")),
                      {.workers = 0, .chief = true});
 }
 
@@ -97,7 +97,8 @@ TEST(RenderKubernetes, NamesEachPortOfTheServiceOnce) {
 }
 
 TEST(RenderKubernetes, KeepsTextThatKubernetesWouldExpand) {
-  for (const Started& task : started(objects("--train_dir /$(JOB_COMPLETION_INDEX)/$$/$x"))) {
+  for (const Started& task :
+       kubernetes_tasks(objects("--train_dir /$(JOB_COMPLETION_INDEX)/$$/$x"))) {
     EXPECT_EQ(options_of(task).checkpoint.train_dir, "/$(JOB_COMPLETION_INDEX)/$$/$x");
   }
 }

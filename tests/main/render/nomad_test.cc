@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using testing::StartsWith;
 
-json job(const std::string& line) { return json::parse(rendered("nomad " + line)).at("Job"); }
+json nomad_job(const std::string& line) { return json::parse(rendered("nomad " + line)).at("Job"); }
 
 // ${NOMAD_ALLOC_INDEX} is the index, $${ is ${.
 std::string interpolated(std::string text, std::size_t index) {
@@ -32,7 +32,7 @@ std::string interpolated(std::string text, std::size_t index) {
   return out;
 }
 
-std::vector<Started> started(const json& job) {
+std::vector<Started> nomad_tasks(const json& job) {
   std::vector<Started> tasks;
   for (const json& group : job["TaskGroups"]) {
     const json& port = group["Networks"].at(0)["ReservedPorts"].at(0);
@@ -54,29 +54,29 @@ std::vector<Started> started(const json& job) {
 }
 
 TEST(RenderNomad, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(job("")), {});
-  expect_one_cluster(started(job("--name m --ps 2 --workers 11 --chief")),
+  expect_one_cluster(nomad_tasks(nomad_job("")), {});
+  expect_one_cluster(nomad_tasks(nomad_job("--name m --ps 2 --workers 11 --chief")),
                      {.ps = 2, .workers = 11, .chief = true});
 }
 
 TEST(RenderNomad, KeepsTextThatNomadWouldInterpolate) {
-  for (const Started& task : started(job("--train_dir /${NOMAD_ALLOC_INDEX}/$x"))) {
+  for (const Started& task : nomad_tasks(nomad_job("--train_dir /${NOMAD_ALLOC_INDEX}/$x"))) {
     EXPECT_EQ(options_of(task).checkpoint.train_dir, "/${NOMAD_ALLOC_INDEX}/$x");
   }
 }
 
 TEST(RenderNomad, IsABatchJobThatEndsWithCodeZero) {
-  EXPECT_EQ(job("")["Type"], "batch");
-  EXPECT_EQ(job("")["TaskGroups"][0]["RestartPolicy"]["Mode"], "fail");
-  for (const Started& task : started(job(""))) {
+  EXPECT_EQ(nomad_job("")["Type"], "batch");
+  EXPECT_EQ(nomad_job("")["TaskGroups"][0]["RestartPolicy"]["Mode"], "fail");
+  for (const Started& task : nomad_tasks(nomad_job(""))) {
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kExit);
   }
 }
 
 TEST(RenderNomad, WritesVolumesResourcesAndPlacement) {
-  const json group =
-      job("--volumes /srv:/data:ro --cpus 1.5 --memory 64 --gpus 1 --placement attr.cpu.arch=amd64")
-          ["TaskGroups"][1];
+  const json group = nomad_job(
+      "--volumes /srv:/data:ro --cpus 1.5 --memory 64 --gpus 1 --placement attr.cpu.arch=amd64")
+      ["TaskGroups"][1];
   EXPECT_EQ(group["Constraints"], json::parse(R"([{"LTarget": "${attr.cpu.arch}",
                                                    "RTarget": "amd64", "Operand": "="}])"));
   const json& task = group["Tasks"][0];

@@ -36,7 +36,7 @@ Started pod_of(const json& set, const json& service, std::size_t ordinal) {
           .environment = {{"HOSTNAME", host}}};
 }
 
-std::vector<Started> started(const std::vector<json>& all) {
+std::vector<Started> statefulset_tasks(const std::vector<json>& all) {
   std::vector<Started> tasks;
   EXPECT_EQ(all.at(0)["kind"], "Service");
   for (std::size_t each = 1; each < all.size(); ++each) {
@@ -50,15 +50,16 @@ std::vector<Started> started(const std::vector<json>& all) {
 }
 
 TEST(RenderStatefulSet, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(objects("")), {});
-  expect_one_cluster(started(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
+  expect_one_cluster(statefulset_tasks(objects("")), {});
+  expect_one_cluster(statefulset_tasks(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
                      {.ps = 2, .workers = 11, .chief = true});
-  expect_one_cluster(started(objects("--workers 0 --chief")), {.workers = 0, .chief = true});
+  expect_one_cluster(statefulset_tasks(objects("--workers 0 --chief")),
+                     {.workers = 0, .chief = true});
 }
 
 // A StatefulSet starts again whatever ends.
 TEST(RenderStatefulSet, KeepsTheTasksUp) {
-  for (const Started& task : started(objects("--train_steps 7"))) {
+  for (const Started& task : statefulset_tasks(objects("--train_steps 7"))) {
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kIdle);
     EXPECT_EQ(options_of(task).config.train_steps, 7U);
   }

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 json stacked(const std::string& line) { return parse_yaml(rendered("swarm " + line)).at(0); }
 
 // A service is found under its name by the others of the stack.
-std::vector<Started> started(const json& file) {
+std::vector<Started> swarm_tasks(const json& file) {
   std::vector<Started> tasks;
   for (const auto& [name, service] : file.at("services").items()) {
     EXPECT_EQ(service["deploy"]["replicas"], 1);
@@ -27,8 +27,8 @@ std::vector<Started> started(const json& file) {
 }
 
 TEST(RenderSwarm, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(stacked("")), {});
-  expect_one_cluster(started(stacked("--ps 2 --workers 11 --chief")),
+  expect_one_cluster(swarm_tasks(stacked("")), {});
+  expect_one_cluster(swarm_tasks(stacked("--ps 2 --workers 11 --chief")),
                      {.ps = 2, .workers = 11, .chief = true});
 }
 

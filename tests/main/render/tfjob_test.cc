@@ -12,7 +12,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-json job(const std::string& line) { return parse_yaml(rendered("tfjob " + line)).at(0); }
+json tfjob_of(const std::string& line) { return parse_yaml(rendered("tfjob " + line)).at(0); }
 
 std::string lower(std::string text) {
   for (char& c : text) {
@@ -23,7 +23,7 @@ std::string lower(std::string text) {
 
 // The operator's rules: release 1.9 gives each pod the Service JOB-TYPE-INDEX.NAMESPACE.svc, takes
 // the port named tfjob-port of the container named tensorflow, and sets TF_CONFIG there.
-std::vector<Started> started(const json& tfjob) {
+std::vector<Started> tfjob_tasks(const json& tfjob) {
   json cluster;
   const json& replicas = tfjob["spec"]["tfReplicaSpecs"];
   for (const auto& [type, spec] : replicas.items()) {
@@ -55,21 +55,21 @@ std::vector<Started> started(const json& tfjob) {
 }
 
 TEST(RenderTfjob, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(started(job("")), {});
-  expect_one_cluster(started(job("--ps 2 --workers 11 --chief --ps_port 5000")),
+  expect_one_cluster(tfjob_tasks(tfjob_of("")), {});
+  expect_one_cluster(tfjob_tasks(tfjob_of("--ps 2 --workers 11 --chief --ps_port 5000")),
                      {.ps = 2, .workers = 11, .chief = true});
 }
 
 TEST(RenderTfjob, AnEvaluatorHasAPlaceInIt) {
-  const json tfjob = job("--evaluator");
+  const json tfjob = tfjob_of("--evaluator");
   EXPECT_EQ(tfjob["spec"]["tfReplicaSpecs"]["Evaluator"]["replicas"], 1);
-  const auto tasks = started(tfjob);
+  const auto tasks = tfjob_tasks(tfjob);
   const Invocation invocation = parse_command_line(tasks.at(0).words, tasks.at(0).environment);
   EXPECT_TRUE(std::holds_alternative<RunNothing>(invocation.action));
 }
 
 TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {
-  const json tfjob = job("");
+  const json tfjob = tfjob_of("");
   EXPECT_EQ(tfjob["apiVersion"], "kubeflow.org/v1");
   EXPECT_EQ(tfjob["spec"]["runPolicy"]["cleanPodPolicy"], "Running");
   for (const auto& [type, spec] : tfjob["spec"]["tfReplicaSpecs"].items()) {
