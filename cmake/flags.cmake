@@ -25,7 +25,7 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(disttf_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
-if(CMAKE_UNITY_BUILD)
+if(CMAKE_UNITY_BUILD OR DISTTF_UNITY_TESTS)
   # Several sources at once, half the time. Names in unnamed namespaces then must differ within a
   # target. g++ takes the sources for headers that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
