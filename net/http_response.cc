@@ -114,6 +114,7 @@ bool HttpResponseParser::interim() const noexcept {
 
 int HttpResponseParser::on_headers_complete() {
   static constexpr int kHasBody = 0;
+  static constexpr int kNoBody = 1;
   static constexpr int kTunnelBegins = 2;
   head_.status = parser_.status_code;
   // http_parser's mark for "not announced".
@@ -121,6 +122,7 @@ int HttpResponseParser::on_headers_complete() {
     head_.content_length = parser_.content_length;
   }
   head_complete_ = !interim();
+  if (!head_complete_) return kNoBody;  // whatever its fields announce
   const bool tunnel = request_ == Request::kConnect && head_.status / 100 == 2;
   return tunnel ? kTunnelBegins : kHasBody;
 }
