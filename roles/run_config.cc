@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "data/dataset.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -134,6 +136,10 @@ const auto& fields() {
             }},
       Field{"hidden_units", [](const RunConfig& c) { return json(c.model.hidden); },
             [](RunConfig& c, auto f, const json& v) { c.model.hidden = read_hidden(f, v); }},
+      Field{"inputs", [](const RunConfig& c) { return json(c.model.inputs); },
+            [](RunConfig& c, auto f, const json& v) { c.model.inputs = read_count(f, v); }},
+      Field{"classes", [](const RunConfig& c) { return json(c.model.classes); },
+            [](RunConfig& c, auto f, const json& v) { c.model.classes = read_count(f, v); }},
       Field{"optimizer",
             [](const RunConfig& c) { return json(math::optimizer_name(c.optimizer.kind)); },
             [](RunConfig& c, auto f, const json& v) {
@@ -285,6 +291,17 @@ void validate(const RunConfig& config) {
   if (config.sync_replicas && config.max_staleness) {
     refuse("max_staleness", std::to_string(*config.max_staleness),
            "allowed without --sync_replicas=false");
+  }
+}
+
+void validate_for_images(const RunConfig& config) {
+  if (config.model.inputs != data::kImagePixels) {
+    refuse("inputs", std::to_string(config.model.inputs),
+           std::to_string(data::kImagePixels) + ", the pixels of an image");
+  }
+  if (config.model.classes != data::kClasses) {
+    refuse("classes", std::to_string(config.model.classes),
+           std::to_string(data::kClasses) + ", the digits");
   }
 }
 

@@ -93,6 +93,10 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // Throws std::invalid_argument naming the flag, the value and what is allowed.
 void validate(const RunConfig& config);
 
+// The same unless the model takes images and tells apart the classes of the data sets there are. A
+// ps, which never sees an image, serves any model; a worker that did would read beside its images.
+void validate_for_images(const RunConfig& config);
+
 // The first flag in `explicit_flags` (names as on the command line, without dashes) on which
 // `mine` contradicts what the chief published, as a sentence with both values; else nullopt.
 [[nodiscard]] std::optional<std::string> contradiction(const RunConfig& mine,

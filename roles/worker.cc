@@ -16,6 +16,7 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   try {
     published = run_config_from_json(trainer.client().get_config());
     validate(published);
+    validate_for_images(published);
   } catch (const std::invalid_argument& error) {
     throw Failure(kError,
                   std::string("the chief published what this version cannot use: ") + error.what());

@@ -34,8 +34,12 @@ class Impostor : public ProcessTest {
 
   // A step channel, or another, welcomed.
   [[nodiscard]] RawPeer connect(net::ChannelPurpose purpose = net::ChannelPurpose::kStep) const {
-    RawPeer peer(cluster_.tasks().ps.front().port);
-    peer.write(hello_frame({.cluster = net::hash_of(cluster_.tasks()),
+    return connect_to(cluster_, purpose);
+  }
+  [[nodiscard]] static RawPeer connect_to(
+      const ClusterOnLoopback& cluster, net::ChannelPurpose purpose = net::ChannelPurpose::kStep) {
+    RawPeer peer(cluster.tasks().ps.front().port);
+    peer.write(hello_frame({.cluster = net::hash_of(cluster.tasks()),
                             .from = {.job = Job::kWorker, .index = 0},
                             .to = {.job = Job::kPs, .index = 0},
                             .purpose = purpose,
@@ -77,11 +81,12 @@ class Impostor : public ProcessTest {
     return frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
   }
   // Starts a run: every parameter is 0.
-  void start_run() const {
-    const RawPeer chief = connect();
+  void start_run() const { start_run(connect()); }
+  void start_run(const RawPeer& chief) const {
     expect_ack(chief, publish());
+    const std::size_t size = math::layout_of(config_.model).size();
     expect_ack(chief,
-               frame({.kind = FrameKind::kRestore, .generation = 1}, Bytes(size_ * sizeof(float))));
+               frame({.kind = FrameKind::kRestore, .generation = 1}, Bytes(size * sizeof(float))));
   }
   void expect_parameters_unchanged() const {
     const RawPeer peer = connect();
@@ -374,6 +379,22 @@ TEST_F(Impostor, HonestPushIsApplied) {
                      parameters),
             FrameKind::kParameters);
   EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "or the other cases prove nothing";
+}
+
+// A worker would read beside its images.
+TEST_F(Impostor, PublishesAModelOfLargerImagesToAWorker) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  Process& ps = run_task(cluster, Job::kPs, 0);
+  ASSERT_TRUE(says(ps, "Started server"));
+  config_.trainers = 2;
+  config_.model.inputs = 1000;
+  start_run(connect_to(cluster));
+  Process& worker = run_task(cluster, Job::kWorker, 1);
+  EXPECT_TRUE(exits(worker, kExitError));
+  EXPECT_TRUE(says(worker,
+                   "the chief published what this version cannot use: --inputs: 1000 is not 784, "
+                   "the pixels of an image"));
+  ps.send(SIGKILL);
 }
 
 // Only the chief may say these.

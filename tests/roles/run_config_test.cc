@@ -53,6 +53,8 @@ std::vector<Mutation> mutations() {
        [](RunConfig& c) {
          c.model.hidden = {128, 64};
        }},
+      {"inputs", [](RunConfig& c) { c.model.inputs = 7; }},
+      {"classes", [](RunConfig& c) { c.model.classes = 2; }},
       {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
       {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = RateDecay::kNone; }},
@@ -316,6 +318,12 @@ const std::vector<Invalid>& invalid_configs() {
        "--hidden_units: 0 layers is not from 1 to 16 layers"},
       {"TooManyLayers", [](RunConfig& c) { c.model.hidden.assign(17, 1); },
        "--hidden_units: 17 layers is not from 1 to 16 layers"},
+      {"NoInput", [](RunConfig& c) { c.model.inputs = 0; },
+       "inputs: 0 is not allowed, it must be from 1 to 1048576"},
+      {"OneClass", [](RunConfig& c) { c.model.classes = 1; },
+       "classes: 1 is not allowed, it must be from 2 to 256"},
+      {"MoreClassesThanALabelTells", [](RunConfig& c) { c.model.classes = 257; },
+       "classes: 257 is not allowed, it must be from 2 to 256"},
       {"MoreParametersThanAPsMayHold",
        [](RunConfig& c) {
          c.model.hidden = {65'536, 65'536};
@@ -340,6 +348,17 @@ TEST(Validate, RefusesWhatModelAndOptimizerRefuse) {
   config = base_config();
   config.optimizer.momentum = 1;
   EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("momentum: 1 "));
+}
+
+TEST(ValidateForImages, RefusesModelsOfOtherImagesAndClasses) {
+  RunConfig config = base_config();
+  EXPECT_NO_THROW(validate_for_images(config));
+  config.model.inputs = 785;
+  EXPECT_EQ(message_of([&] { validate_for_images(config); }),
+            "--inputs: 785 is not 784, the pixels of an image");
+  config = base_config();
+  config.model.classes = 9;
+  EXPECT_EQ(message_of([&] { validate_for_images(config); }), "--classes: 9 is not 10, the digits");
 }
 
 TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {
