@@ -2,8 +2,9 @@
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
-//                [--no_slow_link]
+//                [--no_slow_link] [--no_scaling] [--quick]
 //
+// --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
 // Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
 
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   bool with_jobs = true;
   bool with_peers = true;
   bool with_slow_link = true;
+  bool with_scaling = true;
   std::vector<char*> rest;
   for (int each = 0; each < argc; ++each) {
     const std::string_view argument = argv[each];
@@ -44,6 +46,10 @@ int main(int argc, char** argv) {
       with_peers = false;
     } else if (argument == "--no_slow_link") {
       with_slow_link = false;
+    } else if (argument == "--no_scaling") {
+      with_scaling = false;
+    } else if (argument == "--quick") {
+      jobs.quick = true;
     } else if (!take(argument, "--repetitions", repetitions) &&
                !take(argument, "--data_dir", jobs.data_dir) &&
                !take(argument, "--dataset", jobs.dataset) &&
@@ -51,6 +57,12 @@ int main(int argc, char** argv) {
                !take(argument, "--python", jobs.python)) {
       rest.push_back(argv[each]);
     }
+  }
+  std::string no_time = "--benchmark_min_time=0";
+  if (jobs.quick) {
+    repetitions = "1";
+    jobs.train_steps = "5";
+    rest.push_back(no_time.data());
   }
   std::string google_repetitions = "--benchmark_repetitions=" + repetitions;
   rest.push_back(google_repetitions.data());
@@ -67,7 +79,11 @@ int main(int argc, char** argv) {
     jobs.repetitions = std::stoi(repetitions);
     disttf::bench::Reporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);
+    disttf::bench::run_push_pull(jobs, reporter);
     disttf::bench::run_sums(jobs.repetitions, reporter);
+    if (with_scaling) {
+      disttf::bench::run_scaling(jobs, reporter);
+    }
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);
     }

@@ -1,14 +1,15 @@
 // All benchmarks, in the order in which they run: floors first, since others are divided by them.
 //
 //   memcpy/BYTES                    one copy of a parameter vector
-//   raw_echo/BYTES                  loopback round trip between two processes, blocking sockets
 //   products/MODEL                  the matrix products of one step of 100 images, one core
 //   gradient/MODEL                  Model::gradient                    floor: products
 //   optimizer/KIND                  one update of the 784-100-10 model floor: memcpy
-//   push_pull/BYTES                 1 worker, 1 real ps, sgd applied   floor: raw_echo
+//   raw_echo/BYTES                  loopback round trip between two processes, blocking sockets
+//   push_pull/TRANSPORT/BYTES       1 worker, 1 real ps, sgd applied   floor: raw_echo
 //   sum_by_rank/ARRIVALS/TRAINERS   one step of a ps, adam, mlp_100    floor:
-//   sum_on_arrival/TRAINERS job/MODE/CLUSTER                `disttf launch`: images/s and accuracy;
-//   floor: products on
+//                                   sum_on_arrival/TRAINERS
+//   scaling/WHAT/SIZE/TRANSPORT     the same step as the cluster grows floor: scaling/WHAT/SIZE/raw
+//   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
 //                                   both cores at once, as images/s
 //   slow_link/FORM                  seconds to 97 % over a cable of 100 Mbit/s; floor: f32
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
@@ -34,7 +35,16 @@ struct JobOptions {
   std::string data_dir = "./input_data";
   std::string python = "/usr/bin/python3";  // Debian's, to which its packages belong
   int repetitions = 5;
+  bool quick = false;  // only whether it runs: the first points of each curve, one step each
 };
+// Alternates between both transports and the raw exchange of the same bytes. Throws
+// std::runtime_error when a side does not come to what it should.
+void run_push_pull(const JobOptions& options, Reporter& reporter);
+
+// Steps of clusters of real ps and clients: 10^4 to 10^8 parameters, 1 to 8 ps, 1 to 64 workers.
+// Alternates and throws as run_push_pull() does.
+void run_scaling(const JobOptions& options, Reporter& reporter);
+
 // Runs the jobs, alternating between them, and adds their figures. Throws std::runtime_error when
 // one does not end with a result.
 void run_jobs(const JobOptions& options, Reporter& reporter);

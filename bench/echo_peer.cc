@@ -19,6 +19,9 @@
 namespace disttf::bench {
 namespace {
 
+// More than connect at once: one that finds no place tries again a second later.
+constexpr int kBacklog = 128;
+
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -36,25 +39,6 @@ void set_no_delay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Runs `body` in a child that dies with this process and never returns into it.
-template <typename Body>
-pid_t in_child(Body body) {
-  const pid_t pid = fork();
-  if (pid < 0) {
-    fail("fork");
-  }
-  if (pid != 0) {
-    return pid;
-  }
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  try {
-    body();
-  } catch (const std::exception&) {
-    _exit(1);  // the peer has gone away: the measurement is over
-  }
-  _exit(0);
-}
-
 }  // namespace
 
 Peer::~Peer() {
@@ -66,7 +50,8 @@ Listening listen_on_loopback() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t length = sizeof address;
-  if (fd < 0 || bind(fd, std::bit_cast<sockaddr*>(&address), length) != 0 || listen(fd, 8) != 0 ||
+  if (fd < 0 || bind(fd, std::bit_cast<sockaddr*>(&address), length) != 0 ||
+      listen(fd, kBacklog) != 0 ||
       getsockname(fd, std::bit_cast<sockaddr*>(&address), &length) != 0) {
     fail("cannot listen on loopback");
   }
@@ -83,14 +68,38 @@ int connect_to_loopback(std::uint16_t port) {
   return fd;
 }
 
-pid_t start_echo(const Listening& listening, std::size_t bytes) {
+pid_t in_child(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid < 0) {
+    fail("fork");
+  }
+  if (pid != 0) {
+    return pid;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  try {
+    body();
+  } catch (const std::exception&) {
+    _exit(1);  // the peer has gone away: the measurement is over
+  }
+  _exit(0);
+}
+
+pid_t start_echo(const Listening& listening, std::size_t bytes, std::size_t connections) {
   return in_child([&] {
-    const int fd = accept(listening.fd, nullptr, nullptr);
-    set_no_delay(fd);
+    std::vector<int> sockets(connections);
+    for (int& fd : sockets) {
+      fd = accept(listening.fd, nullptr, nullptr);
+      set_no_delay(fd);
+    }
     std::vector<char> buffer(bytes);
     while (true) {
-      read_all(fd, buffer.data(), bytes);
-      write_all(fd, buffer.data(), bytes);
+      for (const int fd : sockets) {
+        read_all(fd, buffer.data(), bytes);
+      }
+      for (const int fd : sockets) {
+        write_all(fd, buffer.data(), bytes);
+      }
     }
   });
 }

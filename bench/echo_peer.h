@@ -1,10 +1,11 @@
-// Child processes to talk to over loopback: a bare echo, and a real ps.
+// Child processes to talk to over loopback: bare echoes, and real ps.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "roles/task.h"
 
@@ -29,11 +30,16 @@ struct Listening {
 };
 [[nodiscard]] Listening listen_on_loopback();
 
-// Accepts one connection and sends back every `bytes` bytes: blocking read, blocking write,
-// TCP_NODELAY. What a round trip costs with nothing around it.
-[[nodiscard]] pid_t start_echo(const Listening& listening, std::size_t bytes);
+// Runs `body` in a child that dies with this process and never returns into it.
+[[nodiscard]] pid_t in_child(const std::function<void()>& body);
 
-// A parameter server of a cluster of one ps and one worker.
+// Accepts so many connections, and again and again reads `bytes` bytes from each of them, then
+// sends them back: blocking reads, blocking writes, TCP_NODELAY. What a round trip costs with
+// nothing around it.
+[[nodiscard]] pid_t start_echo(const Listening& listening, std::size_t bytes,
+                               std::size_t connections = 1);
+
+// A parameter server.
 [[nodiscard]] pid_t start_ps(const roles::Task& task);
 
 void read_all(int fd, void* data, std::size_t bytes);

@@ -1,11 +1,8 @@
-#include <unistd.h>
-
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "bench/benchmarks.h"
-#include "bench/echo_peer.h"
 #include "math/products.h"
 
 namespace disttf::bench {
@@ -20,24 +17,6 @@ void copy_memory(benchmark::State& state) {
     benchmark::DoNotOptimize(to.data());
     benchmark::ClobberMemory();
   }
-}
-
-void raw_echo(benchmark::State& state) {
-  const auto bytes = static_cast<std::size_t>(state.range(0));
-  const Listening listening = listen_on_loopback();
-  const Peer peer(start_echo(listening, bytes));
-  const int fd = connect_to_loopback(listening.port);
-  const std::vector<char> out(bytes, 1);
-  std::vector<char> in(bytes);
-  for (auto _ : state) {
-    write_all(fd, out.data(), bytes);
-    read_all(fd, in.data(), bytes);
-  }
-  if (in != out) {
-    state.SkipWithError("the echo is not what was sent");
-  }
-  close(fd);
-  close(listening.fd);
 }
 
 void products(benchmark::State& state, const std::string& model) {
@@ -64,9 +43,6 @@ std::vector<std::size_t> hidden_units(const std::string& model) {
 void register_floors() {
   for (const long bytes : {318144L, 40'000'000L}) {
     benchmark::RegisterBenchmark("memcpy", &copy_memory)->Arg(bytes)->UseRealTime();
-  }
-  for (const long bytes : {64L, 318144L, 40'000'000L}) {
-    benchmark::RegisterBenchmark("raw_echo", &raw_echo)->Arg(bytes)->UseRealTime();
   }
   for (const char* model : {"softmax", "mlp_100", "mlp_1024"}) {
     benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model)

@@ -1,18 +1,12 @@
-#include <unistd.h>
-
 #include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "bench/benchmarks.h"
-#include "bench/echo_peer.h"
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/optimizer.h"
-#include "roles/ps_client.h"
-#include "roles/run_config.h"
-#include "roles/stop_signal.h"
 
 namespace disttf::bench {
 namespace {
@@ -61,47 +55,6 @@ void optimizer(benchmark::State& state, math::OptimizerKind kind) {
   state.SetLabel("floor=memcpy/318144");
 }
 
-// One worker's whole conversation with a ps in another process: push, apply, parameters back.
-void push_pull(benchmark::State& state, std::size_t hidden, roles::Transport transport) {
-  const Listening listening = listen_on_loopback();
-  roles::Task task;
-  task.cluster.ps = {{.host = "127.0.0.1", .port = listening.port}};
-  task.cluster.workers = {{.host = "127.0.0.1", .port = 1}};  // never connected to
-  task.incarnation = 1;
-  task.transport = transport;
-  roles::Task ps_task = task;
-  ps_task.self = {.job = net::Job::kPs, .index = 0};
-  ps_task.listen_fd = listening.fd;
-  const Peer peer(start_ps(ps_task));
-  close(listening.fd);
-  task.self = {.job = net::Job::kWorker, .index = 0};
-  const roles::StopSignal stop;
-  roles::PsClient client(task, stop);
-  static_cast<void>(client.connect());
-  roles::RunConfig config;
-  config.model.hidden = {hidden};
-  config.optimizer.kind = math::OptimizerKind::kSgd;
-  config.rate_decay = roles::RateDecay::kNone;
-  config.isa = math::supported_isas().front();
-  config.train_steps = std::uint64_t{1} << 50U;
-  config.trainers = 1;
-  const std::size_t size = math::layout_of(config.model).size();
-  client.prepare({.size = size});
-  client.lead(roles::to_json(config),
-              [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
-  math::AlignedVector parameters(size);
-  client.gradient().front() = 1.0F;
-  roles::StepReply reply = client.pull(parameters.span());
-  std::uint64_t pushes = 0;
-  for (auto _ : state) {
-    reply = client.push_pull(++pushes, parameters.span());
-  }
-  if (reply.step != pushes || !(reply.parameters.front() < 0)) {
-    state.SkipWithError("the ps did not apply what was pushed");
-  }
-  state.SetLabel("floor=raw_echo/" + std::to_string(size > 1'000'000 ? 40'000'000 : 318144));
-}
-
 }  // namespace
 
 void register_parts() {
@@ -114,16 +67,6 @@ void register_parts() {
     benchmark::RegisterBenchmark(("optimizer/" + std::string(math::optimizer_name(kind))).c_str(),
                                  &optimizer, kind)
         ->UseRealTime();
-  }
-  for (const auto& [name, transport] : {std::pair("tcp", roles::Transport::kTcp),
-                                        std::pair("shm", roles::Transport::kSharedMemory)}) {
-    const auto register_one = [&](const char* bytes, std::size_t hidden) {
-      benchmark::RegisterBenchmark((std::string("push_pull/") + name + "/" + bytes).c_str(),
-                                   &push_pull, hidden, transport)
-          ->UseRealTime();
-    };
-    register_one("318144", 100);
-    register_one("40000000", 12578);  // 784-12578-10: 10.0 M parameters
   }
 }
 

@@ -1,0 +1,166 @@
+#include "bench/exchange.h"
+
+#include <unistd.h>
+
+#include <cassert>
+#include <chrono>
+#include <utility>
+
+#include "math/kernels.h"
+#include "math/parameter_layout.h"
+
+namespace disttf::bench {
+namespace {
+
+// Sides that are measured in turn are silent for longer than tasks of a run are.
+constexpr std::chrono::seconds kPatience{3600};
+
+roles::RunConfig config_of(const ClusterShape& shape) {
+  roles::RunConfig config;
+  config.model = shape.model;
+  config.optimizer.kind = math::OptimizerKind::kSgd;
+  config.rate_decay = roles::RateDecay::kNone;
+  config.isa = math::supported_isas().front();
+  config.train_steps = std::uint64_t{1} << 50U;
+  config.trainers = shape.workers;
+  return config;
+}
+
+// A worker that is not the chief: pushes the same gradient again and again until it is killed.
+void keep_pushing(const roles::Task& task) {
+  const roles::StopSignal stop;
+  roles::PsClient client(task, stop);
+  static_cast<void>(client.connect());
+  const std::size_t size =
+      math::layout_of(roles::run_config_from_json(client.get_config()).model).size();
+  client.prepare({.size = size});
+  math::AlignedVector parameters(size);
+  client.gradient().front() = 1.0F;
+  static_cast<void>(client.pull(parameters.span()));
+  for (std::uint64_t pushes = 1;; ++pushes) {
+    static_cast<void>(client.push_pull(pushes, parameters.span()));
+  }
+}
+
+}  // namespace
+
+math::ModelSpec model_of(std::size_t parameters) {
+  const std::size_t classes = parameters > 10'000'000 ? 100 : 10;
+  assert(parameters % classes == 0 && parameters > classes);
+  return {.kind = math::ModelKind::kSoftmax,
+          .inputs = parameters / classes - 1,
+          .hidden = {},
+          .classes = classes};
+}
+
+Exchange::Exchange(const ClusterShape& shape, roles::Transport transport)
+    : config_(config_of(shape)), parameters_(math::layout_of(shape.model).size()) {
+  task_.incarnation = 1;
+  task_.transport = transport;
+  task_.timeouts = {
+      .start = kPatience, .peer = kPatience, .worker = kPatience, .silence = kPatience};
+  task_.self = {.job = net::Job::kWorker, .index = 0};
+  // Never connected to.
+  task_.cluster.workers.assign(shape.workers, {.host = "127.0.0.1", .port = 1});
+  for (std::size_t each = 0; each < shape.workers; ++each) {
+    task_.cluster.workers[each].port = static_cast<std::uint16_t>(1 + each);
+  }
+  std::vector<Listening> listening(shape.ps);
+  for (Listening& one : listening) {
+    one = listen_on_loopback();
+    task_.cluster.ps.push_back({.host = "127.0.0.1", .port = one.port});
+  }
+  for (std::size_t each = 0; each < shape.ps; ++each) {
+    roles::Task task = task_;
+    task.self = {.job = net::Job::kPs, .index = each};
+    task.listen_fd = listening[each].fd;
+    peers_.emplace_back(start_ps(task));
+  }
+  for (const Listening& one : listening) {
+    close(one.fd);
+  }
+  for (std::size_t each = 1; each < shape.workers; ++each) {
+    roles::Task task = task_;
+    task.self.index = each;
+    peers_.emplace_back(in_child([&] { keep_pushing(task); }));
+  }
+  stop_.emplace();  // has a thread, which no child is to be forked beside
+  client_.emplace(task_, *stop_);
+  static_cast<void>(client_->connect());
+  const std::size_t size = parameters_.size();
+  client_->prepare({.size = size});
+  client_->lead(roles::to_json(config_),
+                [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
+  client_->gradient().front() = 1.0F;
+  reply_ = client_->pull(parameters_.span());
+}
+
+Exchange::~Exchange() = default;
+
+void Exchange::step() { reply_ = client_->push_pull(++pushes_, parameters_.span()); }
+
+std::optional<std::string> Exchange::fault() const {
+  if (reply_.step != pushes_ || !(reply_.parameters.front() < 0)) {
+    return "the ps did not apply what was pushed";
+  }
+  return std::nullopt;
+}
+
+RawExchange::RawExchange(const ClusterShape& shape) {
+  const std::size_t size = math::layout_of(shape.model).size();
+  std::vector<Listening> listening(shape.ps);
+  for (std::size_t each = 0; each < shape.ps; ++each) {
+    listening[each] = listen_on_loopback();
+    own_.parts.push_back(math::shard_range(size, each, shape.ps).size() * sizeof(float));
+    peers_.emplace_back(start_echo(listening[each], own_.parts.back(), shape.workers));
+  }
+  own_.out.assign(size * sizeof(float), 1);
+  own_.in.resize(own_.out.size());
+  const auto connect = [&] {
+    for (const Listening& one : listening) {
+      own_.sockets.push_back(connect_to_loopback(one.port));
+    }
+  };
+  for (std::size_t each = 1; each < shape.workers; ++each) {
+    peers_.emplace_back(in_child([&] {
+      connect();
+      while (true) {
+        own_.step();
+      }
+    }));
+  }
+  connect();
+  for (const Listening& one : listening) {
+    close(one.fd);
+  }
+}
+
+RawExchange::~RawExchange() {
+  for (const int socket : own_.sockets) {
+    close(socket);
+  }
+}
+
+void RawExchange::step() { own_.step(); }
+
+std::optional<std::string> RawExchange::fault() const {
+  if (own_.in != own_.out) {
+    return "the echo is not what was sent";
+  }
+  return std::nullopt;
+}
+
+void RawExchange::Worker::step() {
+  const char* from = out.data();
+  for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
+    write_all(sockets[peer], from, parts[peer]);
+    from += parts[peer];
+  }
+  char* to = in.data();
+  for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
+    read_all(sockets[peer], to, parts[peer]);
+    to += parts[peer];
+  }
+}
+
+}  // namespace disttf::bench

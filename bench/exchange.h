@@ -1,0 +1,83 @@
+// One synchronous step as a whole cluster sees it, without any arithmetic of workers: every worker
+// pushes a gradient, every ps applies the sum (sgd), everybody gets the new parameters back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/echo_peer.h"
+#include "math/aligned.h"
+#include "math/model.h"
+#include "roles/ps_client.h"
+#include "roles/run_config.h"
+#include "roles/stop_signal.h"
+#include "roles/task.h"
+
+namespace disttf::bench {
+
+// A softmax model of so many parameters. REQUIRES: a multiple of 10 above 10; above 10 million of
+// 100.
+[[nodiscard]] math::ModelSpec model_of(std::size_t parameters);
+
+struct ClusterShape {
+  math::ModelSpec model;
+  std::size_t ps = 1;
+  std::size_t workers = 1;
+};
+
+// Real ps and real clients, each in a process of its own; this process is the chief.
+class Exchange {
+ public:
+  Exchange(const ClusterShape& shape, roles::Transport transport);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  void step();
+  // Why the steps so far are not what they should be, if they are not.
+  [[nodiscard]] std::optional<std::string> fault() const;
+
+ private:
+  // Constant after construction.
+  roles::Task task_;
+  roles::RunConfig config_;
+  std::list<Peer> peers_;  // the ps, then the other workers
+  std::optional<roles::StopSignal> stop_;
+  std::optional<roles::PsClient> client_;
+  // Of the last step.
+  math::AlignedVector parameters_;
+  roles::StepReply reply_;
+  std::uint64_t pushes_ = 0;
+};
+
+// The same bytes between as many processes over loopback, with nothing around them: every worker
+// writes each peer its part and reads it back; a peer answers once it has read all workers' parts.
+class RawExchange {
+ public:
+  explicit RawExchange(const ClusterShape& shape);
+  ~RawExchange();
+  RawExchange(const RawExchange&) = delete;
+  RawExchange& operator=(const RawExchange&) = delete;
+
+  void step();
+  [[nodiscard]] std::optional<std::string> fault() const;
+
+ private:
+  // One worker's connections, and what it sends.
+  struct Worker {
+    std::vector<int> sockets;  // by peer
+    std::vector<std::size_t> parts;
+    std::vector<char> out;
+    std::vector<char> in;
+    void step();
+  };
+
+  std::list<Peer> peers_;
+  Worker own_;
+};
+
+}  // namespace disttf::bench
