@@ -6,6 +6,12 @@
 
 #include "math/kernels_table.h"
 
+#if defined(DISTTF_X86_64_KERNELS)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace disttf::math {
 namespace {
 
@@ -49,6 +55,23 @@ IsaList detect() noexcept {
   return list;
 }
 
+#if defined(DISTTF_X86_64_KERNELS)
+// The tile unit's registers are 8 KB, which Linux saves only for processes that have asked for it
+// (and which makes the frames of their signals as much larger); elsewhere this is refused.
+bool take_tile_unit() noexcept {
+  constexpr unsigned kAmxBf16 = 1U << 22U;
+  constexpr unsigned kAmxTile = 1U << 24U;
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0 &&
+         (d & kAmxTile) != 0 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
+
 }  // namespace
 
 std::string_view isa_name(Isa isa) noexcept {
@@ -87,6 +110,39 @@ const Kernels& kernels(Isa isa) noexcept {
   }
 #endif
   return generic::kKernels;
+}
+
+std::string_view compute_dtype_name(ComputeDtype dtype) noexcept {
+  return dtype == ComputeDtype::kBf16 ? "bf16" : "f32";
+}
+
+std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept {
+  for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
+    if (name == compute_dtype_name(dtype)) {
+      return dtype;
+    }
+  }
+  return std::nullopt;
+}
+
+bool can_multiply(Isa isa, ComputeDtype dtype) noexcept {
+  return dtype == ComputeDtype::kF32 || isa != Isa::kGeneric;
+}
+
+const Products& products(Isa isa, ComputeDtype dtype) noexcept {
+  assert(can_multiply(isa, dtype));
+  if (dtype == ComputeDtype::kF32) {
+    return kernels(isa).f32;
+  }
+#if defined(DISTTF_X86_64_KERNELS)
+  if (isa == Isa::kAvx512) {
+    static const bool kHasTileUnit = take_tile_unit();
+    if (kHasTileUnit) {
+      return amx::kProducts;
+    }
+  }
+#endif
+  return kernels(isa).bf16;
 }
 
 }  // namespace disttf::math

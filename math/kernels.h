@@ -24,6 +24,14 @@ enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512 };  // generic: the tar
 // The sets this file carries and this CPU can run, the fastest (the default) first.
 [[nodiscard]] std::span<const Isa> supported_isas() noexcept;
 
+// What the operands of matrix products are rounded to; sums are float32 (math/kernels_table.h).
+enum class ComputeDtype : std::uint8_t { kF32, kBf16 };
+
+[[nodiscard]] std::string_view compute_dtype_name(ComputeDtype dtype) noexcept;  // "f32", "bf16"
+[[nodiscard]] std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept;
+// Whether a set can multiply so: bfloat16 takes fused multiply-adds, which the generic set lacks.
+[[nodiscard]] bool can_multiply(Isa isa, ComputeDtype dtype) noexcept;
+
 struct Kernels;  // see kernels_table.h; opaque to the other folders
 // REQUIRES: isa is in supported_isas().
 [[nodiscard]] const Kernels& kernels(Isa isa) noexcept;

@@ -11,11 +11,23 @@
 // sqrt, each rounded once: the same bits on every set, however the compiler vectorises it and
 // wherever the caller cuts the vector.
 //
+// Products of bfloat16: A and B are rounded to it, to nearest even as in math/bf16.h; everything
+// else is float32. The depth is cut into pieces of kBf16Chain steps. Each piece is one chain of
+// fused multiply-adds from 0, in order; the chains' sums, plus 0, are added one after the other to
+// what the element starts from. Denormals count as 0 everywhere: REQUIRES flush_denormals() on the
+// thread. Then the bits are the same on AVX2, on AVX-512 and on the tile unit (AMX-BF16), and those
+// of a row of C do not depend on which other rows the call computes. Chains of 16 are what all of
+// them can make. VDPBF16PS could as well (its lanes make two multiply-adds one after the other, the
+// upper half's first, each rounded like float32's), but where there is a tile unit it is half as
+// fast as float32. The generic set has none: it lacks the instruction that multiplies and adds.
+//
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "math/kernels.h"
 
 namespace disttf::math {
 
@@ -29,6 +41,9 @@ struct ProductShape {
 // Floats of scratch that a product needs, 64-byte aligned: the packed blocks of products_eigen.inc,
 // which take more than products_tiles.inc.
 inline constexpr std::size_t kProductScratchFloats = 264 * (200 + 480);
+
+// Steps of the depth that a product of bfloat16 sums up by themselves.
+inline constexpr std::size_t kBf16Chain = 16;
 
 // A sum of gradients: sum[i], or sum[i] + last[i] where `last` is not null.
 struct GradientSum {
@@ -45,7 +60,8 @@ struct AdamStep {
   float epsilon = 0;
 };
 
-struct Kernels {
+// The products of one operand type.
+struct Products {
   // C = start + A B; each row starts from `start` [columns], or from 0 where that is null.
   // `scratch`: kProductScratchFloats.
   void (*product)(const float* a, const float* b, float* c, ProductShape shape, const float* start,
@@ -56,6 +72,11 @@ struct Kernels {
   // C = A B^T; B lies as [columns, depth].
   void (*product_bt)(const float* a, const float* b, float* c, ProductShape shape,
                      float* scratch) noexcept;
+};
+
+struct Kernels {
+  Products f32;
+  Products bf16;  // null on the generic set
 
   // out[i] = pixels[i] * (1/255)
   void (*pixels_to_floats)(const std::uint8_t* pixels, float* out, std::size_t count) noexcept;
@@ -109,5 +130,14 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
+
+// Products of bfloat16 alone, for CPUs that have AVX-512 and the tile unit.
+namespace amx {
+extern const Products kProducts;
+}
+
+// What multiplies fastest on this CPU: the table's products, or those of bfloat16 on the tile unit
+// where `isa` is AVX-512. REQUIRES: isa is in supported_isas(), and has `dtype`.
+[[nodiscard]] const Products& products(Isa isa, ComputeDtype dtype) noexcept;
 
 }  // namespace disttf::math

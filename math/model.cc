@@ -71,7 +71,7 @@ struct Layer {
 }  // namespace
 
 struct Model::Impl {
-  Impl(ModelSpec model_spec, std::size_t rows, Isa isa);
+  Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype);
 
   // Makes row `row` of `set` the batch's row `position`.
   void load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept;
@@ -87,6 +87,7 @@ struct Model::Impl {
   ModelSpec spec;
   ParameterLayout layout;
   const Kernels& kernels;
+  const Products& products;
   std::size_t max_batch;
   std::vector<Layer> layers;
   AlignedVector batch;               // [max_batch, inputs]: x
@@ -95,10 +96,11 @@ struct Model::Impl {
   AlignedVector scratch;             // for the products
 };
 
-Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa)
+Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype)
     : spec(std::move(model_spec)),
       layout(layout_of(spec)),
       kernels(math::kernels(isa)),
+      products(math::products(isa, dtype)),
       max_batch(rows),
       batch(rows * spec.inputs),
       labels(rows),
@@ -128,9 +130,9 @@ void Model::Impl::forward(const float* parameters, std::size_t rows) noexcept {
   for (Layer& layer : layers) {
     const LayerShape shape = layer.shape;
     float* output = layer.output.data();
-    kernels.product(input, parameters + layer.weights, output,
-                    {.rows = rows, .columns = shape.units, .depth = shape.inputs},
-                    parameters + layer.bias, scratch.data());
+    products.product(input, parameters + layer.weights, output,
+                     {.rows = rows, .columns = shape.units, .depth = shape.inputs},
+                     parameters + layer.bias, scratch.data());
     if (&layer != &layers.back()) {
       kernels.relu(output, rows * shape.units);
     }
@@ -145,17 +147,17 @@ void Model::Impl::backward(const float* parameters, std::size_t rows, float* gra
     const LayerShape shape = layer.shape;
     const float* input = i == 0 ? batch.data() : layers[i - 1].output.data();
     kernels.column_sums(delta, gradient + layer.bias, rows, shape.units);
-    kernels.product_at(input, delta, gradient + layer.weights,
-                       {.rows = shape.inputs, .columns = shape.units, .depth = rows},
-                       scratch.data());
+    products.product_at(input, delta, gradient + layer.weights,
+                        {.rows = shape.inputs, .columns = shape.units, .depth = rows},
+                        scratch.data());
     if (i == 0) {
       break;  // nobody needs the gradient by the pixels
     }
     AlignedVector& below = layers[i - 1].delta;
     const std::size_t values = rows * shape.inputs;
-    kernels.product_bt(delta, parameters + layer.weights, below.data(),
-                       {.rows = rows, .columns = shape.inputs, .depth = shape.units},
-                       scratch.data());
+    products.product_bt(delta, parameters + layer.weights, below.data(),
+                        {.rows = rows, .columns = shape.inputs, .depth = shape.units},
+                        scratch.data());
     kernels.relu_backward(input, below.data(), values);
     delta = below.data();
   }
@@ -174,8 +176,8 @@ double Model::Impl::cross_entropy(std::size_t rows, float scale) noexcept {
                                        spec.classes, scale);
 }
 
-Model::Model(ModelSpec spec, std::size_t max_batch, Isa isa)
-    : impl_(std::make_unique<Impl>(std::move(spec), max_batch, isa)) {}
+Model::Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype)
+    : impl_(std::make_unique<Impl>(std::move(spec), max_batch, isa, dtype)) {}
 
 Model::~Model() = default;
 

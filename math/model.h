@@ -68,8 +68,10 @@ class Model {
  public:
   // `max_batch`: the largest number of rows gradient() will be given; all memory is taken here,
   // nothing is allocated in a step. Throws as validate() does.
-  // REQUIRES: max_batch > 0; isa is in supported_isas().
-  Model(ModelSpec spec, std::size_t max_batch, Isa isa);
+  // `dtype`: what the operands of products are rounded to; with bfloat16 the computing thread has
+  // to call flush_denormals() before. REQUIRES: max_batch > 0; isa is in supported_isas();
+  // can_multiply(isa, dtype).
+  Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype = ComputeDtype::kF32);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

@@ -32,14 +32,14 @@ struct StepProducts::Impl {
     AlignedVector input_delta;    // [batch, inputs]
     AlignedVector weights_delta;  // [inputs, units]
   };
-  const Kernels& kernels;
+  const Products& products;
   std::size_t batch;
   std::vector<Layer> layers;
   AlignedVector scratch;
 };
 
-StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa)
-    : impl_(new Impl{.kernels = kernels(isa),
+StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa, ComputeDtype dtype)
+    : impl_(new Impl{.products = products(isa, dtype),
                      .batch = batch,
                      .layers = {},
                      .scratch = AlignedVector(kProductScratchFloats)}) {
@@ -58,24 +58,24 @@ StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa)
 StepProducts::~StepProducts() = default;
 
 void StepProducts::run() noexcept {
-  const Kernels& kernels = impl_->kernels;
+  const Products& products = impl_->products;
   const std::size_t batch = impl_->batch;
   float* scratch = impl_->scratch.data();
   std::vector<Impl::Layer>& layers = impl_->layers;
   for (Impl::Layer& layer : layers) {
-    kernels.product(layer.input.data(), layer.weights.data(), layer.output.data(),
-                    {.rows = batch, .columns = layer.shape.units, .depth = layer.shape.inputs},
-                    nullptr, scratch);
+    products.product(layer.input.data(), layer.weights.data(), layer.output.data(),
+                     {.rows = batch, .columns = layer.shape.units, .depth = layer.shape.inputs},
+                     nullptr, scratch);
   }
   for (std::size_t i = layers.size(); i-- > 0;) {
     Impl::Layer& layer = layers[i];
-    kernels.product_at(layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
-                       {.rows = layer.shape.inputs, .columns = layer.shape.units, .depth = batch},
-                       scratch);
+    products.product_at(layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
+                        {.rows = layer.shape.inputs, .columns = layer.shape.units, .depth = batch},
+                        scratch);
     if (i > 0) {
-      kernels.product_bt(layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
-                         {.rows = batch, .columns = layer.shape.inputs, .depth = layer.shape.units},
-                         scratch);
+      products.product_bt(
+          layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
+          {.rows = batch, .columns = layer.shape.inputs, .depth = layer.shape.units}, scratch);
     }
   }
 }

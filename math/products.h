@@ -13,8 +13,10 @@ namespace disttf::math {
 // Not thread-safe. All memory is taken in the constructor.
 class StepProducts {
  public:
-  // REQUIRES: batch > 0; isa is in supported_isas(). Throws as validate(spec) does.
-  StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa);
+  // REQUIRES: batch > 0; isa is in supported_isas(); can_multiply(isa, dtype). Throws as
+  // validate(spec) does.
+  StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa,
+               ComputeDtype dtype = ComputeDtype::kF32);
   ~StepProducts();
   StepProducts(const StepProducts&) = delete;
   StepProducts& operator=(const StepProducts&) = delete;

@@ -91,14 +91,14 @@ class Products : public KernelsOf {
                        ProductShape shape, AlignedVector& scratch) {
     switch (form) {
       case Form::kPlain:
-        table().product(a.data(), b.data(), c.data(), shape, start_of(shape).data(),
-                        scratch.data());
+        table().f32.product(a.data(), b.data(), c.data(), shape, start_of(shape).data(),
+                            scratch.data());
         break;
       case Form::kFirstTransposed:
-        table().product_at(a.data(), b.data(), c.data(), shape, scratch.data());
+        table().f32.product_at(a.data(), b.data(), c.data(), shape, scratch.data());
         break;
       case Form::kSecondTransposed:
-        table().product_bt(a.data(), b.data(), c.data(), shape, scratch.data());
+        table().f32.product_bt(a.data(), b.data(), c.data(), shape, scratch.data());
         break;
     }
   }
@@ -164,7 +164,7 @@ TEST(Product, HasTheSameBitsOnAvx2AndAvx512) {
   AlignedVector scratch(kProductScratchFloats);
   const auto bits_with = [&](Isa isa) {
     AlignedVector c(shape.rows * shape.columns);
-    kernels(isa).product(a.data(), b.data(), c.data(), shape, start.data(), scratch.data());
+    kernels(isa).f32.product(a.data(), b.data(), c.data(), shape, start.data(), scratch.data());
     return bits_of(c.span());
   };
   EXPECT_EQ(bits_with(Isa::kAvx2), bits_with(Isa::kAvx512));

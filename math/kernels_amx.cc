@@ -1,0 +1,440 @@
+// The products with operands rounded to bfloat16, on the tile unit of newer Intel CPUs (AMX-BF16):
+// a register is a tile of 1 KB, and one instruction multiplies 16 x 32 by 32 x 16 numbers. The bits
+// are those of products_bf16.inc.
+//
+// TDPBF16PS adds to each number of C the sum of two chains of fused multiply-adds, each from 0 and
+// of 16 steps: one over the lower, one over the upper halves of the 32-bit lanes that pairs of
+// bfloat16 numbers lie in. Denormals are 0, whatever the thread has set. Here the lower halves are
+// the first 16 steps of a block of the depth, the upper ones the other 16; and A comes in two
+// tiles, in each of which the other half is 0, so that one chain is added, then the other. What
+// such a zero may not be multiplied by is infinity: those products are computed elsewhere.
+//
+// As in kernels_impl.inc every function has internal linkage, and there is no std:: template.
+// The tiles are configured in each call and given up at its end: a thread that is between two
+// products has no more state to save than others.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "math/kernels_table.h"
+
+namespace disttf::math::amx {
+namespace {
+
+constexpr std::size_t kTileRows = 16;
+constexpr std::size_t kTileColumns = 16;  // of C; 32-bit lanes of every tile
+constexpr std::size_t kTileLanes = kTileRows * kTileColumns;
+constexpr std::size_t kBlock = 2 * kBf16Chain;  // steps of the depth in a tile of B
+static_assert(kBf16Chain == 16);
+
+// Of the depth, how many steps are packed at once: 32 KB of B for a pair of tiles, which stay in
+// the first-level cache. Of B, how many columns: whole lines of it, several in a row.
+constexpr std::size_t kPieceBlocks = 16;
+constexpr std::size_t kPieceSteps = kPieceBlocks * kBlock;
+constexpr std::size_t kPanelTiles = 4;
+// Tiles of A, two for each block and 16 rows: 512 KB, in the second-level cache.
+constexpr std::size_t kTilesOfA = 512;
+static_assert(kProductScratchFloats >= (kTilesOfA + kPanelTiles * kPieceBlocks) * kTileLanes);
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+inline __mmask16 first_lanes(std::size_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xFFFFU : (1U << count) - 1U);
+}
+
+inline std::size_t at_most(std::size_t value, std::size_t most) {
+  return value < most ? value : most;
+}
+
+// What was loaded to be rounded.
+struct Seen {
+  __m512i largest = _mm512_setzero_si512();  // magnitude, in each lane
+
+  // 16 numbers as bits; 0 where they are not in `lanes`: no memory is touched there.
+  __m512i load(const float* from, __mmask16 lanes) {
+    const __m512i bits = _mm512_maskz_loadu_epi32(lanes, from);
+    largest = _mm512_max_epu32(largest, _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF)));
+    return bits;
+  }
+  // Whether all of it rounds to no more than the largest bfloat16.
+  [[nodiscard]] bool is_finite() const {
+    return _mm512_cmpge_epu32_mask(largest, _mm512_set1_epi32(0x7F7F8000)) == 0;
+  }
+};
+
+// The nearest bfloat16 in the upper half of each lane; the lower half is what it is.
+inline __m512i rounded(__m512i bits) {
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  return _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
+}
+inline __m512i as_lower(__m512i bits) { return _mm512_srli_epi32(rounded(bits), 16); }
+inline __m512i as_upper(__m512i bits) {
+  return _mm512_and_si512(rounded(bits), _mm512_set1_epi32(static_cast<int>(0xFFFF0000)));
+}
+
+// Rows and columns change places.
+[[gnu::noinline]] void transpose(std::uint32_t* tile) {
+  __m512i rows[16];
+  __m512i half[16];
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < 16; ++i) {
+    rows[i] = _mm512_load_si512(tile + 16 * i);
+  }
+  // Lanes that are 1, 2, 4 and 8 apart change places with those of the rows so far away.
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < 16; i += 2) {
+    half[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    half[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 16; i += 4) {
+    rows[i] = _mm512_unpacklo_epi64(half[i], half[i + 2]);
+    rows[i + 1] = _mm512_unpackhi_epi64(half[i], half[i + 2]);
+    rows[i + 2] = _mm512_unpacklo_epi64(half[i + 1], half[i + 3]);
+    rows[i + 3] = _mm512_unpackhi_epi64(half[i + 1], half[i + 3]);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+    half[i] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88);
+    half[i + 4] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xDD);
+    half[i + 8] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0x88);
+    half[i + 12] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0xDD);
+  }
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < 8; ++i) {
+    _mm512_store_si512(tile + 16 * i, _mm512_shuffle_i32x4(half[i], half[i + 8], 0x88));
+    _mm512_store_si512(tile + 16 * (i + 8), _mm512_shuffle_i32x4(half[i], half[i + 8], 0xDD));
+  }
+}
+
+// op(A), or op(B), as it lies in memory.
+struct Matrix {
+  const float* at;
+  std::size_t stride;  // floats from one line to the next
+  bool turned;         // a line is a step of A's depth, or a column of B: tiles have it otherwise
+
+  // What begins `lines` and, in each, `along` numbers further on.
+  [[nodiscard]] Matrix from(std::size_t lines, std::size_t along) const {
+    return {at + lines * stride + along, stride, turned};
+  }
+};
+
+// A [rows, steps] -> tiles [row tile, block, half of the block].
+bool pack_a(Matrix a, std::size_t rows, std::size_t steps, std::uint32_t* tile) {
+  Seen seen;
+  for (std::size_t row = 0; row < rows; row += kTileRows) {
+    const std::size_t tile_rows = at_most(rows - row, kTileRows);
+    for (std::size_t step = 0; step < (steps + kBlock - 1) / kBlock * kBlock;
+         step += kBf16Chain, tile += kTileLanes) {
+      const std::size_t tile_steps = step < steps ? at_most(steps - step, kBf16Chain) : 0;
+      const std::size_t across = a.turned ? tile_rows : tile_steps;
+      const std::size_t down = a.turned ? tile_steps : tile_rows;
+      const float* from = a.turned ? a.from(step, row).at : a.from(row, step).at;
+      const bool upper = step % kBlock != 0;
+      for (std::size_t i = 0; i < kTileRows; ++i) {
+        const __m512i line = seen.load(from + i * a.stride, first_lanes(i < down ? across : 0));
+        _mm512_store_si512(tile + kTileColumns * i, upper ? as_upper(line) : as_lower(line));
+      }
+      if (a.turned) {
+        transpose(tile);
+      }
+    }
+  }
+  return seen.is_finite();
+}
+
+// B [steps, columns] -> tiles [column tile, block]. Block by block, so that B's lines are read to
+// their ends.
+bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* tiles) {
+  Seen seen;
+  const std::size_t blocks = (steps + kBlock - 1) / kBlock;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const std::size_t step = block * kBlock;
+    const std::size_t lower = at_most(steps - step, kBf16Chain);
+    const std::size_t upper = at_most(steps - step - lower, kBf16Chain);
+    for (std::size_t column = 0; column < columns; column += kTileColumns) {
+      const std::size_t wide = at_most(columns - column, kTileColumns);
+      std::uint32_t* const tile = tiles + (column / kTileColumns * blocks + block) * kTileLanes;
+      const float* from = b.turned ? b.from(column, step).at : b.from(step, column).at;
+      const std::size_t to_upper = kBf16Chain * (b.turned ? 1 : b.stride);
+      for (std::size_t i = 0; i < kTileRows; ++i) {
+        const std::size_t low = b.turned ? (i < wide ? lower : 0) : (i < lower ? wide : 0);
+        const std::size_t high = b.turned ? (i < wide ? upper : 0) : (i < upper ? wide : 0);
+        const float* line = from + i * b.stride;
+        const __m512i low_half = as_lower(seen.load(line, first_lanes(low)));
+        const __m512i high_half = as_upper(seen.load(line + to_upper, first_lanes(high)));
+        _mm512_store_si512(tile + kTileColumns * i, _mm512_or_si512(low_half, high_half));
+      }
+      if (b.turned) {
+        transpose(tile);
+      }
+    }
+  }
+  return seen.is_finite();
+}
+
+// Where up to 2 x 2 tiles of C come from and go to.
+struct Corner {
+  const std::uint32_t* a;  // tiles of the first row tile; the other's are a_next lanes on
+  std::size_t a_next;
+  const std::uint32_t* b;
+  std::size_t b_next;
+  std::size_t chains;  // two in each block, one at last if the depth ends there
+  float* c;
+  std::size_t c_row;
+  std::size_t rows;     // 1..32
+  std::size_t columns;  // 1..32
+  const float* start;   // null: 0
+  bool goes_on;         // C starts from what it is
+};
+
+// What the compiler has stored it stores before, and reads anew after: it does not know which
+// memory the tiles' instructions read.
+inline void tiles_read_memory(const void* memory) { asm volatile("" ::"r"(memory) : "memory"); }
+
+alignas(64) constexpr float kZeros[kTileColumns] = {};
+
+// The part of C that one tile is, as the tile unit can read and write it: whole tiles in their
+// place, others in `copy`.
+struct TileOfC {
+  float* c;
+  std::size_t c_row;
+  std::size_t rows;
+  std::size_t columns;
+  const float* start;
+  bool goes_on;
+  float* copy;  // [16, 16]
+
+  TileOfC(const Corner& corner, std::size_t i, std::size_t j, float* memory)
+      : c(corner.c + i * kTileRows * corner.c_row + j * kTileColumns),
+        c_row(corner.c_row),
+        rows(at_most(corner.rows - i * kTileRows, kTileRows)),
+        columns(at_most(corner.columns - j * kTileColumns, kTileColumns)),
+        start(corner.start == nullptr ? nullptr : corner.start + j * kTileColumns),
+        goes_on(corner.goes_on),
+        copy(memory) {}
+
+  [[nodiscard]] bool is_whole() const { return rows == kTileRows && columns == kTileColumns; }
+  [[nodiscard]] float* place() const { return is_whole() ? c : copy; }
+  [[nodiscard]] std::size_t row_bytes() const {
+    return sizeof(float) * (is_whole() ? c_row : kTileColumns);
+  }
+  // Where the tile starts from, and how far its rows are apart: 0, where all start from the same.
+  [[nodiscard]] const float* from() const {
+    if (goes_on) {
+      return place();
+    }
+    return start == nullptr ? kZeros : columns == kTileColumns ? start : copy;
+  }
+  [[nodiscard]] std::size_t from_bytes() const { return goes_on ? row_bytes() : 0; }
+  // Fills `copy` where that is from().
+  [[gnu::noinline]] void prepare() const {
+    if (from() != copy) {
+      return;
+    }
+    const __mmask16 lanes = first_lanes(columns);
+    for (std::size_t i = 0; i < (goes_on ? rows : 1); ++i) {
+      const __m512 row = _mm512_maskz_loadu_ps(lanes, goes_on ? c + i * c_row : start);
+      _mm512_store_ps(copy + i * kTileColumns, row);
+    }
+  }
+  [[gnu::noinline]] void finish() const {
+    if (is_whole()) {
+      return;
+    }
+    const __mmask16 lanes = first_lanes(columns);
+    for (std::size_t i = 0; i < rows; ++i) {
+      _mm512_mask_storeu_ps(c + i * c_row, lanes, _mm512_load_ps(copy + i * kTileColumns));
+    }
+  }
+};
+
+// C's tiles are registers 0..3, A's 4 and 5, B's 6 and 7.
+template <bool kTwoRows, bool kTwoColumns>
+void multiply_blocks(const Corner& corner) {
+  constexpr std::size_t kRowBytes = 64;
+  const std::uint32_t* a = corner.a;
+  const std::uint32_t* b = corner.b;
+  for (std::size_t chain = 0; chain < corner.chains; ++chain, a += kTileLanes) {
+    if (chain % 2 == 0) {
+      _tile_loadd(6, b, kRowBytes);
+      if constexpr (kTwoColumns) {
+        _tile_loadd(7, b + corner.b_next, kRowBytes);
+      }
+      b += kTileLanes;
+    }
+    _tile_loadd(4, a, kRowBytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kTwoColumns) {
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (kTwoRows) {
+      _tile_loadd(5, a + corner.a_next, kRowBytes);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (kTwoColumns) {
+        _tile_dpbf16ps(3, 5, 7);
+      }
+    }
+  }
+}
+
+template <bool kTwoRows, bool kTwoColumns>
+void multiply(const Corner& corner) {
+  alignas(64) float copies[4][kTileLanes];
+  const TileOfC c[4] = {{corner, 0, 0, copies[0]},
+                        {corner, 0, kTwoColumns ? 1 : 0, copies[1]},
+                        {corner, kTwoRows ? 1 : 0, 0, copies[2]},
+                        {corner, kTwoRows ? 1 : 0, kTwoColumns ? 1 : 0, copies[3]}};
+  c[0].prepare();
+  if constexpr (kTwoColumns) {
+    c[1].prepare();
+  }
+  if constexpr (kTwoRows) {
+    c[2].prepare();
+  }
+  if constexpr (kTwoRows && kTwoColumns) {
+    c[3].prepare();
+  }
+  tiles_read_memory(copies);
+  _tile_loadd(0, c[0].from(), c[0].from_bytes());
+  if constexpr (kTwoColumns) {
+    _tile_loadd(1, c[1].from(), c[1].from_bytes());
+  }
+  if constexpr (kTwoRows) {
+    _tile_loadd(2, c[2].from(), c[2].from_bytes());
+  }
+  if constexpr (kTwoRows && kTwoColumns) {
+    _tile_loadd(3, c[3].from(), c[3].from_bytes());
+  }
+  multiply_blocks<kTwoRows, kTwoColumns>(corner);
+  _tile_stored(0, c[0].place(), c[0].row_bytes());
+  c[0].finish();
+  if constexpr (kTwoColumns) {
+    _tile_stored(1, c[1].place(), c[1].row_bytes());
+    c[1].finish();
+  }
+  if constexpr (kTwoRows) {
+    _tile_stored(2, c[2].place(), c[2].row_bytes());
+    c[2].finish();
+  }
+  if constexpr (kTwoRows && kTwoColumns) {
+    _tile_stored(3, c[3].place(), c[3].row_bytes());
+    c[3].finish();
+  }
+}
+
+void multiply(const Corner& corner) {
+  const bool two_rows = corner.rows > kTileRows;
+  const bool two_columns = corner.columns > kTileColumns;
+  if (two_rows) {
+    two_columns ? multiply<true, true>(corner) : multiply<true, false>(corner);
+  } else {
+    two_columns ? multiply<false, true>(corner) : multiply<false, false>(corner);
+  }
+}
+
+// All of C that has its rows and a piece of the depth in common. False: B is not finite.
+bool multiply_panels(Matrix b, Corner corner, std::size_t rows, std::size_t columns,
+                     std::size_t steps, const std::uint32_t* packed_a, std::uint32_t* packed_b) {
+  constexpr std::size_t kPanel = kPanelTiles * kTileColumns;
+  float* const c = corner.c;
+  const float* const start = corner.start;
+  for (std::size_t first = 0; first < columns; first += kPanel) {
+    const std::size_t panel = at_most(columns - first, kPanel);
+    if (!pack_b(b.turned ? b.from(first, 0) : b.from(0, first), steps, panel, packed_b)) {
+      return false;
+    }
+    tiles_read_memory(packed_b);
+    for (std::size_t column = 0; column < panel; column += 2 * kTileColumns) {
+      corner.b = packed_b + column / kTileColumns * corner.b_next;
+      corner.columns = at_most(panel - column, 2 * kTileColumns);
+      corner.start = start == nullptr ? nullptr : start + first + column;
+      for (std::size_t row = 0; row < rows; row += 2 * kTileRows) {
+        corner.a = packed_a + row / kTileRows * corner.a_next;
+        corner.rows = at_most(rows - row, 2 * kTileRows);
+        corner.c = c + row * corner.c_row + first + column;
+        multiply(corner);
+      }
+    }
+  }
+  return true;
+}
+
+bool multiply_all(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
+                  std::uint32_t* scratch) {
+  std::uint32_t* const packed_b = scratch + kTilesOfA * kTileLanes;
+  for (std::size_t step = 0; step < shape.depth; step += kPieceSteps) {
+    const std::size_t steps = at_most(shape.depth - step, kPieceSteps);
+    const std::size_t blocks = (steps + kBlock - 1) / kBlock;
+    const std::size_t most_rows = kTilesOfA / (2 * blocks) * kTileRows;
+    for (std::size_t row = 0; row < shape.rows; row += most_rows) {
+      const std::size_t rows = at_most(shape.rows - row, most_rows);
+      if (!pack_a(a.turned ? a.from(step, row) : a.from(row, step), rows, steps, scratch)) {
+        return false;
+      }
+      const Corner corner{.a = nullptr,
+                          .a_next = 2 * blocks * kTileLanes,
+                          .b = nullptr,
+                          .b_next = blocks * kTileLanes,
+                          .chains = (steps + kBf16Chain - 1) / kBf16Chain,
+                          .c = c + row * shape.columns,
+                          .c_row = shape.columns,
+                          .rows = 0,
+                          .columns = 0,
+                          .start = start,
+                          .goes_on = step > 0};
+      if (!multiply_panels(b.turned ? b.from(0, step) : b.from(step, 0), corner, rows,
+                           shape.columns, steps, scratch, packed_b)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// False: C is not computed.
+bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
+                 float* scratch) {
+  if (shape.depth == 0) {
+    return false;
+  }
+  const TileConfig config;
+  _tile_loadconfig(&config);
+  const bool done = multiply_all(a, b, c, shape, start, reinterpret_cast<std::uint32_t*>(scratch));
+  _tile_release();
+  return done;
+}
+
+void product(const float* a, const float* b, float* c, ProductShape shape, const float* start,
+             float* scratch) noexcept {
+  if (!any_product({a, shape.depth, false}, {b, shape.columns, false}, c, shape, start, scratch)) {
+    avx512::kKernels.bf16.product(a, b, c, shape, start, scratch);
+  }
+}
+
+void product_at(const float* a, const float* b, float* c, ProductShape shape,
+                float* scratch) noexcept {
+  if (!any_product({a, shape.rows, true}, {b, shape.columns, false}, c, shape, nullptr, scratch)) {
+    avx512::kKernels.bf16.product_at(a, b, c, shape, scratch);
+  }
+}
+
+void product_bt(const float* a, const float* b, float* c, ProductShape shape,
+                float* scratch) noexcept {
+  if (!any_product({a, shape.depth, false}, {b, shape.depth, true}, c, shape, nullptr, scratch)) {
+    avx512::kKernels.bf16.product_bt(a, b, c, shape, scratch);
+  }
+}
+
+}  // namespace
+
+const Products kProducts = {.product = product, .product_at = product_at, .product_bt = product_bt};
+
+}  // namespace disttf::math::amx

@@ -1,0 +1,246 @@
+// The products of bfloat16: every way to compute them gives the bits that kernels_table.h defines.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "math/aligned.h"
+#include "math/bf16.h"
+#include "math/denormals.h"
+#include "math/kernels.h"
+#include "math/kernels_table.h"
+#include "math/random.h"
+#include "tests/math/isa_test.h"
+#include "tests/math/made_up.h"
+
+namespace disttf::math {
+namespace {
+
+enum class Way : std::uint8_t { kAvx2, kAvx512, kTileUnit };
+
+enum class Operand : std::uint8_t { kPlain, kFirstTransposed, kSecondTransposed };
+constexpr Operand kOperands[] = {Operand::kPlain, Operand::kFirstTransposed,
+                                 Operand::kSecondTransposed};
+
+bool supports(Isa isa) {
+  return std::ranges::find(supported_isas(), isa) != supported_isas().end();
+}
+
+class Bf16Products : public testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    const Isa isa = GetParam() == Way::kAvx2 ? Isa::kAvx2 : Isa::kAvx512;
+    if (!supports(isa)) {
+      GTEST_SKIP() << "this machine, or this build, has no " << isa_name(isa);
+    }
+    const Products& best = products(isa, ComputeDtype::kBf16);
+    products_ = GetParam() == Way::kTileUnit ? &best : &kernels(isa).bf16;
+    if (GetParam() == Way::kTileUnit && &best == &kernels(isa).bf16) {
+      GTEST_SKIP() << "this machine has no tile unit, or does not let it be used";
+    }
+    flush_denormals();
+  }
+
+  AlignedVector multiply(Operand form, const AlignedVector& a, const AlignedVector& b,
+                         ProductShape shape, const float* start = nullptr) {
+    AlignedVector c(shape.rows * shape.columns);
+    std::ranges::fill(c.span(), std::numeric_limits<float>::quiet_NaN());
+    std::ranges::fill(scratch_.span(), std::numeric_limits<float>::quiet_NaN());
+    switch (form) {
+      case Operand::kPlain:
+        products_->product(a.data(), b.data(), c.data(), shape, start, scratch_.data());
+        break;
+      case Operand::kFirstTransposed:
+        products_->product_at(a.data(), b.data(), c.data(), shape, scratch_.data());
+        break;
+      case Operand::kSecondTransposed:
+        products_->product_bt(a.data(), b.data(), c.data(), shape, scratch_.data());
+        break;
+    }
+    return c;
+  }
+
+  const Products* products_ = nullptr;
+  AlignedVector scratch_ = AlignedVector(kProductScratchFloats);
+};
+std::string way_name(const testing::TestParamInfo<Way>& way) {
+  constexpr const char* kNames[] = {"Avx2", "Avx512", "TileUnit"};
+  return kNames[static_cast<std::size_t>(way.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Ways, Bf16Products,
+                         testing::Values(Way::kAvx2, Way::kAvx512, Way::kTileUnit), way_name);
+
+AlignedVector rounded(const AlignedVector& from) {
+  AlignedVector to(from.size());
+  round_to_bf16(from.span(), to.span(), Isa::kGeneric);
+  return to;
+}
+
+// By the definition, one number after the other. REQUIRES: flush_denormals().
+AlignedVector by_definition(Operand form, const AlignedVector& a_given,
+                            const AlignedVector& b_given, ProductShape shape,
+                            const float* start = nullptr) {
+  const AlignedVector a = rounded(a_given);
+  const AlignedVector b = rounded(b_given);
+  AlignedVector c(shape.rows * shape.columns);
+  for (std::size_t i = 0; i < shape.rows; ++i) {
+    for (std::size_t j = 0; j < shape.columns; ++j) {
+      float sum = start == nullptr ? 0.0F : start[j];
+      for (std::size_t first = 0; first < shape.depth; first += kBf16Chain) {
+        float chain = 0.0F;
+        for (std::size_t k = first; k < std::min(first + kBf16Chain, shape.depth); ++k) {
+          const bool down = form == Operand::kFirstTransposed;
+          const bool along = form == Operand::kSecondTransposed;
+          chain = std::fma(a.data()[down ? k * shape.rows + i : i * shape.depth + k],
+                           b.data()[along ? j * shape.depth + k : k * shape.columns + j], chain);
+        }
+        sum += chain + 0.0F;
+      }
+      c.data()[i * shape.columns + j] = sum;
+    }
+  }
+  return c;
+}
+
+// One less, equal, one more than tiles, vectors, chains and what is copied at once.
+constexpr ProductShape kShapes[] = {
+    {.rows = 1, .columns = 1, .depth = 1},      {.rows = 1, .columns = 10, .depth = 15},
+    {.rows = 2, .columns = 15, .depth = 16},    {.rows = 12, .columns = 16, .depth = 17},
+    {.rows = 16, .columns = 17, .depth = 31},   {.rows = 17, .columns = 31, .depth = 32},
+    {.rows = 31, .columns = 32, .depth = 33},   {.rows = 32, .columns = 33, .depth = 48},
+    {.rows = 33, .columns = 63, .depth = 127},  {.rows = 100, .columns = 10, .depth = 100},
+    {.rows = 47, .columns = 65, .depth = 129},  {.rows = 193, .columns = 35, .depth = 100},
+    {.rows = 37, .columns = 129, .depth = 513}, {.rows = 259, .columns = 20, .depth = 545},
+    {.rows = 1025, .columns = 7, .depth = 70},  {.rows = 0, .columns = 3, .depth = 4},
+    {.rows = 3, .columns = 0, .depth = 4}};
+
+TEST_P(Bf16Products, AreWhatTheDefinitionSays) {
+  for (const ProductShape& shape : kShapes) {
+    const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+    const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+    const AlignedVector start = made_up_numbers(shape.columns, 3);
+    for (const Operand form : kOperands) {
+      const float* from = form == Operand::kPlain ? start.data() : nullptr;
+      ASSERT_EQ(bits_of(multiply(form, a, b, shape, from).span()),
+                bits_of(by_definition(form, a, b, shape, from).span()))
+          << shape.rows << "x" << shape.depth << "x" << shape.columns << " form "
+          << static_cast<int>(form);
+    }
+  }
+}
+
+// Numbers of any exponent in [least, least + span), some of them 0 or -0.
+AlignedVector wild_numbers(std::size_t size, std::uint64_t stream, std::uint32_t least,
+                           std::uint32_t span) {
+  AlignedVector values(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto bits = static_cast<std::uint32_t>(random_bits(7, kTestPurpose, stream, i) >> 16U);
+    const std::uint32_t exponent = least + (bits >> 8U & 0xFFU) % span;
+    const std::uint32_t magnitude =
+        bits % 13 == 0 ? 0U : (exponent << 23U | (bits * 2654435761U >> 9U));
+    values.data()[i] = std::bit_cast<float>((bits & 0x80000000U) | magnitude);
+  }
+  return values;
+}
+
+struct Exponents {
+  std::uint32_t least_a, span_a, least_b, span_b;
+};
+
+// Around the smallest number, where products and sums are lost in different places; up to the
+// largest, where a chain overflows; and far apart, where sums cancel.
+TEST_P(Bf16Products, AreWhatTheDefinitionSaysOfNumbersThatAreHardToAdd) {
+  const ProductShape shape{.rows = 61, .columns = 45, .depth = 83};
+  for (const Exponents& e :
+       {Exponents{56, 12, 56, 12}, Exponents{0, 20, 120, 10}, Exponents{0, 3, 1, 200},
+        Exponents{100, 60, 90, 60}, Exponents{180, 70, 180, 12}, Exponents{127, 1, 1, 254}}) {
+    const AlignedVector a = wild_numbers(shape.rows * shape.depth, 10, e.least_a, e.span_a);
+    const AlignedVector b = wild_numbers(shape.depth * shape.columns, 11, e.least_b, e.span_b);
+    const AlignedVector start = wild_numbers(shape.columns, 12, e.least_a, e.span_b);
+    for (const Operand form : kOperands) {
+      const float* from = form == Operand::kPlain ? start.data() : nullptr;
+      ASSERT_EQ(bits_of(multiply(form, a, b, shape, from).span()),
+                bits_of(by_definition(form, a, b, shape, from).span()))
+          << "exponents from " << e.least_a << " and " << e.least_b;
+    }
+  }
+}
+
+// What is lost of a negative sum is -0, and nothing that is not there may be added to it.
+TEST_P(Bf16Products, EndWithTheDepth) {
+  const ProductShape shape{.rows = 2, .columns = 2, .depth = 5};
+  AlignedVector a(shape.rows * shape.depth);
+  AlignedVector b(shape.depth * shape.columns);
+  std::ranges::fill(b.span(), 1.25F);
+  a.data()[0] = -std::numeric_limits<float>::min();
+  AlignedVector start(shape.columns);
+  std::ranges::fill(start.span(), std::numeric_limits<float>::min());
+  const AlignedVector c = multiply(Operand::kPlain, a, b, shape, start.data());
+  EXPECT_EQ(bits_of(c.span()),
+            bits_of(by_definition(Operand::kPlain, a, b, shape, start.data()).span()));
+  EXPECT_TRUE(c.data()[0] == 0.0F && std::signbit(c.data()[0])) << c.data()[0];
+}
+
+// A run that diverged must not look healthy, and an infinity must not spread to where it is not.
+TEST_P(Bf16Products, KeepWhatIsNotFiniteInItsRowsAndColumns) {
+  const ProductShape shape{.rows = 40, .columns = 50, .depth = 70};
+  for (const float bad : {std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN(), 3.4e38F /* rounds up */}) {
+    AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+    AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+    const auto not_finite = [&] {
+      const AlignedVector c = multiply(Operand::kPlain, a, b, shape);
+      return std::ranges::count_if(c.span(), [](float value) { return !std::isfinite(value); });
+    };
+    b.data()[20 * shape.columns + 7] = bad;
+    EXPECT_EQ(not_finite(), static_cast<std::ptrdiff_t>(shape.rows)) << bad;
+    a.data()[3 * shape.depth + 69] = bad;
+    EXPECT_EQ(not_finite(), static_cast<std::ptrdiff_t>(shape.rows + shape.columns - 1)) << bad;
+  }
+}
+
+TEST_P(Bf16Products, OfDepthZeroAreWhatTheyStartFrom) {
+  const ProductShape shape{.rows = 3, .columns = 20, .depth = 0};
+  const AlignedVector start = made_up_numbers(shape.columns, 3);
+  const AlignedVector c = multiply(Operand::kPlain, {}, {}, shape, start.data());
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    EXPECT_EQ(c.data()[i], start.data()[i % shape.columns]);
+  }
+}
+
+// So that several threads may share them.
+TEST_P(Bf16Products, GiveARowTheSameBitsWhateverOtherRowsThereAre) {
+  const ProductShape shape{.rows = 300, .columns = 40, .depth = 200};
+  const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
+  const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+  const AlignedVector whole = multiply(Operand::kPlain, a, b, shape);
+  constexpr std::size_t kFirst = 77;
+  AlignedVector part_of_a((shape.rows - kFirst) * shape.depth);
+  std::copy(a.data() + kFirst * shape.depth, a.data() + a.size(), part_of_a.data());
+  const ProductShape rest{
+      .rows = shape.rows - kFirst, .columns = shape.columns, .depth = shape.depth};
+  const AlignedVector part = multiply(Operand::kPlain, part_of_a, b, rest);
+  EXPECT_EQ(bits_of(part.span()), bits_of(whole.span().subspan(kFirst * shape.columns)));
+}
+
+TEST(ComputeDtype, NamesComeBack) {
+  for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
+    EXPECT_EQ(compute_dtype_from_name(compute_dtype_name(dtype)), dtype);
+  }
+  EXPECT_EQ(compute_dtype_from_name("bfloat16"), std::nullopt);
+}
+
+TEST(ComputeDtype, Bf16TakesMoreThanTheGenericSet) {
+  for (const Isa isa : kEveryIsa) {
+    EXPECT_TRUE(can_multiply(isa, ComputeDtype::kF32));
+    EXPECT_EQ(can_multiply(isa, ComputeDtype::kBf16), isa != Isa::kGeneric);
+  }
+}
+
+}  // namespace
+}  // namespace disttf::math
