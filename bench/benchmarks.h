@@ -12,6 +12,7 @@
 //   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
 //                                   both cores at once, as images/s
 //   slow_link/FORM                  seconds to 97 % over a cable of 100 Mbit/s; floor: f32
+//   versus/PEER/MODEL               the job                            floor: the same in the peer
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
@@ -49,8 +50,8 @@ void run_scaling(const JobOptions& options, Reporter& reporter);
 // one does not end with a result.
 void run_jobs(const JobOptions& options, Reporter& reporter);
 
-// Runs the same jobs in PyTorch, in turn with ours, where `python` has it and `data_dir` has MNIST;
-// else says why not.
+// Runs the same jobs in PyTorch and in TensorFlow, in turn with ours, where `python` has them and
+// `data_dir` has MNIST; else says why not.
 void run_peers(const JobOptions& options, Reporter& reporter);
 
 // Trains over a slow cable, with float32 and with less, where network namespaces and tc can be had;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "bench/benchmarks.h"
 #include "bench/launch.h"
@@ -11,33 +12,49 @@
 namespace disttf::bench {
 namespace {
 
-constexpr int kNotInstalled = 77;  // peers/torch_mnist.py: no PyTorch
+constexpr int kNotInstalled = 77;  // of the programs in peers/
 
-// Arguments of `disttf launch`, and of peers/torch_mnist.py.
+// Arguments of `disttf launch`, and of the peer's program.
 struct Comparison {
   const char* name;
   const char* ours;
   const char* theirs;
 };
-constexpr std::array kComparisons = {
-    Comparison{"versus/torch_ddp_2/mlp_100", "--workers 2 --ps 1", "--ranks 2"},
-    Comparison{"versus/torch_ddp_2/softmax", "--workers 2 --ps 1 --model softmax",
-               "--ranks 2 --model softmax"},
-    Comparison{"versus/torch_1_process/mlp_100", "--workers 1 --ps 1", "--threads 1"},
-    Comparison{"versus/torch_1_process_2_threads/mlp_100", "--workers 1 --ps 1", "--threads 2"},
-    Comparison{"versus/torch_ddp_2/mlp_1024",
-               "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
-               "--ranks 2 --model mlp_1024 --batch_size 128"},
+
+struct Framework {
+  const char* name;
+  const char* program;  // in peers/
+  std::vector<Comparison> comparisons;
 };
 
-std::string peer_command(const std::string& arguments, const JobOptions& options) {
-  return options.python +
-         " " DISTTF_SOURCE_DIR "/bench/peers/torch_mnist.py --data_dir=" + options.data_dir +
-         " --steps=" + options.train_steps + " " + arguments;
+const std::array kPeers = {
+    Framework{
+        "versus/torch",
+        "torch_mnist.py",
+        {{"versus/torch_ddp_2/mlp_100", "--workers 2 --ps 1", "--ranks 2"},
+         {"versus/torch_ddp_2/softmax", "--workers 2 --ps 1 --model softmax",
+          "--ranks 2 --model softmax"},
+         {"versus/torch_1_process/mlp_100", "--workers 1 --ps 1", "--threads 1"},
+         {"versus/torch_1_process_2_threads/mlp_100", "--workers 1 --ps 1", "--threads 2"},
+         {"versus/torch_ddp_2/mlp_1024", "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
+          "--ranks 2 --model mlp_1024 --batch_size 128"}}},
+    Framework{"versus/tensorflow",
+              "tensorflow_ps.py",
+              {{"versus/tensorflow_ps/mlp_100", "--workers 2 --ps 1", "--workers 2"},
+               {"versus/tensorflow_ps/softmax", "--workers 2 --ps 1 --model softmax",
+                "--workers 2 --model softmax"},
+               {"versus/tensorflow_ps_async/mlp_100", "--workers 2 --ps 1 --sync_replicas=false",
+                "--workers 2 --async"}}},
+};
+
+std::string peer_command(const Framework& peer, const std::string& arguments,
+                         const JobOptions& options) {
+  return options.python + " " DISTTF_SOURCE_DIR "/bench/peers/" + peer.program +
+         " --data_dir=" + options.data_dir + " --steps=" + options.train_steps + " " + arguments;
 }
 
-Result run_peer(const std::string& arguments, const JobOptions& options) {
-  const std::string command = peer_command(arguments, options);
+Result run_peer(const Framework& peer, const std::string& arguments, const JobOptions& options) {
+  const std::string command = peer_command(peer, arguments, options);
   Result result;
   const std::string output = timed_output(command, result);
   const std::size_t begin = output.rfind("{\"images_per_second\"");
@@ -51,43 +68,50 @@ Result run_peer(const std::string& arguments, const JobOptions& options) {
 }
 
 // Why there is nothing to compare with; empty where there is.
-std::string why_not(const JobOptions& options) {
+std::string why_not(const Framework& peer, const JobOptions& options) {
   if (!std::filesystem::exists(options.data_dir + "/train-images-idx3-ubyte.gz")) {
     return "there is no MNIST in " + options.data_dir;
   }
   int exit_code = 0;
-  const std::string output = output_of(peer_command("--help", options), &exit_code);
+  const std::string output = output_of(peer_command(peer, "--help", options), &exit_code);
   if (exit_code == kNotInstalled) {
     return output.substr(0, output.find('\n'));
   }
   return exit_code == 0 ? "" : options.python + " cannot be run";
 }
 
+void compare(const Framework& peer, const Comparison& comparison, const JobOptions& options,
+             Reporter& reporter) {
+  Results ours;
+  Results theirs;
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    const bool ours_first = repetition % 2 == 0;
+    for (const bool our_turn : {ours_first, !ours_first}) {
+      if (our_turn) {
+        ours.add(run_launch(comparison.ours, false, options));
+      } else {
+        theirs.add(run_peer(peer, comparison.theirs, options));
+      }
+    }
+  }
+  const std::string base = comparison.name + std::string("/theirs");
+  reporter.add(theirs.figure(base, {}));
+  Figure figure = ours.figure(comparison.name, base);
+  figure.ratio = ratio_of_pairs(ours.rates, theirs.rates);
+  reporter.add(figure);
+}
+
 }  // namespace
 
 void run_peers(const JobOptions& options, Reporter& reporter) {
-  if (const std::string why = why_not(options); !why.empty()) {
-    std::fprintf(stderr, "no versus/torch: %s\n", why.c_str());
-    return;
-  }
-  for (const Comparison& comparison : kComparisons) {
-    Results ours;
-    Results theirs;
-    for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-      const bool ours_first = repetition % 2 == 0;
-      for (const bool our_turn : {ours_first, !ours_first}) {
-        if (our_turn) {
-          ours.add(run_launch(comparison.ours, false, options));
-        } else {
-          theirs.add(run_peer(comparison.theirs, options));
-        }
-      }
+  for (const Framework& peer : kPeers) {
+    if (const std::string why = why_not(peer, options); !why.empty()) {
+      std::fprintf(stderr, "no %s: %s\n", peer.name, why.c_str());
+      continue;
     }
-    const std::string base = comparison.name + std::string("/theirs");
-    reporter.add(theirs.figure(base, {}));
-    Figure figure = ours.figure(comparison.name, base);
-    figure.ratio = ratio_of_pairs(ours.rates, theirs.rates);
-    reporter.add(figure);
+    for (const Comparison& comparison : peer.comparisons) {
+      compare(peer, comparison, options, reporter);
+    }
   }
 }
 
