@@ -25,23 +25,23 @@ Bytes file_of(const std::string& json, std::size_t data_bytes) {
   return bytes;
 }
 
-struct Result {
+struct HeaderResult {
   std::error_code error;
   std::string detail;
 };
 
-Result parse(const Bytes& bytes) {
+HeaderResult parse_header(const Bytes& bytes) {
   SafetensorsHeader header;
   header.size_bytes = 77;
-  Result result;
+  HeaderResult result;
   result.error = parse_safetensors(bytes, bytes.size(), header, result.detail);
   EXPECT_TRUE(!result.error || header.size_bytes == 77) << "the output was touched";
   EXPECT_EQ(static_cast<bool>(result.error), !result.detail.empty());
   return result;
 }
 
-Result parse(const std::string& json, std::size_t data_bytes) {
-  return parse(file_of(json, data_bytes));
+HeaderResult parse_header(const std::string& json, std::size_t data_bytes) {
+  return parse_header(file_of(json, data_bytes));
 }
 
 const std::string kWeights = R"("w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]})";
@@ -88,23 +88,24 @@ TEST(Safetensors, ReadsBackWhatWasWritten) {
   EXPECT_EQ(header.tensors[1].size_bytes, 4U);
 }
 
-TEST(Safetensors, AcceptsAFileWithoutTensors) { EXPECT_FALSE(parse("{}", 0).error); }
+TEST(Safetensors, AcceptsAFileWithoutTensors) { EXPECT_FALSE(parse_header("{}", 0).error); }
 
 TEST(Safetensors, AcceptsSpacesBehindTheHeader) {
-  EXPECT_FALSE(parse("{" + kWeights + "}    ", 24).error);
+  EXPECT_FALSE(parse_header("{" + kWeights + "}    ", 24).error);
 }
 
 TEST(Safetensors, RefusesEveryTruncation) {
   const Bytes whole = file_of("{" + kWeights + "}", 24);
-  ASSERT_FALSE(parse(whole).error);
+  ASSERT_FALSE(parse_header(whole).error);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const Result result = parse(Bytes(whole.begin(), whole.begin() + static_cast<int>(size)));
+    const HeaderResult result =
+        parse_header(Bytes(whole.begin(), whole.begin() + static_cast<int>(size)));
     EXPECT_EQ(result.error, DataError::kSafetensorsTruncated) << size;
   }
 }
 
 TEST(Safetensors, RefusesBytesBehindTheLastTensor) {
-  const Result result = parse("{" + kWeights + "}", 25);
+  const HeaderResult result = parse_header("{" + kWeights + "}", 25);
   EXPECT_EQ(result.error, DataError::kSafetensorsBadOffsets);
   EXPECT_EQ(result.detail, "expected 24 bytes of tensors, found 25");
 }
@@ -114,9 +115,9 @@ TEST(Safetensors, RefusesHolesAndOverlaps) {
     return "{" + kWeights + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[)" +
            std::to_string(begin) + "," + std::to_string(begin + 4) + "]}}";
   };
-  EXPECT_FALSE(parse(second_at(24), 28).error);
+  EXPECT_FALSE(parse_header(second_at(24), 28).error);
   for (const int begin : {0, 4, 20, 23, 25, 28}) {
-    EXPECT_EQ(parse(second_at(begin), 28).error, DataError::kSafetensorsBadOffsets) << begin;
+    EXPECT_EQ(parse_header(second_at(begin), 28).error, DataError::kSafetensorsBadOffsets) << begin;
   }
 }
 
@@ -125,20 +126,21 @@ TEST(Safetensors, RefusesShapesThatDoNotFitTheirBytes) {
                             "[4611686018427387904,4]"}) {
     const std::string json =
         R"({"w":{"dtype":"F32","shape":)" + std::string(shape) + R"(,"data_offsets":[0,24]}})";
-    EXPECT_EQ(parse(json, 24).error, DataError::kSafetensorsBadOffsets) << shape;
+    EXPECT_EQ(parse_header(json, 24).error, DataError::kSafetensorsBadOffsets) << shape;
   }
 }
 
 TEST(Safetensors, RefusesOffsetsThatWrapAround) {
-  EXPECT_EQ(parse(R"({"w":{"dtype":"F32","shape":[3],)"
-                  R"("data_offsets":[18446744073709551608,4]}})",
-                  4)
+  EXPECT_EQ(parse_header(R"({"w":{"dtype":"F32","shape":[3],)"
+                         R"("data_offsets":[18446744073709551608,4]}})",
+                         4)
                 .error,
             DataError::kSafetensorsBadOffsets);
 }
 
 TEST(Safetensors, NamesATensorOfAnotherType) {
-  const Result result = parse(R"({"half\n":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4);
+  const HeaderResult result =
+      parse_header(R"({"half\n":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4);
   EXPECT_EQ(result.error, DataError::kSafetensorsBadType);
   EXPECT_EQ(result.detail, "expected tensors of type F32, found tensor \"half?\" of type \"F16\"");
 }
@@ -154,7 +156,7 @@ TEST(Safetensors, RefusesWhatIsNoHeader) {
         std::string(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})"),
         std::string(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}})"),
         std::string(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0.0,4]}})")}) {
-    EXPECT_EQ(parse(json, 4).error, DataError::kSafetensorsBadHeader) << json;
+    EXPECT_EQ(parse_header(json, 4).error, DataError::kSafetensorsBadHeader) << json;
   }
 }
 

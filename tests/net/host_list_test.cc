@@ -23,7 +23,7 @@ using ::testing::StartsWith;
   return text;
 }
 
-[[nodiscard]] std::string error_of(std::string_view list) {
+[[nodiscard]] std::string list_error(std::string_view list) {
   try {
     static_cast<void>(expand_host_list("LIST", list));
   } catch (const std::invalid_argument& error) {
@@ -32,44 +32,44 @@ using ::testing::StartsWith;
   return "no error";
 }
 
-struct Case {
+struct ListCase {
   const char* list;
   const char* names;
 };
-void PrintTo(const Case& each, std::ostream* out) { *out << each.list; }
+void PrintTo(const ListCase& each, std::ostream* out) { *out << each.list; }
 
-class HostList : public ::testing::TestWithParam<Case> {};
+class HostList : public ::testing::TestWithParam<ListCase> {};
 
 TEST_P(HostList, IsExpandedInOrder) { EXPECT_EQ(joined(GetParam().list), GetParam().names); }
 
 INSTANTIATE_TEST_SUITE_P(Plain, HostList,
-                         ::testing::Values(Case{"alpha", "alpha"}, Case{"alpha,beta", "alpha beta"},
-                                           Case{"n10,n9", "n10 n9"},  // not sorted
-                                           Case{"n1,n1", "n1 n1"},    // not dropped
-                                           Case{"a.b-c_d", "a.b-c_d"}));
+                         ::testing::Values(ListCase{"alpha", "alpha"},
+                                           ListCase{"alpha,beta", "alpha beta"},
+                                           ListCase{"n10,n9", "n10 n9"},  // not sorted
+                                           ListCase{"n1,n1", "n1 n1"},    // not dropped
+                                           ListCase{"a.b-c_d", "a.b-c_d"}));
 
 INSTANTIATE_TEST_SUITE_P(Groups, HostList,
-                         ::testing::Values(Case{"n[1-3]", "n1 n2 n3"}, Case{"n[3]", "n3"},
-                                           Case{"nodes[006,011]", "nodes006 nodes011"},
-                                           Case{"n[9,1-2,7]", "n9 n1 n2 n7"},
-                                           Case{"a,n[1-2],b", "a n1 n2 b"},
-                                           Case{"n[1-2],g[8-9]", "n1 n2 g8 g9"},
-                                           Case{"[7-8]", "7 8"}));
+                         ::testing::Values(ListCase{"n[1-3]", "n1 n2 n3"}, ListCase{"n[3]", "n3"},
+                                           ListCase{"nodes[006,011]", "nodes006 nodes011"},
+                                           ListCase{"n[9,1-2,7]", "n9 n1 n2 n7"},
+                                           ListCase{"a,n[1-2],b", "a n1 n2 b"},
+                                           ListCase{"n[1-2],g[8-9]", "n1 n2 g8 g9"},
+                                           ListCase{"[7-8]", "7 8"}));
 
-INSTANTIATE_TEST_SUITE_P(Padding, HostList,
-                         ::testing::Values(Case{"n[009-011]", "n009 n010 n011"},
-                                           Case{"b04-[09-10]", "b04-09 b04-10"},
-                                           Case{"n[9-11]", "n9 n10 n11"},
-                                           Case{"n[099-101]", "n099 n100 n101"},
-                                           Case{"n[01,1]", "n01 n1"}, Case{"n[00-01]", "n00 n01"},
-                                           Case{"n[8-010]", "n8 n9 n10"}));
+INSTANTIATE_TEST_SUITE_P(
+    Padding, HostList,
+    ::testing::Values(ListCase{"n[009-011]", "n009 n010 n011"},
+                      ListCase{"b04-[09-10]", "b04-09 b04-10"}, ListCase{"n[9-11]", "n9 n10 n11"},
+                      ListCase{"n[099-101]", "n099 n100 n101"}, ListCase{"n[01,1]", "n01 n1"},
+                      ListCase{"n[00-01]", "n00 n01"}, ListCase{"n[8-010]", "n8 n9 n10"}));
 
 INSTANTIATE_TEST_SUITE_P(
     SuffixesAndSeveralGroups, HostList,
-    ::testing::Values(Case{"n[1-2]-ib", "n1-ib n2-ib"},
-                      Case{"r[0-1]n[01-02]-ib", "r0n01-ib r0n02-ib r1n01-ib r1n02-ib"},
-                      Case{"n[1-2].rack[3]", "n1.rack3 n2.rack3"},
-                      Case{"[1-2][3-4]", "13 14 23 24"}, Case{"n[1]x,m", "n1x m"}));
+    ::testing::Values(ListCase{"n[1-2]-ib", "n1-ib n2-ib"},
+                      ListCase{"r[0-1]n[01-02]-ib", "r0n01-ib r0n02-ib r1n01-ib r1n02-ib"},
+                      ListCase{"n[1-2].rack[3]", "n1.rack3 n2.rack3"},
+                      ListCase{"[1-2][3-4]", "13 14 23 24"}, ListCase{"n[1]x,m", "n1x m"}));
 
 struct HostListCase {
   std::string list;
@@ -80,7 +80,7 @@ void PrintTo(const HostListCase& each, std::ostream* out) { *out << each.list.su
 class BadHostList : public ::testing::TestWithParam<HostListCase> {};
 
 TEST_P(BadHostList, IsToldInOneShortSentence) {
-  const std::string error = error_of(GetParam().list);
+  const std::string error = list_error(GetParam().list);
   EXPECT_THAT(error, AllOf(StartsWith("LIST is \""), HasSubstr(GetParam().sentence)));
   EXPECT_LT(error.size(), 400U);
 }
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(HostListSize, ReachesItsLimit) {
   EXPECT_EQ(expand_host_list("LIST", "n[1-30000]").size(), kMaxListedHosts);
-  EXPECT_THAT(error_of("n[1-30001]"), HasSubstr("more than 30000"));
+  EXPECT_THAT(list_error("n[1-30001]"), HasSubstr("more than 30000"));
 }
 
 TEST(TaskCountsOfNodes, AreExpanded) {

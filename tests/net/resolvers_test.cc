@@ -203,14 +203,14 @@ INSTANTIATE_TEST_SUITE_P(
   return environment;
 }
 [[nodiscard]] Environment tfmesos() { return tfmesos("TFMESOS_TASK_INDEX", "1"); }
-const std::string kWorker1 = R"({"type":"worker","index":"1"})";
+const std::string kSecondWorker = R"({"type":"worker","index":"1"})";
 
 const std::string kPw = " of ps p:1 chief  worker w0:1,w1:1";
 
 INSTANTIATE_TEST_SUITE_P(
     WholeClusters, Resolvers,
     ::testing::Values(
-        Case{"TfConfig", {}, tf_config(kWorker1), "tf_config: worker 1" + kPw},
+        Case{"TfConfig", {}, tf_config(kSecondWorker), "tf_config: worker 1" + kPw},
         Case{"TfConfigEvaluatorOutOfTheCluster",
              {},
              tf_config(R"({"type":"evaluator","index":0})"),
@@ -229,16 +229,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TfMesosSwitchedOff", {}, tfmesos("TFMESOS_DISTRIBUTED", "0"), "local"},
         Case{"TfMesosTwoThatAgree",
              {},
-             both(tf_config(kWorker1), tfmesos()),
+             both(tf_config(kSecondWorker), tfmesos()),
              "tf_config: worker 1" + kPw},
         Case{"TfMesosFlagsThatAgree", lists(Job::kWorker, 1), tfmesos(), "flags: worker 1" + kPw},
         Case{"NamedAgainstFlags", named("tf_config", {.ps_hosts = "x:1", .worker_hosts = "y:1"}),
-             tf_config(kWorker1), "tf_config: worker 1" + kPw},
-        Case{"NamedFlags", named("flags", lists(Job::kPs, 0)), tf_config(kWorker1),
+             tf_config(kSecondWorker), "tf_config: worker 1" + kPw},
+        Case{"NamedFlags", named("flags", lists(Job::kPs, 0)), tf_config(kSecondWorker),
              "flags: ps 0" + kPw},
         Case{"NamedTfMesos", named("tfmesos"),
              both(tf_config(R"({"type":"ps","index":0})"), tfmesos()), "tfmesos: worker 1" + kPw},
-        Case{"NamedLocal", named("local"), tf_config(kWorker1), "local"}),
+        Case{"NamedLocal", named("local"), tf_config(kSecondWorker), "local"}),
     kNameOf);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -274,13 +274,13 @@ INSTANTIATE_TEST_SUITE_P(
              both(tf_config(R"({"type":"ps"})"), tfmesos()),
              "TFMESOS_* and TF_CONFIG describe different clusters or tasks (worker 1 and ps 0); "
              "give one of them, or say which with --resolver"},
-        Case{"FlagsAgainstTfConfig", lists(Job::kWorker, 0), tf_config(kWorker1),
+        Case{"FlagsAgainstTfConfig", lists(Job::kWorker, 0), tf_config(kSecondWorker),
              "TF_CONFIG and the flags describe different clusters or tasks"},
         // The same hosts in another order is another cluster: tasks would wait for each other.
         Case{
             "OrderAgainstTfConfig",
             {},
-            both(tf_config(kWorker1), tfmesos("TFMESOS_WORKER_HOSTS", "w1:1,w0:1")),
+            both(tf_config(kSecondWorker), tfmesos("TFMESOS_WORKER_HOSTS", "w1:1,w0:1")),
             "TFMESOS_* and TF_CONFIG describe different clusters or tasks (worker 1 and worker 1)"},
         Case{"JobAgainstTfMesos",
              {.job = Job::kPs},
@@ -292,18 +292,19 @@ INSTANTIATE_TEST_SUITE_P(
              "TFMESOS_TASK_INDEX: this is worker 1 there, but --task_index is 0"},
         Case{"CountAgainstTfConfig",
              {.workers = 3},
-             tf_config(kWorker1),
+             tf_config(kSecondWorker),
              "--workers: 3 is not the number of workers, 2, that TF_CONFIG tells"},
         Case{"PatternAgainstTfConfig",
              {.ps = 1, .workers = 2, .task_hosts = "{job}{index}:1"},
-             tf_config(kWorker1),
+             tf_config(kSecondWorker),
              "--task_hosts: \"{job}{index}:1\" and the counts make another"},
         Case{"NamedButBroken", named("tf_config"), {{"TF_CONFIG", "{"}}, "TF_CONFIG is not valid"},
         Case{"NamedButNotThere",
              named("tf_config"),
              {},
              "--resolver: tf_config needs TF_CONFIG with a cluster, which is not there"},
-        Case{"FlagsNamedButNotThere", named("flags"), tf_config(kWorker1), "--ps_hosts: missing"}),
+        Case{"FlagsNamedButNotThere", named("flags"), tf_config(kSecondWorker),
+             "--ps_hosts: missing"}),
     kNameOf);
 
 // ---- MPI, torchrun ----

@@ -23,7 +23,7 @@ RunOrder example() {
 }
 
 // The example's bytes with another one in one place, decoded.
-std::error_code changed(std::size_t at, std::uint8_t value) {
+std::error_code changed_run(std::size_t at, std::uint8_t value) {
   std::vector<std::byte> bytes = encode(example());
   bytes.at(at) = std::byte{value};
   RunOrder out;
@@ -43,7 +43,7 @@ TEST(RunOrder, IsReadBack) {
 
 TEST(RunOrder, RejectsTimeoutsThatAreNoneOrTooLong) {
   for (const std::size_t at : {0U, 4U, 8U, 12U}) {
-    EXPECT_EQ(changed(at + 3, 1), WireError::kBadBody) << "more than a day, at " << at;
+    EXPECT_EQ(changed_run(at + 3, 1), WireError::kBadBody) << "more than a day, at " << at;
     RunOrder none = example();
     (at == 0 ? none.start : at == 4 ? none.peer : at == 8 ? none.worker : none.silence) = {};
     RunOrder out;
@@ -52,10 +52,10 @@ TEST(RunOrder, RejectsTimeoutsThatAreNoneOrTooLong) {
 }
 
 TEST(RunOrder, RejectsValuesThatMeanNothing) {
-  EXPECT_EQ(changed(16, 0), WireError::kBadBody) << "data set";
-  EXPECT_EQ(changed(16, 4), WireError::kBadBody) << "data set";
-  EXPECT_EQ(changed(17, 1), WireError::kBadBody) << "reserved";
-  EXPECT_EQ(changed(19, 1), WireError::kBadBody) << "reserved";
+  EXPECT_EQ(changed_run(16, 0), WireError::kBadBody) << "data set";
+  EXPECT_EQ(changed_run(16, 4), WireError::kBadBody) << "data set";
+  EXPECT_EQ(changed_run(17, 1), WireError::kBadBody) << "reserved";
+  EXPECT_EQ(changed_run(19, 1), WireError::kBadBody) << "reserved";
 }
 
 TEST(RunOrder, HasNothingButItsNumbers) {

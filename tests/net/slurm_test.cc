@@ -136,15 +136,15 @@ TEST(SlurmStep, AgreesWithTheCommandLineOrIsRefused) {
   EXPECT_THAT(told({}, {.task_index = 1}), HasSubstr("but --task_index is 1"));
 }
 
-struct Bad {
+struct BadClues {
   const char* name;
   Task task;
   ClusterFlags flags;
   const char* sentence;
 };
-void PrintTo(const Bad& each, std::ostream* out) { *out << each.name; }
+void PrintTo(const BadClues& each, std::ostream* out) { *out << each.name; }
 
-class BadSlurmStep : public ::testing::TestWithParam<Bad> {};
+class BadSlurmStep : public ::testing::TestWithParam<BadClues> {};
 
 TEST_P(BadSlurmStep, IsToldInOneSentence) {
   const std::string sentence = told(GetParam().task, GetParam().flags);
@@ -155,58 +155,68 @@ TEST_P(BadSlurmStep, IsToldInOneSentence) {
 INSTANTIATE_TEST_SUITE_P(
     Table, BadSlurmStep,
     ::testing::Values(
-        Bad{"NoTasks", {.tasks = nullptr}, {}, "SLURM_STEP_NUM_TASKS is not set; srun sets it"},
-        Bad{"NoTasksPerNode", {.per_node = nullptr}, {}, "SLURM_STEP_TASKS_PER_NODE is not set"},
-        Bad{"TextForTheRank", {.rank = "first"}, {}, "SLURM_PROCID is \"first\"; expected"},
-        Bad{"NegativeRank", {.rank = "-1"}, {}, "SLURM_PROCID is \"-1\"; expected"},
-        Bad{"RankBeyond", {.rank = "4"}, {}, "SLURM_PROCID is 4, but SLURM_STEP_NUM_TASKS is 4"},
-        Bad{"HugeList",
-            {.nodes = "n[0-999999999]"},
-            {},
-            "SLURM_STEP_NODELIST is \"n[0-999999999]\"; it names more than 30000 hosts"},
-        Bad{"UnclosedList", {.nodes = "n[1-2"}, {}, "SLURM_STEP_NODELIST is \"n[1-2\"; a ["},
-        Bad{"BadHost", {.nodes = "n 1,n2"}, {}, "SLURM_STEP_NODELIST: \"n 1:2222\""},
-        Bad{"HugeCounts", {.per_node = "2(x999999999)"}, {}, "SLURM_STEP_TASKS_PER_NODE is"},
-        Bad{"HugeTasks", {.tasks = "4000000000"}, {}, "SLURM_STEP_NUM_TASKS is \"4000000000\""},
-        Bad{"NodesOfTwoCounts",
+        BadClues{
+            "NoTasks", {.tasks = nullptr}, {}, "SLURM_STEP_NUM_TASKS is not set; srun sets it"},
+        BadClues{
+            "NoTasksPerNode", {.per_node = nullptr}, {}, "SLURM_STEP_TASKS_PER_NODE is not set"},
+        BadClues{"TextForTheRank", {.rank = "first"}, {}, "SLURM_PROCID is \"first\"; expected"},
+        BadClues{"NegativeRank", {.rank = "-1"}, {}, "SLURM_PROCID is \"-1\"; expected"},
+        BadClues{
+            "RankBeyond", {.rank = "4"}, {}, "SLURM_PROCID is 4, but SLURM_STEP_NUM_TASKS is 4"},
+        BadClues{"HugeList",
+                 {.nodes = "n[0-999999999]"},
+                 {},
+                 "SLURM_STEP_NODELIST is \"n[0-999999999]\"; it names more than 30000 hosts"},
+        BadClues{"UnclosedList", {.nodes = "n[1-2"}, {}, "SLURM_STEP_NODELIST is \"n[1-2\"; a ["},
+        BadClues{"BadHost", {.nodes = "n 1,n2"}, {}, "SLURM_STEP_NODELIST: \"n 1:2222\""},
+        BadClues{"HugeCounts", {.per_node = "2(x999999999)"}, {}, "SLURM_STEP_TASKS_PER_NODE is"},
+        BadClues{
+            "HugeTasks", {.tasks = "4000000000"}, {}, "SLURM_STEP_NUM_TASKS is \"4000000000\""},
+        BadClues{
+            "NodesOfTwoCounts",
             {.nodes = "n[1-3]"},
             {},
             "SLURM_STEP_TASKS_PER_NODE is \"2(x2)\", of 2 nodes, but SLURM_STEP_NODELIST names 3"},
-        Bad{"TasksOfTwoCounts",
+        BadClues{
+            "TasksOfTwoCounts",
             {.tasks = "5"},
             {},
             "SLURM_STEP_TASKS_PER_NODE is \"2(x2)\", which makes 4 tasks, but SLURM_STEP_NUM_TASKS "
             "is 5"},
-        Bad{"SameNodeTwice", {.nodes = "n1,n1"}, {}, "SLURM_STEP_NODELIST: "},
-        Bad{"OtherNode",
+        BadClues{"SameNodeTwice", {.nodes = "n1,n1"}, {}, "SLURM_STEP_NODELIST: "},
+        BadClues{
+            "OtherNode",
             {.rank = "1", .node = "1", .local = "0"},
             {},
             "SLURM_NODEID is 1, but by SLURM_STEP_TASKS_PER_NODE and the distribution it is 0 for "
             "rank 1; start the step with srun --distribution=block"},
-        Bad{"OtherLocal", {.rank = "1", .local = "0"}, {}, "SLURM_LOCALID is 0, but by"},
-        Bad{"RankZeroOfACyclicStepThatDoesNotSaySo",
+        BadClues{"OtherLocal", {.rank = "1", .local = "0"}, {}, "SLURM_LOCALID is 0, but by"},
+        BadClues{
+            "RankZeroOfACyclicStepThatDoesNotSaySo",
             {.ranks_here = "0,2"},
             {},
             "SLURM_GTIDS is \"0,2\", but by SLURM_STEP_TASKS_PER_NODE and the distribution node "
             "\"n1\" has the ranks \"0,1\""},
-        Bad{"Plane",
+        BadClues{
+            "Plane",
             {.distribution = "plane=4"},
             {},
             "SLURM_DISTRIBUTION is \"plane=4\", which does not tell what rank is on which node"},
-        Bad{"Arbitrary", {.distribution = "arbitrary"}, {}, "SLURM_DISTRIBUTION is \"arbitrary\""},
-        Bad{"TooManyPs",
-            {},
-            {.ps = 4},
-            "--ps: 4 leaves nobody to train of the 4 tasks that SLURM_STEP_NUM_TASKS tells"},
-        Bad{"TooFewTasks",
-            {},
-            {.ps = 2, .workers = 3, .chief = true},
-            "SLURM_STEP_NUM_TASKS is 4, but 2 ps, a chief and 3 workers (--ps, --chief, "
-            "--workers) are 6"},
-        Bad{"PortBeyond",
-            {},
-            {.port_base = 65535},
-            "--port_base: 65535 and 2 tasks on a node lead beyond the last port, 65535"}),
+        BadClues{
+            "Arbitrary", {.distribution = "arbitrary"}, {}, "SLURM_DISTRIBUTION is \"arbitrary\""},
+        BadClues{"TooManyPs",
+                 {},
+                 {.ps = 4},
+                 "--ps: 4 leaves nobody to train of the 4 tasks that SLURM_STEP_NUM_TASKS tells"},
+        BadClues{"TooFewTasks",
+                 {},
+                 {.ps = 2, .workers = 3, .chief = true},
+                 "SLURM_STEP_NUM_TASKS is 4, but 2 ps, a chief and 3 workers (--ps, --chief, "
+                 "--workers) are 6"},
+        BadClues{"PortBeyond",
+                 {},
+                 {.port_base = 65535},
+                 "--port_base: 65535 and 2 tasks on a node lead beyond the last port, 65535"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
