@@ -17,7 +17,7 @@
 namespace disttf::net {
 namespace {
 
-// EagerWait: how long it looks. A few times as long as a ps needs for a step of a small model.
+// How long a look takes at most. A few times as long as a ps needs for a step of a small model.
 constexpr std::chrono::microseconds kEagerness{500};
 constexpr unsigned kMostAsleep = 63;
 
@@ -80,24 +80,47 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   return std::make_error_code(std::errc::operation_canceled);
 }
 
-std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
-                                        Deadline deadline) noexcept {
+std::optional<Deadline> Eagerness::begin() noexcept {
   if (asleep_ > 0) {
     --asleep_;
-    return net::wait_for_any(fds, interrupt, deadline);
+    return std::nullopt;
   }
-  const Deadline until = std::min(deadline, Clock::now() + kEagerness);
-  do {
-    const std::error_code error = net::wait_for_any(fds, interrupt, Deadline::min());
-    if (error != std::errc::timed_out) {
-      penalty_ = 0;
-      return error;
-    }
-    ::sched_yield();
-  } while (Clock::now() < until);
+  return Clock::now() + kEagerness;
+}
+
+void Eagerness::was_in_vain() noexcept {
   penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
   asleep_ = penalty_;
-  return net::wait_for_any(fds, interrupt, deadline);
+}
+
+std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                                        Deadline deadline, Lookout* lookout) noexcept {
+  if (const auto until = eagerness_.begin()) {
+    const Deadline end = std::min(deadline, *until);
+    do {
+      std::error_code error;
+      if (lookout == nullptr || !lookout->sees()) {
+        error = net::wait_for_any(fds, interrupt, Deadline::min());
+      }
+      if (error != std::errc::timed_out) {
+        eagerness_.helped();
+        return error;
+      }
+      ::sched_yield();
+    } while (Clock::now() < end);
+    eagerness_.was_in_vain();
+  }
+  return sleep(fds, interrupt, deadline, lookout);
+}
+
+std::error_code EagerWait::sleep(std::span<pollfd> fds, const Interrupt& interrupt,
+                                 Deadline deadline, Lookout* lookout) noexcept {
+  if (lookout == nullptr) return net::wait_for_any(fds, interrupt, deadline);
+  lookout->set_asleep(true);
+  const std::error_code error =
+      lookout->sees() ? std::error_code{} : net::wait_for_any(fds, interrupt, deadline);
+  lookout->set_asleep(false);
+  return error;
 }
 
 }  // namespace disttf::net

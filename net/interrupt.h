@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -41,20 +42,54 @@ class Interrupt {
 [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                            Deadline deadline) noexcept;
 
-// Waits for one thing after the other as wait_for_any() does, but looks for a short while, giving
-// way to other threads in between, before it sleeps: to wake a processor from its sleep takes
-// longer than an answer that is about to come. Where looking did not help, because the answer took
-// longer than that, the next waits sleep at once: 1 of them, then 3, 7, up to 63.
+// How long to look for something before sleeping until it comes: to wake a processor from its sleep
+// takes longer than something that is about to come. Where looking did not help, because it took
+// longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63.
+//
+// Not thread-safe.
+class Eagerness {
+ public:
+  // Until when to look; nullopt: not at all this time.
+  [[nodiscard]] std::optional<Deadline> begin() noexcept;
+  // How the look ended.
+  void helped() noexcept { penalty_ = 0; }
+  void was_in_vain() noexcept;
+
+ private:
+  unsigned asleep_ = 0;   // times that are still slept through
+  unsigned penalty_ = 0;  // as many as those will be, where the next look does not help
+};
+
+// What may come without a system call: something that another process leaves in memory.
+class Lookout {
+ public:
+  Lookout() = default;
+  Lookout(const Lookout&) = delete;
+  Lookout& operator=(const Lookout&) = delete;
+  virtual ~Lookout() = default;
+  // It is there.
+  [[nodiscard]] virtual bool sees() noexcept = 0;
+  // Whoever leaves something is to make one of the descriptors ready as well from now on, where
+  // `asleep`. A last look follows.
+  virtual void set_asleep(bool asleep) noexcept = 0;
+};
+
+// Waits for one thing after the other as wait_for_any() does, but looks for a short while (see
+// Eagerness), giving way to other threads in between, before it sleeps.
+// What `lookout` sees ends a wait like a descriptor that is ready; none of them need be.
 //
 // Not thread-safe.
 class EagerWait {
  public:
   [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
-                                             Deadline deadline) noexcept;
+                                             Deadline deadline,
+                                             Lookout* lookout = nullptr) noexcept;
 
  private:
-  unsigned asleep_ = 0;   // waits that still sleep at once
-  unsigned penalty_ = 0;  // as many as those will be, where the next look does not help
+  [[nodiscard]] static std::error_code sleep(std::span<pollfd> fds, const Interrupt& interrupt,
+                                             Deadline deadline, Lookout* lookout) noexcept;
+
+  Eagerness eagerness_;
 };
 
 }  // namespace disttf::net

@@ -186,7 +186,8 @@ bool PsClient::await_all() {
   const auto is_done = [](const Pending& each) { return each.state == Pending::State::kDone; };
   while (!std::all_of(pending_.begin(), pending_.end(), is_done)) {
     const net::Deadline deadline = prepare_poll();
-    static_cast<void>(wait_.wait_for_any(polled_, stop_.interrupt(), deadline));
+    static_cast<void>(
+        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
     stop_.throw_if_stopped();
     // One time for all: what came while a lost ps was being tried must be seen by the next poll
     // before its sender is called silent.
@@ -194,7 +195,7 @@ bool PsClient::await_all() {
     for (std::size_t index = 0; index < links_.size(); ++index) {
       const Pending& pending = pending_[index];
       if (pending.state == Pending::State::kWaiting &&
-          (polled_[index].revents != 0 || now >= pending.silent_at)) {
+          (polled_[index].revents != 0 || is_answered(index) || now >= pending.silent_at)) {
         take(index);
       } else if (pending.state == Pending::State::kLost && now >= pending.retry_at) {
         retry(index);
@@ -205,6 +206,23 @@ bool PsClient::await_all() {
     }
   }
   return true;
+}
+
+bool PsClient::is_answered(std::size_t index) const noexcept { return links_[index].has_answer(); }
+
+bool PsClient::AnswerLookout::sees() noexcept {
+  for (std::size_t index = 0; index < client_.links_.size(); ++index) {
+    if (client_.pending_[index].state == Pending::State::kWaiting && client_.is_answered(index)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
+  net::set_asleep(
+      net::SleepWord(client_.shared_->bytes().subspan(client_.sleep_word(), net::kSleepWordBytes)),
+      asleep);
 }
 
 // Until when nothing has to be done unless something comes.
@@ -236,7 +254,7 @@ void PsClient::begin(std::size_t index) {
 // A ps that is waiting for other trainers says so with heartbeats: silence is death.
 void PsClient::take(std::size_t index) {
   Pending& pending = pending_[index];
-  if (polled_[index].revents == 0) {
+  if (polled_[index].revents == 0 && !is_answered(index)) {
     links_[index].close();
     lose(index, std::make_error_code(std::errc::timed_out));
     return;
@@ -287,7 +305,7 @@ void PsClient::retry(std::size_t index) {
     return;
   }
   if (replicated_ && shared_) {
-    if (const auto error = links_[index].share(shared_->offer())) {
+    if (const auto error = share(links_[index])) {
       lose(index, error);
       return;
     }

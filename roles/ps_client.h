@@ -119,6 +119,16 @@ class PsClient {
   [[nodiscard]] std::string status(std::size_t ps_index);
 
  private:
+  // Answers that ps leave in their memory while this trainer is awake.
+  class AnswerLookout final : public net::Lookout {
+   public:
+    explicit AnswerLookout(PsClient& client) : client_(client) {}
+    [[nodiscard]] bool sees() noexcept override;
+    void set_asleep(bool asleep) noexcept override;
+
+   private:
+    PsClient& client_;
+  };
   // One link's part of an exchange with all.
   struct Pending {
     enum class State : std::uint8_t { kWaiting, kLost, kDone };
@@ -138,6 +148,10 @@ class PsClient {
   // Until all have answered, or one has asked for work: then false.
   bool await_all();
   [[nodiscard]] net::Deadline prepare_poll();
+  [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
+  // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
+  [[nodiscard]] std::size_t sleep_word() const noexcept;
+  [[nodiscard]] std::error_code share(PsLink& link);
   void begin(std::size_t index);
   void take(std::size_t index);
   void retry(std::size_t index);
@@ -176,6 +190,7 @@ class PsClient {
   bool retries_ = true;              // lost links are opened again; elastic: the run is joined anew
   std::vector<pollfd> polled_;       // one more: the interrupt's
   net::EagerWait wait_;
+  AnswerLookout lookout_{*this};
   net::Backoff backoff_;
 };
 

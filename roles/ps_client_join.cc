@@ -12,6 +12,17 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
+namespace {
+
+constexpr std::size_t kLineBytes = math::AlignedVector::kAlignmentBytes;
+
+// The end of the cache line in which so many bytes end.
+std::size_t line_end(std::size_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+}  // namespace
+
 // ------------------------------------------------------------------------- before the first step
 
 bool PsClient::connect() {
@@ -60,7 +71,10 @@ void PsClient::prepare(const Run& run) {
   std::error_code error;
   // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
   if (!run.elastic && task_.transport != Transport::kTcp) {
-    shared_ = net::SharedMemory::create(size * sizeof(float), random_incarnation(), error);
+    // Behind the gradient, on a cache line of its own: the word that says whether this trainer
+    // sleeps.
+    shared_ = net::SharedMemory::create(line_end(size * sizeof(float)) + kLineBytes,
+                                        random_incarnation(), error);
   }
   if (shared_) {
     gradient_ = {reinterpret_cast<float*>(shared_->bytes().data()), size};
@@ -172,7 +186,7 @@ StepReply PsClient::join(std::span<float> parameters) {
 void PsClient::share_memory() {
   std::size_t sharing = 0;
   for (PsLink& link : links_) {
-    if (shared_ && link.share(shared_->offer())) {
+    if (shared_ && share(link)) {
       link.close();
       throw StateLost();
     }
@@ -188,6 +202,10 @@ void PsClient::share_memory() {
               std::to_string(links_.size()) + " ps");
   }
 }
+
+std::size_t PsClient::sleep_word() const noexcept { return line_end(gradient_.size_bytes()); }
+
+std::error_code PsClient::share(PsLink& link) { return link.share(shared_->offer(), sleep_word()); }
 
 bool PsClient::agree() const {
   return std::all_of(links_.begin(), links_.end(), [this](const PsLink& link) {

@@ -113,6 +113,7 @@ std::error_code PsLink::send(PsRequest& request) {
     return std::make_error_code(std::errc::not_connected);
   }
   request.header.request_id = next_request_id_++;
+  old_answers_ = answers_at_ != 0 ? net::answer_count(answer_slot()) : 0;
   if (parameters_ &&
       (request.header.kind == FrameKind::kPull || request.header.kind == FrameKind::kPushPull)) {
     FrameHeader header = request.header;
@@ -132,7 +133,7 @@ std::error_code PsLink::send(PsRequest& request) {
 
 std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bool& is_reply) {
   is_reply = false;
-  const auto error = channel_->receive_header(reply, net::Clock::now() + task_.timeouts.silence);
+  const auto error = receive_header(reply);
   stop_.throw_if_stopped();
   if (error) {
     return error;
@@ -181,6 +182,26 @@ std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bo
   return channel_->receive_body(request.destination, transfer_deadline(request.destination.size()));
 }
 
+std::error_code PsLink::receive_header(FrameHeader& reply) {
+  if (!has_answer()) {
+    return channel_->receive_header(reply, net::Clock::now() + task_.timeouts.silence);
+  }
+  const auto error = net::read_answer(answer_slot(), reply);
+  if (error) {
+    close();
+  }
+  return error;
+}
+
+// Whichever request it is the answer to: receive() is to see where the two ends disagree.
+bool PsLink::has_answer() const noexcept {
+  if (answers_at_ == 0) {
+    return false;
+  }
+  const std::uint64_t count = net::answer_count(answer_slot());
+  return count != old_answers_ && count % 2 == 0;
+}
+
 std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<std::byte> destination) {
   const std::span<float> values{reinterpret_cast<float*>(destination.data()),
                                 destination.size() / sizeof(float)};
@@ -214,11 +235,11 @@ std::error_code PsLink::take_shared(const FrameHeader& reply, const PsRequest& r
   return {};
 }
 
-std::error_code PsLink::share(const net::SharedOffer& gradients) {
-  parameters_.reset();
+std::error_code PsLink::share(const net::SharedOffer& gradients, std::size_t sleep_word) {
+  unshare();
   const auto body = net::encode(gradients);
   std::string answer;
-  PsRequest request{.header = {.kind = FrameKind::kShare},
+  PsRequest request{.header = {.kind = FrameKind::kShare, .sequence = sleep_word},
                     .body = body,
                     .reply = FrameKind::kShared,
                     .text = &answer};
@@ -231,6 +252,13 @@ std::error_code PsLink::share(const net::SharedOffer& gradients) {
     std::error_code error;  // whatever it is, frames will do
     parameters_ = net::SharedView::open(parameters, error);
   }
+  const bool has_slot = parameters_ && reply.sequence % math::AlignedVector::kAlignmentBytes == 0 &&
+                        parameters_->bytes().size() >= net::kAnswerSlotBytes &&
+                        reply.sequence <= parameters_->bytes().size() - net::kAnswerSlotBytes;
+  if (reply.sequence != 0 && !has_slot) {
+    parameters_.reset();  // the ps would leave answers where we cannot look
+  }
+  answers_at_ = has_slot ? reply.sequence : 0;
   return {};
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
+#include "net/answer_slot.h"
 #include "net/channel.h"
 #include "net/faulty_channel.h"
 #include "net/peer.h"
@@ -69,9 +70,12 @@ class PsLink {
   // Throws Failure when the ps refuses, StateLost when it says that the state has moved on.
   [[nodiscard]] std::error_code receive(const PsRequest& request, net::FrameHeader& reply,
                                         bool& is_reply);
-  // Tells the ps where the gradients that will be pushed lie, and asks for its parameters; where it
-  // agrees, no tensor crosses the socket from now on. Throws as receive() does.
-  [[nodiscard]] std::error_code share(const net::SharedOffer& gradients);
+  // Tells the ps where the gradients that will be pushed lie, and, so many bytes from there, the
+  // word that says whether this trainer sleeps; asks for its parameters. Where it agrees, no tensor
+  // crosses the socket from now on. Throws as receive() does.
+  [[nodiscard]] std::error_code share(const net::SharedOffer& gradients, std::size_t sleep_word);
+  // An answer to what was sent last lies in the ps's memory: receive() takes it from there.
+  [[nodiscard]] bool has_answer() const noexcept;
   // Sends a frame that has no reply.
   [[nodiscard]] std::error_code tell(const net::FrameHeader& header,
                                      std::span<const float> gradient);
@@ -79,7 +83,10 @@ class PsLink {
   [[nodiscard]] std::error_code exchange(PsRequest& request, net::FrameHeader& reply);
   void close() noexcept;
 
-  void unshare() noexcept { parameters_.reset(); }
+  void unshare() noexcept {
+    parameters_.reset();
+    answers_at_ = 0;
+  }
   [[nodiscard]] bool shares_memory() const noexcept { return parameters_ != nullptr; }
 
   // From now on only the state that the ps is known to hold will do.
@@ -106,6 +113,12 @@ class PsLink {
   WireFormat wire = {};    // of gradients and parameters
 
  private:
+  // The next frame's header, or that of the answer in the ps's memory.
+  [[nodiscard]] std::error_code receive_header(net::FrameHeader& reply);
+  // REQUIRES: answers_at_ != 0.
+  [[nodiscard]] net::AnswerSlotView answer_slot() const noexcept {
+    return net::AnswerSlotView(parameters_->bytes().subspan(answers_at_, net::kAnswerSlotBytes));
+  }
   [[nodiscard]] std::error_code receive_rounded(std::uint64_t size,
                                                 std::span<std::byte> destination);
   [[nodiscard]] std::error_code take_shared(const net::FrameHeader& reply,
@@ -122,6 +135,8 @@ class PsLink {
   std::optional<net::FaultInjector> faults_;  // testing
   std::unique_ptr<net::Channel> channel_;
   std::shared_ptr<const net::SharedView> parameters_;  // the ps's memory; null: in its frames
+  std::uint64_t answers_at_ = 0;   // where in it answers appear, in bytes; 0: in frames
+  std::uint64_t old_answers_ = 0;  // net::answer_count() from before the last request
   net::ShardState state_ = net::ShardState::kEmpty;
   std::uint64_t incarnation_ = 0;  // of the ps's process
   std::uint32_t generation_ = 0;

@@ -1,10 +1,13 @@
 #include "roles/ps/parameter_server.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <csignal>
+#include <thread>
 #include <utility>
 
 #include "roles/finish.h"
@@ -20,6 +23,18 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
+// Whether a ps that is awake while the trainers compute takes no processor from them: one of them
+// is waiting then, when all but one do.
+bool may_stay_awake(const Task& task) {
+  const std::string& host = task.cluster.address_of(task.self).host;
+  const auto is_here = [&host](const net::Address& address) { return address.host == host; };
+  std::ptrdiff_t tasks = 0;
+  for (const auto* list : {&task.cluster.ps, &task.cluster.workers, &task.cluster.chief}) {
+    tasks += std::ranges::count_if(*list, is_here);
+  }
+  return tasks <= static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency()) + 1;
+}
+
 // How often absences and silences are looked at: fine enough for timeouts given in seconds.
 constexpr milliseconds kWatchInterval{100};
 
@@ -34,11 +49,41 @@ int ParameterServer::run() {
   hooks.on_error = [this](std::exception_ptr exception) { on_exception(exception); };
   listener_ = open_task_listener(context_, task_, std::move(hooks));
   spawn([this] { return watch(); });
-  context_.run();
+  loop();
   if (failure_) {
     throw Failure(*failure_);
   }
   return kDone;
+}
+
+// When all gradients of a step but one have come, the last is about to. To be awake then spares the
+// step a wake-up; and the kernel, which puts whom a trainer wakes on that trainer's processor,
+// takes it away from no trainer that could load its next batch meanwhile.
+void ParameterServer::loop() {
+  const bool is_eager = may_stay_awake(task_);
+  while (!context_.stopped()) {
+    if (!is_eager || !expects_gradient() || !look()) {
+      context_.run_one();
+    }
+  }
+}
+
+bool ParameterServer::expects_gradient() const noexcept {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_gradient(); });
+}
+
+bool ParameterServer::look() {
+  if (const auto until = eagerness_.begin()) {
+    do {
+      if (context_.poll() > 0 || context_.stopped()) {
+        eagerness_.helped();
+        return true;
+      }
+      ::sched_yield();
+    } while (net::Clock::now() < *until);
+    eagerness_.was_in_vain();
+  }
+  return false;
 }
 
 void ParameterServer::on_signal(int number) {

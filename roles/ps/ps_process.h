@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/interrupt.h"
 #include "net/server.h"
 #include "roles/checkpoint/shard_writer.h"
 #include "roles/outcome.h"
@@ -61,6 +62,11 @@ class ParameterServer {
   [[nodiscard]] RangeServer& range_of(const net::Hello& hello);
   [[nodiscard]] bool is_finishing() const;
 
+  // Runs the io_context until it is stopped.
+  void loop();
+  [[nodiscard]] bool expects_gradient() const noexcept;
+  bool look();  // true: something has come, and was dealt with
+
   asio::awaitable<void> watch();  // the passage of time
   void on_signal(int number);
   void on_exception(std::exception_ptr exception);
@@ -72,6 +78,7 @@ class ParameterServer {
   std::unique_ptr<net::Listener> listener_;
   // Its own range; and that of the ps before it, once a HELLO has meant it (--ps_replicas 2).
   std::vector<std::unique_ptr<RangeServer>> ranges_;
+  net::Eagerness eagerness_;
   std::vector<Connection> last_;  // to be drained before the process ends
   bool ended_ = false;
   bool is_told_to_stop_ = false;  // by a signal, after the run

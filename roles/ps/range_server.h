@@ -48,6 +48,11 @@ class RangeServer {
   [[nodiscard]] TrainerTable& trainers() noexcept { return trainers_; }
   void detach_control(const Connection& connection);
 
+  // The last gradient of a step is about to come: the others are here.
+  [[nodiscard]] bool expects_gradient() const noexcept {
+    return phase_ == Phase::kTraining && shard_ && shard_->lacks_one_gradient();
+  }
+
   // The passage of time.
   void close_silent(Clock::time_point now) { trainers_.close_silent(now); }
   void send_heartbeats();
@@ -152,6 +157,9 @@ class RangeServer {
   [[nodiscard]] bool enough_present() const;
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
+  [[nodiscard]] std::uint64_t watch_sleep(std::size_t rank, std::uint64_t at);
+  [[nodiscard]] net::AnswerSlot answer_slot(std::size_t rank) const;
+  void leave_answer(std::size_t rank, const Connection& connection, const net::FrameHeader& header);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
   [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header) const;
   [[nodiscard]] std::string status() const;

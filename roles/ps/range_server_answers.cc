@@ -146,12 +146,27 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
     header.flags |= net::kFlagShared;
     header.sequence =
         static_cast<std::uint64_t>(body.data() - shard_->shared_memory()->bytes().data());
-    request.connection->send(header);
+    leave_answer(rank, request.connection, header);
   } else if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
     header.flags |= tensor_flags(shard_->wire());
     request.connection->send_borrowed(header, shard_->as_sent(rank, answer));
   } else {
     request.connection->send_borrowed(header, body);
+  }
+}
+
+// In memory for a trainer that looks there, with a ring where it sleeps; else as a frame.
+void RangeServer::leave_answer(std::size_t rank, const Connection& connection,
+                               const FrameHeader& header) {
+  const TrainerRecord& record = trainers_[rank];
+  if (record.sleep_word == 0) {
+    connection->send(header);
+    return;
+  }
+  net::leave_answer(answer_slot(rank), header);
+  const auto word = record.gradient->bytes().subspan(record.sleep_word, net::kSleepWordBytes);
+  if (net::is_asleep(net::SleepWordView(word))) {
+    connection->send({.kind = FrameKind::kHeartbeat});
   }
 }
 

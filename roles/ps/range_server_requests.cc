@@ -149,8 +149,9 @@ asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, st
     co_return false;
   }
   TrainerRecord& record = trainers_[rank];
-  record.gradient.reset();
-  std::vector<std::byte> answer;
+  record.unshare();
+  FrameHeader answer{.kind = FrameKind::kShared, .request_id = header.request_id};
+  std::vector<std::byte> answer_body;
   if (shard_ && !shard_->config().elastic() && shard_->shared_memory() != nullptr &&
       task_.transport != Transport::kTcp) {
     std::error_code error;  // whatever it is, frames will do
@@ -158,12 +159,30 @@ asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, st
       record.gradient = net::SharedView::open(offer, error);
     }
     if (record.gradient) {
-      answer = net::encode(shard_->shared_memory()->offer());
+      answer_body = net::encode(shard_->shared_memory()->offer());
+      answer.sequence = watch_sleep(rank, header.sequence);
     }
   }
-  connection->send({.kind = FrameKind::kShared, .request_id = header.request_id},
-                   std::move(answer));
+  connection->send(answer, std::move(answer_body));
   co_return true;
+}
+
+// From now on this trainer finds answers in the ps's memory, where this says, unless it sleeps, as
+// the word says that lies `at` bytes from where its gradients do. 0: it goes on with frames.
+std::uint64_t RangeServer::watch_sleep(std::size_t rank, std::uint64_t at) {
+  TrainerRecord& record = trainers_[rank];
+  const std::size_t size = record.gradient->bytes().size();
+  if (at == 0 || at % net::kSleepWordBytes != 0 || size < net::kSleepWordBytes ||
+      at > size - net::kSleepWordBytes) {
+    return 0;
+  }
+  record.sleep_word = at;
+  return shard_->answer_slot(rank);
+}
+
+net::AnswerSlot RangeServer::answer_slot(std::size_t rank) const {
+  return net::AnswerSlot(
+      shard_->shared_memory()->bytes().subspan(shard_->answer_slot(rank), net::kAnswerSlotBytes));
 }
 
 asio::awaitable<bool> RangeServer::handle_push(const Connection& connection, std::size_t rank,

@@ -77,7 +77,7 @@ void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
     }
   }
   for (TrainerRecord& record : trainers_.records()) {
-    record.gradient.reset();  // of another model; and it was told where the old shard lay
+    record.unshare();  // of another model; and it was told where the old shard lay
   }
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one

@@ -28,11 +28,13 @@ void Shard::allocate_answers() {
   const std::size_t each = (range_.size() + kPageFloats - 1) / kPageFloats * kPageFloats;
   const std::size_t count = strict_ ? buffers_.size() : 1 + trainers_.size();
   std::error_code error;
-  shared_ = net::SharedMemory::create(count * each * sizeof(float), random_incarnation(), error);
+  answer_slots_ = count * each * sizeof(float);
+  shared_ = net::SharedMemory::create(answer_slots_ + trainers_.size() * net::kAnswerSlotBytes,
+                                      random_incarnation(), error);
   std::span<float> all;
   if (shared_) {
     const std::span<std::byte> bytes = shared_->bytes();
-    all = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+    all = {reinterpret_cast<float*>(bytes.data()), count * each};
   } else {
     unshared_ = math::AlignedVector(count * each);
     all = unshared_.span();

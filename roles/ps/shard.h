@@ -41,6 +41,7 @@
 #include "math/aligned.h"
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
+#include "net/answer_slot.h"
 #include "net/shared_memory.h"
 #include "roles/run_config.h"
 #include "roles/wire_format.h"
@@ -185,11 +186,19 @@ class Shard {
   // unchanged for as long as they are.
   [[nodiscard]] std::span<const std::byte> as_sent(std::size_t trainer, const Answer& answer);
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
+  // Sync: of the step's gradients one is missing, and others are here.
+  [[nodiscard]] bool lacks_one_gradient() const noexcept {
+    return arrived_ > 0 && arrived_ + 1 == wanted();
+  }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
   // What all answers point into, for trainers on this machine to map; null where the system has no
   // memory to share.
   [[nodiscard]] const net::SharedMemory* shared_memory() const noexcept { return shared_.get(); }
+  // Where in it the headers of answers to this trainer go, in bytes. REQUIRES: shared_memory().
+  [[nodiscard]] std::uint64_t answer_slot(std::size_t trainer) const noexcept {
+    return answer_slots_ + trainer * net::kAnswerSlotBytes;
+  }
 
  private:
   // A gradient of the step that is being made: of one trainer, or of one micro-batch.
@@ -248,6 +257,7 @@ class Shard {
   std::size_t newest_ = 0;
   std::unique_ptr<net::SharedMemory> shared_;  // holds buffers and snapshots, or
   math::AlignedVector unshared_;               // this does
+  std::size_t answer_slots_ = 0;               // where in shared_, behind them, in bytes
   bool has_previous_ = false;
   math::Optimizer optimizer_;
   std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence

@@ -33,7 +33,7 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
       }
     }
     record.waiting.reset();
-    record.gradient.reset();
+    record.unshare();
   }
   record.incarnation = hello.incarnation;
   record.joined = true;

@@ -34,8 +34,10 @@ struct TrainerRecord {
   Connection control;                      // the heartbeats'
   std::uint64_t incarnation = 0;           // of the process that is this trainer now
   std::uint64_t replaced_incarnation = 0;  // of the one before: fenced off when it wakes up
-  // Where that process's gradients lie; null: in its frames.
+  // Where that process's gradients lie, from the beginning on; null: in its frames.
   std::shared_ptr<const net::SharedView> gradient;
+  // In that memory: where it says whether it sleeps; 0: nowhere, and it takes answers from frames.
+  std::uint64_t sleep_word = 0;
   bool joined = false;   // has been seen at least once
   bool goodbye = false;  // has left for good
   Clock::time_point last_heard{};
@@ -43,6 +45,10 @@ struct TrainerRecord {
   std::optional<WaitingRequest> waiting;
   std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
+  void unshare() noexcept {
+    gradient.reset();
+    sleep_word = 0;
+  }
   // It can be sent parameters.
   [[nodiscard]] bool present() const noexcept { return step != nullptr; }
   // Its process lives. Heartbeats come before the step channel: it may be loading its data still.

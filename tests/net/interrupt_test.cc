@@ -73,6 +73,56 @@ TEST(EagerWait, AnswersLikeAnyWait) {
   EXPECT_EQ(fds[0].revents, POLLIN);
 }
 
+// Sees something from the `at`-th look on, from 1; 0: never.
+class CountingLookout final : public Lookout {
+ public:
+  explicit CountingLookout(int at) : at_(at) {}
+  [[nodiscard]] bool sees() noexcept override {
+    ++looks_;
+    looked_asleep_ = looked_asleep_ || asleep_;
+    return at_ != 0 && looks_ >= at_;
+  }
+  void set_asleep(bool asleep) noexcept override { asleep_ = asleep; }
+  [[nodiscard]] int looks() const noexcept { return looks_; }
+  [[nodiscard]] bool looked_asleep() const noexcept { return looked_asleep_; }
+  [[nodiscard]] bool asleep() const noexcept { return asleep_; }
+
+ private:
+  const int at_;
+  int looks_ = 0;
+  bool asleep_ = false;
+  bool looked_asleep_ = false;
+};
+
+TEST(EagerWait, EndsWhenSomethingIsSeen) {
+  EagerWait wait;
+  const Interrupt interrupt;
+  const Interrupt never;
+  CountingLookout lookout(1);
+  std::array<pollfd, 2> fds{pollfd{never.fd(), POLLIN, 0}};
+  EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &lookout));
+  EXPECT_EQ(lookout.looks(), 1);
+  EXPECT_EQ(fds[0].revents, 0);
+  EXPECT_FALSE(lookout.looked_asleep());
+}
+
+// Between the last look and the word that says so, something may have been left.
+TEST(EagerWait, LooksOnceMoreWhenItHasSaidThatItSleeps) {
+  const Interrupt interrupt;
+  const Interrupt never;
+  EagerWait wait;
+  std::array<pollfd, 2> fds{pollfd{never.fd(), POLLIN, 0}};
+  CountingLookout in_vain(0);
+  EXPECT_EQ(wait.wait_for_any(fds, interrupt, Deadline::min(), &in_vain), std::errc::timed_out);
+  EXPECT_TRUE(in_vain.looked_asleep());
+  EXPECT_FALSE(in_vain.asleep());
+  CountingLookout at_once(1);  // the wait before was in vain: this one sleeps without looking first
+  EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &at_once));
+  EXPECT_EQ(at_once.looks(), 1);
+  EXPECT_TRUE(at_once.looked_asleep());
+  EXPECT_FALSE(at_once.asleep());
+}
+
 TEST(EagerWait, IsWokenWhenItSleeps) {
   EagerWait wait;
   const Interrupt interrupt;
