@@ -421,7 +421,8 @@ void product(const float* a, const float* b, float* c, ProductShape shape, const
 
 void product_at(const float* a, const float* b, float* c, ProductShape shape,
                 float* scratch) noexcept {
-  if (!any_product({a, shape.rows, true}, {b, shape.columns, false}, c, shape, nullptr, scratch)) {
+  if (!any_product({a, shape.stride_of_transposed(), true}, {b, shape.columns, false}, c, shape,
+                   nullptr, scratch)) {
     avx512::kKernels.bf16.product_at(a, b, c, shape, scratch);
   }
 }

@@ -36,6 +36,12 @@ struct ProductShape {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t depth = 0;
+  // product_at: from one row of A, as it lies, to the next, in floats; 0: `rows`. More where only
+  // some rows of C are computed.
+  std::size_t a_stride = 0;
+  [[nodiscard]] std::size_t stride_of_transposed() const noexcept {
+    return a_stride == 0 ? rows : a_stride;
+  }
 };
 
 // Floats of scratch that a product needs, 64-byte aligned: the packed blocks of products_eigen.inc,
@@ -66,7 +72,7 @@ struct Products {
   // `scratch`: kProductScratchFloats.
   void (*product)(const float* a, const float* b, float* c, ProductShape shape, const float* start,
                   float* scratch) noexcept;
-  // C = A^T B; A lies as [depth, rows].
+  // C = A^T B; A lies as [depth, rows], or is part of such a matrix: ProductShape::a_stride.
   void (*product_at)(const float* a, const float* b, float* c, ProductShape shape,
                      float* scratch) noexcept;
   // C = A B^T; B lies as [columns, depth].

@@ -9,6 +9,7 @@
 #include "math/kernels_table.h"
 #include "math/layers.h"
 #include "math/random.h"
+#include "math/team.h"
 
 namespace disttf::math {
 namespace {
@@ -60,6 +61,19 @@ bool is_correct(std::span<const float> logits, std::size_t label) noexcept {
   return true;
 }
 
+// Rows of a matrix: [begin, end).
+struct Rows {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  [[nodiscard]] std::size_t count() const noexcept { return end - begin; }
+};
+
+// Every product computes whole panels of so many rows where several threads share one: the generic
+// set's bits of a row depend on whether it is in one.
+constexpr std::size_t kPanelRows = 4;
+// Of a gradient's matrix: below so many multiplications one thread computes it alone.
+constexpr std::size_t kLeastWork = 1U << 18U;
+
 struct Layer {
   LayerShape shape;
   std::size_t weights = 0;  // offsets in the flat vector
@@ -71,18 +85,28 @@ struct Layer {
 }  // namespace
 
 struct Model::Impl {
-  Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype);
+  Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
 
   // Makes row `row` of `set` the batch's row `position`.
   void load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept;
-  // The first `rows` rows of the batch -> logits.
-  void forward(const float* parameters, std::size_t rows) noexcept;
-  // The loss by the logits, which lies in their place -> the loss by every parameter.
-  void backward(const float* parameters, std::size_t rows, float* gradient) noexcept;
+  // Rows of the batch -> their logits.
+  void forward(const float* parameters, Rows rows, std::size_t member) noexcept;
+  // Logits -> their gradient times `scale`, in place. Returns the sum of the rows' losses.
+  double cross_entropy(Rows rows, float scale) noexcept;
+  // The loss by the rows' logits, which lies in their place -> by what each layer but the last
+  // computes for them.
+  void propagate(const float* parameters, Rows rows, std::size_t member) noexcept;
+  // From both, of all rows of the batch: the loss by a layer's parameters; of its weights those
+  // whose input is one of `inputs`, and the biases with the first.
+  void differentiate(std::size_t layer, Rows inputs, float* gradient, std::size_t member) noexcept;
+  [[nodiscard]] const float* input_of(std::size_t layer) const noexcept {
+    return layer == 0 ? batch.data() : layers[layer - 1].output.data();
+  }
+  [[nodiscard]] const float* delta_of(std::size_t layer) const noexcept {
+    return layer + 1 == layers.size() ? layers[layer].output.data() : layers[layer].delta.data();
+  }
   // Sets what lies between the variables to zero.
   void clear_padding(std::span<float> gradient) const noexcept;
-  // Logits -> their gradient times `scale`, in place. Returns the sum of the rows' losses.
-  double cross_entropy(std::size_t rows, float scale) noexcept;
 
   ModelSpec spec;
   ParameterLayout layout;
@@ -93,10 +117,18 @@ struct Model::Impl {
   AlignedVector batch;               // [max_batch, inputs]: x
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
-  AlignedVector scratch;             // for the products
+  struct GradientPart {
+    std::size_t layer;
+    Rows inputs;
+  };
+  Team team;
+  std::vector<AlignedVector> scratch;  // for the products, by member
+  std::vector<GradientPart> gradient_parts;
+  std::vector<double> losses;  // by part of a batch
 };
 
-Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype)
+Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype,
+                  std::size_t threads)
     : spec(std::move(model_spec)),
       layout(layout_of(spec)),
       kernels(math::kernels(isa)),
@@ -104,8 +136,12 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       max_batch(rows),
       batch(rows * spec.inputs),
       labels(rows),
-      scratch(kProductScratchFloats) {
+      team(threads),
+      losses(threads) {
   assert(max_batch > 0);
+  for (std::size_t member = 0; member < threads; ++member) {
+    scratch.emplace_back(kProductScratchFloats);
+  }
   for (const LayerShape& shape : layer_shapes(spec)) {
     const std::size_t first_variable = 2 * layers.size();
     layers.push_back({.shape = shape,
@@ -115,6 +151,14 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
                       .delta = AlignedVector(rows * shape.units)});
   }
   layers.back().delta = AlignedVector();
+  for (std::size_t layer = layers.size(); layer-- > 0;) {
+    const LayerShape shape = layers[layer].shape;
+    const bool is_small = rows * shape.inputs * shape.units < kLeastWork;
+    const EvenParts parts(shape.inputs, kPanelRows, is_small ? 1 : threads);
+    for (std::size_t part = 0; part < parts.count(); ++part) {
+      gradient_parts.push_back({layer, {parts.begin(part), parts.end(part)}});
+    }
+  }
 }
 
 void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept {
@@ -125,42 +169,54 @@ void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t pos
   labels[position] = set.labels[row];
 }
 
-void Model::Impl::forward(const float* parameters, std::size_t rows) noexcept {
-  const float* input = batch.data();
-  for (Layer& layer : layers) {
+void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member) noexcept {
+  for (std::size_t each = 0; each < layers.size(); ++each) {
+    Layer& layer = layers[each];
     const LayerShape shape = layer.shape;
-    float* output = layer.output.data();
-    products.product(input, parameters + layer.weights, output,
-                     {.rows = rows, .columns = shape.units, .depth = shape.inputs},
-                     parameters + layer.bias, scratch.data());
+    float* output = layer.output.data() + rows.begin * shape.units;
+    products.product(input_of(each) + rows.begin * shape.inputs, parameters + layer.weights, output,
+                     {.rows = rows.count(), .columns = shape.units, .depth = shape.inputs},
+                     parameters + layer.bias, scratch[member].data());
     if (&layer != &layers.back()) {
-      kernels.relu(output, rows * shape.units);
+      kernels.relu(output, rows.count() * shape.units);
     }
-    input = output;
   }
 }
 
-void Model::Impl::backward(const float* parameters, std::size_t rows, float* gradient) noexcept {
-  const float* delta = layers.back().output.data();
-  for (std::size_t i = layers.size(); i-- > 0;) {
-    const Layer& layer = layers[i];
-    const LayerShape shape = layer.shape;
-    const float* input = i == 0 ? batch.data() : layers[i - 1].output.data();
-    kernels.column_sums(delta, gradient + layer.bias, rows, shape.units);
-    products.product_at(input, delta, gradient + layer.weights,
-                        {.rows = shape.inputs, .columns = shape.units, .depth = rows},
-                        scratch.data());
-    if (i == 0) {
-      break;  // nobody needs the gradient by the pixels
-    }
-    AlignedVector& below = layers[i - 1].delta;
-    const std::size_t values = rows * shape.inputs;
-    products.product_bt(delta, parameters + layer.weights, below.data(),
-                        {.rows = rows, .columns = shape.inputs, .depth = shape.units},
-                        scratch.data());
-    kernels.relu_backward(input, below.data(), values);
-    delta = below.data();
+double Model::Impl::cross_entropy(Rows rows, float scale) noexcept {
+  return kernels.softmax_cross_entropy(layers.back().output.data() + rows.begin * spec.classes,
+                                       labels.data() + rows.begin, rows.count(), spec.classes,
+                                       scale);
+}
+
+void Model::Impl::propagate(const float* parameters, Rows rows, std::size_t member) noexcept {
+  // Not to the first layer's input: nobody needs the gradient by the pixels.
+  for (std::size_t each = layers.size(); each-- > 1;) {
+    const LayerShape shape = layers[each].shape;
+    const std::size_t first = rows.begin * shape.inputs;
+    float* below = layers[each - 1].delta.data() + first;
+    products.product_bt(delta_of(each) + rows.begin * shape.units,
+                        parameters + layers[each].weights, below,
+                        {.rows = rows.count(), .columns = shape.inputs, .depth = shape.units},
+                        scratch[member].data());
+    kernels.relu_backward(input_of(each) + first, below, rows.count() * shape.inputs);
   }
+}
+
+void Model::Impl::differentiate(std::size_t layer, Rows inputs, float* gradient,
+                                std::size_t member) noexcept {
+  const LayerShape shape = layers[layer].shape;
+  const float* delta = delta_of(layer);
+  if (inputs.begin == 0) {
+    kernels.column_sums(delta, gradient + layers[layer].bias, batch_rows, shape.units);
+  }
+  products.product_at(input_of(layer) + inputs.begin, delta,
+                      gradient + layers[layer].weights + inputs.begin * shape.units,
+                      {.rows = inputs.count(),
+                       .columns = shape.units,
+                       .depth = batch_rows,
+                       .a_stride = shape.inputs},
+                      scratch[member].data());
 }
 
 void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
@@ -171,13 +227,9 @@ void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
   }
 }
 
-double Model::Impl::cross_entropy(std::size_t rows, float scale) noexcept {
-  return kernels.softmax_cross_entropy(layers.back().output.data(), labels.data(), rows,
-                                       spec.classes, scale);
-}
-
-Model::Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype)
-    : impl_(std::make_unique<Impl>(std::move(spec), max_batch, isa, dtype)) {}
+Model::Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype,
+             std::size_t threads)
+    : impl_(std::make_unique<Impl>(std::move(spec), max_batch, isa, dtype, threads)) {}
 
 Model::~Model() = default;
 
@@ -218,13 +270,26 @@ void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows) {
 float Model::gradient_of_batch(std::span<const float> parameters, std::span<float> gradient) {
   Impl& model = *impl_;
   const std::size_t count = model.batch_rows;
+  const float scale = 1.0F / static_cast<float>(count);
   assert(count > 0);
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
-  model.forward(parameters.data(), count);
-  const double loss = model.cross_entropy(count, 1.0F / static_cast<float>(count));
-  model.backward(parameters.data(), count, gradient.data());
+  const EvenParts parts(count, kPanelRows, model.team.size());
+  model.team.run(parts.count(), [&](std::size_t number, std::size_t member) {
+    const Rows rows{parts.begin(number), parts.end(number)};
+    model.forward(parameters.data(), rows, member);
+    model.losses[number] = model.cross_entropy(rows, scale);
+    model.propagate(parameters.data(), rows, member);
+  });
+  model.team.run(model.gradient_parts.size(), [&](std::size_t number, std::size_t member) {
+    const Impl::GradientPart& part = model.gradient_parts[number];
+    model.differentiate(part.layer, part.inputs, gradient.data(), member);
+  });
   model.clear_padding(gradient);
+  double loss = 0;
+  for (std::size_t number = 0; number < parts.count(); ++number) {
+    loss += model.losses[number];
+  }
   return static_cast<float>(loss / static_cast<double>(count));
 }
 
@@ -237,17 +302,21 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   double loss = 0.0;
   for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
     const std::size_t count = std::min(model.max_batch, set.rows() - begin);
-    for (std::size_t i = 0; i < count; ++i) {
-      model.load_row(set, begin + i, i);
-    }
-    model.forward(parameters.data(), count);
+    const EvenParts parts(count, kPanelRows, model.team.size());
+    model.team.run(parts.count(), [&](std::size_t number, std::size_t member) {
+      const Rows rows{parts.begin(number), parts.end(number)};
+      for (std::size_t i = rows.begin; i < rows.end; ++i) {
+        model.load_row(set, begin + i, i);
+      }
+      model.forward(parameters.data(), rows, member);
+    });
     const std::span<const float> logits = model.layers.back().output.span();
     for (std::size_t i = 0; i < count; ++i) {
       if (is_correct(logits.subspan(i * classes, classes), model.labels[i])) {
         ++result.correct;
       }
     }
-    loss += model.cross_entropy(count, 1.0F /* the gradient is thrown away */);
+    loss += model.cross_entropy({0, count}, 1.0F /* the gradient is thrown away */);
   }
   result.cross_entropy = result.rows == 0 ? 0.0 : loss / static_cast<double>(result.rows);
   return result;

@@ -71,7 +71,10 @@ class Model {
   // `dtype`: what the operands of products are rounded to; with bfloat16 the computing thread has
   // to call flush_denormals() before. REQUIRES: max_batch > 0; isa is in supported_isas();
   // can_multiply(isa, dtype).
-  Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype = ComputeDtype::kF32);
+  // `threads`: how many compute, the caller among them. Each computes rows of what a batch leads
+  // to, then rows of the gradient, so the bits do not depend on them. REQUIRES: threads > 0.
+  Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype = ComputeDtype::kF32,
+        std::size_t threads = 1);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

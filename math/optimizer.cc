@@ -26,6 +26,15 @@ constexpr std::array<NamedOptimizer, 4> kOptimizerNames = {{{OptimizerKind::kSgd
 // TensorFlow's initial_accumulator_value: the first step divides by its root, not by zero.
 constexpr float kAdagradStart = 0.1F;
 
+// What one thread computes of an update at a time, and from how many parts on several do: a thread
+// takes longer to wake up than to compute a few.
+constexpr std::size_t kPartFloats = 16 * 1024;
+constexpr std::size_t kLeastParts = 8;
+
+std::size_t members(std::size_t size, std::size_t threads) {
+  return size < kLeastParts * kPartFloats ? 1 : threads;
+}
+
 // base^exponent by squaring: the C library's pow picks its code by CPU, and its last bit with it.
 double power(double base, std::uint64_t exponent) noexcept {
   double result = 1.0;
@@ -82,8 +91,20 @@ void validate(const OptimizerSpec& spec) {
   require(is_positive(spec.epsilon), "epsilon", spec.epsilon, kPositive);
 }
 
-Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa)
-    : spec_(spec), kernels_(&kernels(isa)), size_(size) {
+// Of an update: what its parts are computed from.
+struct Optimizer::Update {
+  const float* parameters;
+  float* updated;
+  GradientSum gradient;
+  float scale;
+  float rate;  // adam: with both bias corrections in it
+};
+
+Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads)
+    : spec_(spec),
+      kernels_(&kernels(isa)),
+      size_(size),
+      team_(std::make_unique<Team>(members(size, threads))) {
   validate(spec_);
   if (spec_.kind != OptimizerKind::kSgd) {
     first_ = AlignedVector(size);
@@ -106,34 +127,49 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
   assert(updated.size() == size_);
   assert(gradient_sum.size() == size_);
   assert(step > 0);
-  const float* w = parameters.data();
-  float* next = updated.data();
   assert(last.empty() || last.size() == size_);
-  const GradientSum g{.sum = gradient_sum.data(), .last = last.empty() ? nullptr : last.data()};
-  const float rate = spec_.learning_rate * rate_factor;
+  Update update{
+      .parameters = parameters.data(),
+      .updated = updated.data(),
+      .gradient = {.sum = gradient_sum.data(), .last = last.empty() ? nullptr : last.data()},
+      .scale = scale,
+      .rate = spec_.learning_rate * rate_factor};
+  if (spec_.kind == OptimizerKind::kAdam) {
+    const double unbias1 = 1.0 - power(double{spec_.beta1}, step);
+    const double unbias2 = 1.0 - power(double{spec_.beta2}, step);
+    // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
+    update.rate = static_cast<float>(double{update.rate} * std::sqrt(unbias2) / unbias1);
+  }
+  // More parts than members: whoever wakes up late has fewer.
+  const EvenParts parts(size_, kPartFloats, team_->size() == 1 ? 1 : size_ / kPartFloats);
+  team_->run(parts.count(), [&](std::size_t number, std::size_t) {
+    apply_part(update, parts.begin(number), parts.end(number));
+  });
+}
+
+void Optimizer::apply_part(const Update& update, std::size_t begin, std::size_t end) noexcept {
+  const float* w = update.parameters + begin;
+  float* next = update.updated + begin;
+  float* first = first_.data() + (spec_.kind == OptimizerKind::kSgd ? 0 : begin);
+  const GradientSum g{
+      .sum = update.gradient.sum + begin,
+      .last = update.gradient.last == nullptr ? nullptr : update.gradient.last + begin};
+  const std::size_t count = end - begin;
   switch (spec_.kind) {
     case OptimizerKind::kSgd:
-      kernels_->sgd(w, next, g, size_, scale, rate);
-      break;
+      return kernels_->sgd(w, next, g, count, update.scale, update.rate);
     case OptimizerKind::kMomentum:
-      kernels_->momentum(w, next, first_.data(), g, size_, scale, rate, spec_.momentum);
-      break;
+      return kernels_->momentum(w, next, first, g, count, update.scale, update.rate,
+                                spec_.momentum);
     case OptimizerKind::kAdagrad:
-      kernels_->adagrad(w, next, first_.data(), g, size_, scale, rate);
-      break;
-    case OptimizerKind::kAdam: {
-      const double unbias1 = 1.0 - power(double{spec_.beta1}, step);
-      const double unbias2 = 1.0 - power(double{spec_.beta2}, step);
-      // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
-      const auto corrected = static_cast<float>(double{rate} * std::sqrt(unbias2) / unbias1);
-      kernels_->adam(w, next, first_.data(), second_.data(), g, size_,
-                     {.scale = scale,
-                      .rate = corrected,
-                      .beta1 = spec_.beta1,
-                      .beta2 = spec_.beta2,
-                      .epsilon = spec_.epsilon});
-      break;
-    }
+      return kernels_->adagrad(w, next, first, g, count, update.scale, update.rate);
+    case OptimizerKind::kAdam:
+      return kernels_->adam(w, next, first, second_.data() + begin, g, count,
+                            {.scale = update.scale,
+                             .rate = update.rate,
+                             .beta1 = spec_.beta1,
+                             .beta2 = spec_.beta2,
+                             .epsilon = spec_.epsilon});
   }
 }
 

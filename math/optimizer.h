@@ -24,6 +24,7 @@
 
 #include "math/aligned.h"
 #include "math/kernels.h"
+#include "math/team.h"
 
 namespace disttf::math {
 
@@ -55,9 +56,10 @@ struct StateTensor {
 // The optimizer of one range. Not thread-safe: the ps's thread owns it.
 class Optimizer {
  public:
-  // `size`: floats in the range; may be 0. Throws as validate() does.
-  // REQUIRES: isa is in supported_isas().
-  Optimizer(OptimizerSpec spec, std::size_t size, Isa isa);
+  // `size`: floats in the range; may be 0. Throws as validate() does. `threads`: how many compute
+  // an update, the caller among them; fewer where it is too small to be worth it. The bits do not
+  // depend on them. REQUIRES: isa is in supported_isas(); threads > 0.
+  Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads = 1);
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
   // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
@@ -79,11 +81,16 @@ class Optimizer {
   void reset();
 
  private:
+  struct Update;
+  // Of the floats [begin, end).
+  void apply_part(const Update& update, std::size_t begin, std::size_t end) noexcept;
+
   OptimizerSpec spec_;
   const Kernels* kernels_;
   std::size_t size_;
   AlignedVector first_;   // momentum's or adam's m, adagrad's a; empty for sgd
   AlignedVector second_;  // adam's v
+  std::unique_ptr<Team> team_;
 };
 
 // to[i] = a[i] + b[i]. REQUIRES: equal sizes; `to` is `a` or overlaps neither.

@@ -310,6 +310,32 @@ TEST_P(Gradient, DoesNotDependOnMaxBatch) {
 
 // Two workers with half a batch each are one with the whole. Not to the bit: the sum over the rows
 // is cut in two, so its last bits move; 1e-6 of the largest element is ten times what is seen.
+// Rows that fill whole panels of the products and rows that do not, weights that are worth sharing
+// and ones that are not.
+TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
+  const ModelSpec spec = mlp(784, {98, 17}, 10);
+  const MadeUpImages images(101, 784, 10);
+  const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
+  for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
+    if (!can_multiply(isa(), dtype)) {
+      continue;  // generic, bfloat16
+    }
+    for (const std::size_t rows : {101U, 100U, 3U}) {
+      std::vector<std::uint32_t> one;
+      for (const std::size_t threads : {1U, 2U, 3U, 7U}) {
+        Model model(spec, 101, isa(), dtype, threads);
+        AlignedVector gradient(model.layout().size());
+        model.gradient(parameters.span(), images.set(), row_numbers(0, rows), gradient.span());
+        const std::vector<std::uint32_t> bits = bits_of(gradient.span());
+        if (threads == 1) {
+          one = bits;
+        }
+        EXPECT_EQ(bits, one) << threads << " threads, " << rows << " rows";
+      }
+    }
+  }
+}
+
 TEST_P(Gradient, OfAWholeBatchIsTheMeanOfItsHalves) {
   const ModelSpec spec = mlp(784, {100}, 10);
   const MadeUpImages images(100, 784, 10);
@@ -356,6 +382,19 @@ TEST_P(Evaluate, HasTheReferencesCrossEntropyWhateverTheChunk) {
 }
 
 // The biases alone decide: class 2 always wins, so exactly its images are correct.
+TEST_P(Evaluate, DoesNotDependOnTheNumberOfThreads) {
+  const ModelSpec spec = mlp(30, {20}, 7);
+  const MadeUpImages images(101, 30, 7);
+  const AlignedVector parameters = made_up_parameters(layout_of(spec), 1.0F);
+  const Evaluation one = Model(spec, 40, isa()).evaluate(parameters.span(), images.set());
+  for (const std::size_t threads : {2U, 5U}) {
+    Model model(spec, 40, isa(), ComputeDtype::kF32, threads);
+    const Evaluation shared = model.evaluate(parameters.span(), images.set());
+    EXPECT_EQ(shared.cross_entropy, one.cross_entropy);
+    EXPECT_EQ(shared.correct, one.correct);
+  }
+}
+
 TEST_P(Evaluate, CountsImagesWhoseLargestLogitIsTheirLabel) {
   const ModelSpec spec = softmax(4, 3);
   const ParameterLayout layout = layout_of(spec);

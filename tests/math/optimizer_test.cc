@@ -175,6 +175,29 @@ TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
   }
 }
 
+// Long enough that several threads are worth it, and no whole number of the parts they take.
+TEST_P(OptimizerOf, EveryKindHasTheSameBitsForAnyNumberOfThreads) {
+  constexpr std::size_t kSize = 200'003;
+  const AlignedVector gradient = made_up_numbers(kSize, 2);
+  const AlignedVector last = made_up_numbers(kSize, 3);
+  for (const OptimizerKind kind : kEveryKind) {
+    std::vector<std::uint32_t> one;
+    for (const std::size_t threads : {1U, 2U, 5U}) {
+      AlignedVector parameters = made_up_numbers(kSize, 1);
+      Optimizer optimizer({.kind = kind}, kSize, isa(), threads);
+      for (const std::uint64_t step : {1U, 2U}) {
+        optimizer.apply(parameters.span(), parameters.span(), gradient.span(), 0.5F, step, 1.0F,
+                        last.span());
+      }
+      const std::vector<std::uint32_t> bits = bits_of(parameters.span());
+      if (threads == 1) {
+        one = bits;
+      }
+      EXPECT_EQ(bits, one) << optimizer_name(kind) << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST_P(OptimizerOf, EveryKindAddsTheLastGradientOfASumItself) {
   constexpr std::size_t kSize = 37;
   const AlignedVector first = made_up_numbers(kSize, 1);

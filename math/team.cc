@@ -1,0 +1,114 @@
+#include "math/team.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <system_error>
+
+namespace disttf::math {
+namespace {
+
+// How long a thread looks for the next round before it sleeps: the rounds of one step follow each
+// other closely, and to wake a processor takes longer than most of them.
+constexpr std::chrono::microseconds kLook{200};
+
+// Looks again and again, giving way to others in between; false when that has taken too long.
+template <typename IsThere>
+bool look_for(IsThere is_there) noexcept {
+  const auto until = std::chrono::steady_clock::now() + kLook;
+  while (!is_there()) {
+    if (std::chrono::steady_clock::now() >= until) {
+      return false;
+    }
+    ::sched_yield();
+  }
+  return true;
+}
+
+}  // namespace
+
+Team::Team(std::size_t members) {
+  assert(members > 0);
+  threads_.reserve(members - 1);
+  try {
+    for (std::size_t member = 1; member < members; ++member) {
+      threads_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (const std::system_error&) {
+    // Those that there are will do.
+  }
+}
+
+Team::~Team() {
+  stopped_ = true;
+  ++round_;
+  round_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void Team::run(Work work, std::size_t parts) noexcept {
+  if (threads_.empty() || parts < 2) {
+    for (std::size_t number = 0; number < parts; ++number) {
+      work.call(work.what, number, 0);
+    }
+    return;
+  }
+  const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+  work_ = work;
+  done_.store(0, std::memory_order_relaxed);
+  parts_.store(static_cast<std::uint32_t>(parts), std::memory_order_relaxed);
+  next_.store(std::uint64_t{round} << 32U, std::memory_order_release);
+  round_.store(round, std::memory_order_release);
+  round_.notify_all();
+  take_parts(round, 0);
+  const auto all_done = [&] { return done_.load(std::memory_order_acquire) == parts; };
+  while (!look_for(all_done)) {
+    // Somebody is at work on the last part: it ends by itself.
+  }
+}
+
+void Team::take_parts(std::uint32_t round, std::size_t member) noexcept {
+  std::uint64_t next = next_.load(std::memory_order_acquire);
+  while (next >> 32U == round) {
+    const auto number = static_cast<std::uint32_t>(next);
+    if (number >= parts_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    if (next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+      work_.call(work_.what, number, member);
+      done_.fetch_add(1, std::memory_order_release);
+      next = next_.load(std::memory_order_acquire);
+    }
+  }
+}
+
+void Team::serve(std::size_t member) noexcept {
+  std::uint32_t seen = 0;
+  while (true) {
+    if (!look_for([&] { return round_.load(std::memory_order_acquire) != seen; })) {
+      round_.wait(seen, std::memory_order_acquire);
+    }
+    seen = round_.load(std::memory_order_acquire);
+    if (stopped_) {
+      return;
+    }
+    take_parts(seen, member);
+  }
+}
+
+EvenParts::EvenParts(std::size_t size, std::size_t unit, std::size_t members) noexcept
+    : size_(size),
+      unit_(unit),
+      units_((size + unit - 1) / unit),
+      count_(std::min(std::max(units_, std::size_t{1}), members)) {}
+
+std::size_t EvenParts::begin(std::size_t number) const noexcept {
+  return std::min(size_, units_ * number / count_ * unit_);
+}
+
+}  // namespace disttf::math
