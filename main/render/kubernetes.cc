@@ -71,22 +71,13 @@ std::string render_kubernetes(const Deployment& deployment) {
         return Place{.host = escaped.name + "-" + task.name() + "." + escaped.name,
                      .port = task.group->port};
       });
-  std::string text =
-      comment_lines(
-          "kubectl apply -f FILE\n"
-          "kubectl logs -f -l batch.kubernetes.io/job-name=" +
-          escaped.name + (escaped.group(net::Job::kChief) != nullptr ? "-chief" : "-worker") +
-          "    the result is the line \"MNIST accuracy: ...\"\n"
-          "kubectl delete -f FILE") +
-      "\n";
-  text += to_yaml_text(headless_service(escaped));
-  for (const TaskGroup& group : escaped.groups) {
-    const Json json =
-        job(escaped, group, arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)"));
-    const bool is_first = &group == &escaped.groups.front();  // what it says holds for the others
-    text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
-  }
-  return text;
+  return to_text(escaped,
+                 {.pods_of_result = "-l batch.kubernetes.io/job-name=" + chief_pods_name(escaped),
+                  .after_deleting = {},
+                  .object = [&](const TaskGroup& group) {
+                    return job(escaped, group,
+                               arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)"));
+                  }});
 }
 
 }  // namespace disttf::render

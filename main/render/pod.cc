@@ -119,6 +119,26 @@ Json headless_service(const Deployment& deployment) {
   return json;
 }
 
+std::string to_text(const Deployment& deployment, const PodsFile& file) {
+  std::string text = comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
+                                   "    the result is the line \"MNIST accuracy: ...\"\n"
+                                   "kubectl delete -f FILE" +
+                                   file.after_deleting) +
+                     "\n";
+  text += to_yaml_text(headless_service(deployment));
+  for (const TaskGroup& group : deployment.groups) {
+    const Json json = file.object(group);
+    const bool is_first =
+        &group == &deployment.groups.front();  // what it says holds for the others
+    text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
+  }
+  return text;
+}
+
+std::string chief_pods_name(const Deployment& deployment) {
+  return deployment.name + (deployment.group(net::Job::kChief) != nullptr ? "-chief" : "-worker");
+}
+
 Json object_metadata(const Deployment& deployment, const std::string& name) {
   Json metadata;
   metadata["name"] = name;

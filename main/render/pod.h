@@ -2,6 +2,7 @@
 // and the Service that names pods. Pure functions.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,16 @@ struct PodOptions {
 [[nodiscard]] std::string pods_name(const Deployment& deployment, const TaskGroup& group);
 // Gives every pod with the label app=NAME and the subdomain NAME a name, "mnist-worker-0.mnist".
 [[nodiscard]] Json headless_service(const Deployment& deployment);
+
+// The file for `kubectl apply`: how it is used, the Service, and an object for each group of tasks.
+struct PodsFile {
+  std::string pods_of_result;  // for `kubectl logs -f`: those that print the result line
+  std::string after_deleting;  // a word on `kubectl delete`; may be empty
+  std::function<Json(const TaskGroup&)> object;
+};
+[[nodiscard]] std::string to_text(const Deployment& deployment, const PodsFile& file);
+// The chief's pods_name(), or without a chief the workers', of whom the first one is it.
+[[nodiscard]] std::string chief_pods_name(const Deployment& deployment);
 
 // The `metadata` of an object with this name.
 [[nodiscard]] Json object_metadata(const Deployment& deployment, const std::string& name);

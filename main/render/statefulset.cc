@@ -73,21 +73,10 @@ std::string render_statefulset(const Deployment& deployment) {
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
                "a host name may have");
   const Deployment escaped = without_expansion(deployment);
-  std::string text =
-      comment_lines(
-          "kubectl apply -f FILE\n"
-          "kubectl logs -f " +
-          escaped.name + (escaped.group(net::Job::kChief) != nullptr ? "-chief" : "-worker") +
-          "-0    the result is the line \"MNIST accuracy: ...\"\n"
-          "kubectl delete -f FILE    the pods stay until then") +
-      "\n";
-  text += to_yaml_text(headless_service(escaped));
-  for (const TaskGroup& group : escaped.groups) {
-    const Json json = stateful_set(escaped, group);
-    const bool is_first = &group == &escaped.groups.front();  // what it says holds for the others
-    text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
-  }
-  return text;
+  return to_text(escaped,
+                 {.pods_of_result = chief_pods_name(escaped) + "-0",
+                  .after_deleting = "    the pods stay until then",
+                  .object = [&](const TaskGroup& group) { return stateful_set(escaped, group); }});
 }
 
 }  // namespace disttf::render
