@@ -100,6 +100,21 @@ Tasks ProcessTest::run_cluster(const ClusterOnLoopback& cluster, const Words& mo
   return tasks;
 }
 
+void ProcessTest::kill_and_start_again(const ClusterOnLoopback& cluster, Tasks& tasks,
+                                       const Words& ps_flags, const Words& worker_flags) {
+  Process*& ps = tasks.ps[1];
+  Process*& worker =
+      tasks.trainers[cluster.tasks().rank_of({.job = net::Job::kWorker, .index = 1})];
+  for (Process* task : {ps, worker}) {
+    task->send(SIGKILL);
+  }
+  for (Process* task : {ps, worker}) {
+    ASSERT_TRUE(killed(*task, SIGKILL));
+  }
+  ps = &run_task(cluster, net::Job::kPs, 1, ps_flags);
+  worker = &run_task(cluster, net::Job::kWorker, 1, worker_flags);
+}
+
 Process& ProcessTest::run_program(const fs::path& program, const Words& arguments,
                                   const std::string& name) {
   return processes_.emplace_back(

@@ -55,6 +55,9 @@ class ProcessTest : public ::testing::Test {
                     const Words& more = {});
   // Starts them all, the ps first.
   Tasks run_cluster(const ClusterOnLoopback& cluster, const Words& more = {});
+  // Kills ps 1 and worker 1, and starts them again once they are gone.
+  void kill_and_start_again(const ClusterOnLoopback& cluster, Tasks& tasks, const Words& ps_flags,
+                            const Words& worker_flags);
   // Starts another program. `name`: how messages call it; without one, the file's.
   Process& run_program(const std::filesystem::path& program, const Words& arguments,
                        const std::string& name = {});

@@ -1,6 +1,4 @@
 // How tensors travel changes nothing but the speed.
-#include <csignal>
-
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -70,12 +68,7 @@ TEST_F(Transport, TcpSurvivesAKilledPsAndAKilledWorker) {
       kRun + Words{"--transport=tcp", "--log_every=1", "--debug_delay_ms=10", "--save_steps=20"};
   Tasks tasks = run_cluster(cluster, flags);
   ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
-  tasks.ps[1]->send(SIGKILL);
-  tasks.trainers[2]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-  ASSERT_TRUE(killed(*tasks.trainers[2], SIGKILL));
-  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, {"--transport=tcp"});
-  tasks.trainers[2] = &run_task(cluster, Job::kWorker, 1, flags);
+  ASSERT_NO_FATAL_FAILURE(kill_and_start_again(cluster, tasks, {"--transport=tcp"}, flags));
   ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
   Process& undisturbed = launch({});
   ASSERT_TRUE(exits(undisturbed, kExitDone));

@@ -91,12 +91,7 @@ TEST_F(WireDtype, RoundingIsTheSameBitsWhateverIsKilled) {
     const Words flags = kRun + form + kSlowly;
     Tasks tasks = run_cluster(cluster, flags);
     ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
-    tasks.ps[1]->send(SIGKILL);
-    tasks.trainers[2]->send(SIGKILL);
-    ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-    ASSERT_TRUE(killed(*tasks.trainers[2], SIGKILL));
-    tasks.ps[1] = &run_task(cluster, Job::kPs, 1);
-    tasks.trainers[2] = &run_task(cluster, Job::kWorker, 1, flags);
+    ASSERT_NO_FATAL_FAILURE(kill_and_start_again(cluster, tasks, {}, flags));
     ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
     expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--chief"} + kRun + form);
   }
