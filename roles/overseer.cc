@@ -23,13 +23,10 @@
 #include "roles/view_keeper.h"
 
 namespace disttf::roles {
-namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
-
-}  // namespace
 
 class Overseer::Impl {
  public:

@@ -7,13 +7,10 @@
 #include "roles/ps/ps_process.h"
 
 namespace disttf::roles {
-namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
-
-}  // namespace
 
 RangeServer::RangeServer(ParameterServer& process, std::uint8_t replica)
     : process_(process),
