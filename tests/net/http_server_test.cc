@@ -11,9 +11,7 @@
 #include <array>
 #include <asio/post.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
@@ -23,6 +21,7 @@
 
 #include "net/http_local.h"
 #include "net/server.h"
+#include "tests/data/scratch.h"
 
 namespace disttf::net {
 namespace {
@@ -85,16 +84,7 @@ class RawClient {
 
 class HttpServerTest : public testing::Test {
  protected:
-  HttpServerTest() {
-    std::string directory = "/tmp/disttf-http-XXXXXX";
-    if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = directory;
-    path_ = directory + "/control";
-  }
-  ~HttpServerTest() override {
-    stop();
-    std::filesystem::remove_all(directory_);
-  }
+  ~HttpServerTest() override { stop(); }
 
   void serve(HttpServer::Handler handler, const HttpServerOptions& options = {}) {
     server_.emplace(context_, std::move(handler), options);
@@ -121,8 +111,8 @@ class HttpServerTest : public testing::Test {
   }
   std::string ask(std::string_view request) const { return RawClient(path_).write(request).read(); }
 
-  std::filesystem::path directory_;
-  std::string path_;
+  const data::test::ScratchDirectory directory_;
+  const std::string path_ = directory_.path() / "control";
   std::uint16_t port_ = 0;
   asio::io_context context_{1};
   std::optional<HttpServer> server_;
