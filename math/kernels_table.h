@@ -14,12 +14,13 @@
 // Products of bfloat16: A and B are rounded to it, to nearest even as in math/bf16.h; everything
 // else is float32. The depth is cut into pieces of kBf16Chain steps. Each piece is one chain of
 // fused multiply-adds from 0, in order; the chains' sums, plus 0, are added one after the other to
-// what the element starts from. Denormals count as 0 everywhere: REQUIRES flush_denormals() on the
-// thread. Then the bits are the same on AVX2, on AVX-512 and on the tile unit (AMX-BF16), and those
-// of a row of C do not depend on which other rows the call computes. Chains of 16 are what all of
-// them can make. VDPBF16PS could as well (its lanes make two multiply-adds one after the other, the
-// upper half's first, each rounded like float32's), but where there is a tile unit it is half as
-// fast as float32. The generic set has none: it lacks the instruction that multiplies and adds.
+// what the element starts from. Denormals count as 0. On a thread
+// that has called flush_denormals() the bits are the same on AVX2, on AVX-512 and on the tile unit
+// (AMX-BF16), and those of a row of C do not depend on which other rows the call computes. Chains
+// of 16 are what all of them can make. VDPBF16PS could as well (its lanes make two multiply-adds
+// one after the other, the upper half's first, each rounded like float32's), but where there is a
+// tile unit it is half as fast as float32. The generic set has none: it lacks the instruction that
+// multiplies and adds.
 //
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once

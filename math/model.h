@@ -68,11 +68,11 @@ class Model {
  public:
   // `max_batch`: the largest number of rows gradient() will be given; all memory is taken here,
   // nothing is allocated in a step. Throws as validate() does.
-  // `dtype`: what the operands of products are rounded to; with bfloat16 the computing thread has
-  // to call flush_denormals() before. REQUIRES: max_batch > 0; isa is in supported_isas();
-  // can_multiply(isa, dtype).
-  // `threads`: how many compute, the caller among them. Each computes rows of what a batch leads
-  // to, then rows of the gradient, so the bits do not depend on them. REQUIRES: threads > 0.
+  // `dtype`: what the operands of products are rounded to. With bfloat16 the bits are the same on
+  // all sets that have it, on threads that have called flush_denormals(). `threads`: how many
+  // compute, the caller among them. Each computes rows of what a batch leads to, then rows of the
+  // gradient, so the bits do not depend on them.
+  // REQUIRES: max_batch > 0; isa is in supported_isas(); can_multiply(isa, dtype); threads > 0.
   Model(ModelSpec spec, std::size_t max_batch, Isa isa, ComputeDtype dtype = ComputeDtype::kF32,
         std::size_t threads = 1);
   ~Model();

@@ -272,6 +272,35 @@ TEST_P(Gradient, OfAHiddenLayerMatchesACaseWorkedByHand) {
   }
 }
 
+// Operands lose 2^-9 of themselves at most, in each of a few products one after the other. (The
+// gradients of many images cancel each other, their roundings do not: hence one.)
+TEST_P(Gradient, WithProductsOfBfloat16IsNearTheOneWithout) {
+  if (!can_multiply(isa(), ComputeDtype::kBf16)) {
+    GTEST_SKIP() << isa_name(isa()) << " has no products of bfloat16";
+  }
+  const ModelSpec spec = mlp(784, {100, 40}, 10);
+  const MadeUpImages images(1, spec.inputs, spec.classes);
+  const std::vector<std::uint32_t> rows = row_numbers(0, 1);
+  Model f32(spec, 1, isa());
+  Model bf16(spec, 1, isa(), ComputeDtype::kBf16);
+  AlignedVector parameters(f32.layout().size());
+  f32.initialize(1, parameters.span());
+  AlignedVector expected(parameters.size());
+  AlignedVector gradient(parameters.size());
+  const float loss = f32.gradient(parameters.span(), images.set(), rows, expected.span());
+  EXPECT_NEAR(bf16.gradient(parameters.span(), images.set(), rows, gradient.span()), loss,
+              0.01F * loss);
+  double distance = 0;
+  double length = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = gradient.data()[i] - expected.data()[i];
+    distance += difference * difference;
+    length += static_cast<double>(expected.data()[i]) * expected.data()[i];
+  }
+  EXPECT_LT(std::sqrt(distance), 0.01 * std::sqrt(length));
+  EXPECT_GT(std::sqrt(distance), 1e-5 * std::sqrt(length)) << "or nothing was rounded";
+}
+
 TEST_P(Gradient, IsZeroInThePadding) {
   const ModelSpec spec = mlp(5, {3}, 2);
   const MadeUpImages images(4, 5, 2);
