@@ -100,6 +100,7 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
                                                : read_seed_and_rate(flags.chaos_frames),
           .transport = transport_from(flags.transport),
           .on_finish = on_finish_from(flags.on_finish),
+          .threads = flags.threads,
           .listen_fd = flags.listen_fd};
 }
 

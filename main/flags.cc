@@ -22,12 +22,13 @@ constexpr const char* kCheckpoints =
     "Checkpoints (the chief's flags count; a ps that writes needs --train_dir)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
-constexpr const char* kTransport = "Transport";
+constexpr const char* kTransport = "Transport and threads";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
 
 constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
+constexpr std::uint64_t kMostThreads = 256;
 
 using roles::kMaxCount;
 
@@ -319,6 +320,17 @@ void add_transport(CLI::App& app, Flags& flags) {
       ->group(kTransport);
 }
 
+void add_threads(CLI::App& app, Flags& flags) {
+  app.add_option("--threads", flags.threads,
+                 "Threads that compute a trainer's gradients, or a ps's updates. The bits do not "
+                 "depend on them. 0: one of a trainer; of a ps as many as its host has "
+                 "processors, 4 at most")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostThreads))
+      ->capture_default_str()
+      ->group(kTransport);
+}
+
 // What server and plus take besides the log's flags.
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
   add_list_flags(app, flags);
@@ -330,6 +342,7 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     add_data(app, command, flags);
     add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
     add_transport(app, flags);
+    add_threads(app, flags);
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
@@ -458,6 +471,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command != Command::kDownload) {
     add_timeouts(*app, flags);
     add_transport(*app, flags);
+    add_threads(*app, flags);
   }
   add_log(*app, flags);
   if (command != Command::kDownload) {

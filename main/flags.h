@@ -131,6 +131,7 @@ struct Flags {
   std::uint64_t heartbeat_timeout_s = 10;
   // Network
   std::string transport = "auto";
+  std::uint64_t threads = 0;  // 0: as many as suit the task
   // Log
   std::string log_level = "info";
   std::string log_format = "text";

@@ -1,8 +1,18 @@
 #include "roles/task.h"
 
+#include <algorithm>
 #include <random>
+#include <thread>
 
 namespace disttf::roles {
+
+std::size_t threads_of(const Task& task) {
+  constexpr std::size_t kMostOfPs = 4;
+  if (task.threads != 0 || task.self.job != net::Job::kPs) {
+    return std::max<std::size_t>(task.threads, 1);
+  }
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostOfPs);
+}
 
 std::string seconds_text(std::chrono::seconds seconds) {
   return std::to_string(seconds.count()) + " s";

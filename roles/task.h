@@ -42,8 +42,14 @@ struct Task {
   ChaosOptions faults = {};  // testing: what is done to the frames of a trainer's step channels
   Transport transport = Transport::kAuto;
   OnFinish on_finish = OnFinish::kExit;
+  std::size_t threads = 0;  // that compute; 0: as many as suit the task, see threads_of()
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
 };
+
+// A trainer computes alone unless it is told otherwise: there may be others on its host. A ps takes
+// the processors of its host, 4 at most: more are not faster at what memory limits, and it computes
+// only while the trainers wait.
+[[nodiscard]] std::size_t threads_of(const Task& task);
 
 // "60 s": how messages name a limit.
 [[nodiscard]] std::string seconds_text(std::chrono::seconds seconds);

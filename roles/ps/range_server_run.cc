@@ -82,8 +82,8 @@ void RangeServer::make_shard(const RunConfig& config, const Connection& chief) {
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
-  shard_ =
-      std::make_shared<Shard>(config, math::shard_range(total, index_, task_.cluster.ps.size()));
+  shard_ = std::make_shared<Shard>(
+      config, math::shard_range(total, index_, task_.cluster.ps.size()), threads_of(task_));
   if (config.ps_replicas > 1) {
     shard_->on_update([this](const ShardUpdate& update) { forward(update); });
   }

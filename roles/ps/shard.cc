@@ -11,12 +11,12 @@
 
 namespace disttf::roles {
 
-Shard::Shard(RunConfig config, math::Range range)
+Shard::Shard(RunConfig config, math::Range range, std::size_t threads)
     : config_(std::move(config)),
       range_(range),
       strict_(config_.every_gradient_counts()),
       wire_(wire_format_of(config_)),
-      optimizer_(config_.optimizer, range.size(), config_.isa),
+      optimizer_(config_.optimizer, range.size(), config_.isa, threads),
       slots_(config_.slots()),
       trainers_(config_.trainers) {
   allocate_answers();

@@ -120,8 +120,9 @@ struct ShardIdentity {
 
 class Shard {
  public:
-  // `range`: this ps's part of the vector. Throws std::bad_alloc.
-  Shard(RunConfig config, math::Range range);
+  // `range`: this ps's part of the vector. `threads`: how many may compute an update. Throws
+  // std::bad_alloc.
+  Shard(RunConfig config, math::Range range, std::size_t threads = 1);
 
   // Where a training state goes: the parameters, then each tensor of the optimizer's. To be filled
   // between the two calls of a restore; with `parameters_only` the optimizer begins anew.

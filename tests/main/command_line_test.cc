@@ -140,8 +140,9 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   const roles::TrainerOptions options = parse_task(
       "worker --task_index 1 --log_every 5 --print_weights_hash --debug_delay_ms 30 "
       "--start_timeout 1 --peer_timeout 2 --worker_timeout 3 --heartbeat_timeout 4 "
-      "--listen_fd=7 --progress_fd=8 --chaos_frames=9,10 --transport tcp" +
+      "--listen_fd=7 --progress_fd=8 --chaos_frames=9,10 --transport tcp --threads 3" +
       kHosts);
+  EXPECT_EQ(options.task.threads, 3U);
   EXPECT_EQ(options.log_every, 5U);
   EXPECT_TRUE(options.print_weights_hash);
   EXPECT_EQ(options.max_injected_delay, milliseconds(30));

@@ -46,6 +46,16 @@ TEST_F(SameBits, WithVectorsOfAnotherLength) {
             hash_of_launch({"--workers=3", "--isa=avx512"}));
 }
 
+// Large enough that a ps, too, takes several threads for an update.
+TEST_F(SameBits, WithAnyNumberOfThreads) {
+  const Words wide = {"--workers=2", "--ps=1", "--hidden_units=300,40", "--batch_size=33"};
+  const std::string one = hash_of_launch(wide + Words{"--threads=1"});
+  ASSERT_EQ(one.size(), 64U);
+  for (const char* threads : {"--threads=0", "--threads=2", "--threads=5"}) {
+    EXPECT_EQ(hash_of_launch(wide + Words{threads}), one) << threads;
+  }
+}
+
 // The other way round: the hash does see what a run is made of.
 TEST_F(SameBits, ButOthersWithAnotherSeed) {
   EXPECT_NE(hash_of_launch({"--workers=3", "--seed=2"}), undisturbed());
