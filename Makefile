@@ -23,7 +23,8 @@ COMPILE := cmake --build --parallel $(JOBS) --preset
 CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench chaos format lint asan tsan fuzz clean
+.PHONY: help setup build run test bench chaos format lint clean
+.PHONY: test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,11 +43,13 @@ build: ## build the one static file: build/release/disttf
 run: build ## build, then train on 1 ps and 2 workers (flags: ARGS="--model softmax")
 	@$(BUILD)/disttf launch --ps 1 --workers 2 $(ARGS)
 
-test: ## build everything and run every test (some: TESTS=regex)
+test: test-build ## build everything and run every test (some: TESTS=regex)
+	@$(CTEST) --preset $(PRESET) --output-junit tests.xml
+
+test-build:
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON -DDISTTF_BUILD_BENCH=ON
 	@$(COMPILE) $(PRESET)
-	@$(CTEST) --preset $(PRESET) --output-junit tests.xml
 
 bench: ## build and run the benchmarks
 	@.ci/install build test
@@ -69,24 +72,30 @@ lint: ## clang-tidy on every source that clang 14 can parse
 	@.ci/install build dev
 	@.ci/lint $(JOBS)
 
-asan: ## all but the process tests under AddressSanitizer and UBSan
+asan: asan-build ## all but the process tests under AddressSanitizer and UBSan
+	@$(CTEST) --preset asan
+
+asan-build:
 	@.ci/install build test
 	@$(CONFIGURE) asan
 	@$(COMPILE) asan
-	@$(CTEST) --preset asan
 
-tsan: ## the tests of net/ and roles/, where threads meet, under ThreadSanitizer
-	@.ci/install build test
-	@$(CONFIGURE) tsan
-	@$(COMPILE) tsan --target tests/net/all tests/roles/all
+tsan: tsan-build ## the tests of net/ and roles/, where threads meet, under ThreadSanitizer
 	@$(CTEST) --test-dir build/tsan/tests/net --output-on-failure --no-tests=error
 	@$(CTEST) --test-dir build/tsan/tests/roles --output-on-failure --no-tests=error
 
-fuzz: ## search each decoder for FUZZ_SECONDS=60 with libFuzzer
+tsan-build:
+	@.ci/install build test
+	@$(CONFIGURE) tsan
+	@$(COMPILE) tsan --target tests/net/all tests/roles/all
+
+fuzz: fuzz-build ## search each decoder for FUZZ_SECONDS=60 with libFuzzer
+	@$(CTEST) --test-dir build/fuzz --label-regex fuzz --output-on-failure --no-tests=error
+
+fuzz-build:
 	@.ci/install build test dev
 	@$(CONFIGURE) fuzz -DDISTTF_FUZZ_SECONDS=$(FUZZ_SECONDS)
 	@$(COMPILE) fuzz
-	@$(CTEST) --test-dir build/fuzz --label-regex fuzz --output-on-failure --no-tests=error
 
 clean: ## remove build/
 	rm -rf build
