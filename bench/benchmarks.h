@@ -2,7 +2,9 @@
 //
 //   memcpy/BYTES                    one copy of a parameter vector
 //   products/MODEL                  the matrix products of one step of 100 images, one core
+//   products_bf16/MODEL             the same, operands bfloat16        floor: products
 //   gradient/MODEL                  Model::gradient                    floor: products
+//   gradient_bf16/MODEL             the same, operands bfloat16        floor: products_bf16
 //   optimizer/KIND                  one update of the 784-100-10 model floor: memcpy
 //   raw_echo/BYTES                  loopback round trip between two processes, blocking sockets
 //   push_pull/TRANSPORT/BYTES       1 worker, 1 real ps, sgd applied   floor: raw_echo

@@ -19,13 +19,16 @@ void copy_memory(benchmark::State& state) {
   }
 }
 
-void products(benchmark::State& state, const std::string& model) {
+void products(benchmark::State& state, const std::string& model, math::ComputeDtype dtype) {
   math::ModelSpec spec;
   spec.hidden = hidden_units(model);
   spec.kind = spec.hidden.empty() ? math::ModelKind::kSoftmax : math::ModelKind::kMlp;
-  math::StepProducts step(spec, kBatch, math::supported_isas().front());
+  math::StepProducts step(spec, kBatch, math::supported_isas().front(), dtype);
   for (auto _ : state) {
     step.run();
+  }
+  if (dtype != math::ComputeDtype::kF32) {
+    state.SetLabel("floor=products/" + model);
   }
   state.counters["gflops"] =
       benchmark::Counter(step.operations() * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
@@ -45,8 +48,14 @@ void register_floors() {
     benchmark::RegisterBenchmark("memcpy", &copy_memory)->Arg(bytes)->UseRealTime();
   }
   for (const char* model : {"softmax", "mlp_100", "mlp_1024"}) {
-    benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model)
+    benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model,
+                                 math::ComputeDtype::kF32)
         ->UseRealTime();
+    if (math::can_multiply(math::supported_isas().front(), math::ComputeDtype::kBf16)) {
+      benchmark::RegisterBenchmark((std::string("products_bf16/") + model).c_str(), &products,
+                                   model, math::ComputeDtype::kBf16)
+          ->UseRealTime();
+    }
   }
 }
 

@@ -18,8 +18,8 @@ math::ModelSpec spec_of(const std::string& model) {
   return spec;
 }
 
-void gradient(benchmark::State& state, const std::string& model_name) {
-  math::Model model(spec_of(model_name), kBatch, math::supported_isas().front());
+void gradient(benchmark::State& state, const std::string& model_name, math::ComputeDtype dtype) {
+  math::Model model(spec_of(model_name), kBatch, math::supported_isas().front(), dtype);
   math::AlignedVector parameters(model.layout().size());
   math::AlignedVector out(model.layout().size());
   model.initialize(1, parameters.span());
@@ -40,7 +40,9 @@ void gradient(benchmark::State& state, const std::string& model_name) {
   if (!std::isfinite(loss)) {
     state.SkipWithError("the loss is not finite");
   }
-  state.SetLabel("floor=products/" + model_name);
+  const char* floor =
+      dtype == math::ComputeDtype::kF32 ? "floor=products/" : "floor=products_bf16/";
+  state.SetLabel(floor + model_name);
 }
 
 void optimizer(benchmark::State& state, math::OptimizerKind kind) {
@@ -59,8 +61,14 @@ void optimizer(benchmark::State& state, math::OptimizerKind kind) {
 
 void register_parts() {
   for (const char* model : {"softmax", "mlp_100", "mlp_1024"}) {
-    benchmark::RegisterBenchmark((std::string("gradient/") + model).c_str(), &gradient, model)
+    benchmark::RegisterBenchmark((std::string("gradient/") + model).c_str(), &gradient, model,
+                                 math::ComputeDtype::kF32)
         ->UseRealTime();
+    if (math::can_multiply(math::supported_isas().front(), math::ComputeDtype::kBf16)) {
+      benchmark::RegisterBenchmark((std::string("gradient_bf16/") + model).c_str(), &gradient,
+                                   model, math::ComputeDtype::kBf16)
+          ->UseRealTime();
+    }
   }
   for (const auto kind : {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
                           math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam}) {

@@ -202,8 +202,10 @@ Invocation parse_render(std::vector<std::string> arguments) {
   invocation.warnings = read_options_file(*app, flags.render);
   const render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
   check_checkpoint_flags(flags);
-  if (math::isa_from_name(flags.isa)) {
-    flags.isa = "auto";  // it need not be one that this CPU has
+  const auto isa = math::isa_from_name(flags.isa);
+  if (flags.isa == "auto" || (isa && *isa != math::Isa::kGeneric)) {
+    flags.isa = "auto";           // it need not be one that this CPU has,
+    flags.compute_dtype = "f32";  // nor what this one can multiply
   }
   static_cast<void>(run_config(flags, flags.render.ps,
                                most_trainers(flags, flags.render.workers, flags.render.chief)));

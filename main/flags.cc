@@ -126,6 +126,12 @@ void add_model(CLI::App& app, Flags& flags) {
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kTraining);
+  app.add_option("--compute_dtype", flags.compute_dtype,
+                 "What the operands of matrix products are rounded to; sums stay float32")
+      ->type_name("NAME")
+      ->check(one_of({"f32", "bf16"}))
+      ->capture_default_str()
+      ->group(kTraining);
   app.add_option("--seed", flags.seed, "Seed of the initial values and of the order of the rows")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))

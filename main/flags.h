@@ -106,6 +106,7 @@ struct Flags {
   std::string compress = "none";
   std::uint64_t seed = 1;
   std::string isa = "auto";
+  std::string compute_dtype = "f32";
   // Checkpoints
   std::string train_dir;
   std::uint64_t save_steps = 0;

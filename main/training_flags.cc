@@ -43,6 +43,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.rate_decay = *roles::rate_decay_from_name(flags.learning_rate_decay);
   config.optimizer.momentum = flags.momentum;
   config.isa = isa_from_flag(flags.isa);
+  config.compute_dtype = *math::compute_dtype_from_name(flags.compute_dtype);
   config.batch_size = flags.batch_size;
   config.train_steps = flags.train_steps;
   config.sync_replicas = flags.sync_replicas;

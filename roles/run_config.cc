@@ -160,6 +160,11 @@ const auto& fields() {
             [](RunConfig& c, auto f, const json& v) {
               c.isa = read_name(f, v, &math::isa_from_name);
             }},
+      Field{"compute_dtype",
+            [](const RunConfig& c) { return json(math::compute_dtype_name(c.compute_dtype)); },
+            [](RunConfig& c, auto f, const json& v) {
+              c.compute_dtype = read_name(f, v, &math::compute_dtype_from_name);
+            }},
       Field{"batch_size", [](const RunConfig& c) { return json(c.batch_size); },
             [](RunConfig& c, auto f, const json& v) { c.batch_size = read_count(f, v); }},
       Field{"train_steps", [](const RunConfig& c) { return json(c.train_steps); },
@@ -263,6 +268,10 @@ void validate(const RunConfig& config) {
   if (math::layout_of(config.model).size() > kMaxParameters) {
     refuse("hidden_units", std::to_string(math::layout_of(config.model).size()) + " parameters",
            "within 2147483648 parameters in all");
+  }
+  if (!math::can_multiply(config.isa, config.compute_dtype)) {
+    refuse("compute_dtype", std::string(math::compute_dtype_name(config.compute_dtype)),
+           "allowed with --isa generic, which lacks fused multiply-adds");
   }
   if (config.replicas_to_aggregate > trainers) {
     refuse("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),

@@ -38,6 +38,7 @@ struct RunConfig {
   math::OptimizerSpec optimizer;
   RateDecay rate_decay = RateDecay::kLinear;
   math::Isa isa = math::Isa::kGeneric;
+  math::ComputeDtype compute_dtype = math::ComputeDtype::kF32;
   std::size_t batch_size = 100;      // rows per trainer and step
   std::uint64_t train_steps = 2000;  // global steps; sync: aggregated updates
   bool sync_replicas = true;

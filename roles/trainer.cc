@@ -37,7 +37,7 @@ math::ImageSet Trainer::train_set() const { return image_set(dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config) {
   config_ = config;
-  model_.emplace(config.model, config.batch_size, config.isa, math::ComputeDtype::kF32,
+  model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
                  threads_of(options_.task));
   const std::size_t size = model_->layout().size();
   parameters_ = math::AlignedVector(size);

@@ -117,6 +117,7 @@ TEST(CommandLine, GivesATaskItsConfiguration) {
   EXPECT_EQ(config.eval_every, 4U);
   EXPECT_EQ(config.replicas_to_aggregate, 1U);
   EXPECT_EQ(config.isa, math::Isa::kGeneric);
+  EXPECT_EQ(config.compute_dtype, math::ComputeDtype::kF32);
   EXPECT_EQ(config.trainers, 2U);
   EXPECT_TRUE(config.sync_replicas);
 }

@@ -86,6 +86,10 @@ TEST_P(Allocation, DoesNotHappenInAStep) {
 TEST_P(Allocation, DoesNotHappenInTheBareProducts) {
   StepProducts products({}, 100, isa());
   EXPECT_EQ(count([&] { products.run(); }), 0U);
+  if (can_multiply(isa(), ComputeDtype::kBf16)) {
+    StepProducts bf16({}, 100, isa(), ComputeDtype::kBf16);
+    EXPECT_EQ(count([&] { bf16.run(); }), 0U);
+  }
 }
 
 // 784-100-10: forward 784x100 and 100x10, backward both again and 100x10 for the hidden layer.

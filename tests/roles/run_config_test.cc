@@ -61,6 +61,7 @@ std::vector<Mutation> mutations() {
       {"momentum", [](RunConfig& c) { c.optimizer.momentum = 0.7F; }},
       {"ps_replicas", [](RunConfig& c) { c.ps_replicas = 2; }},
       {"isa", [](RunConfig& c) { c.isa = math::Isa::kAvx2; }},
+      {"compute_dtype", [](RunConfig& c) { c.compute_dtype = math::ComputeDtype::kBf16; }},
       {"batch_size", [](RunConfig& c) { c.batch_size = 7; }},
       {"train_steps", [](RunConfig& c) { c.train_steps = kMaxCount; }},
       {"sync_replicas", [](RunConfig& c) { c.sync_replicas = false; }},
@@ -140,9 +141,10 @@ TEST(RunConfig, NoFieldIsForgotten) {
   // mutations(). (model and optimizer hold several flags; the rest of them is the same in every
   // run.)
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
-                                batch_size, train_steps, sync_replicas, replicas_to_aggregate,
-                                max_staleness, seed, trainers, micro_batches, min_workers,
-                                ps_replicas, wire_dtype, top_k, eval_every] = base_config();
+                                compute_dtype, batch_size, train_steps, sync_replicas,
+                                replicas_to_aggregate, max_staleness, seed, trainers, micro_batches,
+                                min_workers, ps_replicas, wire_dtype, top_k, eval_every] =
+      base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -181,6 +183,7 @@ TEST(RunConfig, AValueReadBackIsTheValueNotOnlyTheText) {
   EXPECT_EQ(read.optimizer, config.optimizer);
   EXPECT_EQ(read.rate_decay, RateDecay::kNone);
   EXPECT_EQ(read.isa, math::Isa::kAvx2);
+  EXPECT_EQ(read.compute_dtype, math::ComputeDtype::kBf16);
   EXPECT_EQ(read.batch_size, 7U);
   EXPECT_EQ(read.train_steps, kMaxCount);
   EXPECT_FALSE(read.sync_replicas);
@@ -289,6 +292,8 @@ const std::vector<Invalid>& invalid_configs() {
        "--seed: 9007199254740993 is not a whole number from 0 to 2^53"},
       {"HugeEvalEvery", [](RunConfig& c) { c.eval_every = kMaxCount + 1; },
        "--eval_every: 9007199254740993 is not a whole number from 0 to 2^53"},
+      {"Bf16ByTheGenericSet", [](RunConfig& c) { c.compute_dtype = math::ComputeDtype::kBf16; },
+       "--compute_dtype: bf16 is not allowed with --isa generic, which lacks fused multiply-adds"},
       {"ReplicasAboveTrainers", [](RunConfig& c) { c.replicas_to_aggregate = 4; },
        "--replicas_to_aggregate: 4 is not from 0 to the number of trainers, 3"},
       {"ReplicasWithAsync",

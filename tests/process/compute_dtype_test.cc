@@ -1,0 +1,100 @@
+// --compute_dtype bf16: faster products, everything else as without it. The weights depend neither
+// on the transport, nor on the number of ps and threads, nor on the instructions that multiply.
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+const Words kBfloat = {"--compute_dtype=bf16"};
+const Words kShort = {"--train_steps=120", "--print_weights_hash"};
+
+// (A CPU without AVX2 has no such products; the sentence that says so is tested everywhere.)
+class ComputeDtype : public ProcessTest {
+ protected:
+  void SetUp() override {
+    if (!has_fused_multiply_add()) {
+      GTEST_SKIP() << "this CPU has no AVX2 with FMA";
+    }
+  }
+  static bool has_fused_multiply_add() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+    return false;
+#endif
+  }
+  static bool has_avx512() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+#else
+    return false;
+#endif
+  }
+  Process& launch(const Words& arguments) {
+    return run("launch", Words{"launch"} + arguments + data_flags());
+  }
+  std::string hash_of(const Words& arguments) {
+    Process& job = launch(arguments + kShort);
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  }
+};
+
+TEST_F(ComputeDtype, Bf16ReachesTheAccuracyOfTheTutorials) {
+  Process& job = launch(kBfloat + Words{"--workers=2", "--ps=1"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_GE(accuracy_in(job), has_mnist() ? 0.975 : 0.85);
+}
+
+TEST_F(ComputeDtype, SameBitsWhateverTransportAndNumberOfPsAndThreads) {
+  const Words flags = kBfloat + Words{"--workers=3"};
+  const std::string one = hash_of(flags + Words{"--transport=shm"});
+  ASSERT_EQ(one.size(), 64U);
+  for (const char* ps : {"--ps=1", "--ps=2", "--ps=3"}) {
+    EXPECT_EQ(hash_of(flags + Words{"--transport=tcp", ps}), one) << ps;
+  }
+  EXPECT_EQ(hash_of(flags + Words{"--transport=shm", "--ps=3"}), one);
+  EXPECT_EQ(hash_of(flags + Words{"--threads=2"}), one);
+  EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flag does nothing";
+}
+
+// With AVX-512 it is the tile unit that multiplies where there is one.
+TEST_F(ComputeDtype, SameBitsWithAvx2AndAvx512) {
+  if (!has_avx512()) {
+    GTEST_SKIP() << "this CPU has no AVX-512";
+  }
+  const Words flags = kBfloat + Words{"--hidden_units=70,40", "--batch_size=37"};
+  EXPECT_EQ(hash_of(flags + Words{"--isa=avx2"}), hash_of(flags + Words{"--isa=avx512"}));
+}
+
+TEST_F(ComputeDtype, IsTheChiefsToSay) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  run_task(cluster, Job::kPs, 0);
+  run_task(cluster, Job::kWorker, 0, kShort);
+  Process& worker = run_task(cluster, Job::kWorker, 1, kBfloat);
+  EXPECT_TRUE(exits(worker, kExitUsage));
+  EXPECT_TRUE(says(worker, "--compute_dtype: this task was given \"bf16\", the chief published"));
+}
+
+class ComputeDtypeAnywhere : public ComputeDtype {
+ protected:
+  void SetUp() override {}
+};
+
+TEST_F(ComputeDtypeAnywhere, Bf16IsRefusedWithTheGenericSet) {
+  Process& job = launch(kBfloat + Words{"--isa=generic"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "--compute_dtype: bf16 is not allowed with --isa generic, which lacks"));
+}
+
+TEST_F(ComputeDtypeAnywhere, IsOneOfTwo) {
+  Process& job = launch({"--compute_dtype=f16"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "--compute_dtype: \"f16\" is not f32 or bf16"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
