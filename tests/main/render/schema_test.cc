@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kEverything =
+const std::string kAllFlags =
     " --name m --namespace ml --ps 2 --workers 3 --chief --cpus 1.5 --ps_cpus 1 --memory 512 "
     "--gpus 1 --volumes /srv:/data:ro,runs:/runs --placement disk=ssd --train_dir /runs/1";
 // Of a pod's template, in the schema of a TFJob.
@@ -41,14 +41,14 @@ TEST_F(Schemas, TheyRefuseWhatIsWrong) {
 }
 
 TEST_F(Schemas, ATfjobFits) {
-  for (const std::string& line : {std::string(), kEverything + " --evaluator"}) {
+  for (const std::string& line : {std::string(), kAllFlags + " --evaluator"}) {
     EXPECT_TRUE(fits_schema(parse_yaml(rendered("tfjob " + line)).at(0), "tfjob.json"));
   }
 }
 
 TEST_F(Schemas, ThePodsOfAJobAndOfAStatefulSetFit) {
   for (const char* target : {"kubernetes ", "statefulset "}) {
-    for (const std::string& line : {std::string(), kEverything}) {
+    for (const std::string& line : {std::string(), kAllFlags}) {
       for (const json& object : parse_yaml(rendered(target + line))) {
         if (object["kind"] != "Service") {
           EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));

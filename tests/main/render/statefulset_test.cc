@@ -13,13 +13,13 @@ namespace {
 using nlohmann::json;
 using testing::Contains;
 
-std::vector<json> objects(const std::string& line) {
+std::vector<json> set_objects(const std::string& line) {
   return parse_yaml(rendered("statefulset " + line));
 }
 
 // The pod of an ordinal: its host name is SET-ORDINAL, and the Service that the set names, whose
 // selector it matches, gives it a name in the DNS.
-Started pod_of(const json& set, const json& service, std::size_t ordinal) {
+Started pod_of_set(const json& set, const json& service, std::size_t ordinal) {
   const json& spec = set["spec"];
   EXPECT_EQ(spec["serviceName"], service["metadata"]["name"]);
   EXPECT_EQ(service["spec"]["clusterIP"], "None");
@@ -43,23 +43,24 @@ std::vector<Started> statefulset_tasks(const std::vector<json>& all) {
     EXPECT_EQ(all[each]["kind"], "StatefulSet");
     EXPECT_EQ(all[each]["spec"]["podManagementPolicy"], "Parallel");
     for (std::size_t ordinal = 0; ordinal < all[each]["spec"]["replicas"]; ++ordinal) {
-      tasks.push_back(pod_of(all[each], all[0], ordinal));
+      tasks.push_back(pod_of_set(all[each], all[0], ordinal));
     }
   }
   return tasks;
 }
 
 TEST(RenderStatefulSet, GivesTheClusterThatWasAskedFor) {
-  expect_one_cluster(statefulset_tasks(objects("")), {});
-  expect_one_cluster(statefulset_tasks(objects("--name m --ps 2 --workers 11 --chief --port 5000")),
-                     {.ps = 2, .workers = 11, .chief = true});
-  expect_one_cluster(statefulset_tasks(objects("--workers 0 --chief")),
+  expect_one_cluster(statefulset_tasks(set_objects("")), {});
+  expect_one_cluster(
+      statefulset_tasks(set_objects("--name m --ps 2 --workers 11 --chief --port 5000")),
+      {.ps = 2, .workers = 11, .chief = true});
+  expect_one_cluster(statefulset_tasks(set_objects("--workers 0 --chief")),
                      {.workers = 0, .chief = true});
 }
 
 // A StatefulSet starts again whatever ends.
 TEST(RenderStatefulSet, KeepsTheTasksUp) {
-  for (const Started& task : statefulset_tasks(objects("--train_steps 7"))) {
+  for (const Started& task : statefulset_tasks(set_objects("--train_steps 7"))) {
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kIdle);
     EXPECT_EQ(options_of(task).config.train_steps, 7U);
   }
@@ -67,7 +68,7 @@ TEST(RenderStatefulSet, KeepsTheTasksUp) {
 
 // Two sets whose selectors overlap would take each other's pods.
 TEST(RenderStatefulSet, SelectsItsOwnPodsAlone) {
-  const auto all = objects("--chief");
+  const auto all = set_objects("--chief");
   for (std::size_t one = 1; one < all.size(); ++one) {
     for (std::size_t other = one + 1; other < all.size(); ++other) {
       EXPECT_NE(all[one]["spec"]["selector"], all[other]["spec"]["selector"]);
@@ -76,7 +77,7 @@ TEST(RenderStatefulSet, SelectsItsOwnPodsAlone) {
 }
 
 TEST(RenderStatefulSet, LeavesTextThatKubernetesWouldExpand) {
-  const json set = objects("--train_dir /$(HOSTNAME)/$x").at(1);
+  const json set = set_objects("--train_dir /$(HOSTNAME)/$x").at(1);
   EXPECT_THAT(texts(set["spec"]["template"]["spec"]["containers"][0]["args"]),
               Contains("--train_dir=/$$(HOSTNAME)/$$x"));
 }
