@@ -42,6 +42,11 @@ class TcpChannel final : public Channel {
   [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
     return wait_for(socket_.native_handle(), events, interrupt_, deadline);
   }
+  // For what is on its way: the rest of a frame.
+  [[nodiscard]] std::error_code wait_eagerly(short events, Deadline deadline) noexcept {
+    std::array<pollfd, 2> fds{pollfd{socket_.native_handle(), events, 0}};
+    return eager_.wait_for_any(fds, interrupt_, deadline);
+  }
   std::error_code fail(std::error_code error) noexcept {
     close();
     return error;
@@ -50,6 +55,7 @@ class TcpChannel final : public Channel {
   const Interrupt& interrupt_;
   asio::io_context context_;  // never run: the socket needs one to belong to
   tcp::socket socket_;
+  EagerWait eager_;
   std::uint64_t body_left_ = 0;  // of the last header's body, not yet received
 };
 
@@ -118,7 +124,7 @@ std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadlin
   while (!bytes.empty()) {
     std::error_code error;
     const std::size_t received = socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
-    if (error == asio::error::would_block) error = wait(POLLIN, deadline);
+    if (error == asio::error::would_block) error = wait_eagerly(POLLIN, deadline);
     if (error) return fail(error);
     bytes = bytes.subspan(received);
   }
