@@ -1,8 +1,10 @@
 #include "net/channel.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
@@ -42,10 +44,11 @@ class TcpChannel final : public Channel {
   [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
     return wait_for(socket_.native_handle(), events, interrupt_, deadline);
   }
-  // For what is on its way: the rest of a frame.
-  [[nodiscard]] std::error_code wait_eagerly(short events, Deadline deadline) noexcept {
-    std::array<pollfd, 2> fds{pollfd{socket_.native_handle(), events, 0}};
-    return eager_.wait_for_any(fds, interrupt_, deadline);
+  // Until more may be there: looks again at once for as long as it is eager, see kFrameEagerness.
+  [[nodiscard]] std::error_code wait_for_rest(Deadline eager_until, Deadline deadline) noexcept {
+    if (Clock::now() >= eager_until) return wait(POLLIN, deadline);
+    ::sched_yield();
+    return {};
   }
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -55,7 +58,6 @@ class TcpChannel final : public Channel {
   const Interrupt& interrupt_;
   asio::io_context context_;  // never run: the socket needs one to belong to
   tcp::socket socket_;
-  EagerWait eager_;
   std::uint64_t body_left_ = 0;  // of the last header's body, not yet received
 };
 
@@ -121,10 +123,11 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
 
 std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
+  const Deadline eager_until = std::min(deadline, Clock::now() + kFrameEagerness);
   while (!bytes.empty()) {
     std::error_code error;
     const std::size_t received = socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
-    if (error == asio::error::would_block) error = wait_eagerly(POLLIN, deadline);
+    if (error == asio::error::would_block) error = wait_for_rest(eager_until, deadline);
     if (error) return fail(error);
     bytes = bytes.subspan(received);
   }

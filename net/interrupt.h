@@ -60,6 +60,12 @@ class Eagerness {
   unsigned penalty_ = 0;  // as many as those will be, where the next look does not help
 };
 
+// For so long the reader of a frame that has begun to come, or is awaited next, looks for its rest
+// again and again, giving way to others in between, before it sleeps: on one machine that is there
+// sooner than a sleeping thread wakes up. Not longer: over a cable every packet would be awaited
+// so.
+inline constexpr std::chrono::microseconds kFrameEagerness{200};
+
 // What may come without a system call: something that another process leaves in memory.
 class Lookout {
  public:

@@ -12,15 +12,13 @@
 #include "net/address.h"
 #include "net/as_tuple.h"
 #include "net/gather.h"
+#include "net/interrupt.h"
 
 namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
 // Results and errors both as values: an error of a peer is no exception here.
-// The rest of a body is looked for again and again for so long, giving way to others in between,
-// before its reader sleeps: on one machine it is there sooner than a sleeping thread wakes up.
-constexpr std::chrono::microseconds kEagerness{200};
 // Thrown-away bytes pass through a buffer of this size.
 constexpr std::size_t kDiscardBytes = 16 * 1024;
 
@@ -120,7 +118,7 @@ asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader
 
 asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte> body,
                                                              std::chrono::milliseconds timeout) {
-  const TimePoint eager_until = std::chrono::steady_clock::now() + kEagerness;
+  const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
   while (!body.empty()) {
     // What has arrived already is taken without a turn through the scheduler.
     if (state_ != State::kOpen) co_return read_failed({});

@@ -23,16 +23,18 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// Whether a ps that is awake while the trainers compute takes no processor from them: one of them
-// is waiting then, when all but one do.
+// Whether a ps that is awake while a trainer computes takes no processor from it: all other
+// trainers wait then.
 bool may_stay_awake(const Task& task) {
   const std::string& host = task.cluster.address_of(task.self).host;
-  const auto is_here = [&host](const net::Address& address) { return address.host == host; };
-  std::ptrdiff_t tasks = 0;
-  for (const auto* list : {&task.cluster.ps, &task.cluster.workers, &task.cluster.chief}) {
-    tasks += std::ranges::count_if(*list, is_here);
-  }
-  return tasks <= static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency()) + 1;
+  const auto are_here = [&host](const std::vector<net::Address>& tasks) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(tasks, [&host](const auto& each) { return each.host == host; }));
+  };
+  const std::size_t ps = are_here(task.cluster.ps);
+  const std::size_t trainers = are_here(task.cluster.workers) + are_here(task.cluster.chief);
+  const std::size_t waiting = trainers > 1 ? 1 : 0;  // of them at least so many
+  return ps + trainers <= std::thread::hardware_concurrency() + waiting;
 }
 
 // How often absences and silences are looked at: fine enough for timeouts given in seconds.

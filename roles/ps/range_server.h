@@ -48,9 +48,9 @@ class RangeServer {
   [[nodiscard]] TrainerTable& trainers() noexcept { return trainers_; }
   void detach_control(const Connection& connection);
 
-  // The last gradient of a step is about to come: the others are here.
+  // The last gradient of a step is about to come: the others are here, or there are none.
   [[nodiscard]] bool expects_gradient() const noexcept {
-    return phase_ == Phase::kTraining && shard_ && shard_->lacks_one_gradient();
+    return phase_ == Phase::kTraining && shard_ && shard_->lacks() == 1;
   }
 
   // The passage of time.

@@ -187,9 +187,9 @@ class Shard {
   // unchanged for as long as they are.
   [[nodiscard]] std::span<const std::byte> as_sent(std::size_t trainer, const Answer& answer);
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
-  // Sync: of the step's gradients one is missing, and others are here.
-  [[nodiscard]] bool lacks_one_gradient() const noexcept {
-    return arrived_ > 0 && arrived_ + 1 == wanted();
+  // Sync: gradients of the step that are not here yet; async: none is waited for.
+  [[nodiscard]] std::size_t lacks() const noexcept {
+    return config_.sync_replicas ? wanted() - arrived_ : 0;
   }
   [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }

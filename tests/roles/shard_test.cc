@@ -38,6 +38,15 @@ TEST_F(StrictShard, NamesWhoIsMissing) {
   EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 2}));
 }
 
+TEST_F(StrictShard, CountsTheGradientsThatAStepLacks) {
+  EXPECT_EQ(shard_.lacks(), 3U);
+  push(shard_, 1, 0, 1);
+  push(shard_, 0, 0, 1);
+  EXPECT_EQ(shard_.lacks(), 1U);
+  push(shard_, 2, 0, 1);
+  EXPECT_EQ(shard_.lacks(), 3U);
+}
+
 TEST_F(StrictShard, AnswersNobodyBeforeTheStepIsMade) {
   push(shard_, 0, 0, 1);
   push(shard_, 1, 0, 1);
