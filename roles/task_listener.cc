@@ -1,7 +1,9 @@
 #include "roles/task_listener.h"
 
+#include <chrono>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "net/run_order.h"
@@ -9,6 +11,28 @@
 #include "roles/outcome.h"
 
 namespace disttf::roles {
+namespace {
+
+// The task of a server that was killed has its port, too, and dies a moment after it: so long, in
+// such pauses, a server that is started again at once waits for that.
+constexpr std::chrono::milliseconds kPredecessor{2000};
+constexpr std::chrono::milliseconds kPause{20};
+
+asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context, std::uint16_t port) {
+  const auto until = std::chrono::steady_clock::now() + kPredecessor;
+  while (true) {
+    try {
+      return net::listen_on(context, port);
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::address_in_use || std::chrono::steady_clock::now() >= until) {
+        throw;
+      }
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
                                                   net::ServerHooks hooks, bool is_server) {
@@ -28,6 +52,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   hooks.log = [](std::string_view sentence) { log_warning(sentence); };
   try {
     auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)
+                    : is_server         ? listen_after_predecessor(context, own.port)
                                         : net::listen_on(context, own.port);
     auto listener = std::make_unique<net::Listener>(context, std::move(acceptor),
                                                     std::move(options), std::move(hooks));
