@@ -71,7 +71,7 @@ class Entry {
   Entry(std::string_view field, std::string_view text) : field_(field), text_(text) {}
 
   [[noreturn]] void fail(std::string_view what) const {
-    throw std::invalid_argument(std::string(field_) + ": " + quoted(text_) + " " +
+    throw std::invalid_argument(std::string(field_) + ": " + net::quoted(text_) + " " +
                                 std::string(what) + "; " + std::string(kExpected));
   }
 

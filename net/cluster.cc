@@ -61,7 +61,7 @@ void check_no_address_twice(const Cluster& cluster, const ClusterFields& fields)
       [](const Place& left, const Place& right) { return left.address == right.address; });
   if (twice == places.end()) return;
   fail(twice->text + " and " + std::next(twice)->text + " are both " +
-       quoted(to_string(twice->address)) + "; every task needs an address of its own");
+       net::quoted(to_string(twice->address)) + "; every task needs an address of its own");
 }
 
 [[nodiscard]] std::string_view field_of(Job job, const ClusterFields& fields) {
@@ -212,8 +212,8 @@ void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& f
        {NamedList{fields.chief, cluster.chief}, NamedList{fields.evaluators, cluster.evaluators}}) {
     if (list.addresses.size() > 1) {
       fail(std::string(list.field) + " has " + std::to_string(list.addresses.size()) +
-           " addresses (" + quoted(to_string(list.addresses[0])) + ", " +
-           quoted(to_string(list.addresses[1])) + "); at most one is allowed");
+           " addresses (" + net::quoted(to_string(list.addresses[0])) + ", " +
+           net::quoted(to_string(list.addresses[1])) + "); at most one is allowed");
     }
   }
   check_no_address_twice(cluster, fields);

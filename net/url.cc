@@ -156,7 +156,7 @@ std::optional<Url> read_url(std::string_view text, std::string& why) {
 Url parse_url(std::string_view field, std::string_view text) {
   std::string why;
   if (std::optional<Url> url = read_url(text, why)) return *std::move(url);
-  throw std::invalid_argument(std::string(field) + ": " + quoted(text) + " " + why +
+  throw std::invalid_argument(std::string(field) + ": " + net::quoted(text) + " " + why +
                               "; expected a URL like https://host[:port]/path/");
 }
 

@@ -65,7 +65,7 @@ std::string_view needed_variable(const Environment& environment, std::string_vie
 std::size_t parse_whole_number(std::string_view name, std::string_view text, std::size_t most) {
   const std::optional<std::size_t> value = parse_number(text, most);
   if (!value) {
-    throw std::invalid_argument(std::string(name) + " is " + quoted(text) +
+    throw std::invalid_argument(std::string(name) + " is " + net::quoted(text) +
                                 "; expected a whole number from 0 to " + std::to_string(most));
   }
   return *value;

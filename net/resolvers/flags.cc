@@ -34,7 +34,7 @@ namespace {
 
 [[nodiscard]] Found from_lists(const ClusterFlags& flags) {
   if (!flags.task_hosts.empty()) {
-    fail("--task_hosts: " + quoted(flags.task_hosts) +
+    fail("--task_hosts: " + net::quoted(flags.task_hosts) +
          " is not allowed beside --ps_hosts, --worker_hosts and --chief_host");
   }
   ClusterAndTask answer;

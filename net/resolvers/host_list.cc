@@ -67,7 +67,8 @@ class HostListReader {
 
  private:
   [[noreturn]] void fail(const std::string& sentence) const {
-    throw std::invalid_argument(std::string(field_) + " is " + quoted(text_) + "; " + sentence);
+    throw std::invalid_argument(std::string(field_) + " is " + net::quoted(text_) + "; " +
+                                sentence);
   }
   [[noreturn]] void fail_too_many() const {
     fail("it names more than " + std::to_string(kMaxListedHosts) + " hosts");
@@ -114,7 +115,7 @@ class HostListReader {
     const std::optional<std::uint64_t> first = parse_number(low);
     const std::optional<std::uint64_t> last = single ? first : parse_number(text);
     if (!first || !last || *last < *first) {
-      fail(quoted(whole) + " between [ and ] is no number or rising range like 3 or 09-12");
+      fail(net::quoted(whole) + " between [ and ] is no number or rising range like 3 or 09-12");
     }
     return {*first, *last, low.size()};
   }
@@ -165,7 +166,7 @@ std::vector<std::string> expand_host_list(std::string_view field, std::string_vi
 
 std::vector<std::size_t> expand_task_counts(std::string_view field, std::string_view text) {
   const auto fail = [&](const std::string& sentence) {
-    throw std::invalid_argument(std::string(field) + " is " + quoted(text) + "; " + sentence);
+    throw std::invalid_argument(std::string(field) + " is " + net::quoted(text) + "; " + sentence);
   };
   std::vector<std::size_t> counts;
   std::string_view rest = text;
@@ -180,7 +181,7 @@ std::vector<std::size_t> expand_task_counts(std::string_view field, std::string_
       nodes = framed ? parse_number(item.substr(1, item.size() - 2)) : std::nullopt;
     }
     if (!tasks || !nodes || *tasks == 0 || *nodes == 0) {
-      fail(quoted(whole) + " is no number of tasks like 2 or, of three nodes, 2(x3)");
+      fail(net::quoted(whole) + " is no number of tasks like 2 or, of three nodes, 2(x3)");
     }
     if (*tasks > kMaxListedHosts || *nodes > kMaxListedHosts - counts.size()) {
       fail("it counts more than " + std::to_string(kMaxListedHosts) + " nodes or tasks");

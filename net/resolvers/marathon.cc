@@ -33,7 +33,7 @@ std::optional<Found> find_in_marathon(const ClusterFlags& flags, const Environme
   if (!named && job_at_end(name) == Job::kChief) named = TaskId{Job::kChief, 0};
   if (!named && flags.job && flags.task_index) return std::nullopt;
   if (!named) {
-    throw std::invalid_argument("MARATHON_APP_ID is " + quoted(*id) +
+    throw std::invalid_argument("MARATHON_APP_ID is " + net::quoted(*id) +
                                 "; expected an app named like /mnist/worker-0: ps, worker or "
                                 "chief and the index");
   }

@@ -36,8 +36,8 @@ void refuse_rank_only_launchers(const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) {
     if (!is_there(launcher, environment)) continue;
     throw std::invalid_argument(
-        std::string(launcher.rank) + " is " + quoted(*variable(environment, launcher.rank)) +
-        " of " + launcher.size + " " + quoted(*variable(environment, launcher.size)) + ": " +
+        std::string(launcher.rank) + " is " + net::quoted(*variable(environment, launcher.rank)) +
+        " of " + launcher.size + " " + net::quoted(*variable(environment, launcher.size)) + ": " +
         launcher.name +
         " numbers the tasks but tells no addresses; give each --job_name, --task_index, "
         "--ps_hosts and --worker_hosts, start them with srun, or say --resolver local");

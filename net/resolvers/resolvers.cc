@@ -167,7 +167,7 @@ struct Answer {
   // --task_hosts describes the cluster once more.
   if (first && !flags.task_hosts.empty() && first->resolver->find != find_in_flags &&
       hash_of(cluster_of_task_hosts(flags)) != hash_of(first->found.answer.cluster)) {
-    fail("--task_hosts: " + quoted(flags.task_hosts) +
+    fail("--task_hosts: " + net::quoted(flags.task_hosts) +
          " and the counts make another cluster than " + source_of(first->found, "ps") +
          " describes; give one of them, or say which with "
          "--resolver");
@@ -198,7 +198,7 @@ struct Answer {
   }
   std::string names;
   for (const std::string& name : resolver_names()) names += (names.empty() ? "" : ", ") + name;
-  fail("--resolver: " + quoted(flags.resolver) + " is not one of " + names);
+  fail("--resolver: " + net::quoted(flags.resolver) + " is not one of " + names);
 }
 
 [[nodiscard]] Resolution resolution_of(Answer answer, const ClusterFlags& flags) {

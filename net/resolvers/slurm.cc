@@ -60,7 +60,7 @@ struct Seat {
   const std::string_view name = text.substr(0, text.find_first_of(":,="));
   if (name == "cyclic") return true;
   if (name == "block" || name == "*" || name == "unknown") return false;
-  fail(std::string(kDistribution) + " is " + quoted(text) +
+  fail(std::string(kDistribution) + " is " + net::quoted(text) +
        ", which does not tell what rank is on which node; block and cyclic do" +
        std::string(kAdvice));
 }
@@ -81,14 +81,14 @@ void read_layout(const Environment& environment, Step& step) {
   step.nodes = expand_host_list(kNodes, needed_variable(environment, kNodes, kWhy));
   const std::vector<std::size_t> counts = expand_task_counts(kTasksPerNode, per_node);
   if (counts.size() != step.nodes.size()) {
-    fail(std::string(kTasksPerNode) + " is " + quoted(per_node) + ", of " +
+    fail(std::string(kTasksPerNode) + " is " + net::quoted(per_node) + ", of " +
          std::to_string(counts.size()) + " nodes, but " + kNodes + " names " +
          std::to_string(step.nodes.size()));
   }
   std::size_t total = 0;
   for (const std::size_t count : counts) total += count;
   if (total != step.tasks) {
-    fail(std::string(kTasksPerNode) + " is " + quoted(per_node) + ", which makes " +
+    fail(std::string(kTasksPerNode) + " is " + net::quoted(per_node) + ", which makes " +
          std::to_string(total) + " tasks, but " + kTasks + " is " + std::to_string(step.tasks));
   }
   step.by_rank = seats(counts, is_cyclic(environment));
@@ -120,9 +120,9 @@ void check_own_node(const Environment& environment, const Step& step) {
     computed += std::to_string(rank);
   }
   if (computed == *told) return;
-  fail(std::string(kRanksHere) + " is " + quoted(*told) + ", but by " + kTasksPerNode +
-       " and the distribution node " + quoted(step.nodes[step.by_rank[step.rank].node]) +
-       " has the ranks " + quoted(computed) + std::string(kAdvice));
+  fail(std::string(kRanksHere) + " is " + net::quoted(*told) + ", but by " + kTasksPerNode +
+       " and the distribution node " + net::quoted(step.nodes[step.by_rank[step.rank].node]) +
+       " has the ranks " + net::quoted(computed) + std::string(kAdvice));
 }
 
 // Without flags: one ps and, where nothing else is said, workers.

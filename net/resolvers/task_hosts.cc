@@ -13,7 +13,7 @@ constexpr std::string_view kFlag = "--task_hosts";
 constexpr std::size_t kMaxPatternBytes = 512;
 
 [[noreturn]] void fail(std::string_view pattern, const std::string& sentence) {
-  throw std::invalid_argument(std::string(kFlag) + ": " + quoted(pattern) + " " + sentence);
+  throw std::invalid_argument(std::string(kFlag) + ": " + net::quoted(pattern) + " " + sentence);
 }
 
 // One task, as the words of a pattern see it.
@@ -34,7 +34,8 @@ struct Place {
     if (at.host == nullptr) fail(pattern, "has {host}, which only Slurm tells");
     return *at.host;
   }
-  fail(pattern, "has " + quoted(word) + " in braces; job, index, place, port and host are known");
+  fail(pattern,
+       "has " + net::quoted(word) + " in braces; job, index, place, port and host are known");
 }
 
 [[nodiscard]] std::string filled(std::string_view pattern, const Place& at) {

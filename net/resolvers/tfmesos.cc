@@ -17,7 +17,8 @@ constexpr const char* kTaskIndex = "TFMESOS_TASK_INDEX";
   const auto value = variable(environment, "TFMESOS_DISTRIBUTED");
   if (!value || *value == "0") return false;
   if (*value != "1") {
-    throw std::invalid_argument("TFMESOS_DISTRIBUTED is " + quoted(*value) + "; expected 1 or 0");
+    throw std::invalid_argument("TFMESOS_DISTRIBUTED is " + net::quoted(*value) +
+                                "; expected 1 or 0");
   }
   return true;
 }
@@ -37,7 +38,7 @@ std::optional<Found> find_in_tfmesos(const ClusterFlags& /*flags*/,
   const std::string_view name = needed(kJobName);
   const std::optional<Job> job = job_from_name(name);
   if (!job) {
-    throw std::invalid_argument(std::string(kJobName) + " is " + quoted(name) +
+    throw std::invalid_argument(std::string(kJobName) + " is " + net::quoted(name) +
                                 "; expected ps or worker");
   }
   TaskId& task = found.answer.task;
