@@ -26,8 +26,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(disttf_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 if(CMAKE_UNITY_BUILD OR DISTTF_UNITY_TESTS)
-  # Several sources at once, half the time. Names in unnamed namespaces then must differ within a
-  # target. g++ takes the sources for headers that such names must not leak from.
+  # All sources of a folder at once, half the time. Names in unnamed namespaces then must differ
+  # within a folder. g++ takes the sources for headers that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(DISTTF_SANITIZE)
@@ -49,6 +49,16 @@ else()
   target_compile_options(disttf_flags INTERFACE
     $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
 endif()
+
+# What a target's sub-folders hold is not compiled together with what lies beside them.
+function(disttf_unity_by_folder target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP "in_${folder}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
 
 function(disttf_cold)
   # (A source with options of its own is not compiled together with others: only where they count.)

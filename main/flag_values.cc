@@ -1,7 +1,6 @@
 #include "main/flag_values.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -37,9 +36,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   // A bound that exists for the machine's sake alone is not worth a place in the help.
   const bool is_bounded = most < roles::kMaxCount;
   const auto check = [least, most, is_bounded](std::string& text) -> std::string {
-    const bool is_number =
-        !text.empty() &&
-        std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool is_number = !text.empty() && std::ranges::all_of(text, net::is_digit);
     if (!is_number) {
       return net::quoted(text) + " is not a whole number " +
              (is_bounded ? range_text(least, most) : "of at least " + std::to_string(least));

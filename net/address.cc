@@ -15,22 +15,13 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 253;  // of a whole name, RFC 1123 and RFC 1035
 constexpr std::size_t kMaxLabelBytes = 63;  // between two dots
-constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kScheme = "grpc://";
+constexpr std::string_view kGrpcScheme = "grpc://";
 constexpr std::string_view kExpected = "expected host:port, e.g. ps0:2222 or [::1]:2222";
 
-[[nodiscard]] std::string_view trim(std::string_view text) noexcept {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 // ASCII only: the same answer in every locale.
-[[nodiscard]] bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 [[nodiscard]] bool is_name_character(char c) noexcept {
-  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_';
+  return is_digit(c) || is_letter(c) || c == '-' || c == '_';
 }
 
 // The one way to write it, so that equal addresses have equal text; nullopt: not a number.
@@ -45,7 +36,7 @@ constexpr std::string_view kExpected = "expected host:port, e.g. ps0:2222 or [::
 // One dot at the end is allowed: it makes the name absolute.
 [[nodiscard]] bool is_name(std::string_view name) noexcept {
   if (!name.empty() && name.back() == '.') name.remove_suffix(1);
-  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  if (name.empty() || name.size() > kMaxHostBytes) return false;
   while (true) {
     const std::size_t dot = name.find('.');
     const std::string_view label = name.substr(0, dot);
@@ -131,7 +122,8 @@ Address parse_address(std::string_view field, std::string_view text) {
   const Entry entry(field, text);
   if (text.empty()) entry.fail("is empty");
   std::string_view rest = text;
-  if (to_lower(rest.substr(0, kScheme.size())) == kScheme) rest.remove_prefix(kScheme.size());
+  if (to_lower(rest.substr(0, kGrpcScheme.size())) == kGrpcScheme)
+    rest.remove_prefix(kGrpcScheme.size());
   const std::size_t colon = rest.rfind(':');
   const std::size_t bracket = rest.rfind(']');
   if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) {

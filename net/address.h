@@ -11,12 +11,15 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace disttf::net {
+
+inline constexpr std::size_t kMaxHostBytes = 253;  // of a whole host name, RFC 1123 and RFC 1035
 
 struct Address {
   std::string host;  // name, IPv4, or IPv6 without brackets; lower case

@@ -8,15 +8,10 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "net/text.h"
+
 namespace disttf::net {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  static constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
 
 // An address's bytes, network order: 4 or 16 of them, or none for a name.
 struct IpBytes {

@@ -6,7 +6,6 @@
 #include <array>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
@@ -18,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/as_tuple.h"
 #include "net/text.h"
 
 namespace disttf::net {
@@ -27,7 +27,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Socket = asio::generic::stream_protocol::socket;
 
-constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 // Accepting stops for this long when the process has no descriptors left.
 constexpr milliseconds kAcceptPause{100};
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
@@ -72,9 +71,9 @@ std::string chunk(std::string_view text) {
 
 // Takes as long for a wrong token as for the right one.
 bool is_right(std::string_view authorization, std::string_view token) {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!authorization.starts_with(kScheme)) return false;
-  authorization.remove_prefix(kScheme.size());
+  constexpr std::string_view kBearer = "Bearer ";
+  if (!authorization.starts_with(kBearer)) return false;
+  authorization.remove_prefix(kBearer.size());
   if (authorization.size() != token.size()) return false;
   unsigned difference = 0;
   for (std::size_t each = 0; each < token.size(); ++each) {
@@ -112,7 +111,7 @@ void HttpLineStream::end() {
 
 asio::awaitable<bool> HttpLineStream::take(std::string& text) {
   while (pending_.empty() && left_out_ == 0 && !ended_) {
-    co_await wake_.async_wait(kToken);
+    co_await wake_.async_wait(kAsTuple);
   }
   text = std::exchange(pending_, {});
   if (const std::size_t lines = std::exchange(left_out_, 0); lines != 0) {
@@ -202,7 +201,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     timed_out_ = false;
     expire_after(state_->options.request_timeout, /*closes=*/false);
     while (!parser_.complete()) {
-      auto [error, size] = co_await socket_.async_read_some(asio::buffer(buffer), kToken);
+      auto [error, size] = co_await socket_.async_read_some(asio::buffer(buffer), kAsTuple);
       if (timed_out_) co_return 408;
       if (error) co_return 0;
       if (const int status = parser_.feed({buffer.data(), size}); status != 0) co_return status;
@@ -241,7 +240,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   // takes far less than the timeout.
   asio::awaitable<bool> write(std::string text) {
     expire_after(state_->options.write_timeout, /*closes=*/true);
-    auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kToken);
+    auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
     deadline_.cancel();
     co_return !error;
   }
@@ -255,7 +254,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
           std::error_code error;
           while (!error) {
             std::tie(error, std::ignore) =
-                co_await self->socket_.async_read_some(asio::buffer(ignored), kToken);
+                co_await self->socket_.async_read_some(asio::buffer(ignored), kAsTuple);
           }
           self->end_stream();
         },
@@ -273,7 +272,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     expire_after(kLinger, /*closes=*/true);
     std::array<char, 4096> ignored{};
     for (std::size_t total = 0; total < kMostBytes;) {
-      auto [failed, size] = co_await socket_.async_read_some(asio::buffer(ignored), kToken);
+      auto [failed, size] = co_await socket_.async_read_some(asio::buffer(ignored), kAsTuple);
       if (failed) co_return;
       total += size;
     }
@@ -306,11 +305,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
 asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
   const auto accept = [](auto& acceptor) -> asio::awaitable<std::optional<Socket>> {
-    auto [error, socket] = co_await acceptor.async_accept(kToken);
+    auto [error, socket] = co_await acceptor.async_accept(kAsTuple);
     if (error == asio::error::operation_aborted) co_return std::nullopt;
     if (error) {
       asio::steady_timer pause(acceptor.get_executor(), kAcceptPause);
-      co_await pause.async_wait(kToken);
+      co_await pause.async_wait(kAsTuple);
       co_return Socket(acceptor.get_executor());
     }
     co_return Socket(std::move(socket));

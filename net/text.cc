@@ -74,6 +74,13 @@ void append_escaped(std::string& out, char character) {
 
 }  // namespace
 
+std::string_view trim(std::string_view text) noexcept {
+  static constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 std::string to_lower(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), lower);

@@ -22,6 +22,13 @@ inline constexpr std::size_t kMaxShownBytes = 80;
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 [[nodiscard]] std::string to_lower(std::string_view text);
+[[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool is_letter(char c) noexcept {
+  return lower(c) >= 'a' && lower(c) <= 'z';
+}
+
+// `text` without the blanks, tabs and line breaks around it.
+[[nodiscard]] std::string_view trim(std::string_view text) noexcept;
 
 // Something that a user gave is wrong: throws std::invalid_argument with the sentence that says so.
 [[noreturn]] inline void fail(const std::string& sentence) {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "net/address.h"
 #include "net/text.h"
 
 namespace disttf::net {
@@ -15,10 +16,6 @@ namespace {
 
 // Longer than any URL that serves a file; a Location header could hold a whole response's worth.
 constexpr std::size_t kMaxUrlBytes = 8192;
-constexpr std::size_t kMaxHostBytes = 253;  // DNS
-
-bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What may stand in a URL at all. A blank or a line break would end the request line early and
 // let a mirror's redirect write headers of its own.
@@ -36,7 +33,7 @@ bool is_host_name(std::string_view host) {
   if (host.empty() || host.size() > kMaxHostBytes || host.front() == '.') return false;
   if (host.find("..") != std::string_view::npos) return false;
   return std::ranges::all_of(
-      host, [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_'; });
+      host, [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_'; });
 }
 
 bool is_ipv6(std::string_view host) {
@@ -108,7 +105,7 @@ std::string bracketed(const std::string& host) {
 
 bool has_scheme(std::string_view reference) {
   const std::size_t colon = reference.find_first_of(":/?");
-  return colon != std::string_view::npos && reference[colon] == ':' && is_alpha(reference.front());
+  return colon != std::string_view::npos && reference[colon] == ':' && is_letter(reference.front());
 }
 
 }  // namespace

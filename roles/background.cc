@@ -24,7 +24,7 @@ namespace disttf::roles {
 namespace {
 
 // A ps that does not answer holds up the beats to the others for this long at most.
-constexpr std::chrono::milliseconds kConnectAttempt{500};
+constexpr std::chrono::milliseconds kBeatConnectAttempt{500};
 
 }  // namespace
 
@@ -83,7 +83,7 @@ class Background::Impl {
     const net::FrameHeader heartbeat{.kind = net::FrameKind::kHeartbeat, .generation = generation};
     for (std::size_t index = 0; index < channels_.size(); ++index) {
       auto& channel = channels_[index];
-      const auto deadline = net::Clock::now() + kConnectAttempt;
+      const auto deadline = net::Clock::now() + kBeatConnectAttempt;
       if (generation != beaten_generation_ && channel) {
         static_cast<void>(channel->send(heartbeat, {}, deadline));
         channel.reset();

@@ -33,7 +33,7 @@ using net::FrameHeader;
 using net::FrameKind;
 
 // A server that comes back is to be reached soon: trainers wait for it.
-constexpr std::chrono::milliseconds kLongestPause{250};
+constexpr std::chrono::milliseconds kLongestServerPause{250};
 // After the run's end the tasks are gone within 2 s; a multiple of it for a busy machine.
 constexpr std::chrono::seconds kFinishGrace{10};
 
@@ -186,7 +186,7 @@ asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
     }
     server.connection = std::move(dialed.connection);
     server.why = dialed.error ? dialed.error.message() : "";
-    const auto next = Clock::now() + std::min<Clock::duration>(backoff.next(), kLongestPause);
+    const auto next = Clock::now() + std::min<Clock::duration>(backoff.next(), kLongestServerPause);
     if (server.connection || next >= deadline) {
       co_return server.connection != nullptr;
     }

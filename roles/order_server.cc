@@ -35,7 +35,7 @@ using net::FrameHeader;
 using net::FrameKind;
 using Connection = std::shared_ptr<net::ServerConnection>;
 using Nodes = std::span<const net::OrderNode>;
-using Answer = std::variant<net::OrderResult, net::Refusal>;
+using OrderAnswer = std::variant<net::OrderResult, net::Refusal>;
 
 class OrderServer {
  public:
@@ -54,11 +54,11 @@ class OrderServer {
   asio::awaitable<void> serve(Connection connection);
   asio::awaitable<bool> take(const Connection& connection, const FrameHeader& header);
 
-  asio::awaitable<Answer> compute(Nodes nodes);
-  asio::awaitable<Answer> add(Nodes operands);
-  asio::awaitable<Answer> ask(net::TaskId other, Nodes nodes);
-  asio::awaitable<Answer> ask_on(Connection connection, Nodes nodes);
-  [[nodiscard]] Answer lost(const net::TaskId& other, const std::string& why) const;
+  asio::awaitable<OrderAnswer> compute(Nodes nodes);
+  asio::awaitable<OrderAnswer> add(Nodes operands);
+  asio::awaitable<OrderAnswer> ask(net::TaskId other, Nodes nodes);
+  asio::awaitable<OrderAnswer> ask_on(Connection connection, Nodes nodes);
+  [[nodiscard]] OrderAnswer lost(const net::TaskId& other, const std::string& why) const;
 
   [[nodiscard]] std::optional<net::Refusal> train(const Connection& connection,
                                                   const net::RunOrder& order);
@@ -154,7 +154,7 @@ asio::awaitable<bool> OrderServer::take(const Connection& connection, const Fram
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
   net::Order order;
   net::RunOrder run;
-  Answer answer =
+  OrderAnswer answer =
       net::Refusal{.exit_code = kError, .sentence = self_text() + " was sent no valid order"};
   const bool is_run = header.kind == FrameKind::kRunTask;
   if ((is_run || header.kind == FrameKind::kOrder) && header.body_size == body.size() &&
@@ -181,7 +181,7 @@ asio::awaitable<bool> OrderServer::take(const Connection& connection, const Fram
 
 // Ends: an operand is a shorter order than what it is an operand of, and a task that is asked for
 // its own part does not ask on.
-asio::awaitable<Answer> OrderServer::compute(Nodes nodes) {
+asio::awaitable<OrderAnswer> OrderServer::compute(Nodes nodes) {
   const net::OrderNode& node = nodes.front();
   if (node.task != task_.self) {
     co_return co_await ask(node.task, nodes.first(net::expression_size(nodes)));
@@ -198,10 +198,10 @@ asio::awaitable<Answer> OrderServer::compute(Nodes nodes) {
   }
 }
 
-asio::awaitable<Answer> OrderServer::add(Nodes operands) {
+asio::awaitable<OrderAnswer> OrderServer::add(Nodes operands) {
   std::uint64_t sum = 0;
   for (int each = 0; each < 2; ++each) {
-    const Answer answer = co_await compute(operands);
+    const OrderAnswer answer = co_await compute(operands);
     if (std::holds_alternative<net::Refusal>(answer)) {
       co_return answer;
     }
@@ -212,7 +212,7 @@ asio::awaitable<Answer> OrderServer::add(Nodes operands) {
   co_return net::OrderResult{.value = static_cast<std::int64_t>(sum)};
 }
 
-asio::awaitable<Answer> OrderServer::ask(net::TaskId other, Nodes nodes) {
+asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
   if (other.index >= task_.cluster.tasks_of(other.job).size()) {
     co_return net::Refusal{
         .exit_code = kUsage,
@@ -231,12 +231,12 @@ asio::awaitable<Answer> OrderServer::ask(net::TaskId other, Nodes nodes) {
   if (!dialed.connection) {
     co_return lost(other, dialed.error.message());
   }
-  Answer answer = co_await ask_on(dialed.connection, nodes);
+  OrderAnswer answer = co_await ask_on(dialed.connection, nodes);
   dialed.connection->close();
   co_return answer;
 }
 
-asio::awaitable<Answer> OrderServer::ask_on(Connection connection, Nodes nodes) {
+asio::awaitable<OrderAnswer> OrderServer::ask_on(Connection connection, Nodes nodes) {
   connection->send({.kind = FrameKind::kOrder, .request_id = 1}, net::encode(nodes));
   FrameHeader header;
   std::error_code error = co_await connection->read_header(header, task_.timeouts.peer);
@@ -256,7 +256,7 @@ asio::awaitable<Answer> OrderServer::ask_on(Connection connection, Nodes nodes) 
   co_return lost(other, error ? error.message() : "its answer makes no sense");
 }
 
-Answer OrderServer::lost(const net::TaskId& other, const std::string& why) const {
+OrderAnswer OrderServer::lost(const net::TaskId& other, const std::string& why) const {
   return net::Refusal{
       .exit_code = static_cast<std::uint8_t>(kLostPeers),
       .sentence = self_text() + " cannot reach " + describe(task_.cluster, other) + ": " + why};

@@ -52,7 +52,7 @@ TaskId second(const net::Cluster& cluster, net::Job job) {
 }
 
 // A channel to one server.
-struct Server {
+struct CheckedServer {
   TaskId task;
   std::string name;  // "ps 0 (10.0.0.7:2222)"
   std::unique_ptr<net::Channel> channel = {};
@@ -71,18 +71,18 @@ class Plus {
 
  private:
   void reach_all();
-  void reach(Server& server, net::Deadline deadline);
+  void reach(CheckedServer& server, net::Deadline deadline);
   void fail_without_all() const;
-  [[nodiscard]] net::OrderResult ask(Server& server, const net::Order& order);
+  [[nodiscard]] net::OrderResult ask(CheckedServer& server, const net::Order& order);
   void print_table();
-  void print_row(Server& server);
-  void print_reach(Server& server);
-  [[nodiscard]] Server& server_of(const TaskId& task);
+  void print_row(CheckedServer& server);
+  void print_reach(CheckedServer& server);
+  [[nodiscard]] CheckedServer& server_of(const TaskId& task);
 
   const PlusOptions& options_;
   const StopSignal stop_;
   const std::uint64_t incarnation_ = random_incarnation();
-  std::vector<Server> servers_;
+  std::vector<CheckedServer> servers_;
 };
 
 int Plus::run() {
@@ -116,12 +116,12 @@ int Plus::run() {
 // Together they are waited for as long as one.
 void Plus::reach_all() {
   const net::Deadline deadline = Clock::now() + options_.wait;
-  for (Server& server : servers_) {
+  for (CheckedServer& server : servers_) {
     reach(server, deadline);
   }
 }
 
-void Plus::reach(Server& server, net::Deadline deadline) {
+void Plus::reach(CheckedServer& server, net::Deadline deadline) {
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   while (true) {
     net::OpenedChannel opened = net::open_channel(
@@ -149,7 +149,7 @@ void Plus::reach(Server& server, net::Deadline deadline) {
 
 void Plus::fail_without_all() const {
   std::string missing;
-  for (const Server& server : servers_) {
+  for (const CheckedServer& server : servers_) {
     if (!server.channel) {
       missing += (missing.empty() ? "" : "; ") + server.name + ": " + server.why;
     }
@@ -161,7 +161,7 @@ void Plus::fail_without_all() const {
 }
 
 // Throws Failure.
-net::OrderResult Plus::ask(Server& server, const net::Order& order) {
+net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
   const net::Deadline deadline = Clock::now() + kHops * options_.silence;
   FrameHeader header;
   std::error_code error = server.channel->send({.kind = FrameKind::kOrder, .request_id = 1},
@@ -192,13 +192,13 @@ net::OrderResult Plus::ask(Server& server, const net::Order& order) {
 }
 
 void Plus::print_table() {
-  for (Server& server : servers_) {
+  for (CheckedServer& server : servers_) {
     print_row(server);
   }
   std::fflush(stdout);
 }
 
-void Plus::print_row(Server& server) {
+void Plus::print_row(CheckedServer& server) {
   if (!server.channel) {
     std::printf("%s: cannot be reached: %s\n", server.name.c_str(), server.why.c_str());
     return;
@@ -215,9 +215,9 @@ void Plus::print_row(Server& server) {
 }
 
 // Each server is asked to ask each of the others.
-void Plus::print_reach(Server& server) {
+void Plus::print_reach(CheckedServer& server) {
   std::string why;
-  for (const Server& other : servers_) {
+  for (const CheckedServer& other : servers_) {
     if (&other == &server) {
       continue;
     }
@@ -235,9 +235,9 @@ void Plus::print_reach(Server& server) {
   std::printf("%s\n", why.empty() ? "reaches all others" : ("does not reach all:" + why).c_str());
 }
 
-Server& Plus::server_of(const TaskId& task) {
+CheckedServer& Plus::server_of(const TaskId& task) {
   return *std::find_if(servers_.begin(), servers_.end(),
-                       [&task](const Server& each) { return each.task == task; });
+                       [&task](const CheckedServer& each) { return each.task == task; });
 }
 
 }  // namespace

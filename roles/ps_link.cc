@@ -15,9 +15,6 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
-constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
-
 // One host of a range that has two.
 constexpr std::chrono::seconds kHostAttempt{1};
 

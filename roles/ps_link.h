@@ -54,6 +54,9 @@ struct PsRequest {
 // One attempt to connect and shake hands; more attempts follow.
 inline constexpr std::chrono::seconds kConnectAttempt{5};
 
+// What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
+inline constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
+
 class PsLink {
  public:
   // `task` and `stop` must outlive the link.

@@ -12,7 +12,7 @@
 namespace disttf::render {
 namespace {
 
-void complete(Json& service, const PlacedTask& task) {
+void complete_compose_service(Json& service, const PlacedTask& task) {
   const Resources& resources = task.group->resources;
   service["restart"] = "on-failure:10";
   if (resources.cpus) {
@@ -40,7 +40,7 @@ std::string render_compose(const Deployment& deployment) {
                kMostHostName, "a container's host name may have");
   Json json;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
-  json["services"] = task_services(deployment, complete);
+  json["services"] = task_services(deployment, complete_compose_service);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["volumes"] = std::move(volumes);
   }

@@ -11,9 +11,6 @@
 namespace disttf::render {
 namespace {
 
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::string list_of(const std::vector<net::Address>& addresses) {
   std::string text;
   for (const net::Address& address : addresses) {
@@ -118,9 +115,10 @@ void refuse(std::string_view field, std::string_view value, const std::string& w
 }
 
 bool is_dns_label(std::string_view text) {
-  return !text.empty() && is_letter(text.front()) && text.back() != '-' &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_letter(c) || is_digit(c) || c == '-'; });
+  const auto is_lower = [](char c) { return net::is_letter(c) && c == net::lower(c); };
+  return !text.empty() && is_lower(text.front()) && text.back() != '-' &&
+         std::ranges::all_of(
+             text, [&is_lower](char c) { return is_lower(c) || net::is_digit(c) || c == '-'; });
 }
 
 void check_length(const Deployment& deployment, const std::string& longest, std::size_t most,

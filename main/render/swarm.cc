@@ -37,7 +37,7 @@ Json resources_of(const Resources& resources) {
   return json;
 }
 
-void complete(Json& service, const PlacedTask& task) {
+void complete_swarm_service(Json& service, const PlacedTask& task) {
   Json& deploy = service["deploy"];
   deploy["replicas"] = 1;
   deploy["endpoint_mode"] = "dnsrr";
@@ -62,7 +62,7 @@ std::string render_swarm(const Deployment& deployment) {
   json["#version"] = "docker stack deploy reads this version of the format.";
   json["version"] = "3.8";
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
-  json["services"] = task_services(deployment, complete);
+  json["services"] = task_services(deployment, complete_swarm_service);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["#volumes"] = "One on each node, unless their driver shares them.";
     json["volumes"] = std::move(volumes);

@@ -6,16 +6,16 @@
 #include <optional>
 #include <stdexcept>
 
+#include "net/address.h"
 #include "net/text.h"
 
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 253;   // of a host name, RFC 1035
 constexpr std::size_t kMaxNumberBytes = 18;  // fits 64 bits
 
 [[nodiscard]] bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) {
@@ -122,7 +122,7 @@ class HostListReader {
 
   void append(std::vector<std::string>& names, std::string_view text) const {
     for (std::string& name : names) {
-      if (name.size() + text.size() > kMaxNameBytes) fail_too_long();
+      if (name.size() + text.size() > kMaxHostBytes) fail_too_long();
       name += text;
     }
   }
@@ -142,7 +142,7 @@ class HostListReader {
       for (const Range& range : ranges) {
         for (std::uint64_t number = range.first; number <= range.last; ++number) {
           longer.push_back(name + padded(number, range.width));
-          if (longer.back().size() > kMaxNameBytes) fail_too_long();
+          if (longer.back().size() > kMaxHostBytes) fail_too_long();
         }
       }
     }
@@ -150,7 +150,7 @@ class HostListReader {
   }
 
   [[noreturn]] void fail_too_long() const {
-    fail("a host name in it is longer than " + std::to_string(kMaxNameBytes) + " bytes");
+    fail("a host name in it is longer than " + std::to_string(kMaxHostBytes) + " bytes");
   }
 
   std::string_view field_;

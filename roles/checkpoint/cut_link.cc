@@ -6,15 +6,13 @@
 #include "net/peer.h"
 #include "net/text.h"
 #include "net/write_cut.h"
+#include "roles/ps_link.h"
 
 namespace disttf::roles {
 namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
-
-// What a link must carry at least: as on the step channel.
-constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 
 }  // namespace
 

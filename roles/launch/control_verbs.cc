@@ -22,7 +22,6 @@ using Json = nlohmann::ordered_json;  // read by people, too
 constexpr int kBadRequest = 400;
 constexpr int kNotFound = 404;
 constexpr int kMethodNotAllowed = 405;
-constexpr int kConflict = 409;
 
 net::HttpReply json_reply(const Json& json) {
   return {.body = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"};

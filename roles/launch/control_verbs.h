@@ -19,6 +19,8 @@
 
 namespace disttf::roles {
 
+inline constexpr int kConflict = 409;  // what is asked cannot be done now
+
 [[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request);
 
 // "worker:1" or "worker-1". Throws std::invalid_argument with the name and what is allowed.

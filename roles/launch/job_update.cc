@@ -1,19 +1,19 @@
 #include "roles/launch/job_update.h"
 
 #include <asio/co_spawn.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <utility>
 
+#include "net/as_tuple.h"
+
 namespace disttf::roles {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 // For one task to be back and the run to go on: its data has to be loaded, and perhaps a
 // checkpoint.
 constexpr std::chrono::seconds kPatience{60};
@@ -111,7 +111,7 @@ asio::awaitable<bool> JobUpdate::comes_back(const LocalTask& task, std::uint64_t
       co_return true;
     }
     wake_.expires_at(limit);
-    co_await wake_.async_wait(kToken);
+    co_await wake_.async_wait(net::kAsTuple);
   }
   co_return false;
 }

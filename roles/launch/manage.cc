@@ -9,6 +9,7 @@
 #include "net/http_local.h"
 #include "net/text.h"
 #include "roles/launch/control_address.h"
+#include "roles/launch/control_verbs.h"
 #include "roles/launch/manage_text.h"
 #include "roles/outcome.h"
 
@@ -16,7 +17,6 @@ namespace disttf::roles {
 namespace {
 
 constexpr int kOk = 200;
-constexpr int kConflict = 409;
 constexpr int kFirstServerError = 500;
 
 // Names come from the command line; only what a path may hold is passed on as it is.

@@ -1,12 +1,13 @@
 #include "roles/launch/pipe_lines.h"
 
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/read_until.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cstddef>
 #include <string>
+
+#include "net/as_tuple.h"
 
 namespace disttf::roles {
 namespace {
@@ -20,9 +21,8 @@ asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler) {
   asio::posix::stream_descriptor descriptor(co_await asio::this_coro::executor, fd.release());
   std::string text;
   while (true) {
-    auto [error, length] =
-        co_await asio::async_read_until(descriptor, asio::dynamic_buffer(text, kMaxLineBytes), '\n',
-                                        asio::experimental::as_tuple(asio::use_awaitable));
+    auto [error, length] = co_await asio::async_read_until(
+        descriptor, asio::dynamic_buffer(text, kMaxLineBytes), '\n', net::kAsTuple);
     if (error && error != asio::error::not_found) {
       break;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <asio/co_spawn.hpp>
-#include <asio/experimental/as_tuple.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cmath>
 #include <csignal>
@@ -13,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/as_tuple.h"
 #include "roles/launch/child_process.h"
 #include "roles/outcome.h"
 
@@ -22,7 +22,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 // After the run's end the others are gone within 2 s; a multiple of it for a busy machine.
 constexpr std::chrono::seconds kFinishGrace{10};
 
@@ -210,7 +209,7 @@ void Supervisor::move(LocalTask& task) {
 
 asio::awaitable<void> Supervisor::restart_after(LocalTask& task, milliseconds delay) {
   task.restart.expires_after(delay);
-  co_await task.restart.async_wait(kToken);
+  co_await task.restart.async_wait(net::kAsTuple);
   if (!task.waits) {
     co_return;  // cancelled
   }
@@ -255,7 +254,7 @@ void Supervisor::end_process(LocalTask& task) {
 
 asio::awaitable<void> Supervisor::kill_when_impatient(LocalTask& task) {
   task.patience.expires_after(kStopGrace);
-  auto [error] = co_await task.patience.async_wait(kToken);
+  auto [error] = co_await task.patience.async_wait(net::kAsTuple);
   if (!error && task.pid > 0) {
     events_.say(task.name + " did not end within " + std::to_string(kStopGrace.count()) +
                 " s; killing it");
@@ -293,7 +292,7 @@ asio::awaitable<void> Supervisor::end_all(bool chief) {
   while (std::any_of(tasks_.begin(), tasks_.end(), [chief](const auto& task) {
     return task->is_chief == chief && task->pid > 0;
   })) {
-    co_await gone_.async_wait(kToken);
+    co_await gone_.async_wait(net::kAsTuple);
   }
 }
 
@@ -324,7 +323,7 @@ void Supervisor::start_grace(std::chrono::seconds grace) { spawn(kill_after(grac
 
 asio::awaitable<void> Supervisor::kill_after(std::chrono::seconds grace) {
   grace_.expires_after(grace);
-  auto [error] = co_await grace_.async_wait(kToken);
+  auto [error] = co_await grace_.async_wait(net::kAsTuple);
   if (error) {
     co_return;  // everybody has ended, or another wait has taken over
   }
@@ -352,7 +351,7 @@ void Supervisor::freeze(LocalTask& task, milliseconds time) {
 
 asio::awaitable<void> Supervisor::thaw_after(LocalTask& task, milliseconds delay) {
   task.thaw.expires_after(delay);
-  auto [error] = co_await task.thaw.async_wait(kToken);
+  auto [error] = co_await task.thaw.async_wait(net::kAsTuple);
   if (!error) {  // else it has ended, or was frozen anew
     thaw(task);
   }

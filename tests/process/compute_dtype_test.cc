@@ -5,8 +5,6 @@
 namespace disttf::test_process {
 namespace {
 
-using net::Job;
-
 const Words kBfloat = {"--compute_dtype=bf16"};
 const Words kShort = {"--train_steps=120", "--print_weights_hash"};
 
@@ -71,10 +69,7 @@ TEST_F(ComputeDtype, SameBitsWithAvx2AndAvx512) {
 }
 
 TEST_F(ComputeDtype, IsTheChiefsToSay) {
-  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
-  run_task(cluster, Job::kPs, 0);
-  run_task(cluster, Job::kWorker, 0, kShort);
-  Process& worker = run_task(cluster, Job::kWorker, 1, kBfloat);
+  Process& worker = run_contradicting_worker(kShort, kBfloat);
   EXPECT_TRUE(exits(worker, kExitUsage));
   EXPECT_TRUE(says(worker, "--compute_dtype: this task was given \"bf16\", the chief published"));
 }

@@ -100,6 +100,14 @@ Tasks ProcessTest::run_cluster(const ClusterOnLoopback& cluster, const Words& mo
   return tasks;
 }
 
+Process& ProcessTest::run_contradicting_worker(const Words& chief_flags,
+                                               const Words& worker_flags) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  run_task(cluster, net::Job::kPs, 0);
+  run_task(cluster, net::Job::kWorker, 0, chief_flags);
+  return run_task(cluster, net::Job::kWorker, 1, worker_flags);
+}
+
 void ProcessTest::kill_and_start_again(const ClusterOnLoopback& cluster, Tasks& tasks,
                                        const Words& ps_flags, const Words& worker_flags) {
   Process*& ps = tasks.ps[1];

@@ -55,6 +55,8 @@ class ProcessTest : public ::testing::Test {
                     const Words& more = {});
   // Starts them all, the ps first.
   Tasks run_cluster(const ClusterOnLoopback& cluster, const Words& more = {});
+  // Starts a ps, worker 0, which is the chief, and worker 1, which it returns, with other flags.
+  Process& run_contradicting_worker(const Words& chief_flags, const Words& worker_flags);
   // Kills ps 1 and worker 1, and starts them again once they are gone.
   void kill_and_start_again(const ClusterOnLoopback& cluster, Tasks& tasks, const Words& ps_flags,
                             const Words& worker_flags);

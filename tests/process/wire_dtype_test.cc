@@ -124,10 +124,7 @@ TEST_F(WireDtype, TopKIsRefusedWithElasticWorkers) {
 }
 
 TEST_F(WireDtype, IsTheChiefsToSay) {
-  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
-  run_task(cluster, Job::kPs, 0);
-  run_task(cluster, Job::kWorker, 0, kRun);
-  Process& worker = run_task(cluster, Job::kWorker, 1, kBf16);
+  Process& worker = run_contradicting_worker(kRun, kBf16);
   EXPECT_TRUE(exits(worker, kExitUsage));
   EXPECT_TRUE(says(worker, "--wire_dtype: this task was given \"bf16\", the chief published"));
 }
