@@ -19,7 +19,7 @@ namespace disttf::net {
 namespace {
 
 // The token's page; what is shared begins behind it.
-constexpr std::size_t kPrefixBytes = 4096;
+constexpr std::size_t kPrefixBytes = JoinedView::kPageBytes;
 
 class Descriptor {
  public:
@@ -41,6 +41,10 @@ class Descriptor {
  private:
   int fd_;
 };
+
+constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
+  return (bytes + JoinedView::kPageBytes - 1) / JoinedView::kPageBytes * JoinedView::kPageBytes;
+}
 
 // Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to
 // stumble over each of them.
@@ -131,10 +135,13 @@ SharedOffer SharedMemory::offer() const noexcept {
           .size = bytes_.size()};
 }
 
-SharedView::SharedView(std::span<std::byte> mapped)
-    : mapped_(mapped), bytes_(mapped.subspan(kPrefixBytes)) {}
+SharedView::SharedView(int fd, std::span<std::byte> mapped)
+    : fd_(fd), mapped_(mapped), bytes_(mapped.subspan(kPrefixBytes)) {}
 
-SharedView::~SharedView() { munmap(mapped_.data(), mapped_.size()); }
+SharedView::~SharedView() {
+  munmap(mapped_.data(), mapped_.size());
+  close(fd_);
+}
 
 std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer,
                                                    std::error_code& error) {
@@ -154,7 +161,7 @@ std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer,
     error = std::make_error_code(std::errc::permission_denied);
     return nullptr;
   }
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) {
     error = last_error();
     return nullptr;
@@ -167,7 +174,53 @@ std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer,
   if (mapped.empty()) {
     return nullptr;
   }
-  return std::shared_ptr<const SharedView>(new SharedView(mapped));
+  return std::shared_ptr<const SharedView>(new SharedView(fd.release(), mapped));
+}
+
+JoinedView::JoinedView(std::span<const Piece> pieces, std::span<std::byte> reserved,
+                       std::size_t size)
+    : pieces_(pieces.begin(), pieces.end()), reserved_(reserved), bytes_(reserved.first(size)) {}
+
+JoinedView::~JoinedView() { munmap(reserved_.data(), reserved_.size()); }
+
+std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
+                                                  std::error_code& error) {
+  error = std::make_error_code(std::errc::invalid_argument);
+  std::size_t size = 0;
+  for (const Piece& piece : pieces) {
+    const std::size_t available = piece.view->bytes().size();
+    const bool is_aligned =
+        piece.offset % kPageBytes == 0 && (size % kPageBytes == 0 || piece.size == 0);
+    if (!is_aligned || piece.size > available || piece.offset > available - piece.size) {
+      return nullptr;
+    }
+    size += piece.size;
+  }
+  if (size == 0) {
+    return nullptr;
+  }
+  const std::size_t whole = whole_pages(size);
+  // Addresses first, so that nothing else is put between the pieces.
+  void* address = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) {
+    error = last_error();
+    return nullptr;
+  }
+  std::unique_ptr<JoinedView> joined(
+      new JoinedView(pieces, {static_cast<std::byte*>(address), whole}, size));
+  std::byte* next = joined->reserved_.data();
+  for (const Piece& piece : pieces) {
+    const std::size_t length = whole_pages(piece.size);
+    if (length != 0 &&
+        mmap(next, length, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, piece.view->fd_,
+             static_cast<off_t>(kPrefixBytes + piece.offset)) == MAP_FAILED) {
+      error = last_error();
+      return nullptr;
+    }
+    next += length;
+  }
+  error.clear();
+  return joined;
 }
 
 }  // namespace disttf::net

@@ -72,9 +72,41 @@ class SharedView {
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
  private:
-  explicit SharedView(std::span<std::byte> mapped);
+  friend class JoinedView;
+  SharedView(int fd, std::span<std::byte> mapped);
 
+  const int fd_;
   const std::span<std::byte> mapped_;
+  const std::span<const std::byte> bytes_;
+};
+
+// Pieces of views, mapped once more, end to end: memory of several owners that is read as one.
+class JoinedView {
+ public:
+  struct Piece {
+    std::shared_ptr<const SharedView> view;
+    std::size_t offset = 0;  // in its bytes(): a multiple of kPageBytes
+    std::size_t size = 0;    // in bytes: another one, but for the last piece that has any
+    friend bool operator==(const Piece&, const Piece&) = default;
+  };
+  static constexpr std::size_t kPageBytes = 4096;
+
+  // nullptr, and `error` set, where the pieces are not as described, or hold no byte, or the system
+  // does not map them.
+  [[nodiscard]] static std::unique_ptr<const JoinedView> map(std::span<const Piece> pieces,
+                                                             std::error_code& error);
+  ~JoinedView();
+  JoinedView(const JoinedView&) = delete;
+  JoinedView& operator=(const JoinedView&) = delete;
+
+  [[nodiscard]] std::span<const Piece> pieces() const noexcept { return pieces_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  JoinedView(std::span<const Piece> pieces, std::span<std::byte> reserved, std::size_t size);
+
+  const std::vector<Piece> pieces_;
+  const std::span<std::byte> reserved_;  // whole pages
   const std::span<const std::byte> bytes_;
 };
 

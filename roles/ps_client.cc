@@ -25,6 +25,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
     : task_(task),
       stop_(stop),
       pending_(task.cluster.ps.size()),
+      places_(task.cluster.ps.size()),
       polled_(task.cluster.ps.size() + 1),
       backoff_(std::mt19937_64(std::random_device{}())) {
   links_.reserve(task.cluster.ps.size());
@@ -37,8 +38,8 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
 
 StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
                               const std::function<void()>& meanwhile) {
-  std::span<const std::byte> place = std::as_bytes(parameters);
   const auto request_for = [&](const PsLink& link) {
+    places_[link.index()] = {};
     return PsRequest{.header = {.kind = FrameKind::kPushPull,
                                 .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
                                 .step = link.step,
@@ -49,15 +50,32 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
                      .reply = FrameKind::kParameters,
                      .destination = std::as_writable_bytes(
                          parameters.subspan(link.range.begin, link.range.size())),
-                     .place = links_.size() == 1 ? &place : nullptr};
+                     .place = &places_[link.index()]};
   };
   try {
     StepReply reply = exchange_all(request_for, meanwhile);
-    reply.parameters = {reinterpret_cast<const float*>(place.data()), parameters.size()};
+    reply.parameters = joined(parameters);
     return reply;
   } catch (const StateLost&) {
     return join_again(parameters);
   }
+}
+
+std::span<const float> PsClient::joined(std::span<float> parameters) {
+  if (std::ranges::all_of(places_, [](const auto& place) { return place.view != nullptr; })) {
+    const std::span<const std::byte> window = windows_.over(places_);
+    if (!window.empty()) {
+      return {reinterpret_cast<const float*>(window.data()), parameters.size()};
+    }
+  }
+  for (const PsLink& link : links_) {
+    const net::JoinedView::Piece& place = places_[link.index()];
+    if (place.view) {
+      std::ranges::copy(place.view->bytes().subspan(place.offset, place.size),
+                        std::as_writable_bytes(parameters.subspan(link.range.begin)).begin());
+    }
+  }
+  return parameters;
 }
 
 StepReply PsClient::join_again(std::span<float> parameters) {

@@ -28,6 +28,7 @@
 #include "math/aligned.h"
 #include "net/backoff.h"
 #include "net/shared_memory.h"
+#include "roles/parameter_windows.h"
 #include "roles/ps_link.h"
 #include "roles/stop_signal.h"
 #include "roles/task.h"
@@ -88,7 +89,7 @@ class PsClient {
   // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
   // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
   // the ps keep a copy of the state it leads to, by the name of `sequence`.
-  // `meanwhile` is called once, while the ps are at work. Where a single ps shares its memory the
+  // `meanwhile` is called once, while the ps are at work. Where all ps share their memory the
   // parameters stay there: see StepReply.
   StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
                       const std::function<void()>& meanwhile = {});
@@ -145,6 +146,8 @@ class PsClient {
   template <typename RequestFor>
   StepReply exchange_all(RequestFor request_for, const std::function<void()>& meanwhile = {});
   [[nodiscard]] StepReply outcome();
+  // What all have answered with, as one vector: where it lies, or else in `parameters`.
+  [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
   // Until all have answered, or one has asked for work: then false.
   bool await_all();
   [[nodiscard]] net::Deadline prepare_poll();
@@ -181,14 +184,16 @@ class PsClient {
   std::span<float> gradient_;                  // in
   std::unique_ptr<net::SharedMemory> shared_;  // this, or, where nothing is shared,
   math::AlignedVector unshared_;               // in this
+  ParameterWindows windows_;                   // where all share theirs
   std::optional<std::size_t> sharing_;         // how many ps, as last logged
   // Of the exchange under way, by ps index; kept so that a step allocates nothing.
   std::vector<Pending> pending_;
-  std::vector<std::uint64_t> work_;  // elastic: micro-batches that ps have asked for
-  bool awaiting_ = false;            // elastic: await_step() has sent its requests
-  bool broken_ = false;              // elastic: a push could not be sent
-  bool retries_ = true;              // lost links are opened again; elastic: the run is joined anew
-  std::vector<pollfd> polled_;       // one more: the interrupt's
+  std::vector<net::JoinedView::Piece> places_;  // without a view: in the caller's memory
+  std::vector<std::uint64_t> work_;             // elastic: micro-batches that ps have asked for
+  bool awaiting_ = false;                       // elastic: await_step() has sent its requests
+  bool broken_ = false;                         // elastic: a push could not be sent
+  bool retries_ = true;         // lost links are opened again; elastic: the run is joined anew
+  std::vector<pollfd> polled_;  // one more: the interrupt's
   net::EagerWait wait_;
   AnswerLookout lookout_{*this};
   net::Backoff backoff_;

@@ -223,11 +223,11 @@ std::error_code PsLink::take_shared(const FrameHeader& reply, const PsRequest& r
     close();
     return net::WireError::kBadBody;
   }
-  const auto source = parameters_->bytes().subspan(reply.sequence, destination.size());
-  if (request.place != nullptr && reply.sequence % math::AlignedVector::kAlignmentBytes == 0) {
-    *request.place = source;
+  if (request.place != nullptr) {
+    *request.place = {.view = parameters_, .offset = reply.sequence, .size = destination.size()};
   } else {
-    std::ranges::copy(source, destination.begin());
+    std::ranges::copy(parameters_->bytes().subspan(reply.sequence, destination.size()),
+                      destination.begin());
   }
   return {};
 }

@@ -48,7 +48,7 @@ struct PsRequest {
   std::span<std::byte> destination = {};  // for parameters: floats, exactly as many as the range
   std::string* text = nullptr;            // for control bodies
   // Set: parameters that lie in the ps's memory stay there, and this says where.
-  std::span<const std::byte>* place = nullptr;
+  net::JoinedView::Piece* place = nullptr;
 };
 
 // One attempt to connect and shake hands; more attempts follow.

@@ -133,6 +133,75 @@ TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
   close(ends[1]);
 }
 
+// Two owners, each of three pages that begin with its letter and the page's number.
+class JoinedViewTest : public testing::Test {
+ protected:
+  using Piece = JoinedView::Piece;
+  static constexpr std::size_t kPage = JoinedView::kPageBytes;
+
+  void SetUp() override {
+    for (const char letter : {'a', 'b'}) {
+      std::error_code error;
+      owners_.push_back(SharedMemory::create(3 * kPage, kToken, error));
+      ASSERT_TRUE(owners_.back()) << error.message();
+      for (std::size_t page = 0; page < 3; ++page) {
+        auto* at = reinterpret_cast<char*>(owners_.back()->bytes().data()) + page * kPage;
+        at[0] = letter;
+        at[1] = static_cast<char>('0' + page);
+      }
+      views_.push_back(SharedView::open(owners_.back()->offer(), error));
+      ASSERT_TRUE(views_.back()) << error.message();
+    }
+  }
+  [[nodiscard]] Piece piece(std::size_t view, std::size_t offset, std::size_t size) const {
+    return {.view = views_[view], .offset = offset, .size = size};
+  }
+  static std::unique_ptr<const JoinedView> map(const std::vector<Piece>& pieces) {
+    std::error_code error;
+    auto joined = JoinedView::map(pieces, error);
+    EXPECT_NE(joined != nullptr, static_cast<bool>(error));
+    return joined;
+  }
+  // The beginning of each page.
+  static std::string read(const JoinedView& joined) {
+    std::string text;
+    for (std::size_t at = 0; at < joined.bytes().size(); at += kPage) {
+      text.append(reinterpret_cast<const char*>(joined.bytes().data()) + at, 2);
+    }
+    return text;
+  }
+
+  std::vector<std::unique_ptr<SharedMemory>> owners_;
+  std::vector<std::shared_ptr<const SharedView>> views_;
+};
+
+TEST_F(JoinedViewTest, ShowsOnePieceBehindTheOtherAndWhatOwnersWriteLater) {
+  const auto joined = map({piece(1, kPage, 2 * kPage), piece(0, 0, 0), piece(0, 2 * kPage, 100)});
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->bytes().size(), 2 * kPage + 100);
+  EXPECT_EQ(read(*joined), "b1b2a2");
+  owners_[0]->bytes()[2 * kPage] = std::byte{'A'};
+  EXPECT_EQ(read(*joined), "b1b2A2");
+}
+
+TEST_F(JoinedViewTest, OutlivesViewsAndOwners) {
+  const auto joined = map({piece(0, 0, kPage), piece(1, 0, kPage)});
+  ASSERT_TRUE(joined);
+  owners_.clear();
+  views_.clear();
+  EXPECT_EQ(read(*joined), "a0b0");
+}
+
+TEST_F(JoinedViewTest, PiecesThatDoNotLieInTheirViewsOnWholePagesAreRefused) {
+  EXPECT_FALSE(map({piece(0, 64, kPage), piece(1, 0, kPage)})) << "not on a page";
+  EXPECT_FALSE(map({piece(0, 0, 100), piece(1, 0, kPage)})) << "a gap between them";
+  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, kPage, 3 * kPage)})) << "behind the end";
+  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, 4 * kPage, 0)})) << "behind the end";
+  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, std::size_t{0} - kPage, kPage)}));
+  EXPECT_FALSE(map({piece(0, 0, 0), piece(1, 0, 0)})) << "nothing";
+  EXPECT_FALSE(map({})) << "nothing";
+}
+
 TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
   const SharedOffer offer{.pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144};
   const std::vector<std::byte> bytes = encode(offer);
