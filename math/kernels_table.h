@@ -79,6 +79,12 @@ struct Products {
   // C = A B^T; B lies as [columns, depth].
   void (*product_bt)(const float* a, const float* b, float* c, ProductShape shape,
                      float* scratch) noexcept;
+  // The first two where A is what pixels_to_floats() makes of `a`: the same bits. REQUIRES: the
+  // depth is not 0. Null where that is not quicker than to keep the floats.
+  void (*product_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,
+                            const float* start, float* scratch) noexcept = nullptr;
+  void (*product_at_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,
+                               float* scratch) noexcept = nullptr;
 };
 
 struct Kernels {

@@ -114,7 +114,9 @@ struct Model::Impl {
   const Products& products;
   std::size_t max_batch;
   std::vector<Layer> layers;
-  AlignedVector batch;               // [max_batch, inputs]: x
+  bool takes_pixels;                 // the products of the first layer do
+  std::vector<std::uint8_t> pixels;  // [max_batch, inputs]: x * 255, where they do; else empty
+  AlignedVector batch;               // [max_batch, inputs]: x, where they do not; else empty
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
   struct GradientPart {
@@ -134,7 +136,9 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       kernels(math::kernels(isa)),
       products(math::products(isa, dtype)),
       max_batch(rows),
-      batch(rows * spec.inputs),
+      takes_pixels(products.product_of_pixels != nullptr),
+      pixels(takes_pixels ? rows * spec.inputs : 0),
+      batch(takes_pixels ? 0 : rows * spec.inputs),
       labels(rows),
       team(threads),
       losses(threads) {
@@ -164,8 +168,12 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
 void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept {
   assert(row < set.rows());
   assert(set.labels[row] < spec.classes);
-  kernels.pixels_to_floats(set.images.data() + row * spec.inputs,
-                           batch.data() + position * spec.inputs, spec.inputs);
+  const std::uint8_t* image = set.images.data() + row * spec.inputs;
+  if (takes_pixels) {
+    std::copy_n(image, spec.inputs, pixels.data() + position * spec.inputs);
+  } else {
+    kernels.pixels_to_floats(image, batch.data() + position * spec.inputs, spec.inputs);
+  }
   labels[position] = set.labels[row];
 }
 
@@ -174,9 +182,15 @@ void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member
     Layer& layer = layers[each];
     const LayerShape shape = layer.shape;
     float* output = layer.output.data() + rows.begin * shape.units;
-    products.product(input_of(each) + rows.begin * shape.inputs, parameters + layer.weights, output,
-                     {.rows = rows.count(), .columns = shape.units, .depth = shape.inputs},
-                     parameters + layer.bias, scratch[member].data());
+    const ProductShape product{.rows = rows.count(), .columns = shape.units, .depth = shape.inputs};
+    const std::size_t first = rows.begin * shape.inputs;
+    if (each == 0 && takes_pixels) {
+      products.product_of_pixels(pixels.data() + first, parameters + layer.weights, output, product,
+                                 parameters + layer.bias, scratch[member].data());
+    } else {
+      products.product(input_of(each) + first, parameters + layer.weights, output, product,
+                       parameters + layer.bias, scratch[member].data());
+    }
     if (&layer != &layers.back()) {
       kernels.relu(output, rows.count() * shape.units);
     }
@@ -210,13 +224,18 @@ void Model::Impl::differentiate(std::size_t layer, Rows inputs, float* gradient,
   if (inputs.begin == 0) {
     kernels.column_sums(delta, gradient + layers[layer].bias, batch_rows, shape.units);
   }
-  products.product_at(input_of(layer) + inputs.begin, delta,
-                      gradient + layers[layer].weights + inputs.begin * shape.units,
-                      {.rows = inputs.count(),
-                       .columns = shape.units,
-                       .depth = batch_rows,
-                       .a_stride = shape.inputs},
-                      scratch[member].data());
+  float* weights = gradient + layers[layer].weights + inputs.begin * shape.units;
+  const ProductShape product{.rows = inputs.count(),
+                             .columns = shape.units,
+                             .depth = batch_rows,
+                             .a_stride = shape.inputs};
+  if (layer == 0 && takes_pixels) {
+    products.product_at_of_pixels(pixels.data() + inputs.begin, delta, weights, product,
+                                  scratch[member].data());
+  } else {
+    products.product_at(input_of(layer) + inputs.begin, delta, weights, product,
+                        scratch[member].data());
+  }
 }
 
 void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
