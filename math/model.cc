@@ -73,6 +73,19 @@ struct Rows {
 constexpr std::size_t kPanelRows = 4;
 // Of a gradient's matrix: below so many multiplications one thread computes it alone.
 constexpr std::size_t kLeastWork = 1U << 18U;
+// Of a gradient that is handed on while it is computed. Each piece of a wide layer packs the same
+// matrix anew, so they are few; whole tiles of a product, however wide.
+constexpr std::size_t kMostPieces = 4;
+constexpr std::size_t kLeastPieceBytes = std::size_t{64} * 1024;
+constexpr std::size_t kPieceInputs = 48;
+
+// Of a layer's weights, those whose input is one of `inputs`.
+struct GradientPart {
+  std::size_t layer = 0;
+  Rows inputs;
+};
+// Parts that are computed together.
+using Round = std::vector<GradientPart>;
 
 struct Layer {
   LayerShape shape;
@@ -105,6 +118,9 @@ struct Model::Impl {
   [[nodiscard]] const float* delta_of(std::size_t layer) const noexcept {
     return layer + 1 == layers.size() ? layers[layer].output.data() : layers[layer].delta.data();
   }
+  void plan_rounds();
+  // Of a layer's weights those of `inputs`, shared by all threads.
+  void add_parts(Round& round, std::size_t layer, Rows inputs) const;
   // Sets what lies between the variables to zero.
   void clear_padding(std::span<float> gradient) const noexcept;
 
@@ -119,13 +135,12 @@ struct Model::Impl {
   AlignedVector batch;               // [max_batch, inputs]: x, where they do not; else empty
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
-  struct GradientPart {
-    std::size_t layer;
-    Rows inputs;
-  };
   Team team;
   std::vector<AlignedVector> scratch;  // for the products, by member
-  std::vector<GradientPart> gradient_parts;
+  // One round after the other, from the last layer to the first: all in one; or the first layer's
+  // in several pieces of its inputs.
+  std::vector<Round> at_once;
+  std::vector<Round> pieces;
   std::vector<double> losses;  // by part of a batch
 };
 
@@ -155,13 +170,30 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
                       .delta = AlignedVector(rows * shape.units)});
   }
   layers.back().delta = AlignedVector();
+  plan_rounds();
+}
+
+void Model::Impl::plan_rounds() {
+  Round& all = at_once.emplace_back();
   for (std::size_t layer = layers.size(); layer-- > 0;) {
-    const LayerShape shape = layers[layer].shape;
-    const bool is_small = rows * shape.inputs * shape.units < kLeastWork;
-    const EvenParts parts(shape.inputs, kPanelRows, is_small ? 1 : threads);
-    for (std::size_t part = 0; part < parts.count(); ++part) {
-      gradient_parts.push_back({layer, {parts.begin(part), parts.end(part)}});
+    if (layer == 0 && !all.empty()) {
+      pieces.push_back(all);
     }
+    add_parts(all, layer, {0, layers[layer].shape.inputs});
+  }
+  const LayerShape first = layers.front().shape;
+  const std::size_t most = first.inputs * first.units * sizeof(float) / kLeastPieceBytes;
+  const EvenParts cuts(first.inputs, kPieceInputs, std::clamp(most, std::size_t{1}, kMostPieces));
+  for (std::size_t piece = 0; piece < cuts.count(); ++piece) {
+    add_parts(pieces.emplace_back(), 0, {cuts.begin(piece), cuts.end(piece)});
+  }
+}
+
+void Model::Impl::add_parts(Round& round, std::size_t layer, Rows inputs) const {
+  const bool is_small = max_batch * inputs.count() * layers[layer].shape.units < kLeastWork;
+  const EvenParts parts(inputs.count(), kPanelRows, is_small ? 1 : team.size());
+  for (std::size_t part = 0; part < parts.count(); ++part) {
+    round.push_back({layer, {inputs.begin + parts.begin(part), inputs.begin + parts.end(part)}});
   }
 }
 
@@ -286,7 +318,8 @@ void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows) {
   impl_->batch_rows = rows.size();
 }
 
-float Model::gradient_of_batch(std::span<const float> parameters, std::span<float> gradient) {
+float Model::gradient_of_batch(std::span<const float> parameters, std::span<float> gradient,
+                               const OnReady& on_ready) {
   Impl& model = *impl_;
   const std::size_t count = model.batch_rows;
   const float scale = 1.0F / static_cast<float>(count);
@@ -300,16 +333,22 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
     model.losses[number] = model.cross_entropy(rows, scale);
     model.propagate(parameters.data(), rows, member);
   });
-  model.team.run(model.gradient_parts.size(), [&](std::size_t number, std::size_t member) {
-    const Impl::GradientPart& part = model.gradient_parts[number];
-    model.differentiate(part.layer, part.inputs, gradient.data(), member);
-  });
-  model.clear_padding(gradient);
-  double loss = 0;
+  double sum = 0;
   for (std::size_t number = 0; number < parts.count(); ++number) {
-    loss += model.losses[number];
+    sum += model.losses[number];
   }
-  return static_cast<float>(loss / static_cast<double>(count));
+  const auto loss = static_cast<float>(sum / static_cast<double>(count));
+  model.clear_padding(gradient);
+  for (const Round& round : on_ready ? model.pieces : model.at_once) {
+    model.team.run(round.size(), [&](std::size_t number, std::size_t member) {
+      model.differentiate(round[number].layer, round[number].inputs, gradient.data(), member);
+    });
+    const GradientPart& last = round.back();
+    if (last.layer == 0 && last.inputs.end < model.spec.inputs) {
+      on_ready(loss, last.inputs.end * model.layers.front().shape.units);
+    }
+  }
+  return loss;
 }
 
 Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& set) {

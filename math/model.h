@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,7 +100,11 @@ class Model {
   // The same in two parts: the rows become the batch, which needs no parameters and so can be done
   // while those are on their way; then the batch's gradient. evaluate() makes other batches.
   void load(const ImageSet& set, std::span<const std::uint32_t> rows);
-  float gradient_of_batch(std::span<const float> parameters, std::span<float> gradient);
+  // `on_ready`, if there is one, is called now and then with the loss, when so many floats of the
+  // gradient, from its beginning, are final; not for the last ones.
+  using OnReady = std::function<void(float loss, std::size_t ready)>;
+  float gradient_of_batch(std::span<const float> parameters, std::span<float> gradient,
+                          const OnReady& on_ready = {});
 
   // Over all rows of `set`, in chunks of max_batch. An image counts as correct when its label is
   // the first of the largest logits; a logit that is not a number is never correct.

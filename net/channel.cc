@@ -12,6 +12,7 @@
 #include <asio/ip/tcp.hpp>
 #include <cassert>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "net/gather.h"
@@ -31,6 +32,9 @@ class TcpChannel final : public Channel {
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
+  [[nodiscard]] std::error_code send_ahead(const FrameHeader& header,
+                                           std::span<const std::byte> body,
+                                           std::size_t ready) override;
   [[nodiscard]] std::error_code receive_header(FrameHeader& header, Deadline deadline) override;
   [[nodiscard]] std::error_code receive_body(std::span<std::byte> body, Deadline deadline) override;
   void close() noexcept override;
@@ -59,6 +63,7 @@ class TcpChannel final : public Channel {
   asio::io_context context_;  // never run: the socket needs one to belong to
   tcp::socket socket_;
   std::uint64_t body_left_ = 0;  // of the last header's body, not yet received
+  std::size_t ahead_ = 0;        // bytes of the next frame that have been sent
 };
 
 // Asio's own synchronous connect would wait without a deadline, even on a non-blocking socket.
@@ -111,11 +116,27 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
   header.body_size = body.size();
   std::array<std::byte, kHeaderBytes> head{};
   encode_header(header, head);
-  std::size_t sent = 0;
+  std::size_t sent = std::exchange(ahead_, 0);
   while (sent < head.size() + body.size()) {
     std::error_code error;
     sent += socket_.write_some(unsent(head, body, sent), error);
     if (error == asio::error::would_block) error = wait(POLLOUT, deadline);
+    if (error) return fail(error);
+  }
+  return {};
+}
+
+std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<const std::byte> body,
+                                       std::size_t ready) {
+  if (!is_open()) return asio::error::not_connected;
+  FrameHeader whole = header;
+  whole.body_size = body.size();
+  std::array<std::byte, kHeaderBytes> head{};
+  encode_header(whole, head);
+  while (ahead_ < head.size() + ready) {
+    std::error_code error;
+    ahead_ += socket_.write_some(unsent(head, body.first(ready), ahead_), error);
+    if (error == asio::error::would_block) return {};
     if (error) return fail(error);
   }
   return {};
@@ -153,6 +174,7 @@ void TcpChannel::close() noexcept {
   std::error_code ignored;  // the descriptor is gone either way
   socket_.close(ignored);
   body_left_ = 0;
+  ahead_ = 0;
 }
 
 }  // namespace

@@ -29,6 +29,16 @@ class Channel {
   // The body is borrowed for the call.
   [[nodiscard]] virtual std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                              Deadline deadline) = 0;
+  // Begins the next frame while its body is still being made: sends of the header and of the first
+  // `ready` bytes of the body what is taken at once. May be called again with more of it ready;
+  // send() with the same header and body then sends the rest. A channel need not begin before that.
+  // REQUIRES: no other frame is sent in between; of `body` only what is ready is read, and that
+  // does not change any more.
+  [[nodiscard]] virtual std::error_code send_ahead(const FrameHeader& /*header*/,
+                                                   std::span<const std::byte> /*body*/,
+                                                   std::size_t /*ready*/) {
+    return {};
+  }
   [[nodiscard]] virtual std::error_code receive_header(FrameHeader& header, Deadline deadline) = 0;
   // Receives exactly body.size() bytes into place. REQUIRES: body.size() <= what the last header
   // announced and was not yet read.

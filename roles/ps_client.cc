@@ -40,17 +40,11 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
                               const std::function<void()>& meanwhile) {
   const auto request_for = [&](const PsLink& link) {
     places_[link.index()] = {};
-    return PsRequest{.header = {.kind = FrameKind::kPushPull,
-                                .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                                .step = link.step,
-                                .sequence = sequence,
-                                .range_begin = link.range.begin,
-                                .generation = link.generation()},
-                     .gradient = gradient_.subspan(link.range.begin, link.range.size()),
-                     .reply = FrameKind::kParameters,
-                     .destination = std::as_writable_bytes(
-                         parameters.subspan(link.range.begin, link.range.size())),
-                     .place = &places_[link.index()]};
+    PsRequest request = push_request(link, sequence, cut);
+    request.destination =
+        std::as_writable_bytes(parameters.subspan(link.range.begin, link.range.size()));
+    request.place = &places_[link.index()];
+    return request;
   };
   try {
     StepReply reply = exchange_all(request_for, meanwhile);
@@ -58,6 +52,30 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
     return reply;
   } catch (const StateLost&) {
     return join_again(parameters);
+  }
+}
+
+PsRequest PsClient::push_request(const PsLink& link, std::uint64_t sequence, bool cut) const {
+  return {.header = {.kind = FrameKind::kPushPull,
+                     .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+                     .step = link.step,
+                     .sequence = sequence,
+                     .range_begin = link.range.begin,
+                     .generation = link.generation()},
+          .gradient = gradient_.subspan(link.range.begin, link.range.size()),
+          .reply = FrameKind::kParameters};
+}
+
+bool PsClient::pushes_ahead() const noexcept {
+  return std::ranges::any_of(links_, [](const PsLink& link) { return link.sends_ahead(); });
+}
+
+void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
+  for (PsLink& link : links_) {
+    if (ready > link.range.begin) {
+      link.send_ahead(push_request(link, sequence, cut),
+                      std::min(ready, link.range.end) - link.range.begin);
+    }
   }
 }
 

@@ -86,6 +86,11 @@ class PsClient {
 
   // Joins the run: waits until all ps hold one state and brings its parameters (the whole vector).
   StepReply pull(std::span<float> parameters);
+  // Whether to tell push_ahead() how far the gradient is saves time.
+  [[nodiscard]] bool pushes_ahead() const noexcept;
+  // The first `ready` floats of gradient() are final: begins to push them. push_pull() with the
+  // same arguments follows.
+  void push_ahead(std::uint64_t sequence, bool cut, std::size_t ready);
   // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
   // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
   // the ps keep a copy of the state it leads to, by the name of `sequence`.
@@ -146,6 +151,7 @@ class PsClient {
   template <typename RequestFor>
   StepReply exchange_all(RequestFor request_for, const std::function<void()>& meanwhile = {});
   [[nodiscard]] StepReply outcome();
+  [[nodiscard]] PsRequest push_request(const PsLink& link, std::uint64_t sequence, bool cut) const;
   // What all have answered with, as one vector: where it lies, or else in `parameters`.
   [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
   // Until all have answered, or one has asked for work: then false.

@@ -18,6 +18,10 @@ using net::FrameKind;
 // One host of a range that has two.
 constexpr std::chrono::seconds kHostAttempt{1};
 
+// Below, several writes cost more than there is to be gained: a megabyte, a millisecond at 10
+// Gbit/s.
+constexpr std::size_t kLeastAheadBytes = std::size_t{1} << 20U;
+
 // Faults of its own for each trainer and ps.
 net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const std::string& name) {
   return {.seed = task.faults.seed,
@@ -109,7 +113,12 @@ std::error_code PsLink::send(PsRequest& request) {
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
-  request.header.request_id = next_request_id_++;
+  const std::uint64_t begun = std::exchange(begun_, 0);
+  if (begun != 0 && request.header.kind != FrameKind::kPushPull) {
+    close();  // what was begun will not be ended
+    return std::make_error_code(std::errc::not_connected);
+  }
+  request.header.request_id = begun != 0 ? begun : next_request_id_++;
   old_answers_ = answers_at_ != 0 ? net::answer_count(answer_slot()) : 0;
   if (parameters_ &&
       (request.header.kind == FrameKind::kPull || request.header.kind == FrameKind::kPushPull)) {
@@ -126,6 +135,25 @@ std::error_code PsLink::send(PsRequest& request) {
     header.flags |= tensor_flags(wire);  // a gradient is computed from these; other pulls are exact
   }
   return channel_->send(header, body, transfer_deadline(body.size()));
+}
+
+bool PsLink::sends_ahead() const noexcept {
+  return is_open() && !parameters_ && gradient_flags(wire) == 0 &&
+         range.size() * sizeof(float) >= kLeastAheadBytes;
+}
+
+void PsLink::send_ahead(const PsRequest& request, std::size_t ready) {
+  if (!sends_ahead() || ready == 0) {
+    return;
+  }
+  if (begun_ == 0) {
+    begun_ = next_request_id_++;
+  }
+  FrameHeader header = request.header;
+  header.request_id = begun_;
+  // What fails here fails again in send(), where it is dealt with.
+  static_cast<void>(
+      channel_->send_ahead(header, std::as_bytes(request.gradient), ready * sizeof(float)));
 }
 
 std::error_code PsLink::receive(const PsRequest& request, FrameHeader& reply, bool& is_reply) {

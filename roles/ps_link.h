@@ -68,6 +68,11 @@ class PsLink {
   [[nodiscard]] std::error_code open(net::Deadline deadline);
   // Throws Failure when a signal came.
   [[nodiscard]] std::error_code send(PsRequest& request);
+  // Begins a PUSH_PULL of which the first `ready` floats of the gradient are final; send() follows.
+  // Where the gradient is not sent as it lies this waits for that.
+  void send_ahead(const PsRequest& request, std::size_t ready);
+  // Whether that begins at once.
+  [[nodiscard]] bool sends_ahead() const noexcept;
   // One frame. `is_reply` stays false when it was a heartbeat (the ps waits for other trainers) or
   // WORK (it waits for this one); which of them is in `reply.kind`.
   // Throws Failure when the ps refuses, StateLost when it says that the state has moved on.
@@ -147,6 +152,7 @@ class PsLink {
   bool& replicated_;
   std::uint8_t replica_ = 0;  // which of the range's hosts it is connected to, or tries next
   std::uint64_t next_request_id_ = 1;
+  std::uint64_t begun_ = 0;        // the id of a request that send_ahead() has begun; 0: none
   std::vector<std::byte> packed_;  // a tensor that is not raw floats, as it is sent or received
 };
 

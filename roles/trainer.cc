@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include "data/sha256.h"
@@ -96,11 +97,11 @@ void Trainer::train(const StepHooks& hooks) {
                       elapsed.count()));
 }
 
-float Trainer::compute(std::uint64_t step, std::size_t slot) {
+float Trainer::compute(std::uint64_t step, std::size_t slot, const math::Model::OnReady& on_ready) {
   if (loaded_ != Batch{.step = step, .slot = slot}) {
     load(step, slot);
   }
-  const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient());
+  const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
   if (!std::isfinite(loss)) {
     throw Failure(kError,
                   format("the loss became %f at step %llu: training has diverged; a lower "
@@ -158,7 +159,15 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
   } else {
     // Async: each trainer walks its own slices of the epochs, at its own pace.
     const std::uint64_t step = config_.sync_replicas ? reply_.step : local_step;
-    loss = compute(step, rank());
+    const auto push_ahead = [&](float loss_of_batch, std::size_t ready) {
+      if (std::isfinite(loss_of_batch)) {
+        client_.push_ahead(sequence, cut, ready);
+      }
+    };
+    // By reference: a larger function object would be allocated, in each step.
+    loss = compute(step, rank(),
+                   client_.pushes_ahead() ? math::Model::OnReady(std::ref(push_ahead))
+                                          : math::Model::OnReady());
     delay(local_step);
     reply_ = client_.push_pull(sequence, parameters_.span(), cut,
                                [this, step] { load(step + 1, rank()); });

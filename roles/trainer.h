@@ -86,7 +86,7 @@ class Trainer {
   // until the step has been made. Returns the last loss.
   float take_elastic_step(std::uint64_t sequence, bool cut);
   // The gradient of one batch: of this trainer's, or of that micro-batch.
-  float compute(std::uint64_t step, std::size_t slot);
+  float compute(std::uint64_t step, std::size_t slot, const math::Model::OnReady& on_ready = {});
   // Makes of the gradient, in its place, what is pushed of it.
   void reduce_gradient();
   void keep_unused();

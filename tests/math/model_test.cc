@@ -365,6 +365,44 @@ TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST_P(Gradient, IsFinalAsFarAsItSaysAndHasTheSameBitsInPieces) {
+  const ModelSpec spec = mlp(784, {98, 17}, 10);
+  const MadeUpImages images(33, 784, 10);
+  const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
+  for (const std::size_t threads : {1U, 3U}) {
+    Model model(spec, 33, isa(), ComputeDtype::kF32, threads);
+    AlignedVector whole(model.layout().size());
+    const float loss =
+        model.gradient(parameters.span(), images.set(), row_numbers(0, 33), whole.span());
+    AlignedVector gradient(model.layout().size());
+    std::ranges::fill(gradient.span(), std::numeric_limits<float>::quiet_NaN());
+    std::vector<std::size_t> told;
+    model.load(images.set(), row_numbers(0, 33));
+    const float same_loss = model.gradient_of_batch(
+        parameters.span(), gradient.span(), [&](float loss_now, std::size_t ready) {
+          EXPECT_EQ(loss_now, loss);
+          EXPECT_EQ(bits_of(gradient.span().first(ready)), bits_of(whole.span().first(ready)));
+          told.push_back(ready);
+        });
+    EXPECT_EQ(same_loss, loss);
+    EXPECT_EQ(bits_of(gradient.span()), bits_of(whole.span()));
+    EXPECT_EQ(told.size(), 3U) << "a piece fewer than there are";
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_LT(told.back(), 784U * 98U);
+  }
+}
+
+TEST_P(Gradient, OfAFewWeightsIsOnePiece) {
+  const ModelSpec spec = mlp(784, {10}, 10);
+  const MadeUpImages images(5, 784, 10);
+  const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
+  Model model(spec, 5, isa());
+  AlignedVector gradient(model.layout().size());
+  model.load(images.set(), row_numbers(0, 5));
+  model.gradient_of_batch(parameters.span(), gradient.span(),
+                          [](float, std::size_t ready) { ADD_FAILURE() << ready; });
+}
+
 TEST_P(Gradient, OfAWholeBatchIsTheMeanOfItsHalves) {
   const ModelSpec spec = mlp(784, {100}, 10);
   const MadeUpImages images(100, 784, 10);

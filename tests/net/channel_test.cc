@@ -44,6 +44,43 @@ TEST_F(ChannelTest, SendsHeaderAndBodyAsOneFrame) {
   EXPECT_EQ(received, frame_bytes({.kind = FrameKind::kPushPull, .step = 3}, body));
 }
 
+TEST_F(ChannelTest, SendsAFrameWhileItsBodyIsBeingMade) {
+  std::vector<std::byte> body(100, std::byte{5});
+  const FrameHeader header{.kind = FrameKind::kPushPull, .step = 3};
+  const std::vector<std::byte> whole = frame_bytes(header, body);
+  std::fill(body.begin() + 10, body.end(), std::byte{0});  // not made yet
+  ASSERT_FALSE(channel_->send_ahead(header, body, 10));
+  std::vector<std::byte> received(kHeaderBytes + 10);
+  asio::read(peer_, asio::buffer(received));  // before there is more
+  EXPECT_TRUE(std::ranges::equal(received, std::span(whole).first(received.size())));
+  std::fill(body.begin() + 10, body.begin() + 60, std::byte{5});
+  ASSERT_FALSE(channel_->send_ahead(header, body, 60));
+  ASSERT_FALSE(channel_->send_ahead(header, body, 60));
+  std::fill(body.begin() + 60, body.end(), std::byte{5});
+  ASSERT_FALSE(channel_->send(header, body, patience()));
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kGoodbye}, {}, patience()));
+  received.resize(100 - 10 + kHeaderBytes);
+  asio::read(peer_, asio::buffer(received));
+  std::vector<std::byte> rest(whole.begin() + kHeaderBytes + 10, whole.end());
+  const std::vector<std::byte> next = frame_bytes({.kind = FrameKind::kGoodbye}, {});
+  rest.insert(rest.end(), next.begin(), next.end());
+  EXPECT_EQ(received, rest);
+}
+
+TEST_F(ChannelTest, DoesNotWaitForAPeerThatDoesNotReadWhatIsAhead) {
+  const std::vector<std::byte> body(std::size_t{64} << 20U, std::byte{5});
+  const FrameHeader header{.kind = FrameKind::kPushPull};
+  ASSERT_FALSE(channel_->send_ahead(header, body, body.size()));
+  ASSERT_FALSE(channel_->send_ahead(header, body, body.size()));
+  std::future<std::vector<std::byte>> reader = std::async(std::launch::async, [&] {
+    std::vector<std::byte> received(kHeaderBytes + body.size());
+    asio::read(peer_, asio::buffer(received));
+    return received;
+  });
+  EXPECT_FALSE(channel_->send(header, body, patience()));
+  EXPECT_EQ(reader.get(), frame_bytes(header, body));
+}
+
 TEST_F(ChannelTest, ReceivesABodyInParts) {
   const std::vector<std::byte> body{std::byte{1}, std::byte{2}, std::byte{3}};
   peer_writes(frame_bytes({.kind = FrameKind::kParameters}, body));
@@ -91,6 +128,7 @@ TEST_F(ChannelTest, ClosesOnABadHeader) {
 TEST_F(ChannelTest, RefusesToSendOnceClosed) {
   channel_->close();
   EXPECT_EQ(channel_->send({}, {}, patience()), asio::error::not_connected);
+  EXPECT_EQ(channel_->send_ahead({}, {}, 0), asio::error::not_connected);
 }
 
 TEST_F(ChannelTest, ConnectsToLocalhostByName) {

@@ -61,6 +61,15 @@ TEST_F(Transport, TrainerThatInsistsNamesThePsThatHasNone) {
   EXPECT_TRUE(says(worker, "--transport shm: no memory can be shared with ps 0"));
 }
 
+// Over tcp such a gradient is on its way while the rest of it is still computed.
+TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
+  const Words large = {"--hidden_units=1400", "--batch_size=20"};
+  Process& shared = launch(Words{"--transport=shm"} + large);
+  Process& tcp = launch(Words{"--transport=tcp"} + large);
+  ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
+  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+}
+
 // The defaults, and so most tests of recovery, share memory: here is the other way.
 TEST_F(Transport, TcpSurvivesAKilledPsAndAKilledWorker) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
