@@ -104,7 +104,7 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
-      team_(std::make_unique<Team>(members(size, threads))) {
+      team_(std::make_unique<Team>(members(size, threads), Team::kSleep)) {
   validate(spec_);
   if (spec_.kind != OptimizerKind::kSgd) {
     first_ = AlignedVector(size);

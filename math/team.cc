@@ -10,14 +10,10 @@
 namespace disttf::math {
 namespace {
 
-// How long a thread looks for the next round before it sleeps: the rounds of one step follow each
-// other closely, and to wake a processor takes longer than most of them.
-constexpr std::chrono::microseconds kLook{200};
-
-// Looks again and again, giving way to others in between; false when that has taken too long.
+// Looks again and again, giving way to others in between; false when that has taken `most`.
 template <typename IsThere>
-bool look_for(IsThere is_there) noexcept {
-  const auto until = std::chrono::steady_clock::now() + kLook;
+bool look_for(IsThere is_there, std::chrono::microseconds most) noexcept {
+  const auto until = std::chrono::steady_clock::now() + most;
   while (!is_there()) {
     if (std::chrono::steady_clock::now() >= until) {
       return false;
@@ -29,7 +25,7 @@ bool look_for(IsThere is_there) noexcept {
 
 }  // namespace
 
-Team::Team(std::size_t members) {
+Team::Team(std::size_t members, std::chrono::microseconds look) : look_(look) {
   assert(members > 0);
   threads_.reserve(members - 1);
   try {
@@ -66,7 +62,7 @@ void Team::run(Work work, std::size_t parts) noexcept {
   round_.notify_all();
   take_parts(round, 0);
   const auto all_done = [&] { return done_.load(std::memory_order_acquire) == parts; };
-  while (!look_for(all_done)) {
+  while (!look_for(all_done, kLook)) {
     // Somebody is at work on the last part: it ends by itself.
   }
 }
@@ -90,7 +86,7 @@ void Team::take_parts(std::uint32_t round, std::size_t member) noexcept {
 void Team::serve(std::size_t member) noexcept {
   std::uint32_t seen = 0;
   while (true) {
-    if (!look_for([&] { return round_.load(std::memory_order_acquire) != seen; })) {
+    if (!look_for([&] { return round_.load(std::memory_order_acquire) != seen; }, look_)) {
       round_.wait(seen, std::memory_order_acquire);
     }
     seen = round_.load(std::memory_order_acquire);

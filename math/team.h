@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,9 +20,15 @@ namespace disttf::math {
 
 class Team {
  public:
+  // For how long a thread looks for the next round before it sleeps: where rounds follow each other
+  // closely, to wake a processor takes longer than most of them.
+  static constexpr std::chrono::microseconds kLook{200};
+  // Where others have use for the processor between two rounds.
+  static constexpr std::chrono::microseconds kSleep{0};
+
   // `members`: the caller is one of them, the others are threads; fewer where the system has no
   // more of these. REQUIRES: members > 0.
-  explicit Team(std::size_t members);
+  explicit Team(std::size_t members, std::chrono::microseconds look = kLook);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -58,6 +65,7 @@ class Team {
   std::atomic<std::uint32_t> done_{0};   // parts of this round that have been computed
   std::atomic<std::uint32_t> round_{0};  // what sleeping threads wait for
   std::atomic<bool> stopped_{false};
+  const std::chrono::microseconds look_;
   Work work_;
   std::vector<std::thread> threads_;
 };

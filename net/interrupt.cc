@@ -17,8 +17,8 @@
 namespace disttf::net {
 namespace {
 
-// How long a look takes at most. A few times as long as a ps needs for a step of a small model.
-constexpr std::chrono::microseconds kEagerness{500};
+// How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
+constexpr std::chrono::microseconds kEagerness{2000};
 constexpr unsigned kMostAsleep = 63;
 
 // Rounded up: waking a moment early would cost one more turn of the loop.
