@@ -18,7 +18,6 @@ namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
-// Results and errors both as values: an error of a peer is no exception here.
 // Thrown-away bytes pass through a buffer of this size.
 constexpr std::size_t kDiscardBytes = 16 * 1024;
 

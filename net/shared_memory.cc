@@ -19,7 +19,7 @@ namespace disttf::net {
 namespace {
 
 // The token's page; what is shared begins behind it.
-constexpr std::size_t kPrefixBytes = JoinedView::kPageBytes;
+constexpr std::size_t kPrefixBytes = kPageBytes;
 
 class Descriptor {
  public:
@@ -43,7 +43,7 @@ class Descriptor {
 };
 
 constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + JoinedView::kPageBytes - 1) / JoinedView::kPageBytes * JoinedView::kPageBytes;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 // Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to

@@ -21,6 +21,9 @@
 
 namespace disttf::net {
 
+// What is shared begins on such a boundary, and so does what can be mapped by itself.
+inline constexpr std::size_t kPageBytes = 4096;
+
 struct SharedOffer {
   std::uint32_t pid = 0;
   std::uint32_t fd = 0;  // of that process
@@ -89,8 +92,6 @@ class JoinedView {
     std::size_t size = 0;    // in bytes: another one, but for the last piece that has any
     friend bool operator==(const Piece&, const Piece&) = default;
   };
-  static constexpr std::size_t kPageBytes = 4096;
-
   // nullptr, and `error` set, where the pieces are not as described, or hold no byte, or the system
   // does not map them.
   [[nodiscard]] static std::unique_ptr<const JoinedView> map(std::span<const Piece> pieces,

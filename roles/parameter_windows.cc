@@ -4,10 +4,15 @@
 #include <system_error>
 #include <utility>
 
+#include "math/parameter_layout.h"
+
 namespace disttf::roles {
 
+// Else the ranges of several ps could not be mapped side by side.
+static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
+
 std::span<const std::byte> ParameterWindows::over(std::span<const net::JoinedView::Piece> pieces) {
-  if (pieces.size() == 1 && pieces.front().offset % net::JoinedView::kPageBytes == 0) {
+  if (pieces.size() == 1 && pieces.front().offset % net::kPageBytes == 0) {
     return pieces.front().view->bytes().subspan(pieces.front().offset, pieces.front().size);
   }
   for (std::size_t number = 0; number < windows_.size(); ++number) {

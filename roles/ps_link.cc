@@ -97,6 +97,7 @@ std::error_code PsLink::open_host(net::Deadline deadline) {
   const bool is_same =
       welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
       (welcome.state == net::ShardState::kReady || welcome.state == net::ShardState::kFinished);
+  begun_ = 0;
   channel_ = faults_ ? faults_->wrap(std::move(opened.channel), stop_.interrupt())
                      : std::move(opened.channel);
   incarnation_ = welcome.incarnation;

@@ -24,7 +24,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads)
 
 // Each buffer begins on a page: a trainer may map it alone.
 void Shard::allocate_answers() {
-  constexpr std::size_t kPageFloats = 4096 / sizeof(float);
+  constexpr std::size_t kPageFloats = net::kPageBytes / sizeof(float);
   const std::size_t each = (range_.size() + kPageFloats - 1) / kPageFloats * kPageFloats;
   const std::size_t count = strict_ ? buffers_.size() : 1 + trainers_.size();
   std::error_code error;

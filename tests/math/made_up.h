@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "math/aligned.h"
@@ -11,6 +12,14 @@
 #include "math/random.h"
 
 namespace disttf::math {
+
+inline ModelSpec softmax(std::size_t inputs, std::size_t classes) {
+  return {.kind = ModelKind::kSoftmax, .inputs = inputs, .hidden = {}, .classes = classes};
+}
+inline ModelSpec mlp(std::size_t inputs, std::vector<std::size_t> hidden, std::size_t classes) {
+  return {
+      .kind = ModelKind::kMlp, .inputs = inputs, .hidden = std::move(hidden), .classes = classes};
+}
 
 // Apart from the product's own purposes.
 inline constexpr std::uint32_t kTestPurpose = 1000;

@@ -17,75 +17,6 @@
 namespace disttf::math {
 namespace {
 
-ModelSpec softmax(std::size_t inputs, std::size_t classes) {
-  return {.kind = ModelKind::kSoftmax, .inputs = inputs, .hidden = {}, .classes = classes};
-}
-ModelSpec mlp(std::size_t inputs, std::vector<std::size_t> hidden, std::size_t classes) {
-  return {
-      .kind = ModelKind::kMlp, .inputs = inputs, .hidden = std::move(hidden), .classes = classes};
-}
-
-// ---- Specification and layout ----
-
-std::vector<std::string> names_of(const ModelSpec& spec) {
-  std::vector<std::string> names;
-  const ParameterLayout layout = layout_of(spec);
-  for (const Variable& variable : layout.variables()) {
-    names.push_back(variable.name);
-  }
-  return names;
-}
-
-TEST(ModelName, ComesBack) {
-  for (const ModelKind kind : {ModelKind::kSoftmax, ModelKind::kMlp}) {
-    EXPECT_EQ(model_from_name(model_name(kind)), kind);
-  }
-  EXPECT_EQ(model_from_name("cnn"), std::nullopt);
-}
-
-TEST(LayoutOf, NamesVariablesAsTensorFlowsTutorialDoes) {
-  EXPECT_EQ(names_of(softmax(784, 10)), (std::vector<std::string>{"sm_w", "sm_b"}));
-  EXPECT_EQ(names_of(mlp(784, {100}, 10)),
-            (std::vector<std::string>{"hid_w", "hid_b", "sm_w", "sm_b"}));
-  EXPECT_EQ(names_of(mlp(784, {8, 7, 6}, 10)),
-            (std::vector<std::string>{"hid_w", "hid_b", "hid2_w", "hid2_b", "hid3_w", "hid3_b",
-                                      "sm_w", "sm_b"}));
-}
-
-TEST(LayoutOf, ShapesWeightsAsInputsByUnits) {
-  const ParameterLayout layout = layout_of(mlp(784, {100}, 10));
-  EXPECT_EQ(layout.variables()[0].shape, (std::vector<std::size_t>{784, 100}));
-  EXPECT_EQ(layout.variables()[1].shape, (std::vector<std::size_t>{100}));
-  EXPECT_EQ(layout.variables()[2].shape, (std::vector<std::size_t>{100, 10}));
-  EXPECT_EQ(layout.parameter_count(), 79510U);
-}
-
-void expect_refused(const ModelSpec& spec, const std::string& field, const std::string& value) {
-  try {
-    validate(spec);
-    ADD_FAILURE() << field << " " << value << " was accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(field));
-    EXPECT_THAT(error.what(), testing::HasSubstr(value));
-  }
-}
-
-TEST(ModelSpec, IsRefusedWithFieldAndValue) {
-  expect_refused(mlp(784, {}, 10), "hidden layers", "0");
-  expect_refused(mlp(784, std::vector<std::size_t>(17, 8), 10), "hidden layers", "17");
-  expect_refused(mlp(784, {100, 0}, 10), "hidden_units", "0");
-  expect_refused(mlp(784, {65537}, 10), "hidden_units", "65537");
-  expect_refused(mlp(0, {100}, 10), "inputs", "0");
-  expect_refused(softmax(784, 1), "classes", "1");
-  expect_refused(softmax(784, 257), "classes", "257");
-}
-
-TEST(ModelSpec, IgnoresHiddenUnitsOfSoftmax) {
-  ModelSpec spec = softmax(784, 10);
-  spec.hidden = {0};
-  EXPECT_NO_THROW(validate(spec));
-}
-
 // ---- Initial values ----
 
 class InitialValues : public testing::Test {
@@ -337,8 +268,6 @@ TEST_P(Gradient, DoesNotDependOnMaxBatch) {
   EXPECT_EQ(bits_of(exact.values.span()), bits_of(roomy.values.span()));
 }
 
-// Two workers with half a batch each are one with the whole. Not to the bit: the sum over the rows
-// is cut in two, so its last bits move; 1e-6 of the largest element is ten times what is seen.
 // Rows that fill whole panels of the products and rows that do not, weights that are worth sharing
 // and ones that are not.
 TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
@@ -403,6 +332,8 @@ TEST_P(Gradient, OfAFewWeightsIsOnePiece) {
                           [](float, std::size_t ready) { ADD_FAILURE() << ready; });
 }
 
+// Two workers with half a batch each are one with the whole. Not to the bit: the sum over the rows
+// is cut in two, so its last bits move; 1e-6 of the largest element is ten times what is seen.
 TEST_P(Gradient, OfAWholeBatchIsTheMeanOfItsHalves) {
   const ModelSpec spec = mlp(784, {100}, 10);
   const MadeUpImages images(100, 784, 10);

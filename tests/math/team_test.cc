@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -44,10 +45,14 @@ TEST(Team, WorksAtOnce) {
   EXPECT_EQ(begun, 2);
 }
 
+class TeamThat : public testing::TestWithParam<std::chrono::microseconds> {};
+INSTANTIATE_TEST_SUITE_P(, TeamThat, testing::Values(Team::kLook, Team::kSleep),
+                         [](const auto& look) { return look.index == 0 ? "Looks" : "Sleeps"; });
+
 // What one round has computed the next one sees, whoever computes it.
-TEST(Team, SeesTheRoundBefore) {
+TEST_P(TeamThat, SeesTheRoundBefore) {
   constexpr std::size_t kParts = 7;
-  Team team(3);
+  Team team(3, GetParam());
   std::vector<std::size_t> before(kParts, 0);
   std::vector<std::size_t> values(kParts, 0);
   std::size_t wrong = 0;

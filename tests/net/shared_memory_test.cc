@@ -137,7 +137,7 @@ TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
 class JoinedViewTest : public testing::Test {
  protected:
   using Piece = JoinedView::Piece;
-  static constexpr std::size_t kPage = JoinedView::kPageBytes;
+  static constexpr std::size_t kPage = kPageBytes;
 
   void SetUp() override {
     for (const char letter : {'a', 'b'}) {

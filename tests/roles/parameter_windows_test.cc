@@ -11,7 +11,7 @@ namespace disttf::roles {
 namespace {
 
 using Piece = net::JoinedView::Piece;
-constexpr std::size_t kPage = net::JoinedView::kPageBytes;
+constexpr std::size_t kPage = net::kPageBytes;
 
 // Memory of one ps: two buffers of a page each, which begin with `text`'s two letters.
 class FakePs {
