@@ -16,6 +16,8 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
+LAST_MOMENT_RUNS ?= 300
+LAST_MOMENT_SEED ?= 1
 BUILD := build/$(PRESET)
 CONFIGURE := cmake --log-level=WARNING >/dev/null --preset
 COMPILE := cmake --build --parallel $(JOBS) --preset
@@ -24,10 +26,10 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench chaos format lint clean
-.PHONY: test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: last-moment test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install every package that building, testing and developing need (Debian)
 	@.ci/install build test dev
@@ -63,6 +65,13 @@ chaos: ## CHAOS_RUNS=200 runs whose tasks are killed, frozen and cut off, each t
 	@$(COMPILE) $(PRESET) --target process_chaos_test
 	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
 	  ./process_chaos_test </dev/null
+
+last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are about to end
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
+	@$(COMPILE) $(PRESET) --target process_last_moment_test
+	@cd $(BUILD)/tests/process && DISTTF_LAST_MOMENT_RUNS=$(LAST_MOMENT_RUNS) \
+	  DISTTF_LAST_MOMENT_SEED=$(LAST_MOMENT_SEED) ./process_last_moment_test </dev/null
 
 format: ## rewrite the C++ sources as .clang-format says
 	@.ci/install dev

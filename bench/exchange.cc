@@ -33,7 +33,7 @@ void keep_pushing(const roles::Task& task) {
   static_cast<void>(client.connect());
   const std::size_t size =
       math::layout_of(roles::run_config_from_json(client.get_config()).model).size();
-  client.prepare({.size = size});
+  client.prepare({.size = size, .trainers = task.cluster.trainer_count()});
   math::AlignedVector parameters(size);
   client.gradient().front() = 1.0F;
   static_cast<void>(client.pull(parameters.span()));
@@ -88,7 +88,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport)
   client_.emplace(task_, *stop_);
   static_cast<void>(client_->connect());
   const std::size_t size = parameters_.size();
-  client_->prepare({.size = size});
+  client_->prepare({.size = size, .trainers = task_.cluster.trainer_count()});
   client_->lead(roles::to_json(config_),
                 [size] { return roles::TrainingState{.parameters = math::AlignedVector(size)}; });
   client_->gradient().front() = 1.0F;

@@ -1,5 +1,4 @@
-// A data set that is ready to train on: images as bytes, mapped from extracted files or held in
-// memory.
+// A data set that is ready to train on: images as bytes, in memory.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ struct Dataset {
   Split train;           // 55 000 rows
   Split validation;      // 5 000
   Split test;            // 10 000
-  std::shared_ptr<const void> storage;  // the mappings or the memory that the splits point into
+  std::shared_ptr<const void> storage;  // the memory that the splits point into
 };
 
 }  // namespace disttf::data

@@ -17,11 +17,11 @@ constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
 
 constexpr FileSet kDigits{
     .name = "Digits",
-    .checksum = "7d2db9e923186ef1d91b37c3c1c70099390647e0563ad7509905fdd8ea54ef06",
+    .checksum = "465be317275830dad35cc132ee9578505926a1876e29ada689100219d3c8fbda",
     .files = {{{.name = "digits-train-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 60000,
-                .sha256 = "315dbfc3512152ef9f5aa116d1648258d759a056f4f52d1ccbce6d4eaa067669"},
+                .sha256 = "ada65165ae88050f68fdcb5ae1df3256016f4b727507141c2529051c6e28ebc5"},
                {.name = "digits-train-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 60000,
@@ -29,7 +29,7 @@ constexpr FileSet kDigits{
                {.name = "digits-t10k-images-idx3-ubyte",
                 .kind = FileKind::kImages,
                 .rows = 10000,
-                .sha256 = "9d30c1ba64e2c337b08050dc6c1267a81717c45f0a1451d507f80b09ad5a76fc"},
+                .sha256 = "e4dfd77fb962b301575dd6ecfaeffe46960ec0d0f3ab7abe60fcf70ebeafc785"},
                {.name = "digits-t10k-labels-idx1-ubyte",
                 .kind = FileKind::kLabels,
                 .rows = 10000,

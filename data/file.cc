@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -68,26 +67,6 @@ FileDescriptor::~FileDescriptor() {
   if (is_open()) ::close(number_);
 }
 
-void FileBytes::Unmap::operator()(const std::uint8_t* address) const noexcept {
-  // munmap takes a pointer to non-const although it does not write.
-  ::munmap(const_cast<std::uint8_t*>(address), size_bytes);
-}
-
-FileBytes FileBytes::map(const FileDescriptor& file, std::size_t size_bytes,
-                         const std::filesystem::path& path) {
-  FileBytes result;
-  if (size_bytes == 0) return result;  // mmap refuses an empty mapping
-  void* address = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, file.number(), 0);
-  if (address == MAP_FAILED) fail(errno, "cannot map " + path.string());
-  result.mapping_ = {static_cast<const std::uint8_t*>(address), Unmap{size_bytes}};
-  return result;
-}
-
-std::span<const std::uint8_t> FileBytes::bytes() const noexcept {
-  if (mapping_ != nullptr) return {mapping_.get(), mapping_.get_deleter().size_bytes};
-  return memory_;
-}
-
 FileDescriptor open_for_reading(const std::filesystem::path& path, struct stat& status) {
   // Non-blocking: opening a named pipe would otherwise wait for a writer for ever.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -131,9 +110,19 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size
   return read_open_file(file, size_bytes, path);
 }
 
-void sync_directory(const std::filesystem::path& directory) noexcept {
+void sync_directory(const std::filesystem::path& directory, int (*sync)(int)) {
   const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.is_open()) ::fsync(opened.number());
+  if (!opened.is_open()) {
+    if (errno == EACCES) return;  // who may write there need not be allowed to list it
+    fail(errno, "cannot sync " + directory.string());
+  }
+  int error = 0;
+  do {
+    error = sync(opened.number()) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  const bool is_impossible =
+      error == EINVAL || error == ENOTSUP || error == ENOSYS || error == EROFS;
+  if (error != 0 && !is_impossible) fail(error, "cannot sync " + directory.string());
 }
 
 struct stat write_file_atomically(const std::filesystem::path& path,
@@ -145,7 +134,7 @@ struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::span<const std::uint8_t>> parts) {
   Temporary temporary(std::filesystem::path(directory_of(path) / path.filename()));
   for (const auto& part : parts) temporary.write(part);
-  // mkostemp makes files that only the owner reads; tasks under other users map them as well.
+  // mkostemp makes files that only the owner reads; tasks under other users read them as well.
   if (::fchmod(temporary.file.number(), 0644) != 0) fail(errno, "cannot write " + path.string());
   if (::fsync(temporary.file.number()) != 0) fail(errno, "cannot write " + path.string());
   temporary.rename_to(path);
@@ -155,11 +144,32 @@ struct stat write_file_atomically(const std::filesystem::path& path,
   return status;
 }
 
+// A file without a name, so that a process that is killed leaves none. Where the file system has no
+// such files (NFS), one whose name is always the same: the next one to ask removes it.
+std::filesystem::file_time_type file_system_now(const std::filesystem::path& directory) {
+  const std::filesystem::path named = directory / ("now" + std::string(kTemporaryMark) + "clock");
+  FileDescriptor file(::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  const bool has_name = !file.is_open();
+  if (has_name) {
+    file = FileDescriptor(::open(named.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    if (!file.is_open()) fail(errno, "cannot create a file in " + directory.string());
+  }
+  struct stat status {};
+  const bool is_dated = (!has_name || ::futimens(file.number(), nullptr) == 0) &&
+                        ::fstat(file.number(), &status) == 0;
+  const int error = errno;
+  if (has_name) ::unlink(named.c_str());
+  if (!is_dated) fail(error, "cannot date a file in " + directory.string());
+  return std::chrono::file_clock::from_sys(std::chrono::sys_time<std::chrono::nanoseconds>(
+      std::chrono::seconds(status.st_mtim.tv_sec) +
+      std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
+}
+
 void remove_abandoned_temporaries(const std::filesystem::path& path,
                                   std::chrono::seconds age) noexcept {
   try {
     const std::string prefix = path.filename().string() + std::string(kTemporaryMark);
-    const auto oldest = std::filesystem::file_time_type::clock::now() - age;
+    const auto oldest = file_system_now(directory_of(path)) - age;
     for (const auto& entry : std::filesystem::directory_iterator(directory_of(path))) {
       if (entry.path().filename().string().starts_with(prefix) &&
           entry.last_write_time() < oldest) {

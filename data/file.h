@@ -1,4 +1,4 @@
-// Files as this folder needs them: read whole or mapped, written all or not at all, and a lock on
+// Files as this folder needs them: read whole, written all or not at all, and a lock on
 // a directory so that work which several tasks want done is done once.
 //
 // Everything throws std::system_error with a sentence that names the path, unless said otherwise.
@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -42,25 +43,6 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-// A file's contents: a read-only mapping, or memory. Moving it does not move the bytes.
-class FileBytes {
- public:
-  FileBytes() = default;
-  explicit FileBytes(std::vector<std::uint8_t> bytes) noexcept : memory_(std::move(bytes)) {}
-  [[nodiscard]] static FileBytes map(const FileDescriptor& file, std::size_t size_bytes,
-                                     const std::filesystem::path& path);
-  [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept;
-
- private:
-  struct Unmap {
-    std::size_t size_bytes;
-    void operator()(const std::uint8_t* address) const noexcept;
-  };
-  std::vector<std::uint8_t> memory_;
-  // When set, memory_ is empty.
-  std::unique_ptr<const std::uint8_t, Unmap> mapping_{nullptr, Unmap{0}};
-};
-
 // Opens a regular file for reading; `status` is that file's, not the path's of a moment later.
 [[nodiscard]] FileDescriptor open_for_reading(const std::filesystem::path& path,
                                               struct stat& status);
@@ -76,17 +58,25 @@ class FileBytes {
 
 // Writes `bytes` to a new file beside `path`, syncs it, renames it to `path`: whoever opens `path`
 // sees the old contents or the new ones, never a part, not even after a power cut. On failure the
-// new file is gone and `path` is as before. Several writers at once do no harm: the last one wins.
-// Returns what fstat says of the file written, under its final name.
+// new file is gone and `path` is as before; but for one of sync_directory(), which comes last:
+// `path` has the new contents then, and may lose them again with a power cut. Several writers at
+// once do no harm: the last one wins. Returns what fstat says of the file written, under its final
+// name.
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::uint8_t> bytes);
 // The same with contents that lie in several places, one after the other.
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::span<const std::uint8_t>> parts);
 
-// So that a name that was given in `directory` survives a power cut. Not every file system can,
-// and what the name stands for is right without: never throws.
-void sync_directory(const std::filesystem::path& directory) noexcept;
+// So that a name that was given in `directory` survives a power cut. Where a file system cannot do
+// that, nothing happens; where it tries and fails (a disk's error, a full quota) std::system_error.
+// `sync` is fsync, but for tests: returns 0, or -1 and sets errno.
+void sync_directory(const std::filesystem::path& directory, int (*sync)(int) = &::fsync);
+
+// What the file system of `directory` takes for the present, by a file that is made there and gone
+// again: the clock by which files of other machines are dated, too, and not this machine's.
+[[nodiscard]] std::filesystem::file_time_type file_system_now(
+    const std::filesystem::path& directory);
 
 // Removes what writers of `path` that were killed have left behind: their temporary files, once
 // they are `age` old (a living writer is done long before). Never throws.

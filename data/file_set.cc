@@ -47,6 +47,12 @@ bool stamp_fits(const std::filesystem::path& path, const std::string& expected) 
   }
 }
 
+// Whether somebody has written to the file since `stamp` was made of it.
+bool is_changed(const FileDescriptor& opened, const SetFile& file, const std::string& stamp) {
+  struct stat status {};
+  return ::fstat(opened.number(), &status) != 0 || stamp_text(file, status) != stamp;
+}
+
 void write_stamp(const std::filesystem::path& path, const std::string& text) {
   const std::vector<std::uint8_t> bytes(text.begin(), text.end());
   write_file_atomically(stamp_path(path), bytes);
@@ -104,6 +110,30 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
   }
 }
 
+// Whether the file at `path` holds file's contents, which then are put into `out`, if there is one.
+FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file,
+                          std::vector<std::uint8_t>* out) {
+  try {
+    struct stat status {};
+    const FileDescriptor opened = open_for_reading(path, status);
+    FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
+    if (check.state != FileState::kReady) return check;
+    const std::string stamp = stamp_text(file, status);
+    const bool is_stamped = stamp_fits(path, stamp);
+    if (is_stamped && out == nullptr) return check;
+    std::vector<std::uint8_t> contents = read_open_file(opened, file.size_bytes(), path);
+    if (!is_stamped || is_changed(opened, file, stamp)) {
+      check = check_contents(path, file, contents);
+      if (check.state != FileState::kReady) return check;
+      if (!is_changed(opened, file, stamp)) try_to_write_stamp(path, stamp);
+    }
+    if (out != nullptr) *out = std::move(contents);
+    return check;
+  } catch (const std::system_error& error) {
+    return unreadable(path, error.code());
+  }
+}
+
 // Of two reasons why a file cannot be had: a wrong extracted file with no .gz beside it is not
 // "absent".
 const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& gz) {
@@ -144,23 +174,22 @@ class Keeper {
       : directory_(directory), options_(options) {}
 
   // `found`: how the file of that name was found.
-  FileBytes keep(const SetFile& file, const FileCheck& found, std::vector<std::uint8_t> contents) {
+  std::vector<std::uint8_t> keep(const SetFile& file, const FileCheck& found,
+                                 std::vector<std::uint8_t> contents) {
     const FileCheck check = check_contents(directory_ / file.name, file, contents);
     if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
     if (found.state == FileState::kWrong && !options_.replace_wrong) {
       warn(found.sentence() + "; it is left alone and not used");
-      return FileBytes(std::move(contents));
+      return contents;
     }
-    if (!can_write_) return FileBytes(std::move(contents));
+    if (!can_write_) return contents;
     try {
       write_verified(directory_, file, contents);
-      FileBytes mapped;
-      if (open_verified(directory_, file, mapped).state == FileState::kReady) return mapped;
     } catch (const std::system_error& error) {
       can_write_ = false;
       warn(std::string(error.what()) + "; the data set is held in memory");
     }
-    return FileBytes(std::move(contents));
+    return contents;
   }
 
  private:
@@ -186,36 +215,15 @@ FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
 }
 
 FileCheck check_file(const std::filesystem::path& directory, const SetFile& file) {
-  FileBytes contents;
-  FileCheck extracted = open_verified(directory, file, contents);
+  FileCheck extracted = check_extracted(directory / file.name, file, nullptr);
   if (extracted.state == FileState::kReady) return extracted;
   const FileCheck gz = check_gz(directory / file.gz_name(), file);
   return more_telling(extracted, gz);
 }
 
 FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
-                        FileBytes& out) {
-  const std::filesystem::path path = directory / file.name;
-  try {
-    struct stat status {};
-    const FileDescriptor opened = open_for_reading(path, status);
-    FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
-    if (check.state != FileState::kReady) return check;
-    // Labels index memory later on, so they are copied: checked once, they stay what they were.
-    FileBytes contents = file.kind == FileKind::kImages
-                             ? FileBytes::map(opened, file.size_bytes(), path)
-                             : FileBytes(read_open_file(opened, file.size_bytes(), path));
-    const std::string stamp = stamp_text(file, status);
-    if (!stamp_fits(path, stamp)) {
-      check = check_hash(path, file.sha256, contents.bytes());
-      if (check.state != FileState::kReady) return check;
-      try_to_write_stamp(path, stamp);
-    }
-    out = std::move(contents);
-    return check;
-  } catch (const std::system_error& error) {
-    return unreadable(path, error.code());
-  }
+                        std::vector<std::uint8_t>& out) {
+  return check_extracted(directory / file.name, file, &out);
 }
 
 void write_verified(const std::filesystem::path& directory, const SetFile& file,
@@ -227,12 +235,13 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
   write_stamp(path, stamp_text(file, status));
 }
 
-Dataset assemble(const FileSet& set, std::array<FileBytes, 4> contents) {
-  auto storage = std::make_shared<const std::array<FileBytes, 4>>(std::move(contents));
+Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> contents) {
+  auto storage =
+      std::make_shared<const std::array<std::vector<std::uint8_t>, 4>>(std::move(contents));
   std::array<std::span<const std::uint8_t>, 4> elements;
   for (std::size_t i = 0; i < set.files.size(); ++i) {
     const SetFile& file = set.files[i];
-    const std::span<const std::uint8_t> bytes = (*storage)[i].bytes();
+    const std::span<const std::uint8_t> bytes = (*storage)[i];
     std::string detail;
     if (const std::error_code error = parse(file.kind, bytes, elements[i], detail)) {
       throw std::system_error(error, std::string(file.name) + ": " + detail);
@@ -264,7 +273,7 @@ Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                       const MakeContents& make, const OpenOptions& options) {
-  std::array<FileBytes, 4> contents;
+  std::array<std::vector<std::uint8_t>, 4> contents;
   std::array<FileCheck, 4> found;
   const auto open_again = [&](std::size_t i) {
     found[i] = open_verified(directory, set.files[i], contents[i]);

@@ -2,7 +2,7 @@
 // .gz it was extracted from beside it.
 //
 //   directory/train-images-idx3-ubyte.gz        what is downloaded
-//   directory/train-images-idx3-ubyte           extracted from it once, then mapped
+//   directory/train-images-idx3-ubyte           extracted from it once, then read
 //   directory/train-images-idx3-ubyte.verified  the stamp: "this very file was hashed"
 //
 // No byte is used unless its SHA-256 was found to be the pinned one. An extracted file is not
@@ -11,6 +11,11 @@
 // file that was touched in any way is hashed again. (What a stamp cannot see: a write within the
 // same tick of the file system's clock, milliseconds after our own, and a disk that flips bits
 // under an unchanged inode. Deleting the stamps has everything hashed.)
+//
+// A data set is a copy in this task's memory (55 MB of MNIST), not a mapping of the files: whoever
+// writes into one of them, or shortens it, while a run trains would change what it trains on, or
+// end it with SIGBUS. A check now and then would find that out only after gradients of other
+// images have been added to everybody's parameters.
 //
 // Several tasks may open one directory at once: files appear by rename, whole or not at all, a
 // lock on the directory has the work done once, and without it it is done twice with equal bytes.
@@ -80,16 +85,17 @@ struct FileCheck {
 
 struct OpenOptions {
   // Put a right file in the place of an extracted one that is wrong. Otherwise the wrong one stays
-  // and the right contents are held in memory.
+  // and the right contents are used.
   bool replace_wrong = false;
   // Called before a .gz is extracted, with its path.
   std::function<void(const std::filesystem::path& gz)> on_extract{};
   // Called with a sentence when something is amiss that does not keep the set from being used: the
-  // directory cannot be written (the contents are then held in memory), a wrong file lies about.
+  // directory cannot be written (the contents are then held in memory alone), a wrong file lies
+  // about.
   std::function<void(const std::string& sentence)> on_warning{};
 };
 
-// The set, mapped from the extracted files; extracts those that only exist as .gz. Throws
+// The set, read from the extracted files; extracts those that only exist as .gz. Throws
 // std::system_error when a file is absent (ENOENT) or wrong (DataError), with its sentence.
 [[nodiscard]] Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                                     const OpenOptions& options = {});
@@ -107,7 +113,7 @@ using MakeContents =
 
 // Opens `directory/file.name` if its contents are the pinned ones; else `out` is untouched.
 [[nodiscard]] FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
-                                      FileBytes& out);
+                                      std::vector<std::uint8_t>& out);
 
 // Writes contents whose SHA-256 is known to be file.sha256, and their stamp. Throws
 // std::system_error when the directory cannot be written.
@@ -116,6 +122,7 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
 
 // REQUIRES: the contents are valid IDX files of set's shapes (assembling checks them, and throws
 // std::system_error with the DataError). `contents` is in the order of set.files.
-[[nodiscard]] Dataset assemble(const FileSet& set, std::array<FileBytes, 4> contents);
+[[nodiscard]] Dataset assemble(const FileSet& set,
+                               std::array<std::vector<std::uint8_t>, 4> contents);
 
 }  // namespace disttf::data

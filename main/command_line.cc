@@ -75,6 +75,13 @@ roles::LogOptions log_options(const Flags& flags) {
           .name_task = flags.listen_fd < 0};
 }
 
+// In JSON a line names who says it; in text launch says so itself.
+roles::LogOptions launch_log(roles::LogOptions log) {
+  log.task = "launch";
+  log.name_task = false;
+  return log;
+}
+
 roles::Transport transport_from(const std::string& name) {
   static const std::map<std::string, roles::Transport> kTransports = {
       {"auto", roles::Transport::kAuto},
@@ -257,6 +264,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   if (!resolution.found) {
     // No cluster: the local run that orchestrators expect of a job with a single task.
+    invocation.log = launch_log(invocation.log);
     invocation.action = RunLaunch{.options = launch_options(app, flags, 1, 1)};
     return;
   }
@@ -348,6 +356,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   if (command == Command::kLaunch) {
+    invocation.log = launch_log(invocation.log);
     check_launch_flags(*app, launched.has_value());
   }
   if (launched) {

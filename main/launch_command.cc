@@ -52,8 +52,8 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
       "words\n"
       "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
       "braces;\n"
-      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s and its own "
-      "group.");
+      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --log_format "
+      "and\nits own group.");
 }
 
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
@@ -70,7 +70,7 @@ std::optional<std::vector<std::string>> take_launched_command(std::vector<std::s
 }
 
 void check_launch_flags(const CLI::App& app, bool has_command) {
-  static const std::set<std::string> kOfBoth = {"ps", "workers", "config", "help"};
+  static const std::set<std::string> kOfBoth = {"ps", "workers", "config", "help", "log_format"};
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty() ||
         kOfBoth.contains(option->get_lnames().front())) {

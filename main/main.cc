@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -18,6 +19,7 @@
 
 #include "main/command_line.h"
 #include "math/denormals.h"
+#include "net/descriptor_limit.h"
 #include "net/text.h"
 #include "net/tls.h"
 #include "roles/chief.h"
@@ -123,15 +125,18 @@ int fail(int exit_code, const char* sentence) {
   return exit_code;
 }
 
-}  // namespace
+// What is wrong with the words is told before they are understood.
+roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  const auto flag = std::find(arguments.begin(), end, "--log_format");
+  const bool is_json = std::find(arguments.begin(), end, "--log_format=json") != end ||
+                       (flag != end && flag + 1 != end && *(flag + 1) == "json");
+  return is_json ? roles::LogFormat::kJson : roles::LogFormat::kText;
+}
 
-int main(int argc, char** argv) {
-  open_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
-  net::ignore_openssl_config();   // what this file does is not to depend on the machine's
-  prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"
-  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  roles::set_up_log({});
+int run_command_line(const std::vector<std::string>& arguments) {
+  const std::string command = arguments.empty() ? "" : arguments.front();
+  roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
   try {
     const Invocation invocation = parse_command_line(arguments, read_environment());
     roles::set_up_log(invocation.log);
@@ -147,8 +152,23 @@ int main(int argc, char** argv) {
   } catch (const std::invalid_argument& error) {
     return fail(roles::kUsage, error.what());
   } catch (const std::bad_alloc&) {
-    return fail(roles::kError, "there is not enough memory");
+    return fail(roles::kError, roles::kNoMemory);
+  } catch (const std::system_error& error) {
+    return fail(roles::kError, (error.what() + net::descriptor_hint(error.code())).c_str());
   } catch (const std::exception& error) {
     return fail(roles::kError, error.what());
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
+  net::ignore_openssl_config();   // what this file does is not to depend on the machine's
+  prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"
+  const int exit_code =
+      run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  roles::finish_output();
+  return exit_code;
 }

@@ -182,7 +182,13 @@ void TcpChannel::close() noexcept {
 std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& interrupt,
                                      Deadline deadline, std::error_code& error) {
   const std::vector<tcp::endpoint> endpoints = resolve(address, interrupt, deadline, error);
-  auto channel = std::make_unique<TcpChannel>(interrupt);
+  std::unique_ptr<TcpChannel> channel;
+  try {
+    channel = std::make_unique<TcpChannel>(interrupt);
+  } catch (const std::system_error& failure) {  // no descriptors for the socket's context
+    error = failure.code();
+    return nullptr;
+  }
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     // An address that swallows packets must not eat the time of those behind it.
     const Deadline now = Clock::now();

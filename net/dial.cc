@@ -1,6 +1,5 @@
 #include "net/dial.h"
 
-#include <algorithm>
 #include <asio/error.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
@@ -8,15 +7,12 @@
 #include <vector>
 
 #include "net/as_tuple.h"
-#include "net/resolve.h"
 
 namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
 using std::chrono::milliseconds;
-// Whoever has no answer by then is asked again a moment later.
-constexpr milliseconds kLongestLookup{250};
 
 // Connects to one endpoint; a timer ends the attempt. Both are shared with the timer's handler,
 // which may have been queued when the attempt ends.
@@ -69,11 +65,10 @@ asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds
 }  // namespace
 
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
-                             ConnectionLimits limits, milliseconds timeout) {
+                             ConnectionLimits limits, milliseconds timeout, NameLookup& lookup) {
   Dialed dialed;
-  const Interrupt never;
-  const std::vector<tcp::endpoint> endpoints =
-      resolve(address, never, Clock::now() + std::min(timeout, kLongestLookup), dialed.error);
+  const std::vector<tcp::endpoint> endpoints = co_await lookup.resolve(
+      context.get_executor(), address, Clock::now() + timeout, dialed.error);
   for (const tcp::endpoint& endpoint : endpoints) {
     const auto socket = std::make_shared<tcp::socket>(context);
     dialed.error = co_await connect(socket, endpoint,

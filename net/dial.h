@@ -12,6 +12,7 @@
 
 #include "net/address.h"
 #include "net/handshake.h"
+#include "net/name_lookup.h"
 #include "net/server_connection.h"
 
 namespace disttf::net {
@@ -24,10 +25,11 @@ struct Dialed {
   std::error_code error;
 };
 
-// Connects to `address` and introduces this task, all within `timeout`. A name that is no number is
-// looked up first, which holds up the loop: for a quarter of a second at most. `context` must
-// outlive the call.
+// Connects to `address` and introduces this task; name, connection and answer may each take
+// `timeout`. The loop goes on meanwhile. `lookup` is for whoever tries this address again and
+// again. `context` and `lookup` must outlive the call.
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
-                             ConnectionLimits limits, std::chrono::milliseconds timeout);
+                             ConnectionLimits limits, std::chrono::milliseconds timeout,
+                             NameLookup& lookup);
 
 }  // namespace disttf::net

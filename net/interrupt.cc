@@ -20,6 +20,8 @@ namespace {
 // How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
 constexpr std::chrono::microseconds kEagerness{2000};
 constexpr unsigned kMostAsleep = 63;
+// Far more than a busy machine delays a thread that is awake by, far less than any timeout.
+constexpr std::chrono::milliseconds kOverslept{250};
 
 // Rounded up: waking a moment early would cost one more turn of the loop.
 [[nodiscard]] int poll_timeout(Deadline deadline) noexcept {
@@ -78,6 +80,11 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   const auto is_ready = [](const pollfd& each) { return each.revents != 0; };
   if (std::any_of(fds.begin(), fds.end() - 1, is_ready)) return {};
   return std::make_error_code(std::errc::operation_canceled);
+}
+
+Clock::duration overslept(Deadline due) noexcept {
+  const Deadline now = Clock::now();
+  return due < now - kOverslept ? now - due : Clock::duration::zero();
 }
 
 std::optional<Deadline> Eagerness::begin() noexcept {

@@ -42,6 +42,11 @@ class Interrupt {
 [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                            Deadline deadline) noexcept;
 
+// How long ago a wait until `due` should have ended, where that is so long that this process cannot
+// have been running: it was stopped, or its machine was. Else 0. What peers did not say meanwhile
+// is not their silence: nobody listened, and they may have been stopped as well.
+[[nodiscard]] Clock::duration overslept(Deadline due) noexcept;
+
 // How long to look for something before sleeping until it comes: to wake a processor from its sleep
 // takes longer than something that is about to come. Where looking did not help, because it took
 // longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63.

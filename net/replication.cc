@@ -48,6 +48,7 @@ std::vector<std::byte> encode(const Report& report) {
   body.put(static_cast<std::uint8_t>(report.standing));
   body.put(static_cast<std::uint8_t>(bits));
   body.put(std::uint16_t{0});
+  body.put(report.trainers);
   return std::move(body).take();
 }
 
@@ -58,6 +59,7 @@ std::error_code decode(std::span<const std::byte> body, Report& out) {
   const auto standing = reader.get<std::uint8_t>();
   const auto bits = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
+  report.trainers = reader.get<std::uint64_t>();
   if (!reader.complete() || standing > static_cast<std::uint8_t>(Standing::kBackup) ||
       (bits & ~kKnownBits) != 0 || reserved != 0) {
     return WireError::kBadBody;

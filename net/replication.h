@@ -1,12 +1,12 @@
 // The bodies of VIEW, REPORT, and the beginnings of those of UPDATE and FILL: what the chief and
 // the two hosts of a range say to each other with --ps_replicas 2.
 //
-//   VIEW, 8 bytes        REPORT, 8 bytes       UPDATE, 16 and more     FILL, 72 and more
+//   VIEW, 8 bytes        REPORT, 16 bytes      UPDATE, 16 and more     FILL, 72 and more
 //    0  4  number         0  4  view            0  8  incarnation       0  8  lineage
 //    4  1  primary        4  1  standing        8  4  trainer          8  48  six counters
 //    5  1  paired         5  1  bits           12  4  count           56  4  trainers
 //    6  2  reserved, 0    6  2  reserved, 0    16  n  gradient        60  4  tensors
-//                                                                     64  8  reserved, 0
+//                         8  8  trainers                              64  8  reserved, 0
 //                                                                     72 24t of each trainer:
 //                                                                            incarnation, sequence,
 //                                                                            clock
@@ -46,9 +46,17 @@ struct Report {
   bool wants_alone = false;  // bit 1: a primary that waits for a backup it has lost
   bool wants_pair = false;   // bit 2: a primary whose backup has become complete
   bool finished = false;     // bit 3: the run is over here
+  // Of a primary those that it lacks, of a backup those that ask it for the range: in_set() of
+  // each.
+  std::uint64_t trainers = 0;
   friend bool operator==(const Report&, const Report&) = default;
 };
-inline constexpr std::size_t kReportBytes = 8;
+inline constexpr std::size_t kReportBytes = 16;
+
+// Trainers 64 ranks apart share a bit.
+[[nodiscard]] constexpr std::uint64_t in_set(std::size_t rank) noexcept {
+  return std::uint64_t{1} << (rank % 64);
+}
 
 // What an update was made of; the step is in the header.
 struct UpdateHead {

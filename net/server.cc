@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "net/as_tuple.h"
+#include "net/descriptor_limit.h"
 
 namespace disttf::net {
 namespace {
@@ -231,7 +232,7 @@ asio::awaitable<void> Listener::Impl::accept_loop() {
 // Out of descriptors or memory: those who have proved nothing make room, and the others wait in
 // the kernel's queue. Never a loop without a pause: the error comes back at once.
 asio::awaitable<void> Listener::Impl::pause_accepting(std::error_code error) {
-  report("cannot accept connections: " + error.message());
+  report("cannot accept connections: " + error.message() + descriptor_hint(error));
   for (std::size_t left = (pending_.size() + 1) / 2; left > 0; --left) drop_oldest();
   pause_timer_.expires_after(options_.accept_pause);
   co_await pause_timer_.async_wait(kAsTuple);

@@ -75,6 +75,7 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
   received = 0;
   if (state_ != State::kOpen) co_return read_failed({});
   read_deadline_ = handshake_deadline_;
+  read_timeout_ = timeout;
   if (timeout > std::chrono::milliseconds::zero()) {
     read_deadline_ = std::min(read_deadline_, std::chrono::steady_clock::now() + timeout);
   }
@@ -85,6 +86,7 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
   received = count;
   // Bytes that came after refuse() belong to nobody.
   if (error || state_ != State::kOpen) co_return read_failed(error);
+  is_excused_ = false;
   co_return std::error_code{};
 }
 
@@ -158,9 +160,11 @@ void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
   enqueue(header, std::move(frame));
 }
 
-void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body) {
+void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                                     std::shared_ptr<const void> owner) {
   Queued frame;
   frame.borrowed = body;
+  frame.owner = std::move(owner);
   enqueue(header, std::move(frame));
 }
 
@@ -300,6 +304,16 @@ void ServerConnection::close() noexcept {
   slot_.reset();
 }
 
+// This process was stopped for a while, so the peer, which may have been as well, has as much time
+// again: once, so that a peer that is gone is found out however often that happens.
+void ServerConnection::excuse() {
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (is_excused_ || handshake_deadline_ != kNever) return;
+  is_excused_ = true;
+  if (read_deadline_ != kNever) read_deadline_ = now + read_timeout_;
+  if (write_deadline_ != kNever) write_deadline_ = now + limits_.write_timeout;
+}
+
 // Makes sure that the timer fires at `deadline` or before.
 void ServerConnection::watch(TimePoint deadline) {
   if (deadline >= timer_at_) return;
@@ -312,8 +326,9 @@ void ServerConnection::watch(TimePoint deadline) {
 }
 
 void ServerConnection::on_timer() {
-  timer_at_ = kNever;
+  const TimePoint armed_for = std::exchange(timer_at_, kNever);
   if (state_ == State::kClosed) return;
+  if (overslept(armed_for) > Clock::duration::zero()) excuse();
   const TimePoint due = std::min({read_deadline_, write_deadline_, linger_deadline_});
   if (due > std::chrono::steady_clock::now()) {
     watch(due);

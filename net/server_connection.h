@@ -70,7 +70,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void send(FrameHeader header, std::vector<std::byte> owned = {});
   // As send, the body borrowed: `body` must stay unchanged until the frame has left or the
   // connection is closed (a ps's parameters between two steps). After close() nothing reads it.
-  void send_borrowed(FrameHeader header, std::span<const std::byte> body);
+  // `owner` is kept until then: a refused connection, say, goes on to send what is queued, and its
+  // owner may be done with it.
+  void send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                     std::shared_ptr<const void> owner);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
   // connection closed first.
   asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
@@ -99,6 +102,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
     std::array<std::byte, kHeaderBytes> header{};
     std::vector<std::byte> owned;
     std::span<const std::byte> borrowed;  // used when owned is empty
+    std::shared_ptr<const void> owner;    // of borrowed
     std::size_t sent = 0;                 // bytes of header and body together
     [[nodiscard]] std::span<const std::byte> body() const noexcept {
       return owned.empty() ? borrowed : std::span<const std::byte>(owned);
@@ -119,6 +123,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<void> linger();
   void watch(TimePoint deadline);
   void on_timer();
+  void excuse();
   void wake_drain_waiters();
 
   asio::ip::tcp::socket socket_;
@@ -129,6 +134,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Hello hello_;
   State state_ = State::kOpen;
   bool timed_out_ = false;
+  bool is_excused_ = false;  // the peer's silence; until it says something
   bool writing_ = false;
   std::deque<Queued> queue_;
   std::size_t queued_bytes_ = 0;  // headers and owned bodies in queue_
@@ -137,6 +143,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::steady_timer timer_;
   TimePoint timer_at_ = kNever;  // when it fires; kNever: not armed
   TimePoint read_deadline_ = kNever;
+  std::chrono::milliseconds read_timeout_{0};  // what it was made of
   TimePoint write_deadline_ = kNever;
   TimePoint linger_deadline_ = kNever;
   TimePoint handshake_deadline_ = kNever;  // an upper bound of read_deadline_

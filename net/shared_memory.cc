@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -143,10 +144,10 @@ SharedView::~SharedView() {
   close(fd_);
 }
 
-std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer,
+std::shared_ptr<const SharedView> SharedView::open(const SharedOffer& offer, std::size_t most,
                                                    std::error_code& error) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kPrefixBytes;
-  if (offer.size == 0 || offer.size > kMost) {
+  if (offer.size == 0 || offer.size > std::min<std::uint64_t>(most, kMost)) {
     error = std::make_error_code(std::errc::invalid_argument);
     return nullptr;
   }

@@ -4,7 +4,8 @@
 // maps it) and describes it in an offer. Whoever is told the offer opens it through
 // /proc/<pid>/fd/<fd>, which the kernel allows a process of the same user that sees the same
 // process numbers. What a number leads to must then prove to be the offered memory: sealed against
-// shrinking (so reading it cannot fault), of the offered size, and it begins with a random token.
+// shrinking (so reading it cannot fault), of the offered size, which is one that the reader has a
+// use for, and it begins with a random token.
 // Where any of this fails (another machine, container or user; no /proc) there is simply no view.
 //
 // Nothing here synchronises: the frames that tell the other side to look do, as system calls.
@@ -65,8 +66,10 @@ class SharedMemory {
 // The reader's side. The memory lives as long as the view, even if its owner does not.
 class SharedView {
  public:
-  // nullptr, and `error` set, unless it is the memory that was offered.
+  // nullptr, and `error` set, unless it is the memory that was offered, of no more bytes than
+  // `most`: all of it is mapped, and its owner need not have taken the memory for it.
   [[nodiscard]] static std::shared_ptr<const SharedView> open(const SharedOffer& offer,
+                                                              std::size_t most,
                                                               std::error_code& error);
   ~SharedView();
   SharedView(const SharedView&) = delete;

@@ -1,5 +1,6 @@
 #include "roles/background.h"
 
+#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -13,24 +14,25 @@
 #include <variant>
 #include <vector>
 
-#include "net/channel.h"
-#include "net/peer.h"
+#include "net/as_tuple.h"
+#include "net/dial.h"
 #include "net/server.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
+#include "roles/start_thread.h"
 #include "roles/task_listener.h"
 
 namespace disttf::roles {
 namespace {
 
-// A ps that does not answer holds up the beats to the others for this long at most.
-constexpr std::chrono::milliseconds kBeatConnectAttempt{500};
+// One attempt to open a control channel.
+constexpr std::chrono::milliseconds kBeatConnectAttempt{2000};
 
 }  // namespace
 
 class Background::Impl {
  public:
-  explicit Impl(const Task& task) : task_(task), timer_(context_) {
+  Impl(const Task& task, StopSignal& stop) : task_(task), stop_(stop) {
     net::ServerHooks hooks;
     hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
     hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
@@ -44,22 +46,31 @@ class Background::Impl {
       }
     };
     listener_ = open_task_listener(context_, task, std::move(hooks));
-    channels_.resize(task.cluster.ps.size());
-    thread_ = std::thread([this] {
-      beat();
-      context_.run();
-    });
+    for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
+      beats_.push_back(std::make_unique<Beat>(context_, index));
+      asio::co_spawn(
+          context_, [this, index] { return beat(*beats_[index]); },
+          [this](std::exception_ptr exception) {
+            if (exception) {
+              stop_.stop_with(exception);
+            }
+          });
+    }
+    thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
   ~Impl() {
-    stopping_.interrupt();
     asio::post(context_, [this] { context_.stop(); });
     thread_.join();
   }
 
   void set_generation(std::uint32_t generation) {
     if (generation_.exchange(generation) != generation) {
-      asio::post(context_, [this] { beat(); });  // a ps that was replaced must not wait for it
+      asio::post(context_, [this] {  // a ps that was replaced must not wait for it
+        for (const auto& beat : beats_) {
+          beat->pause.cancel();
+        }
+      });
     }
   }
 
@@ -76,55 +87,71 @@ class Background::Impl {
     return net::Welcome{.incarnation = task_.incarnation};
   }
 
-  // One heartbeat to every ps, then again kHeartbeatInterval after the last beat. Errors are the
-  // step channel's to report; here a broken channel is simply opened again.
-  void beat() {
-    const std::uint32_t generation = generation_;
-    const net::FrameHeader heartbeat{.kind = net::FrameKind::kHeartbeat, .generation = generation};
-    for (std::size_t index = 0; index < channels_.size(); ++index) {
-      auto& channel = channels_[index];
-      const auto deadline = net::Clock::now() + kBeatConnectAttempt;
-      if (generation != beaten_generation_ && channel) {
-        static_cast<void>(channel->send(heartbeat, {}, deadline));
-        channel.reset();
+  // The control channel to one ps. None of them waits for another: a name that is slow to be looked
+  // up, or a host that swallows packets, must not make this trainer silent elsewhere.
+  struct Beat {
+    Beat(asio::io_context& context, std::size_t index)
+        : ps{.job = net::Job::kPs, .index = index}, pause(context) {}
+
+    const net::TaskId ps;
+    asio::steady_timer pause;  // until the next heartbeat
+    net::NameLookup lookup;
+    std::shared_ptr<net::ServerConnection> connection;
+    std::uint32_t generation = 0;  // of the last heartbeat
+  };
+
+  // A heartbeat, then again kHeartbeatInterval later. Errors are the step channel's to report; here
+  // a broken channel is simply opened again.
+  asio::awaitable<void> beat(Beat& beat) {
+    while (true) {
+      const std::uint32_t generation = generation_;
+      send(beat, generation);
+      if (beat.connection && generation != beat.generation) {
+        beat.connection->close();
       }
-      if (!channel || !channel->is_open()) {
-        const net::TaskId ps{.job = net::Job::kPs, .index = index};
-        channel = net::open_channel(task_.cluster.address_of(ps),
-                                    {.cluster = net::hash_of(task_.cluster),
-                                     .from = task_.self,
-                                     .to = ps,
-                                     .purpose = net::ChannelPurpose::kControl,
-                                     .incarnation = task_.incarnation},
-                                    stopping_, deadline)
-                      .channel;
+      beat.generation = generation;
+      if (!beat.connection || !beat.connection->is_open()) {
+        co_await open(beat);
+        send(beat, generation);
       }
-      if (channel && channel->send(heartbeat, {}, deadline)) {
-        channel.reset();
+      if (generation == generation_) {
+        beat.pause.expires_after(kHeartbeatInterval);
+        co_await beat.pause.async_wait(net::kAsTuple);
       }
     }
-    beaten_generation_ = generation;
-    timer_.expires_after(kHeartbeatInterval);
-    timer_.async_wait([this](const std::error_code& error) {
-      if (!error) {
-        beat();
-      }
-    });
+  }
+
+  asio::awaitable<void> open(Beat& beat) {
+    const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(beat.ps),
+                                                  {.cluster = net::hash_of(task_.cluster),
+                                                   .from = task_.self,
+                                                   .to = beat.ps,
+                                                   .purpose = net::ChannelPurpose::kControl,
+                                                   .incarnation = task_.incarnation},
+                                                  {}, kBeatConnectAttempt, beat.lookup);
+    throw_if_out_of_descriptors(dialed.error,
+                                "send heartbeats to " + describe(task_.cluster, beat.ps));
+    beat.connection = dialed.connection;
+  }
+
+  static void send(const Beat& beat, std::uint32_t generation) {
+    if (beat.connection) {
+      beat.connection->send({.kind = net::FrameKind::kHeartbeat, .generation = generation});
+    }
   }
 
   const Task& task_;
-  net::Interrupt stopping_;
+  StopSignal& stop_;
   std::atomic<std::uint32_t> generation_{0};  // the computing thread's to set
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
-  asio::steady_timer timer_;
   std::unique_ptr<net::Listener> listener_;
-  std::vector<std::unique_ptr<net::Channel>> channels_;  // by ps index
-  std::uint32_t beaten_generation_ = 0;                  // of the last beat
+  std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
   std::thread thread_;
 };
 
-Background::Background(const Task& task) : impl_(std::make_unique<Impl>(task)) {}
+Background::Background(const Task& task, StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
 
 void Background::set_generation(std::uint32_t generation) { impl_->set_generation(generation); }

@@ -9,15 +9,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "roles/stop_signal.h"
 #include "roles/task.h"
 
 namespace disttf::roles {
 
 class Background {
  public:
-  // Opens the port and starts the thread. `task` must outlive it. Throws std::system_error when
-  // the port cannot be had.
-  explicit Background(const Task& task);
+  // Opens the port and starts the thread. `task` and `stop` must outlive it. Throws Failure when
+  // the port cannot be had. What ends the thread too early ends the task, through `stop`: without
+  // its heartbeats a trainer is taken for dead.
+  Background(const Task& task, StopSignal& stop);
   ~Background();  // ends the thread
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

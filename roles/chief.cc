@@ -22,6 +22,10 @@ namespace {
 // this task leaves it because of a signal (orchestrators grant 10 s or more).
 constexpr std::chrono::seconds kLastSave{60};
 constexpr std::chrono::seconds kSaveOnSignal{4};
+// For the result to be taken by whoever reads standard output.
+constexpr std::chrono::seconds kResultIsTaken{2};
+// A last save that failed because a ps was lost is tried again.
+constexpr std::chrono::milliseconds kSaveAgain{20};
 
 // For ps that were started again just then, to be told that the run is over.
 constexpr std::chrono::seconds kOverseersFarewell{3};
@@ -68,32 +72,53 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-}  // namespace
-
-void lead(const TrainerOptions& options, const StopSignal& stop) {
-  Trainer trainer(options, stop);
+// The last step has been made. Nobody leaves before the result is durable: saved, where there is a
+// place for it, and printed. Until then the ps may be lost, and all are needed to make it again.
+void settle(Trainer& trainer, Checkpointer& checkpointer, bool saves, const StopSignal& stop) {
   PsClient& client = trainer.client();
-  RunConfig config = options.config;
-  config.dataset = trainer.dataset().name;
-  config.data_checksum = trainer.dataset().checksum;
-  config.trainers = options.task.cluster.trainer_count();
-  trainer.prepare(config);
-  std::optional<Overseer> overseer;
-  if (config.ps_replicas > 1) {
-    overseer.emplace(options.task);
-    overseer->await_views(kFirstViews);
+  const auto await_others = [&] {
+    client.await_others(trainer.own_parameters());
+    if (!trainer.config().every_gradient_counts()) {
+      static_cast<void>(client.peek(trainer.own_parameters()));  // the others' last pushes too
+    }
+  };
+  await_others();
+  const auto deadline = net::Clock::now() + kLastSave;
+  while (saves && !checkpointer.save_final(client.generation(), deadline)) {
+    const auto next = net::Clock::now() + kSaveAgain;
+    if (next >= deadline) {
+      log_warning("no checkpoint of the last step was saved: for " + seconds_text(kLastSave) +
+                  " no ps, or not all of them, had a copy of it to give");
+      break;
+    }
+    stop.interrupt().wait_until(next);
+    stop.throw_if_stopped();
+    await_others();
   }
-  if (client.connect()) {
-    log_info("the run has finished already");
-    return;
-  }
+}
+
+// What the task is to end with if training has come to nothing: such a run is over, too.
+std::optional<Failure> conclude(Trainer& trainer) {
+  const std::string status = trainer.client().status(0);
+  std::optional<Failure> failure = trainer.print_result_lines();
+  log_summary(trainer.config(), status);
+  // Who has been told that the run is over does not make the result again. A reader that pauses for
+  // longer has it when he goes on, if this process lives until then.
+  static_cast<void>(standard_output().drain(net::Clock::now() + kResultIsTaken));
+  return failure;
+}
+
+// From the first step to the result, or what conclude() returns.
+std::optional<Failure> train_as_chief(const TrainerOptions& options, Trainer& trainer,
+                                      const StopSignal& stop) {
+  const RunConfig& config = trainer.config();
   if (config.top_k != 0) {
     log_warning(
         "--compress: a trainer that dies takes along what it has not pushed yet of its "
         "gradients, and the weights are then not those of an undisturbed run");
   }
   Checkpointer checkpointer(options.task, options.checkpoint, config, trainer.model().layout());
-  client.lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
+  trainer.client().lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
   std::uint64_t next_evaluation = config.eval_every;
   const StepHooks hooks{
       .wants_cut = [&](std::uint64_t step) { return checkpointer.wants_cut(step); },
@@ -109,30 +134,54 @@ void lead(const TrainerOptions& options, const StopSignal& stop) {
   const bool saves = !options.checkpoint.train_dir.empty();
   try {
     trainer.train(hooks);
+    settle(trainer, checkpointer, saves, stop);
   } catch (const Failure& failure) {
     const int code = failure.exit_code();
     if (saves && (code == kInterrupted || code == kTerminated || code == kLostPeers)) {
-      checkpointer.save_now(trainer.reply().generation, kSaveOnSignal);
+      checkpointer.save_now(std::max(trainer.reply().generation, trainer.client().generation()),
+                            kSaveOnSignal);
     }
     throw;
   }
-  if (saves) {
-    checkpointer.save_now(trainer.reply().generation, kLastSave);
+  return conclude(trainer);
+}
+
+}  // namespace
+
+void lead(const TrainerOptions& options, StopSignal& stop) {
+  Trainer trainer(options, stop);
+  PsClient& client = trainer.client();
+  RunConfig config = options.config;
+  config.dataset = trainer.dataset().name;
+  config.data_checksum = trainer.dataset().checksum;
+  config.trainers = options.task.cluster.trainer_count();
+  trainer.prepare(config);
+  std::optional<Overseer> overseer;
+  if (config.ps_replicas > 1) {
+    overseer.emplace(options.task, stop);
+    overseer->await_views(kFirstViews);
   }
-  const std::string status = client.status(0);
-  if (!config.every_gradient_counts()) {
-    static_cast<void>(client.peek(trainer.own_parameters()));  // what the others' last pushes made
+  std::optional<Failure> failure;
+  try {
+    if (client.connect()) {
+      throw RunOver();
+    }
+    failure = train_as_chief(options, trainer, stop);
+  } catch (const RunOver&) {
+    // The chief before this one may have died before it had told everybody.
+    log_info("the run has finished already");
   }
-  trainer.print_result_lines();
-  log_summary(config, status);
-  client.shutdown(trainer.own_parameters());
+  client.shutdown();
   if (overseer) {
     overseer->finish(kOverseersFarewell);
+  }
+  if (failure) {  // all steps have been made: the ps have done their part, and are let go first
+    throw Failure(*failure);
   }
 }
 
 int run_chief(const TrainerOptions& options) {
-  const StopSignal stop;
+  StopSignal stop;
   lead(options, stop);
   return finish(options.task.on_finish, stop);
 }

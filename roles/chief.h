@@ -7,7 +7,7 @@
 namespace disttf::roles {
 
 // From the first step to the result. Throws Failure, also when `stop` ends it.
-void lead(const TrainerOptions& options, const StopSignal& stop);
+void lead(const TrainerOptions& options, StopSignal& stop);
 
 // The task. Returns the exit code. Throws Failure.
 int run_chief(const TrainerOptions& options);

@@ -8,6 +8,7 @@
 #include "data/digits.h"
 #include "data/mnist.h"
 #include "math/random.h"
+#include "net/descriptor_limit.h"
 #include "roles/download/download.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
@@ -122,6 +123,10 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
     return open_mnist(options, stop.interrupt());
   } catch (const std::system_error& error) {
     stop.throw_if_stopped();
+    if (net::is_out_of_descriptors(error.code())) {  // the data set may well be there
+      throw Failure(kError, std::string("cannot get the data set: ") + error.what() +
+                                net::descriptor_hint(error.code()));
+    }
     if (options.dataset == DatasetChoice::kMnist) {
       throw Failure(kBadData, error.what());
     }

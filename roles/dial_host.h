@@ -19,10 +19,11 @@ namespace disttf::roles {
 // trainers may be waiting for it. The longest pause between two attempts.
 inline constexpr std::chrono::milliseconds kLongestDialPause{250};
 
-// One attempt, bounded. `context` and `task` must outlive the call.
+// One attempt, bounded. `lookup` is the caller's for this host. `context`, `task` and `lookup` must
+// outlive the call.
 asio::awaitable<net::Dialed> dial_host(asio::io_context& context, const Task& task,
                                        std::size_t range, std::uint8_t replica,
-                                       net::ChannelPurpose purpose,
+                                       net::ChannelPurpose purpose, net::NameLookup& lookup,
                                        net::ConnectionLimits limits = {});
 
 }  // namespace disttf::roles

@@ -18,12 +18,14 @@
 #include "net/as_tuple.h"
 #include "net/backoff.h"
 #include "net/dial.h"
+#include "net/interrupt.h"
 #include "net/run_order.h"
 #include "net/server.h"
 #include "roles/chief.h"
 #include "roles/launch/restart_policy.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
+#include "roles/start_thread.h"
 
 namespace disttf::roles {
 namespace {
@@ -54,9 +56,18 @@ struct Server {
   net::TaskId task;
   std::string name;                                        // "ps 0 (10.0.0.7:2222)"
   std::shared_ptr<net::ServerConnection> connection = {};  // null: not reached
+  net::NameLookup lookup = {};                             // of its name
   std::string why = {};                                    // the last attempt failed
+  bool was_ordered = false;                                // by this driver, in this run
   bool is_done = false;                                    // its task is over
 };
+
+// Whether who refuses is the task of an order that this driver gave before: of a server that was
+// frozen, and ends it as soon as it sees that the channel of that order is gone. If it is another
+// driver's, it stays so, and the time to wait for the server runs out.
+bool is_own_task(const Server& server, const net::Refusal& refusal) {
+  return server.was_ordered && refusal.exit_code == kLostPeers;
+}
 
 // The servers of one run.
 class Crew {
@@ -127,7 +138,7 @@ Crew::Crew(const Task& chief, net::Cluster listed, net::OrderedData data, StopSi
     spawn(tend(server));
   }
   spawn(beat());
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = start_thread(stop_, [this] { context_.run(); });
 }
 
 // The channels close, and with them end tasks that are not over.
@@ -170,9 +181,10 @@ asio::awaitable<void> Crew::tend(Server& server) {
 }
 
 asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
-  const auto deadline = Clock::now() + limit;
+  auto deadline = Clock::now() + limit;
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   asio::steady_timer pause(context_);
+  bool is_told = false;
   while (true) {
     net::Dialed dialed = co_await net::dial(context_, listed_.address_of(server.task),
                                             {.cluster = net::hash_of(listed_),
@@ -180,18 +192,25 @@ asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
                                              .to = server.task,
                                              .purpose = net::ChannelPurpose::kOrder,
                                              .incarnation = chief_.incarnation},
-                                            {}, chief_.timeouts.silence);
-    if (dialed.error == net::WireError::kRefused) {
-      fail(dialed.refusal.exit_code, server.name + " says: " + dialed.refusal.sentence);
-    }
+                                            {}, chief_.timeouts.silence, server.lookup);
+    const bool is_refused = dialed.error == net::WireError::kRefused;
+    throw_if_out_of_descriptors(dialed.error, "connect to " + server.name);
     server.connection = std::move(dialed.connection);
-    server.why = dialed.error ? dialed.error.message() : "";
+    server.why = is_refused     ? "it says: " + dialed.refusal.sentence
+                 : dialed.error ? dialed.error.message()
+                                : "";
+    if (is_refused && !is_own_task(server, dialed.refusal)) {
+      fail(dialed.refusal.exit_code, server.name + " says: " + dialed.refusal.sentence);
+    } else if (is_refused && !std::exchange(is_told, true)) {
+      log_info(server.name + " is still at work, for this driver's last order; asking again");
+    }
     const auto next = Clock::now() + std::min<Clock::duration>(backoff.next(), kLongestServerPause);
     if (server.connection || next >= deadline) {
       co_return server.connection != nullptr;
     }
     pause.expires_at(next);
     co_await pause.async_wait(net::kAsTuple);
+    deadline += net::overslept(next);
   }
 }
 
@@ -220,6 +239,7 @@ asio::awaitable<bool> Crew::await_all() {
 asio::awaitable<Ending> Crew::run_task(Server& server, std::string& last_line) {
   policy_->started(server.number, Clock::now());
   server.connection->send({.kind = FrameKind::kRunTask}, net::encode(order_));
+  server.was_ordered = true;
   net::TaskEnd end;
   const std::error_code error = co_await hear_end(server, end);
   if (error) {
@@ -318,13 +338,9 @@ void Crew::fail(int exit_code, const std::string& sentence) {
 
 void Crew::spawn(asio::awaitable<void> work) {
   asio::co_spawn(context_, std::move(work), [this](std::exception_ptr exception) {
-    if (!exception) {
-      return;
-    }
-    try {
-      std::rethrow_exception(exception);
-    } catch (const std::exception& error) {
-      fail(kError, error.what());
+    if (exception) {
+      policy_->stop(kError);
+      stop_.stop_with(exception);
     }
   });
 }

@@ -2,16 +2,27 @@
 
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 namespace disttf::roles {
 namespace {
+
+// Of log lines that nobody reads: thousands. Twice as much would help no reader, half of it would
+// be filled by a second of a fast run that logs every step.
+constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10U;
+// At the end, for a reader of the log that pauses.
+constexpr std::chrono::seconds kLogFarewell{2};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -60,20 +71,98 @@ class JsonFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter time_;
 };
 
+std::unique_ptr<spdlog::formatter> make_formatter(const LogOptions& options) {
+  if (options.format == LogFormat::kJson) {
+    return std::make_unique<JsonFormatter>(options.task);
+  }
+  return std::make_unique<spdlog::pattern_formatter>(
+      options.name_task && !options.task.empty() ? "%H:%M:%S.%e %L [%n] %v" : "%H:%M:%S.%e %L %v");
+}
+
+std::string formatted(spdlog::formatter& formatter, LogLevel level, std::string_view task,
+                      std::string_view message) {
+  spdlog::memory_buf_t text;
+  formatter.format(
+      spdlog::details::log_msg(spdlog::string_view_t(task.data(), task.size()), to_spdlog(level),
+                               spdlog::string_view_t(message.data(), message.size())),
+      text);
+  return {text.data(), text.size()};
+}
+
+std::shared_ptr<PatientOutput> open_standard_error(const LogOptions& options) {
+  const std::shared_ptr<spdlog::formatter> formatter = make_formatter(options);
+  return std::make_shared<PatientOutput>(
+      STDERR_FILENO, kMostKeptBytes, [formatter, task = options.task](std::uint64_t lines) {
+        return formatted(*formatter, LogLevel::kWarning, task,
+                         std::to_string(lines) +
+                             " lines of the log were left out here: nobody read them in time");
+      });
+}
+
+std::shared_ptr<PatientOutput> open_standard_output() {
+  return std::make_shared<PatientOutput>(STDOUT_FILENO, PatientOutput::kKeepAll,
+                                         [](std::uint64_t) { return std::string(); });
+}
+
+// A process has one of each, and spdlog one default logger. They are never destroyed: a thread may
+// be waiting for their reader when the process ends.
+struct Streams {
+  LogFormat format = LogFormat::kText;
+  std::shared_ptr<PatientOutput> output = open_standard_output();
+  std::shared_ptr<PatientOutput> error = open_standard_error({});
+};
+
+Streams& streams() {
+  static Streams& only = *new Streams;  // NOLINT(cppcoreguidelines-owning-memory): as said above
+  return only;
+}
+
+class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit Sink(std::shared_ptr<PatientOutput> output) : output_(std::move(output)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    output_->write({text.data(), text.size()});
+  }
+  void flush_() override {}
+
+ private:
+  const std::shared_ptr<PatientOutput> output_;
+};
+
 }  // namespace
 
 void set_up_log(const LogOptions& options) {
-  auto logger = std::make_shared<spdlog::logger>(options.task,
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  Streams& all = streams();
+  all.format = options.format;
+  all.output = open_standard_output();
+  all.error = open_standard_error(options);
+  auto logger = std::make_shared<spdlog::logger>(options.task, std::make_shared<Sink>(all.error));
   logger->set_level(to_spdlog(options.level));
-  logger->flush_on(spdlog::level::debug);
-  if (options.format == LogFormat::kJson) {
-    logger->set_formatter(std::make_unique<JsonFormatter>(options.task));
-  } else {
-    logger->set_pattern(options.name_task && !options.task.empty() ? "%H:%M:%S.%e %L [%n] %v"
-                                                                   : "%H:%M:%S.%e %L %v");
-  }
+  logger->set_formatter(make_formatter(options));
   spdlog::set_default_logger(std::move(logger));
+}
+
+LogFormat log_format() noexcept { return streams().format; }
+
+std::string json_log_line(LogLevel level, std::string_view task, std::string_view message) {
+  JsonFormatter formatter{std::string(task)};
+  std::string line = formatted(formatter, level, task, message);
+  line.pop_back();
+  return line;
+}
+
+bool is_json_log_line(std::string_view line) {
+  if (!line.starts_with('{')) {
+    return false;
+  }
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() &&
+         std::ranges::all_of(std::array{"time", "level", "task", "message"},
+                             [&object](const char* key) { return object.contains(key); });
 }
 
 void log_debug(std::string_view message) { spdlog::debug("{}", message); }
@@ -81,11 +170,24 @@ void log_info(std::string_view message) { spdlog::info("{}", message); }
 void log_warning(std::string_view message) { spdlog::warn("{}", message); }
 void log_error(std::string_view message) { spdlog::error("{}", message); }
 
-void print_result(std::string_view line) {
-  std::string text(line);
-  text += '\n';
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+void print_result(std::string_view line) { standard_output().write(std::string(line) + "\n"); }
+
+PatientOutput& standard_output() { return *streams().output; }
+PatientOutput& standard_error() { return *streams().error; }
+
+void finish_output() {
+  if (!standard_output().drain(net::Clock::now())) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : {SIGINT, SIGTERM}) {
+      std::signal(number, SIG_DFL);
+      sigaddset(&set, number);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    while (!standard_output().drain(net::Clock::now() + std::chrono::hours(1))) {
+    }
+  }
+  standard_error().drain(net::Clock::now() + kLogFarewell);
 }
 
 }  // namespace disttf::roles

@@ -1,5 +1,5 @@
 // The log: one line per event on standard error, as text or as JSON. Standard output is for
-// results.
+// results. Nobody who logs waits for the reader of either (roles/patient_output.h).
 //
 // spdlog stays behind this header: it is slow to compile. Set up once in main before any thread
 // is started; the functions may then be called from any thread.
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "roles/patient_output.h"
 
 namespace disttf::roles {
 
@@ -23,12 +25,27 @@ struct LogOptions {
 
 void set_up_log(const LogOptions& options);
 
+[[nodiscard]] LogFormat log_format() noexcept;
+
+// A line of the log as JSON, of another task than this one; without its end.
+[[nodiscard]] std::string json_log_line(LogLevel level, std::string_view task,
+                                        std::string_view message);
+// Whether it is one: an object with these four keys.
+[[nodiscard]] bool is_json_log_line(std::string_view line);
+
 void log_debug(std::string_view message);
 void log_info(std::string_view message);
 void log_warning(std::string_view message);
 void log_error(std::string_view message);
 
-// A result line on standard output, flushed: what scripts read.
+// A result line on standard output: what scripts read. None is ever left out.
 void print_result(std::string_view line);
+
+// What the two are written to, for a console that shares them. From set_up_log() on.
+[[nodiscard]] PatientOutput& standard_output();
+[[nodiscard]] PatientOutput& standard_error();
+// At the end of the process: waits until all results are read, and for a while for the log. A
+// signal ends the process meanwhile.
+void finish_output();
 
 }  // namespace disttf::roles

@@ -7,10 +7,12 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -106,10 +108,11 @@ void OrderServer::on_signal() {
 void OrderServer::open_port() {
   const std::uint16_t port = task_.cluster.address_of(task_.self).port;
   try {
-    port_ = data::FileDescriptor(task_.listen_fd >= 0 ? task_.listen_fd
-                                                      : net::listen_on(context_, port).release());
+    port_ = data::FileDescriptor(task_.listen_fd >= 0
+                                     ? task_.listen_fd
+                                     : listen_after_predecessor(context_, port).release());
   } catch (const std::system_error& error) {
-    throw Failure(kCannotListen, self_text() + " " + error.what());
+    throw cannot_listen(task_, error);
   }
 }
 
@@ -121,6 +124,9 @@ void OrderServer::wait_for_orders() {
   hooks.on_error = log_exception;
   Task task = task_;
   task.listen_fd = fcntl(port_.number(), F_DUPFD_CLOEXEC, 0);
+  if (task.listen_fd < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot listen again");
+  }
   listener_ = open_task_listener(context_, task, std::move(hooks), true);
   log_info("Waiting for orders");
 }
@@ -218,13 +224,14 @@ asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
         .exit_code = kUsage,
         .sentence = "there is no " + net::to_string(other) + " in the cluster of " + self_text()};
   }
+  net::NameLookup lookup;
   const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(other),
                                                 {.cluster = net::hash_of(task_.cluster),
                                                  .from = task_.self,
                                                  .to = other,
                                                  .purpose = net::ChannelPurpose::kOrder,
                                                  .incarnation = task_.incarnation},
-                                                {}, task_.timeouts.silence);
+                                                {}, task_.timeouts.silence, lookup);
   if (dialed.error == net::WireError::kRefused) {
     co_return dialed.refusal;
   }

@@ -103,8 +103,6 @@ asio::awaitable<void> OrderedTask::kill_after_grace() {
   }
 }
 
-void OrderedTask::print(std::string_view line) {
-  console_.print_error(log_prefix(server_.self) + " " + std::string(line));
-}
+void OrderedTask::print(std::string_view line) { console_.print_line_of(server_.self, line); }
 
 }  // namespace disttf::roles

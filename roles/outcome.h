@@ -1,6 +1,7 @@
 // How a task ends: its exit code and one sentence that says why.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -18,6 +19,9 @@ enum ExitCode : int {
   kTerminated = 143,   // SIGTERM before the run finished
 };
 
+// What std::bad_alloc is called in a sentence, where nothing is known of what was to be held.
+inline constexpr const char* kNoMemory = "there is not enough memory";
+
 // Ends the task. Thrown anywhere in roles/, caught once in main.
 class Failure : public std::runtime_error {
  public:
@@ -29,5 +33,9 @@ class Failure : public std::runtime_error {
  private:
   int exit_code_;
 };
+
+// What a task ends with where `exception` is what has ended one of its threads or coroutines: a
+// Failure stays what it is, anything else is kError.
+[[nodiscard]] Failure failure_of(const std::exception_ptr& exception);
 
 }  // namespace disttf::roles

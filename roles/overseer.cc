@@ -20,6 +20,7 @@
 #include "net/backoff.h"
 #include "roles/dial_host.h"
 #include "roles/log.h"
+#include "roles/start_thread.h"
 #include "roles/view_keeper.h"
 
 namespace disttf::roles {
@@ -30,7 +31,7 @@ using std::chrono::milliseconds;
 
 class Overseer::Impl {
  public:
-  explicit Impl(const Task& task) : task_(task), beat_timer_(context_) {
+  Impl(const Task& task, StopSignal& stop) : task_(task), stop_(stop), beat_timer_(context_) {
     const std::size_t ranges = task.cluster.ps.size();
     keepers_.resize(ranges);
     told_.resize(ranges);
@@ -43,7 +44,7 @@ class Overseer::Impl {
       spawn([this, &host] { return watch(host); });
     }
     beat();
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
   ~Impl() {
@@ -80,26 +81,22 @@ class Overseer::Impl {
   };
 
   void spawn(std::function<asio::awaitable<void>()> work) {
-    asio::co_spawn(context_, std::move(work), [](std::exception_ptr exception) {
-      if (!exception) {
-        return;
-      }
-      try {
-        std::rethrow_exception(exception);
-      } catch (const std::exception& error) {
-        log_error(error.what());
+    asio::co_spawn(context_, std::move(work), [this](std::exception_ptr exception) {
+      if (exception) {
+        stop_.stop_with(exception);
       }
     });
   }
 
   // One host, for as long as the run lasts.
   asio::awaitable<void> watch(Host& host) {
+    net::NameLookup lookup;
     net::Backoff backoff(std::mt19937_64(std::random_device{}()));
     asio::steady_timer pause(context_);
     const net::TaskId ps = host_of_range(task_.cluster, host.range, host.replica);
     while (!host.finished) {
-      const net::Dialed dialed =
-          co_await dial_host(context_, task_, host.range, host.replica, net::ChannelPurpose::kView);
+      const net::Dialed dialed = co_await dial_host(context_, task_, host.range, host.replica,
+                                                    net::ChannelPurpose::kView, lookup);
       if (dialed.connection) {
         backoff.reset();
         host.connection = dialed.connection;
@@ -156,7 +153,9 @@ class Overseer::Impl {
     check_told();
     log_info("range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", " +
              describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
-             (view->paired ? " with a backup" : " alone"));
+             (view->paired ? " with a backup" : " alone") +
+             (!view->paired && keepers_[range].left() ? ": a trainer does not reach the other host"
+                                                      : ""));
     for (Host& host : hosts_) {
       if (host.range == range) {
         send_view(host, *view);
@@ -213,6 +212,7 @@ class Overseer::Impl {
   }
 
   const Task& task_;
+  StopSignal& stop_;
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer beat_timer_;
@@ -229,7 +229,8 @@ class Overseer::Impl {
   std::thread thread_;
 };
 
-Overseer::Overseer(const Task& task) : impl_(std::make_unique<Impl>(task)) {}
+Overseer::Overseer(const Task& task, StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, stop)) {}
 Overseer::~Overseer() = default;
 
 void Overseer::await_views(std::chrono::milliseconds limit) { impl_->await_views(limit); }

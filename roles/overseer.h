@@ -8,14 +8,16 @@
 #include <chrono>
 #include <memory>
 
+#include "roles/stop_signal.h"
 #include "roles/task.h"
 
 namespace disttf::roles {
 
 class Overseer {
  public:
-  // Starts the thread. `task` must outlive it.
-  explicit Overseer(const Task& task);
+  // Starts the thread. `task` and `stop` must outlive it. What ends the thread, or the watch over
+  // one host, too early ends the task, through `stop`: nobody would replace a primary that is lost.
+  Overseer(const Task& task, StopSignal& stop);
   ~Overseer();  // ends the thread
   Overseer(const Overseer&) = delete;
   Overseer& operator=(const Overseer&) = delete;

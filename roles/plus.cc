@@ -136,6 +136,7 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
     if (opened.error == net::WireError::kRefused) {
       throw Failure(opened.refusal.exit_code, server.name + " says: " + opened.refusal.sentence);
     }
+    throw_if_out_of_descriptors(opened.error, "connect to " + server.name);
     server.channel = std::move(opened.channel);
     server.why = opened.error ? opened.error.message() : "";
     const auto next = Clock::now() + backoff.next();

@@ -1,7 +1,6 @@
 #include "roles/ps_client.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
@@ -16,8 +15,6 @@ using net::FrameKind;
 
 // Between attempts to reach a range that two ps host.
 constexpr std::chrono::milliseconds kLongestPause{100};
-// At the end of a run, for a lost ps that nobody needs any more: to tell it so should it come back.
-constexpr std::chrono::seconds kFarewell{3};
 
 }  // namespace
 
@@ -219,29 +216,35 @@ std::vector<math::Range> PsClient::dropped_ranges() const {
 }
 
 bool PsClient::await_all() {
-  const auto is_done = [](const Pending& each) { return each.state == Pending::State::kDone; };
-  while (!std::all_of(pending_.begin(), pending_.end(), is_done)) {
-    const net::Deadline deadline = prepare_poll();
-    static_cast<void>(
-        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
-    stop_.throw_if_stopped();
-    // One time for all: what came while a lost ps was being tried must be seen by the next poll
-    // before its sender is called silent.
-    const auto now = net::Clock::now();
-    for (std::size_t index = 0; index < links_.size(); ++index) {
-      const Pending& pending = pending_[index];
-      if (pending.state == Pending::State::kWaiting &&
-          (polled_[index].revents != 0 || is_answered(index) || now >= pending.silent_at)) {
-        take(index);
-      } else if (pending.state == Pending::State::kLost && now >= pending.retry_at) {
-        retry(index);
-      }
-    }
+  while (!std::ranges::all_of(pending_, &Pending::is_done)) {
+    await_some();
     if (!work_.empty()) {
       return false;
     }
   }
   return true;
+}
+
+// Until something has come, or it is time to do something about a ps that was lost.
+void PsClient::await_some() {
+  // Some may be overdue: a lost ps was being tried.
+  const net::Deadline deadline = std::max(prepare_poll(), net::Clock::now());
+  static_cast<void>(
+      wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
+  stop_.throw_if_stopped();
+  forgive(net::overslept(deadline));
+  // One time for all: what came while a lost ps was being tried must be seen by the next poll
+  // before its sender is called silent.
+  const auto now = net::Clock::now();
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const Pending& pending = pending_[index];
+    if (pending.state == Pending::State::kWaiting &&
+        (polled_[index].revents != 0 || is_answered(index) || now >= pending.silent_at)) {
+      take(index);
+    } else if (pending.state == Pending::State::kLost && now >= pending.retry_at) {
+      retry(index);
+    }
+  }
 }
 
 bool PsClient::is_answered(std::size_t index) const noexcept { return links_[index].has_answer(); }
@@ -259,6 +262,17 @@ void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
   net::set_asleep(
       net::SleepWord(client_.shared_->bytes().subspan(client_.sleep_word(), net::kSleepWordBytes)),
       asleep);
+}
+
+// This process did not run for so long: no ps was silent or away meanwhile.
+void PsClient::forgive(net::Clock::duration missed) {
+  for (Pending& pending : pending_) {
+    if (pending.state == Pending::State::kWaiting) {
+      pending.silent_at += missed;
+    } else if (pending.state == Pending::State::kLost) {
+      pending.lost_since += missed;
+    }
+  }
 }
 
 // Until when nothing has to be done unless something comes.
@@ -336,10 +350,13 @@ void PsClient::retry(std::size_t index) {
                                   seconds_text(task_.timeouts.peer) + ": " +
                                   pending.error.message());
   }
-  if (const auto error = links_[index].open(std::min(given_up, now + kConnectAttempt))) {
+  const auto attempted_until = std::min(given_up, now + kConnectAttempt);
+  if (const auto error = links_[index].open(attempted_until)) {
+    pending.lost_since += net::overslept(attempted_until);
     lose(index, error);
     return;
   }
+  note_end(links_[index]);
   if (replicated_ && shared_) {
     if (const auto error = share(links_[index])) {
       lose(index, error);
@@ -350,87 +367,6 @@ void PsClient::retry(std::size_t index) {
       std::chrono::duration_cast<std::chrono::milliseconds>(net::Clock::now() - pending.lost_since);
   log_info(links_[index].host_name() + " is back after " + std::to_string(gone.count()) + " ms");
   begin(index);
-}
-
-// --------------------------------------------------------------------------------------- the end
-
-void PsClient::goodbye() {
-  for (PsLink& link : links_) {
-    PsRequest request{.header = {.kind = FrameKind::kGoodbye}};
-    FrameHeader reply;
-    // A ps that has ended already needs no goodbye.
-    static_cast<void>(link.exchange(request, reply));
-  }
-}
-
-void PsClient::shutdown(std::span<float> parameters) {
-  for (PsLink& link : links_) {
-    link.unpin();
-  }
-  if (!all_answer() && !everybody_left()) {
-    try {
-      static_cast<void>(join(parameters));
-    } catch (const Failure& failure) {
-      log_warning(std::string("another trainer may lack the final parameters: ") + failure.what());
-    }
-  }
-  std::vector<PsLink*> unconfirmed;
-  for (PsLink& link : links_) {
-    PsRequest& request = pending_[link.index()].request;
-    request = {.header = {.kind = FrameKind::kShutdown}};
-    pending_[link.index()].error = link.send(request);  // to all, before the first answer
-  }
-  for (PsLink& link : links_) {
-    Pending& pending = pending_[link.index()];
-    for (bool is_reply = false; !pending.error && !is_reply;) {
-      pending.error = link.receive(pending.request, pending.reply, is_reply);
-    }
-    if (pending.error) {
-      link.close();
-      unconfirmed.push_back(&link);
-    }
-  }
-  bid_farewell(std::move(unconfirmed));
-}
-
-// Whether every ps is there, at once.
-bool PsClient::all_answer() {
-  bool all = true;
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    all = !status(index).empty() && all;
-  }
-  return all;
-}
-
-// Whether no trainer needs any ps any more: all have said goodbye to one of them.
-bool PsClient::everybody_left() {
-  if (task_.cluster.trainer_count() == 1) {
-    return true;
-  }
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    const auto answer = nlohmann::json::parse(status(index), nullptr, /*allow_exceptions=*/false);
-    if (answer.is_object() && answer.value("everybody_left", false)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The ps that did not confirm the end are dead, or were started again a moment ago: those are told.
-void PsClient::bid_farewell(std::vector<PsLink*> unconfirmed) {
-  const auto deadline = net::Clock::now() + kFarewell;
-  backoff_.reset();
-  while (!unconfirmed.empty() && net::Clock::now() < deadline) {
-    stop_.interrupt().wait_until(net::Clock::now() + backoff_.next());
-    std::erase_if(unconfirmed, [deadline](PsLink* link) {
-      PsRequest request{.header = {.kind = FrameKind::kShutdown}};
-      FrameHeader reply;
-      return !link->open(deadline) && !link->exchange(request, reply);
-    });
-  }
-  for (const PsLink* link : unconfirmed) {
-    log_warning(link->name() + " did not confirm the end of the run");
-  }
 }
 
 std::vector<std::uint64_t> PsClient::acknowledged() const {

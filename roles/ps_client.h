@@ -8,7 +8,8 @@
 //
 // A ps that lost its parameters ends nothing: pull() and push_pull() then wait until the chief has
 // set all ps to one state again, and return that. Every call throws Failure when the run cannot go
-// on (138), a ps refused (its sentence and code), or a signal came.
+// on (138), a ps refused (its sentence and code), or a signal came; and RunOver where this trainer
+// would have to wait for a state that will not come any more.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -55,13 +56,16 @@ class PsClient {
   PsClient(const Task& task, const StopSignal& stop);
 
   // Connects to every ps, retrying those that are not up until Timeouts::start has passed; then
-  // Failure names all that are missing, and why. True when the run is over: any ps says so.
+  // Failure names all that are missing, and why. True when the run is over: a ps says so; then some
+  // may not be connected.
   [[nodiscard]] bool connect();
 
   // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
   void expect_replicas() noexcept { replicated_ = true; }
 
   [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
+  // Of the state that the last exchange was about.
+  [[nodiscard]] std::uint32_t generation() const noexcept { return links_.front().generation(); }
 
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
   [[nodiscard]] std::string get_config();
@@ -71,6 +75,7 @@ class PsClient {
     std::size_t size = 0;  // floats of the parameter vector
     bool strict = true;    // every gradient counts
     bool elastic = false;
+    std::size_t trainers = 0;
     WireFormat wire = {};
   };
   // Before the calls below.
@@ -114,11 +119,21 @@ class PsClient {
   // The parameters as they are now, on every ps for itself.
   StepReply peek(std::span<float> parameters);
 
-  void goodbye();
-  // Chief: ends the ps; each answers once the other trainers have left, or had their time to. A ps
-  // that was lost is waited for (Timeouts::peer) while a trainer may still need it; `parameters`
-  // is then overwritten with what it already is.
-  void shutdown(std::span<float> parameters);
+  // The end (ps_client_end.cc; what the ps make of it: ps/range_server_end.cc).
+  //
+  // Worker: has the result of the last step, and waits until the chief has made it durable. False:
+  // the ps were set back to another state meanwhile; the run is to be joined again.
+  [[nodiscard]] bool await_end();
+  // Worker, when the run is over: the parameters that the ps hold then, and ps 0's step; nothing
+  // where one of them is gone.
+  [[nodiscard]] std::optional<std::uint64_t> fetch_final(std::span<float> parameters);
+  // Chief: has the result, and waits until the other trainers have it too. Ps that are lost
+  // meanwhile are set to it again; `parameters` is then overwritten with what it already is.
+  void await_others(std::span<float> parameters);
+  // Chief: the result is durable. Tells every ps, then waits until they let it go: the other
+  // trainers have left, or have had their time to. A ps that was lost is told if it comes back
+  // within a few seconds. A signal ends the waiting, not the telling: nothing is thrown.
+  void shutdown();
   // Pushes that each range has used, by ps.
   [[nodiscard]] std::vector<std::uint64_t> acknowledged() const;
   // JSON; empty when the ps cannot be asked.
@@ -145,6 +160,8 @@ class PsClient {
     net::Deadline lost_since{};
     net::Deadline retry_at{};
     std::error_code error;
+
+    [[nodiscard]] bool is_done() const noexcept { return state == State::kDone; }
   };
 
   // Sends all, then awaits all. `request_for` makes the request of one link.
@@ -156,7 +173,9 @@ class PsClient {
   [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
   // Until all have answered, or one has asked for work: then false.
   bool await_all();
+  void await_some();
   [[nodiscard]] net::Deadline prepare_poll();
+  void forgive(net::Clock::duration missed);
   [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
   // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
   [[nodiscard]] std::size_t sleep_word() const noexcept;
@@ -175,9 +194,16 @@ class PsClient {
   StepReply join_again(std::span<float> parameters);
   void share_memory();
   StepReply pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead = 0);
-  bool all_answer();
-  bool everybody_left();
-  void bid_farewell(std::vector<PsLink*> unconfirmed);
+  // A ps says that the run is over; from then on it is.
+  void note_end(const PsLink& link) noexcept;
+  void say_goodbye();
+  void await_other_releases(net::Deadline deadline);
+  [[nodiscard]] bool answers_before(PsLink& link, const PsRequest& request, net::FrameHeader& reply,
+                                    net::Deadline deadline);
+  void tell_all_the_end(net::FrameKind kind);
+  [[nodiscard]] bool hears_answer(PsLink& link, const PsRequest& request);
+  [[nodiscard]] bool tells_end_again(PsLink& link, net::FrameKind kind, net::Deadline deadline);
+  void close_all();
 
   const Task& task_;
   const StopSignal& stop_;
@@ -186,6 +212,7 @@ class PsClient {
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
   std::uint32_t newest_generation_ = 0;           // seen or made; ps that were lost forget theirs
+  bool over_ = false;                             // a ps has said that the run is
   bool strict_ = true;
   std::span<float> gradient_;                  // in
   std::unique_ptr<net::SharedMemory> shared_;  // this, or, where nothing is shared,

@@ -26,28 +26,46 @@ std::size_t line_end(std::size_t bytes) {
 // ------------------------------------------------------------------------- before the first step
 
 bool PsClient::connect() {
-  open_all(task_.timeouts.start, "waited ");
-  return std::any_of(links_.begin(), links_.end(),
-                     [](const PsLink& link) { return link.state() == net::ShardState::kFinished; });
+  try {
+    open_all(task_.timeouts.start, "waited ");
+  } catch (const RunOver&) {
+  }
+  return over_;
 }
 
+void PsClient::note_end(const PsLink& link) noexcept {
+  over_ = over_ || link.state() == net::ShardState::kFinished;
+}
+
+// Throws RunOver where some of the ps cannot be reached and another says that the run is over.
+
 void PsClient::open_all(std::chrono::seconds limit, const char* sentence) {
-  const auto deadline = net::Clock::now() + limit;
+  auto deadline = net::Clock::now() + limit;
   backoff_.reset();
   while (true) {
     std::string missing;
     for (PsLink& link : links_) {
-      if (const auto error = link.open(std::min(deadline, net::Clock::now() + kConnectAttempt))) {
+      const auto now = net::Clock::now();
+      const auto attempted_until = std::clamp(deadline, now, now + kConnectAttempt);
+      const auto error = link.open(attempted_until);
+      deadline += net::overslept(attempted_until);
+      if (error) {
         missing += (missing.empty() ? "" : ", ") + link.name() + ": " + error.message();
       }
+      note_end(link);
     }
     if (missing.empty()) {
       return;
     }
+    if (over_) {
+      throw RunOver();
+    }
     if (net::Clock::now() >= deadline) {
       throw Failure(kLostPeers, sentence + seconds_text(limit) + " in vain for " + missing);
     }
-    stop_.interrupt().wait_until(std::min(deadline, net::Clock::now() + backoff_.next()));
+    const auto paused_until = std::min(deadline, net::Clock::now() + backoff_.next());
+    stop_.interrupt().wait_until(paused_until);
+    deadline += net::overslept(paused_until);
     stop_.throw_if_stopped();
   }
 }
@@ -57,9 +75,19 @@ std::string PsClient::get_config() {
   PsRequest request{
       .header = {.kind = FrameKind::kGetConfig}, .reply = FrameKind::kConfig, .text = &text};
   FrameHeader reply;
-  while (links_.front().exchange(request, reply)) {
+  const auto asks_in_vain = [&] {
+    try {
+      return bool(links_.front().exchange(request, reply));
+    } catch (const StateLost&) {  // it was told that the run is over before it knew of any
+      return true;
+    }
+  };
+  while (asks_in_vain()) {
     links_.front().close();
     open_all(task_.timeouts.peer, "ps 0 was lost before training began; waited ");
+    if (over_) {
+      throw RunOver();
+    }
   }
   return text;
 }
@@ -85,6 +113,7 @@ void PsClient::prepare(const Run& run) {
   for (PsLink& link : links_) {
     link.range = math::shard_range(size, link.index(), links_.size());
     link.wire = run.wire;
+    link.most_shared = most_shared_by_ps(link.range.size(), run.trainers);
   }
 }
 
@@ -148,8 +177,12 @@ StepReply PsClient::join(std::span<float> parameters) {
   }
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   while (true) {
+    const bool was_over = over_;
     try {
       open_all(task_.timeouts.peer, "waited ");
+      if (over_ && (provide_state_ || !agree())) {
+        throw RunOver();  // nobody sets the ps to one state any more
+      }
       if (provide_state_) {
         publish();
         if (!agree()) {
@@ -171,9 +204,9 @@ StepReply PsClient::join(std::span<float> parameters) {
         return reply;
       }
     } catch (const StateLost&) {
-      // A reply may be on its way over any of them, and each welcome tells the news.
-      for (PsLink& link : links_) {
-        link.close();
+      close_all();
+      if (was_over) {
+        throw RunOver();  // a ps that holds nothing, and never will
       }
     }
     // The chief is at work on it. Its own end is found out by the ps, who tell everybody.

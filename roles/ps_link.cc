@@ -79,6 +79,7 @@ std::error_code PsLink::open_host(net::Deadline deadline) {
   if (opened.error == net::WireError::kRefused) {
     throw_refused(opened.refusal);
   }
+  throw_if_out_of_descriptors(opened.error, "connect to " + name_);
   if (opened.error) {
     return opened.error;
   }
@@ -109,8 +110,9 @@ std::error_code PsLink::open_host(net::Deadline deadline) {
   return {};
 }
 
+// Not cut short by a signal unless it has to wait: a push that one ps has and another has not would
+// leave the ps at different steps, of which no checkpoint can be made. receive() throws.
 std::error_code PsLink::send(PsRequest& request) {
-  stop_.throw_if_stopped();
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
@@ -276,7 +278,7 @@ std::error_code PsLink::share(const net::SharedOffer& gradients, std::size_t sle
   net::SharedOffer parameters;
   if (!net::decode(std::as_bytes(std::span(answer)), parameters)) {
     std::error_code error;  // whatever it is, frames will do
-    parameters_ = net::SharedView::open(parameters, error);
+    parameters_ = net::SharedView::open(parameters, most_shared, error);
   }
   const bool has_slot = parameters_ && reply.sequence % math::AlignedVector::kAlignmentBytes == 0 &&
                         parameters_->bytes().size() >= net::kAnswerSlotBytes &&

@@ -39,6 +39,12 @@ class StateLost : public std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "a ps lost its state"; }
 };
 
+// The run is over, and this trainer has come too late to have a part in its end.
+class RunOver : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "the run is over"; }
+};
+
 // One request: what to send and where the reply's body goes.
 struct PsRequest {
   net::FrameHeader header;
@@ -66,7 +72,7 @@ class PsLink {
   // Opens the channel if it is closed. Throws Failure when the ps refuses this task or a signal
   // came, StateLost when the link is pinned and the ps holds another state.
   [[nodiscard]] std::error_code open(net::Deadline deadline);
-  // Throws Failure when a signal came.
+  // std::errc::operation_canceled: a signal came, and it had to wait.
   [[nodiscard]] std::error_code send(PsRequest& request);
   // Begins a PUSH_PULL of which the first `ready` floats of the gradient are final; send() follows.
   // Where the gradient is not sent as it lies this waits for that.
@@ -116,9 +122,10 @@ class PsLink {
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
   void set_generation(std::uint32_t generation) noexcept { generation_ = generation; }
 
-  std::uint64_t step = 0;  // of the parameters last received from it
-  math::Range range = {};  // of the vector, that it holds
-  WireFormat wire = {};    // of gradients and parameters
+  std::uint64_t step = 0;       // of the parameters last received from it
+  math::Range range = {};       // of the vector, that it holds
+  WireFormat wire = {};         // of gradients and parameters
+  std::size_t most_shared = 0;  // bytes of its memory that the run has a use for
 
  private:
   // The next frame's header, or that of the answer in the ps's memory.

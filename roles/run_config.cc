@@ -211,6 +211,48 @@ const auto& fields() {
   return kFields;
 }
 
+// What makes a model large: "--hidden_units 100,50", or "--inputs 784" where there are none.
+std::string size_text(const math::ModelSpec& model) {
+  if (model.kind != math::ModelKind::kMlp) {
+    return "--inputs " + std::to_string(model.inputs);
+  }
+  std::string units_text;
+  for (const std::size_t units : model.hidden) {
+    units_text += (units_text.empty() ? "" : ",") + std::to_string(units);
+  }
+  return "--hidden_units " + units_text;
+}
+
+// A trainer's memory for one row: its pixels, what each layer makes of it, and the loss by that.
+// At most: some of it is smaller where the processor allows it.
+std::size_t row_bytes(const math::ModelSpec& model) {
+  std::size_t floats = model.inputs + 2 * model.classes;
+  if (model.kind == math::ModelKind::kMlp) {
+    for (const std::size_t units : model.hidden) {
+      floats += 2 * units;
+    }
+  }
+  return floats * sizeof(float) + 1;  // and the label
+}
+
+// Each field alone may be as large as it is; together they may not. REQUIRES: each is in its range.
+void check_memory(const RunConfig& config) {
+  const math::ModelSpec& model = config.model;
+  const std::size_t most_rows = kMaxActivationBytes / row_bytes(model);
+  if (config.batch_size > most_rows) {
+    refuse("batch_size", std::to_string(config.batch_size),
+           "from 1 to " + std::to_string(most_rows) + " with " + size_text(model) +
+               ": a batch and the outputs of all layers take 8 GiB of a trainer's memory at most");
+  }
+  const std::size_t gradient_bytes = math::layout_of(model).size() * sizeof(float);
+  if (config.micro_batches > kMaxMicroBatchBytes / gradient_bytes) {
+    refuse("micro_batches", std::to_string(config.micro_batches),
+           "from 0 to " + std::to_string(kMaxMicroBatchBytes / gradient_bytes) + " with " +
+               size_text(model) +
+               ": the gradients of a step take 64 GiB of the memory of all ps at most");
+  }
+}
+
 }  // namespace
 
 std::string to_json(const RunConfig& config) {
@@ -284,6 +326,7 @@ void validate(const RunConfig& config) {
   if (config.micro_batches > kMaxTrainers) {
     refuse("micro_batches", std::to_string(config.micro_batches), "from 0 to 10000");
   }
+  check_memory(config);
   if (config.elastic() && (!config.sync_replicas || config.replicas_to_aggregate != 0)) {
     refuse("micro_batches", std::to_string(config.micro_batches),
            "allowed with --sync_replicas=false or --replicas_to_aggregate");

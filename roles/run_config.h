@@ -77,6 +77,11 @@ struct RunConfig {
 inline constexpr std::size_t kMaxParameters = std::size_t{1} << 31U;
 inline constexpr std::size_t kMaxTrainers = 10'000;
 inline constexpr std::size_t kMaxBatchSize = std::size_t{1} << 20U;
+// What a batch and the outputs of all layers for it may take of a trainer's memory: as much as the
+// largest parameter vector. A hundredth of it is already beyond every cache.
+inline constexpr std::size_t kMaxActivationBytes = std::size_t{8} << 30U;
+// What the gradients of the micro-batches of one step may take of the memory of all ps together.
+inline constexpr std::size_t kMaxMicroBatchBytes = std::size_t{64} << 30U;
 // Of steps and seeds: numbers in JSON survive every reader up to 2^53.
 inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 

@@ -6,14 +6,21 @@
 
 #include <array>
 #include <csignal>
+#include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "roles/outcome.h"
+#include "roles/start_thread.h"
 
 namespace disttf::roles {
 namespace {
+
+// Until who could not be told of a signal is told again. Nobody sees a tenth of a second, and a
+// process that lacks memory is not kept busy.
+constexpr int kTellAgainMs = 100;
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -32,7 +39,7 @@ StopSignal::StopSignal(std::function<void(int)> on_signal) : on_signal_(std::mov
   if (signal_fd < 0) {
     throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
   }
-  thread_ = std::thread([this, signal_fd] { watch(signal_fd); });
+  thread_ = start_thread([this, signal_fd] { watch(signal_fd); });
 }
 
 StopSignal::~StopSignal() {
@@ -44,9 +51,15 @@ StopSignal::~StopSignal() {
 void StopSignal::watch(int signal_fd) {
   std::array<pollfd, 2> waits{pollfd{.fd = signal_fd, .events = POLLIN, .revents = 0},
                               pollfd{.fd = done_.fd(), .events = POLLIN, .revents = 0}};
+  bool is_told = true;
   while (true) {
-    if (poll(waits.data(), waits.size(), -1) < 0) {
+    const int ready = poll(waits.data(), waits.size(), is_told ? -1 : kTellAgainMs);
+    if (ready < 0) {
       continue;  // EINTR; anything else cannot happen with two descriptors of our own
+    }
+    if (ready == 0) {
+      is_told = tell();
+      continue;
     }
     if (waits[1].revents != 0) {
       break;
@@ -55,19 +68,36 @@ void StopSignal::watch(int signal_fd) {
     if (read(signal_fd, &info, sizeof info) == sizeof info && number() == 0) {
       number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
       interrupt_.interrupt();
-      if (on_signal_) {
-        on_signal_(number());
-      }
+      is_told = tell();
     }
   }
   close(signal_fd);
 }
 
+bool StopSignal::tell() {
+  try {
+    if (on_signal_) {
+      on_signal_(number());
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 void StopSignal::stop_with(const Failure& failure) {
-  if (!has_failed_.load(std::memory_order_relaxed)) {
+  if (!fails_.exchange(true)) {
     failure_.emplace(failure);
     has_failed_.store(true, std::memory_order_release);
     interrupt_.interrupt();
+  }
+}
+
+void StopSignal::stop_with(const std::exception_ptr& exception) {
+  try {
+    stop_with(failure_of(exception));
+  } catch (const std::bad_alloc&) {
+    stop_with(no_memory_);
   }
 }
 

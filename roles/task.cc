@@ -4,6 +4,9 @@
 #include <random>
 #include <thread>
 
+#include "net/descriptor_limit.h"
+#include "roles/outcome.h"
+
 namespace disttf::roles {
 
 std::size_t threads_of(const Task& task) {
@@ -29,6 +32,12 @@ std::string describe(const net::Cluster& cluster, const net::TaskId& task) {
 
 net::TaskId host_of_range(const net::Cluster& cluster, std::size_t range, std::uint8_t replica) {
   return {.job = net::Job::kPs, .index = (range + replica) % cluster.ps.size()};
+}
+
+void throw_if_out_of_descriptors(std::error_code error, const std::string& what) {
+  if (net::is_out_of_descriptors(error)) {
+    throw Failure(kError, "cannot " + what + ": " + error.message() + net::descriptor_hint(error));
+  }
 }
 
 std::uint64_t random_incarnation() {

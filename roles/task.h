@@ -61,6 +61,10 @@ struct Task {
 [[nodiscard]] net::TaskId host_of_range(const net::Cluster& cluster, std::size_t range,
                                         std::uint8_t replica);
 
+// Throws Failure, "cannot `what`: Too many open files; this process may have ...", where a limit on
+// descriptors is why: to try again would not help.
+void throw_if_out_of_descriptors(std::error_code error, const std::string& what);
+
 // A random number that no other process has: tells a restarted task from its old self.
 [[nodiscard]] std::uint64_t random_incarnation();
 

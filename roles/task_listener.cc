@@ -1,14 +1,15 @@
 #include "roles/task_listener.h"
 
+#include <asio/error.hpp>
 #include <chrono>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "net/descriptor_limit.h"
 #include "net/run_order.h"
 #include "roles/log.h"
-#include "roles/outcome.h"
 
 namespace disttf::roles {
 namespace {
@@ -18,21 +19,22 @@ namespace {
 constexpr std::chrono::milliseconds kPredecessor{2000};
 constexpr std::chrono::milliseconds kPause{20};
 
+}  // namespace
+
 asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context, std::uint16_t port) {
   const auto until = std::chrono::steady_clock::now() + kPredecessor;
   while (true) {
     try {
       return net::listen_on(context, port);
     } catch (const std::system_error& error) {
-      if (error.code() != std::errc::address_in_use || std::chrono::steady_clock::now() >= until) {
+      if (error.code() != asio::error::address_in_use ||
+          std::chrono::steady_clock::now() >= until) {
         throw;
       }
     }
     std::this_thread::sleep_for(kPause);
   }
 }
-
-}  // namespace
 
 std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
                                                   net::ServerHooks hooks, bool is_server) {
@@ -52,15 +54,20 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   hooks.log = [](std::string_view sentence) { log_warning(sentence); };
   try {
     auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)
-                    : is_server         ? listen_after_predecessor(context, own.port)
                                         : net::listen_on(context, own.port);
     auto listener = std::make_unique<net::Listener>(context, std::move(acceptor),
                                                     std::move(options), std::move(hooks));
     log_info("Started server with target: tcp://" + net::to_string(own));
     return listener;
   } catch (const std::system_error& error) {
-    throw Failure(kCannotListen, describe(task.cluster, task.self) + " " + error.what());
+    throw cannot_listen(task, error);
   }
+}
+
+Failure cannot_listen(const Task& task, const std::system_error& error) {
+  return {
+      net::is_out_of_descriptors(error.code()) ? kError : kCannotListen,
+      describe(task.cluster, task.self) + " " + error.what() + net::descriptor_hint(error.code())};
 }
 
 }  // namespace disttf::roles

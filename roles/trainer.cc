@@ -5,13 +5,14 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "data/sha256.h"
 #include "math/random.h"
+#include "roles/divergence.h"
 #include "roles/format.h"
 #include "roles/log.h"
-#include "roles/outcome.h"
 
 namespace disttf::roles {
 namespace {
@@ -20,12 +21,16 @@ math::ImageSet image_set(const data::Split& split) {
   return {.images = split.images, .labels = split.labels};
 }
 
+std::string diverged(double learning_rate) {
+  return format("training has diverged; a lower --learning_rate than %g may help", learning_rate);
+}
+
 }  // namespace
 
-Trainer::Trainer(const TrainerOptions& options, const StopSignal& stop)
+Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     : options_(options),
       stop_(stop),
-      background_(options.task),
+      background_(options.task, stop),
       dataset_(open_dataset(options.data, stop)),
       client_(options.task, stop),
       progress_(options.progress_fd) {}
@@ -37,6 +42,18 @@ std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options
 math::ImageSet Trainer::train_set() const { return image_set(dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config) {
+  try {
+    allocate(config);
+  } catch (const std::bad_alloc&) {
+    throw Failure(kError, describe(options_.task.cluster, options_.task.self) +
+                              " has not the memory for " +
+                              std::to_string(math::layout_of(config.model).parameter_count()) +
+                              " parameters, their gradient and batches of " +
+                              std::to_string(config.batch_size) + " images");
+  }
+}
+
+void Trainer::allocate(const RunConfig& config) {
   config_ = config;
   model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
                  threads_of(options_.task));
@@ -61,10 +78,33 @@ void Trainer::prepare(const RunConfig& config) {
   client_.prepare({.size = size,
                    .strict = config.every_gradient_counts(),
                    .elastic = config.elastic(),
+                   .trainers = config.trainers,
                    .wire = wire_});
 }
 
+void Trainer::keep_result() {
+  if (std::exchange(reply_.finished, false) && config_.every_gradient_counts()) {
+    kept_result_ = math::AlignedVector(parameters_.size());
+    std::ranges::copy(parameters_.span(), kept_result_.data());
+  }
+}
+
+bool Trainer::has_result() {
+  if (config_.every_gradient_counts() && (reply_.finished || kept_result_.size() != 0)) {
+    if (!reply_.finished) {
+      std::swap(parameters_, kept_result_);
+      reply_ = {.parameters = parameters_.span(), .step = config_.train_steps, .finished = true};
+    }
+    return true;
+  }
+  // What the last pushes of others have made since counts too.
+  const std::optional<std::uint64_t> step = client_.fetch_final(parameters_.span());
+  reply_ = {.parameters = parameters_.span(), .step = step.value_or(0), .finished = true};
+  return step.has_value();
+}
+
 void Trainer::train(const StepHooks& hooks) {
+  keep_result();
   reply_ = client_.pull(parameters_.span());
   round_parameters();
   log_info(
@@ -103,11 +143,9 @@ float Trainer::compute(std::uint64_t step, std::size_t slot, const math::Model::
   }
   const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
   if (!std::isfinite(loss)) {
-    throw Failure(kError,
-                  format("the loss became %f at step %llu: training has diverged; a lower "
-                         "--learning_rate than %g may help",
-                         static_cast<double>(loss), static_cast<unsigned long long>(reply_.step),
-                         static_cast<double>(config_.optimizer.learning_rate)));
+    throw Failure(kError, format("the loss became %f at step %llu: ", static_cast<double>(loss),
+                                 static_cast<unsigned long long>(reply_.step)) +
+                              diverged(static_cast<double>(config_.optimizer.learning_rate)));
   }
   reduce_gradient();
   return loss;
@@ -238,28 +276,42 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
                    .images = reply_.step * config_.rows_per_step()});
 }
 
-void Trainer::print_evaluation(std::uint64_t step) {
+Trainer::Result Trainer::evaluate() {
   loaded_.reset();
-  const math::Evaluation validation =
-      model_->evaluate(reply_.parameters, image_set(dataset_.validation));
-  const math::Evaluation test = model_->evaluate(reply_.parameters, image_set(dataset_.test));
+  return {.validation = model_->evaluate(reply_.parameters, image_set(dataset_.validation)),
+          .test = model_->evaluate(reply_.parameters, image_set(dataset_.test))};
+}
+
+void Trainer::print_evaluation(std::uint64_t step) {
+  const Result result = evaluate();
   print_result(
       format("After %llu training step(s), validation cross entropy = %.6g, "
              "test accuracy = %.4f",
-             static_cast<unsigned long long>(step), validation.cross_entropy, test.accuracy()));
+             static_cast<unsigned long long>(step), result.validation.cross_entropy,
+             result.test.accuracy()));
 }
 
-void Trainer::print_result_lines() {
-  loaded_.reset();
-  const math::Evaluation validation =
-      model_->evaluate(reply_.parameters, image_set(dataset_.validation));
-  const math::Evaluation test = model_->evaluate(reply_.parameters, image_set(dataset_.test));
-  print_result(format("After %llu training step(s), validation cross entropy = %.6g",
-                      static_cast<unsigned long long>(reply_.step), validation.cross_entropy));
+std::optional<Failure> Trainer::print_result_lines() {
+  const Result result = evaluate();
+  const auto step = static_cast<unsigned long long>(reply_.step);
+  const auto rate = static_cast<double>(config_.optimizer.learning_rate);
+  const Learning learning = judge(result.validation, config_.model.classes);
+  if (learning != Learning::kLearned) {
+    const std::string what = format(
+        "the validation cross entropy is %.6g after step %llu, that of guessing %.4g",
+        result.validation.cross_entropy, step, cross_entropy_of_guessing(config_.model.classes));
+    if (learning == Learning::kDiverged) {
+      return Failure(kError, what + ": " + diverged(rate));
+    }
+    log_warning(what + ": the model has learnt next to nothing");
+  }
+  print_result(format("After %llu training step(s), validation cross entropy = %.6g", step,
+                      result.validation.cross_entropy));
   if (options_.print_weights_hash) {
     print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
   }
-  print_result(dataset_.name + format(" accuracy: %.4f", test.accuracy()));
+  print_result(dataset_.name + format(" accuracy: %.4f", result.test.accuracy()));
+  return std::nullopt;
 }
 
 std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {

@@ -19,6 +19,7 @@
 #include "roles/background.h"
 #include "roles/checkpoint/checkpointer.h"
 #include "roles/dataset_source.h"
+#include "roles/outcome.h"
 #include "roles/progress.h"
 #include "roles/ps_client.h"
 #include "roles/run_config.h"
@@ -54,7 +55,7 @@ class Trainer {
  public:
   // Opens the own port and the data set. `options` and `stop` must outlive the trainer. Throws
   // Failure.
-  Trainer(const TrainerOptions& options, const StopSignal& stop);
+  Trainer(const TrainerOptions& options, StopSignal& stop);
 
   [[nodiscard]] PsClient& client() noexcept { return client_; }
   [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
@@ -70,17 +71,27 @@ class Trainer {
   [[nodiscard]] std::span<float> own_parameters() noexcept { return parameters_.span(); }
   [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
 
-  // Joins the run and trains until it is over.
+  // Joins the run and trains until its last step has been made; again, if the ps were set back
+  // since.
   void train(const StepHooks& hooks);
+  // When the run is over: whether this trainer has its result, or can still have it from the ps.
+  [[nodiscard]] bool has_result();
 
   // Prints the validation cross-entropy as the tutorials do, and returns the test accuracy.
   void print_evaluation(std::uint64_t step);
-  // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for.
-  void print_result_lines();
+  // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for. Or
+  // nothing, when training has diverged: then what the task is to end with.
+  [[nodiscard]] std::optional<Failure> print_result_lines();
   // Where the last pull or push has brought it.
   [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
  private:
+  struct Result {
+    math::Evaluation validation;
+    math::Evaluation test;
+  };
+  Result evaluate();
+  void allocate(const RunConfig& config);
   void take_step(std::uint64_t local_step, const StepHooks& hooks);
   // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
   // until the step has been made. Returns the last loss.
@@ -90,6 +101,7 @@ class Trainer {
   // Makes of the gradient, in its place, what is pushed of it.
   void reduce_gradient();
   void keep_unused();
+  void keep_result();
   // The parameters that came become those that a gradient is computed from.
   void round_parameters();
   void load(std::uint64_t step, std::size_t slot);
@@ -119,6 +131,8 @@ class Trainer {
   };
   std::optional<Batch> loaded_;  // which one the model has
   StepReply reply_;
+  // Strict mode: the result, while the ps make it a second time. Every time has the same bits.
+  math::AlignedVector kept_result_;
 };
 
 // SHA-256 (hex) over all variables in order, each as little-endian float32, padding left out.

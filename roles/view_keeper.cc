@@ -45,6 +45,10 @@ void ViewKeeper::decide() {
       make(view_->primary, /*paired=*/false);
     } else if (primary->view == view_->number && primary->wants_pair && other && other->holds) {
       make(view_->primary, /*paired=*/true);
+    } else if (is_out_of_reach(*primary, other)) {
+      const std::uint8_t left = view_->primary;
+      make(other_than(left), /*paired=*/false);
+      left_ = left;
     }
     return;
   }
@@ -52,6 +56,13 @@ void ViewKeeper::decide() {
   if (holds_ && !primary->holds) {
     replace_primary(other);
   }
+}
+
+// For a trainer that reaches the backup.
+bool ViewKeeper::is_out_of_reach(const net::Report& primary, const Host& other) const {
+  return view_->paired && primary.view == view_->number && other &&
+         other->standing == Standing::kBackup && other->holds && other->view == view_->number &&
+         (primary.trainers & other->trainers) != 0 && left_ != other_than(view_->primary);
 }
 
 // The process that was the primary is no more, and the one in its place holds nothing.
@@ -97,6 +108,9 @@ void ViewKeeper::adopt() {
 }
 
 void ViewKeeper::make(std::uint8_t primary, bool paired, bool holds) {
+  if (primary != view_->primary) {
+    left_.reset();
+  }
   view_ = net::View{.number = view_->number + 1, .primary = primary, .paired = paired};
   holds_ = holds;
 }

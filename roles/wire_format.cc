@@ -7,13 +7,19 @@
 #include "math/bf16.h"
 #include "math/block_float.h"
 #include "math/model.h"
+#include "net/answer_slot.h"
 #include "net/frame.h"
+#include "net/shared_memory.h"
 #include "net/sparse_gradient.h"
 
 namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kBf16Bytes = 2;
+
+constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
+  return (bytes + net::kPageBytes - 1) / net::kPageBytes * net::kPageBytes;
+}
 
 // Of a number in a block.
 unsigned bits_of(WireDtype dtype) noexcept { return dtype == WireDtype::kInt8 ? 8 : 4; }
@@ -119,6 +125,14 @@ std::error_code unpack_gradient(const WireFormat& wire, std::span<const std::byt
     std::memcpy(gradient.data(), body.data(), body.size());
   }
   return {};
+}
+
+std::size_t most_shared_by_trainer(std::size_t floats) noexcept {
+  return whole_pages(floats * sizeof(float)) + net::kPageBytes;
+}
+
+std::size_t most_shared_by_ps(std::size_t floats, std::size_t trainers) noexcept {
+  return (2 + trainers) * whole_pages(floats * sizeof(float)) + trainers * net::kAnswerSlotBytes;
 }
 
 }  // namespace disttf::roles

@@ -55,4 +55,11 @@ void unpack_tensor(const WireFormat& wire, std::span<const std::byte> body,
                                               std::span<const std::byte> body,
                                               std::span<float> gradient);
 
+// The most that tasks of one machine offer each other of their memory (net/shared_memory.h), in
+// bytes. A trainer: a gradient of the whole vector of so many floats, and a cache line.
+[[nodiscard]] std::size_t most_shared_by_trainer(std::size_t floats) noexcept;
+// A ps: its range as often as it may need it, two times or once for each trainer besides, and where
+// it leaves their answers.
+[[nodiscard]] std::size_t most_shared_by_ps(std::size_t floats, std::size_t trainers) noexcept;
+
 }  // namespace disttf::roles

@@ -39,24 +39,44 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   return published;
 }
 
+// Until the chief has made the result durable: before that, the ps may be set back to a state from
+// which this worker is needed again.
+void train_to_the_end(Trainer& trainer) {
+  try {
+    do {
+      trainer.train({});
+    } while (!trainer.client().await_end());
+  } catch (const RunOver&) {
+    log_info("the run is over");
+  }
+}
+
 // From the first step to the result.
-void train(const TrainerOptions& options, const StopSignal& stop) {
+void train(const TrainerOptions& options, StopSignal& stop) {
   Trainer trainer(options, stop);
-  PsClient& client = trainer.client();
-  if (client.connect()) {
+  try {
+    if (trainer.client().connect()) {
+      throw RunOver();
+    }
+    trainer.prepare(adopt_config(trainer, options));
+  } catch (const RunOver&) {
     log_info("the run has finished already");
     return;
   }
-  trainer.prepare(adopt_config(trainer, options));
-  trainer.train({});
-  client.goodbye();
-  trainer.print_result_lines();
+  train_to_the_end(trainer);
+  if (!trainer.has_result()) {
+    log_warning("the final parameters went with a ps; the chief has printed the result");
+    return;
+  }
+  if (const auto failure = trainer.print_result_lines()) {
+    throw Failure(*failure);
+  }
 }
 
 }  // namespace
 
 int run_worker(const TrainerOptions& options) {
-  const StopSignal stop;
+  StopSignal stop;
   train(options, stop);
   return finish(options.task.on_finish, stop);
 }

@@ -175,23 +175,6 @@ std::filesystem::file_time_type last_write(const Path& directory) {
   return latest;
 }
 
-// Removes what killed writers have left: nobody saves a step any more once `step` is there, and
-// others once they have been silent. Housekeeping, so nothing here is an error.
-void remove_abandoned(const Path& directory, std::uint64_t step) noexcept {
-  try {
-    const auto oldest = std::filesystem::file_time_type::clock::now() - kAbandonedAfter;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-      const auto id = partial_name_from(entry.path().filename().string());
-      if (id && (id->step <= step || last_write(entry.path()) < oldest)) {
-        std::error_code ignored;
-        std::filesystem::remove_all(entry.path(), ignored);
-      }
-    }
-  } catch (const std::exception&) {
-    return;  // somebody else removes them as well
-  }
-}
-
 // Why a checkpoint with `saved` is of another model than `wanted`, if it is.
 std::optional<std::string> difference(const math::ParameterLayout& saved,
                                       const math::ParameterLayout& wanted) {
@@ -211,7 +194,27 @@ std::optional<std::string> difference(const math::ParameterLayout& saved,
   return std::nullopt;
 }
 
+// Housekeeping, so nothing here is an error.
+void try_to_remove_abandoned(const Path& directory, std::uint64_t step) noexcept {
+  try {
+    remove_abandoned(directory, step, data::file_system_now(directory));
+  } catch (const std::exception&) {
+    return;  // somebody else removes them as well
+  }
+}
+
 }  // namespace
+
+void remove_abandoned(const Path& directory, std::uint64_t step,
+                      std::filesystem::file_time_type now) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const auto id = partial_name_from(entry.path().filename().string());
+    if (id && (id->step <= step || last_write(entry.path()) < now - kAbandonedAfter)) {
+      std::error_code ignored;
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+  }
+}
 
 void CheckpointDirectory::save(const TrainingState& state, const math::ParameterLayout& layout,
                                const std::string& config_json, std::size_t keep) const {
@@ -238,7 +241,7 @@ ShardFile CheckpointDirectory::write_shard(const SaveId& id, std::size_t ps, std
   assert(shard.parameters.size() == shard.range.size());
   // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
   // its own by mistake, nobody else removes what it has written there in vain.
-  if (id.step > 0) remove_abandoned(path_, id.step - 1);
+  if (id.step > 0) try_to_remove_abandoned(path_, id.step - 1);
   const Path directory = path_ / partial_name(id);
   create_all(directory);
   ShardFile file{.name = file_name(ps, ps_count),
@@ -283,7 +286,7 @@ void CheckpointDirectory::commit_shards(const SaveId& id, std::span<const ShardF
   } catch (const std::exception&) {
     // The checkpoint is there. The next one removes what this one could not.
   }
-  remove_abandoned(path_, id.step);
+  try_to_remove_abandoned(path_, id.step);
 }
 
 void CheckpointDirectory::discard_shards(const SaveId& id) const noexcept {

@@ -79,7 +79,8 @@ class CheckpointDirectory {
 
   // The functions that write throw std::runtime_error (std::system_error where the disk is to
   // blame) with a sentence that names a path: for a warning, the run can go on. What was there
-  // before is there afterwards, and what they had begun is removed.
+  // before is there afterwards, and what they had begun is removed. (Where the disk fails to keep
+  // the new name, the very last thing, old and new are both there.)
   //
   // `config_json`: the configuration as the chief published it, one JSON object.
   // `keep`: of the whole checkpoints up to this step the newest `keep` stay, the others are
@@ -114,6 +115,14 @@ class CheckpointDirectory {
  private:
   std::filesystem::path path_;
 };
+
+// Removes the partial directories that killed writers have left in `directory`: nobody saves a step
+// any more once `step` is there, and others are abandoned when nothing was written there for ten
+// minutes. `now`: by the clock of the directory's file system (data::file_system_now()), which has
+// dated what lies there. This machine's own clock may be any hours from it, and would have a
+// writer on another machine lose what it is writing. May throw std::system_error.
+void remove_abandoned(const std::filesystem::path& directory, std::uint64_t step,
+                      std::filesystem::file_time_type now);
 
 // Makes a state fit another optimizer than it was saved with: tensors that `spec` does not have in
 // the same order are dropped, so that it begins as a new one does. The sentence says so; nullopt:

@@ -1,6 +1,7 @@
 #include "roles/checkpoint/checkpointer.h"
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <span>
 #include <stdexcept>
@@ -13,6 +14,8 @@
 #include "roles/checkpoint/cut_link.h"
 #include "roles/checkpoint/sharded_save.h"
 #include "roles/log.h"
+#include "roles/outcome.h"
+#include "roles/start_thread.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,7 +40,7 @@ class Checkpointer::Impl {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }
-    thread_ = std::thread([this] { work(); });
+    thread_ = start_thread([this] { work(); });
   }
 
   ~Impl() {
@@ -74,6 +77,7 @@ class Checkpointer::Impl {
         return;
       }
       job_ = job;
+      job_->replicated = config_.ps_replicas > 1;
     }
     wake_.notify_all();
   }
@@ -81,6 +85,12 @@ class Checkpointer::Impl {
   void wait_until_idle(net::Deadline deadline) {
     std::unique_lock lock(mutex_);
     wake_.wait_until(lock, deadline, [this] { return !job_; });
+  }
+
+  // Of the last job.
+  bool is_done() {
+    const std::scoped_lock lock(mutex_);
+    return !job_ && last_done_;
   }
 
   std::optional<TrainingState> newest() {
@@ -125,23 +135,34 @@ class Checkpointer::Impl {
       }
       const CutRequest job = *job_;
       lock.unlock();
+      bool done = true;
       try {
-        save(job);
-      } catch (const std::exception& error) {
-        log_warning(std::string("no checkpoint was saved: ") + error.what());
+        done = save(job);
+      } catch (...) {
+        warn_of(std::current_exception());
       }
       lock.lock();
       job_.reset();
+      last_done_ = done;
       wake_.notify_all();
     }
   }
 
-  void save(const CutRequest& cut) {
+  // Of a checkpoint that was not saved: the next cut will do.
+  static void warn_of(const std::exception_ptr& exception) {
+    try {
+      log_warning(std::string("no checkpoint was saved: ") + failure_of(exception).what());
+    } catch (const std::exception&) {  // there is no memory for the line either
+    }
+  }
+
+  bool save(const CutRequest& cut) {
     bool saved = try_save(cut);
-    while (!saved && cut.now && net::Clock::now() + kAskAgain < cut.deadline &&
+    while (!saved && cut.now && cut.again && net::Clock::now() + kAskAgain < cut.deadline &&
            !interrupt_.wait_until(net::Clock::now() + kAskAgain)) {
       saved = try_save(cut);
     }
+    return saved;
   }
 
   // False: the ps have lost it, or moved on. The next one will do.
@@ -236,6 +257,7 @@ class Checkpointer::Impl {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<CutRequest> job_;  // under way or about to be
+  bool last_done_ = false;         // there was nothing more to try
   bool stopping_ = false;
   std::shared_ptr<const TrainingState> newest_;
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
@@ -263,6 +285,13 @@ void Checkpointer::save_now(std::uint32_t generation, std::chrono::milliseconds 
   impl_->wait_until_idle(deadline);
   impl_->start({.generation = generation, .now = true, .deadline = deadline});
   impl_->wait_until_idle(deadline);
+}
+
+bool Checkpointer::save_final(std::uint32_t generation, net::Deadline deadline) {
+  impl_->wait_until_idle(deadline);
+  impl_->start({.generation = generation, .now = true, .again = false, .deadline = deadline});
+  impl_->wait_until_idle(deadline);
+  return impl_->is_done();
 }
 
 }  // namespace disttf::roles

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "math/parameter_layout.h"
+#include "net/interrupt.h"
 #include "roles/run_config.h"
 #include "roles/task.h"
 #include "roles/training_state.h"
@@ -51,6 +52,9 @@ class Checkpointer {
   // Saves the state that the ps hold now, at the end of a run or before this task leaves it. Waits
   // for what is under way, and for the ps to be at one step, at most `limit`.
   void save_now(std::uint32_t generation, std::chrono::milliseconds limit);
+  // The same at the end of a run, when the ps stand still: tried once. False: a ps was lost, or has
+  // another state; a disk that refuses is only warned of.
+  [[nodiscard]] bool save_final(std::uint32_t generation, net::Deadline deadline);
 
  private:
   class Impl;

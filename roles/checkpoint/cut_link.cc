@@ -14,6 +14,13 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
+bool has_lost_its_state(const net::OpenedChannel& opened) {
+  return opened.error == std::errc::connection_refused ||
+         opened.error == net::WireError::kRefused ||
+         (!opened.error && opened.welcome.standing == net::Standing::kOnly &&
+          opened.welcome.state == net::ShardState::kEmpty);
+}
+
 }  // namespace
 
 CutLink::CutLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt)
@@ -29,6 +36,7 @@ net::Deadline CutLink::deadline_for(std::size_t bytes, net::Deadline latest) con
 
 std::error_code CutLink::open(const CutRequest& cut) {
   std::error_code error;
+  bool is_lost = cut.now;
   for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
     const net::TaskId host = host_of_range(task_.cluster, ps_.index, replica);
     auto opened = net::open_channel(task_.cluster.address_of(host),
@@ -39,16 +47,22 @@ std::error_code CutLink::open(const CutRequest& cut) {
                                      .replica = replica,
                                      .incarnation = task_.incarnation},
                                     interrupt_, deadline_for(0, cut.deadline));
+    throw_if_out_of_descriptors(opened.error, "connect to " + name_);
+    is_lost = is_lost && has_lost_its_state(opened);
     const bool is_only = replica == 0 && opened.welcome.standing == net::Standing::kOnly;
-    if (!opened.error && (is_only || opened.welcome.standing == net::Standing::kPrimary)) {
+    if (!is_lost && !opened.error &&
+        (is_only || opened.welcome.standing == net::Standing::kPrimary)) {
       channel_ = std::move(opened.channel);
       return {};
     }
     error = opened.error ? opened.error
                          : std::make_error_code(std::errc::resource_unavailable_try_again);
-    if (task_.cluster.ps.size() == 1) {
+    if (!cut.replicated) {
       break;
     }
+  }
+  if (is_lost && cut.again) {
+    throw std::runtime_error(name_ + " is gone, and with it its part of the state");
   }
   return error;
 }
@@ -124,8 +138,7 @@ ShardFile CutLink::await_written(net::Deadline deadline) {
     error = net::WireError::kUnexpected;  // kAck: it does not have the cut any more
   }
   if (error) {
-    throw std::runtime_error(name_ +
-                             " did not say that it had written its range: " + error.message());
+    throw PsLost(name_ + " did not say that it had written its range: " + error.message());
   }
   if (reply.kind == FrameKind::kNotWritten) {
     throw std::runtime_error(name_ + " could not write its range: " + net::one_line(text));

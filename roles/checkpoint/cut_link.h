@@ -23,8 +23,16 @@ namespace disttf::roles {
 struct CutRequest {
   std::uint64_t sequence = 0;  // of the push that asked for it
   std::uint32_t generation = 0;
-  bool now = false;  // the state as it is, rather than one that was kept; `sequence` is then 0
+  bool now = false;   // the state as it is, rather than one that was kept; `sequence` is then 0
+  bool again = true;  // a state that moves is asked for again, until `deadline`
   net::Deadline deadline = net::Deadline::max();
+  bool replicated = false;  // a range has a second host
+};
+
+// A ps was lost while it was asked to write.
+class PsLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // Errors are the channel's; net::WireError::kUnexpected: the ps does not have the cut. After any of
@@ -35,6 +43,9 @@ class CutLink {
   CutLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
 
   // With --ps_replicas 2: to whichever host is the primary.
+  // Throws std::runtime_error when the state is asked for as it is, again and again, and nobody can
+  // have it any more: each host of the range answers that no ps is there, or that it ends, or that
+  // it holds nothing.
   [[nodiscard]] std::error_code open(const CutRequest& cut);
   // The step that the cut is of, or is made of now.
   [[nodiscard]] std::error_code find(const CutRequest& cut, std::uint64_t& step);

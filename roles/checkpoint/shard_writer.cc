@@ -1,9 +1,16 @@
 #include "roles/checkpoint/shard_writer.h"
 
 #include <exception>
+#include <new>
 #include <system_error>
 
 namespace disttf::roles {
+namespace {
+
+// So short that a std::string holds it in itself.
+constexpr const char* kNoMemoryToWrite = "out of memory";
+
+}  // namespace
 
 ShardWriter::~ShardWriter() {
   if (thread_.joinable()) {
@@ -26,10 +33,17 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
   busy_ = true;
   try {
     thread_ = std::thread([this, order = std::move(order), done = std::move(done)]() mutable {
-      Result result = write(order);
+      Result result(kNoMemoryToWrite);
+      try {
+        result = write(order);
+      } catch (const std::bad_alloc&) {  // which it says
+      }
       order.cut.reset();  // the memory is not needed while `done` is on its way
       busy_ = false;
-      done(std::move(result));
+      try {
+        done(std::move(result));
+      } catch (const std::exception&) {  // whoever waits looks for the result himself
+      }
     });
   } catch (const std::system_error& error) {
     busy_ = false;
@@ -38,6 +52,7 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
   return std::nullopt;
 }
 
+// Throws std::bad_alloc alone: there may be no memory for a sentence either.
 ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
   try {
     const std::size_t size = order.range.size();
@@ -48,6 +63,8 @@ ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
           {.name = order.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
     }
     return directory_.write_shard(order.id, order.shard, order.shards, view, order.layout);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return error.what();
   }

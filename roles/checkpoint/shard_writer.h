@@ -38,7 +38,8 @@ class ShardWriter {
  public:
   // The file, on the disk; or a sentence that says why there is none.
   using Result = std::variant<ShardFile, std::string>;
-  // Called once, on the writing thread.
+  // Called once, on the writing thread. Where it throws, for lack of memory, it is not called
+  // again: whoever waits must be able to find the result without a word from it.
   using Done = std::function<void(Result)>;
 
   // `train_dir` may be empty: then nothing can be written.

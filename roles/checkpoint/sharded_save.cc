@@ -53,7 +53,7 @@ std::optional<WrittenShards> write_shards(const Task& task, const CutRequest& cu
   for (CutLink& link : links) {
     if (const auto error = link.start_writing(cut, written.id)) {
       failure = std::make_exception_ptr(
-          std::runtime_error(link.name() + " could not be told to write: " + error.message()));
+          PsLost(link.name() + " could not be told to write: " + error.message()));
       break;
     }
     writing.push_back(&link);
@@ -68,7 +68,14 @@ std::optional<WrittenShards> write_shards(const Task& task, const CutRequest& cu
   }
   if (failure) {
     directory.discard_shards(written.id);
-    std::rethrow_exception(failure);
+    try {
+      std::rethrow_exception(failure);
+    } catch (const PsLost&) {
+      if (cut.again) {
+        throw;
+      }
+      return std::nullopt;  // whoever asks once sees to it that the ps comes back
+    }
   }
   return written;
 }

@@ -31,6 +31,10 @@
 namespace disttf::roles {
 namespace {
 
+// Whoever stops a process and then its group, as timeout(1) does, means one thing by both signals;
+// a person's second Ctrl-C comes later than this.
+constexpr std::chrono::milliseconds kSameRequest{300};
+
 class Launcher : public ManagedJob {
  public:
   explicit Launcher(const LaunchOptions& options);
@@ -55,10 +59,13 @@ class Launcher : public ManagedJob {
   void plan_faults();
   void watch_signals();
   void on_signal(int signal);
+  void on_stop_signal(int signal);
   void on_line(const LocalTask& task, std::string_view line, bool is_result);
   void on_progress(std::string_view record);
   void make_fault(const ProcessFault& fault);
-  void say(const std::string& sentence) { console_.print_error("disttf launch: " + sentence); }
+  void say(const std::string& sentence, LogLevel level = LogLevel::kInfo) {
+    console_.say(sentence, level);
+  }
 
   const LaunchOptions& options_;
   asio::io_context context_{1};
@@ -66,6 +73,7 @@ class Launcher : public ManagedJob {
   Console console_;
   ProgressMeter progress_;
   std::optional<Progress> last_progress_;
+  std::optional<std::chrono::steady_clock::time_point> stopped_at_;  // by the first signal
   const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
   Supervisor supervisor_;
   JobUpdate update_;
@@ -87,7 +95,7 @@ SupervisorEvents Launcher::events() {
                          bool is_result) { on_line(task, line, is_result); },
           .progress = [this](std::string_view record) { on_progress(record); },
           .changed = [this](const LocalTask& task) { on_change(task); },
-          .say = [this](const std::string& sentence) { say(sentence); },
+          .say = [this](const std::string& sentence, LogLevel level) { say(sentence, level); },
           .all_gone = [this] { on_all_gone(); }};
 }
 
@@ -266,16 +274,30 @@ void Launcher::watch_signals() {
 
 void Launcher::on_signal(int signal) {
   if (signal != SIGCHLD) {
-    supervisor_.stop(exit_code_for(signal), signal);
+    on_stop_signal(signal);
   }
   supervisor_.reap();
+}
+
+void Launcher::on_stop_signal(int signal) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!stopped_at_) {
+    stopped_at_ = now;
+    if (supervisor_.stop(exit_code_for(signal), signal)) {
+      say(std::string("stopped by ") + signal_name(signal) +
+          "; the chief saves first, a second signal ends all at once");
+    }
+  } else if (now - *stopped_at_ >= kSameRequest) {
+    say(std::string(signal_name(signal)) + " again; killing all tasks");
+    supervisor_.kill_all();
+  }
 }
 
 void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_result) {
   if (is_result) {
     console_.print_output(line);
   } else {
-    console_.print_error(task.name + " " + std::string(line));
+    console_.print_line_of(task.id, line);
   }
 }
 

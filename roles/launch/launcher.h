@@ -4,7 +4,8 @@
 // are in process groups of their own (a Ctrl-C reaches them through the launcher, once) and are
 // killed by the kernel when the launcher dies, however it dies. A child that was killed, or lost
 // its peers, is started again on the same port as the restart policy allows. One that fails for
-// good ends the run: the others are stopped, and its exit code is the launcher's.
+// good ends the run: the others are stopped, and its exit code is the launcher's. Who is stopped
+// with a --train_dir goes in order: the chief, which saves, then the others.
 #pragma once
 
 #include <cstddef>

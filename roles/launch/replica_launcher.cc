@@ -115,7 +115,8 @@ class ReplicaLauncher {
   void start_next(Task& task);
   [[nodiscard]] bool may_run(const Task& task, Part part) const;
   void start(Task& task, const Program& program);
-  asio::awaitable<void> forward(data::FileDescriptor fd, LineHandler handler);
+  asio::awaitable<void> forward(data::FileDescriptor fd, LineHandler handler,
+                                LinesPaused is_paused);
   void on_line(Task& task, std::string_view line, bool is_output);
   asio::awaitable<void> watch_signals();
   void reap();
@@ -126,7 +127,7 @@ class ReplicaLauncher {
   asio::awaitable<void> stop_late();
   [[nodiscard]] bool all_gone() const;
   [[nodiscard]] bool workers_are_done() const;
-  void say(const std::string& sentence) { console_.print_error("disttf launch: " + sentence); }
+  void say(const std::string& sentence) { console_.say(sentence, LogLevel::kWarning); }
   void spawn(asio::awaitable<void> work);
 
   const ReplicaOptions& options_;
@@ -157,7 +158,7 @@ int ReplicaLauncher::run() {
   context_.run();
   if (failed_ != nullptr) {
     for (const std::string& line : failed_->kept) {
-      console_.print_error(failed_->prefix + " " + line);
+      console_.print_line_of(failed_->id, line);
     }
   }
   return exit_code_.value_or(kDone);
@@ -202,16 +203,18 @@ void ReplicaLauncher::start(Task& task, const Program& program) {
   const auto handler = [this, &task](bool is_output) {
     return [this, &task, is_output](std::string_view line) { on_line(task, line, is_output); };
   };
-  spawn(forward(std::move(process.standard_output), handler(true)));
-  spawn(forward(std::move(process.standard_error), handler(false)));
+  spawn(forward(std::move(process.standard_output), handler(true), Console::is_output_full));
+  spawn(forward(std::move(process.standard_error), handler(false), {}));
 }
 
-asio::awaitable<void> ReplicaLauncher::forward(data::FileDescriptor fd, LineHandler handler) {
+asio::awaitable<void> ReplicaLauncher::forward(data::FileDescriptor fd, LineHandler handler,
+                                               LinesPaused is_paused) {
   ++readers_;
-  co_await read_lines(std::move(fd), std::move(handler));
+  co_await read_lines(std::move(fd), std::move(handler), std::move(is_paused));
   --readers_;
   if (readers_ == 0 && all_gone()) {
     drain_.cancel();
+    signals_.cancel();
   }
 }
 
@@ -223,11 +226,10 @@ void ReplicaLauncher::on_line(Task& task, std::string_view line, bool is_output)
     }
     return;
   }
-  const std::string text = task.prefix + " " + std::string(line);
   if (is_output) {
-    console_.print_output(text);
+    console_.print_output(task.prefix + " " + std::string(line));
   } else {
-    console_.print_error(text);
+    console_.print_line_of(task.id, line);
   }
 }
 
@@ -246,6 +248,12 @@ asio::awaitable<void> ReplicaLauncher::watch_signals() {
   grace_.cancel();
   if (readers_ > 0) {
     spawn(stop_late());
+  }
+  while (readers_ > 0) {  // results that nobody takes, as long as he wants who can send these
+    auto [error, signal] = co_await signals_.async_wait(kAsTuple);
+    if (!error && signal != SIGCHLD) {
+      context_.stop();
+    }
   }
 }
 
@@ -322,11 +330,14 @@ asio::awaitable<void> ReplicaLauncher::kill_late() {
 }
 
 asio::awaitable<void> ReplicaLauncher::stop_late() {
-  drain_.expires_after(kDrainLimit);
-  auto [error] = co_await drain_.async_wait(kAsTuple);
-  if (!error) {
-    context_.stop();
-  }
+  do {
+    drain_.expires_after(kDrainLimit);
+    auto [error] = co_await drain_.async_wait(kAsTuple);
+    if (error) {
+      co_return;
+    }
+  } while (Console::is_output_full());  // what is left waits for the reader
+  context_.stop();
 }
 
 bool ReplicaLauncher::all_gone() const {

@@ -64,7 +64,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                              TimePoint now) {
   TaskState& state = tasks_.at(task);
   if (ending.signal == 0 && !ending.lost && ending.exit_code == kDone) {
-    if (!exit_code_ && state.part != Part::kWorker) {
+    if (!exit_code_) {
       finished_ = true;
       exit_code_ = kDone;
     }

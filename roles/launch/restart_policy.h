@@ -66,9 +66,9 @@ class RestartPolicy {
   // Somebody else ends the run: nothing is started again. Has no effect on what is decided already.
   void stop(int exit_code);
 
-  // The run has its result: the chief has ended with 0, or a ps has, which it does only after the
-  // chief has said that it is done. From then on no task's death can change the outcome, nor is it
-  // mended.
+  // The run has its result: a task has ended with 0, which all but the chief do only after the
+  // chief has said that the result is durable. From then on no task's death is mended, and
+  // none changes the outcome but that of a chief which says that training has come to nothing.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
   // What the launcher exits with, once it is decided.
   [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }

@@ -14,6 +14,7 @@
 
 #include "net/as_tuple.h"
 #include "roles/launch/child_process.h"
+#include "roles/launch/update_plan.h"
 #include "roles/outcome.h"
 
 namespace disttf::roles {
@@ -172,13 +173,17 @@ void Supervisor::on_exit(LocalTask& task, int status) {
   }
   const RestartPolicy::Decision decision = policy_.ended(task.number, *task.ending, Clock::now());
   if (!decision.sentence.empty()) {
-    events_.say(task.name + " " + decision.sentence);
+    events_.say(task.name + " " + decision.sentence, decision.action == RestartPolicy::Action::kStop
+                                                         ? LogLevel::kError
+                                                         : LogLevel::kWarning);
   }
   const std::optional<std::uint64_t>& memory_mib = limits_of(task).memory_mib;
   if (memory_mib && decision.action == RestartPolicy::Action::kStop) {
-    events_.say(task.name + " could have " + std::to_string(*memory_mib) +
-                " MiB of memory of its own; if that was too little, --memory, --ps_memory and the "
-                "mem of an options file set it");
+    events_.say(
+        task.name + " could have " + std::to_string(*memory_mib) +
+            " MiB of memory of its own; if that was too little, --memory, --ps_memory and the "
+            "mem of an options file set it",
+        LogLevel::kError);
   }
   switch (decision.action) {
     case RestartPolicy::Action::kLeave:
@@ -191,7 +196,11 @@ void Supervisor::on_exit(LocalTask& task, int status) {
       spawn(restart_after(task, decision.delay));
       break;
     case RestartPolicy::Action::kStop:
-      stop_processes(SIGTERM);
+      if (task.id.job == net::Job::kPs) {  // with which the state is lost
+        stop_processes(SIGTERM);
+      } else {
+        stop_in_order(SIGTERM);
+      }
       break;
   }
   events_.changed(task);
@@ -219,7 +228,8 @@ asio::awaitable<void> Supervisor::restart_after(LocalTask& task, milliseconds de
     ++task.restarts;
     start(task, acceptor.native_handle());
   } catch (const std::system_error& error) {
-    events_.say(task.name + " cannot be started again: " + error.what() + "; stopping the others");
+    events_.say(task.name + " cannot be started again: " + error.what() + "; stopping the others",
+                LogLevel::kError);
     stop(kError, SIGTERM);
     tell_if_all_gone();
   }
@@ -246,8 +256,8 @@ void Supervisor::replace(LocalTask& task) {
   }
 }
 
-void Supervisor::end_process(LocalTask& task) {
-  kill(task.pid, SIGTERM);
+void Supervisor::end_process(LocalTask& task, int signal) {
+  kill(task.pid, signal);
   thaw(task);
   spawn(kill_when_impatient(task));
 }
@@ -256,8 +266,9 @@ asio::awaitable<void> Supervisor::kill_when_impatient(LocalTask& task) {
   task.patience.expires_after(kStopGrace);
   auto [error] = co_await task.patience.async_wait(net::kAsTuple);
   if (!error && task.pid > 0) {
-    events_.say(task.name + " did not end within " + std::to_string(kStopGrace.count()) +
-                " s; killing it");
+    events_.say(
+        task.name + " did not end within " + std::to_string(kStopGrace.count()) + " s; killing it",
+        LogLevel::kWarning);
     kill(task.pid, SIGKILL);
   }
 }
@@ -303,9 +314,47 @@ void Supervisor::cancel_restarts() {
   }
 }
 
-void Supervisor::stop(int exit_code, int signal) {
+bool Supervisor::stop(int exit_code, int signal) {
   policy_.stop(exit_code);
-  stop_processes(signal);
+  return stop_in_order(signal);
+}
+
+void Supervisor::kill_all() {
+  for (const auto& task : tasks_) {
+    if (task->pid > 0) {
+      kill(task->pid, SIGKILL);
+    }
+  }
+}
+
+// The chief, where it has a directory to save in.
+LocalTask* Supervisor::who_can_save() const {
+  const auto chief = std::ranges::find_if(
+      tasks_, [](const auto& task) { return task->is_chief && task->pid > 0; });
+  const bool saves = !argument_value(options_.task_arguments, "train_dir").empty();
+  return saves && chief != tasks_.end() ? chief->get() : nullptr;
+}
+
+bool Supervisor::stop_in_order(int signal) {
+  LocalTask* const chief = who_can_save();
+  if (chief == nullptr) {
+    stop_processes(signal);
+    return false;
+  }
+  cancel_restarts();
+  spawn(stop_after(*chief, signal));
+  return true;
+}
+
+// Ps and workers stay while the chief saves: in sync mode a step that has begun is made with them.
+asio::awaitable<void> Supervisor::stop_after(LocalTask& chief, int signal) {
+  end_process(chief, signal);
+  while (chief.pid > 0) {
+    co_await gone_.async_wait(net::kAsTuple);
+  }
+  if (std::ranges::any_of(tasks_, [](const auto& task) { return task->pid > 0; })) {
+    stop_processes(signal);
+  }
 }
 
 void Supervisor::stop_processes(int signal) {
@@ -329,8 +378,9 @@ asio::awaitable<void> Supervisor::kill_after(std::chrono::seconds grace) {
   }
   for (const auto& task : tasks_) {
     if (task->pid > 0) {
-      events_.say(task->name + " did not end within " + std::to_string(grace.count()) +
-                  " s; killing it");
+      events_.say(
+          task->name + " did not end within " + std::to_string(grace.count()) + " s; killing it",
+          LogLevel::kWarning);
       kill(task->pid, SIGKILL);
     }
   }

@@ -9,6 +9,7 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "roles/launch/local_task.h"
 #include "roles/launch/pipe_lines.h"
 #include "roles/launch/restart_policy.h"
+#include "roles/log.h"
 
 namespace disttf::roles {
 
@@ -30,7 +32,7 @@ struct SupervisorEvents {
   std::function<void(const LocalTask& task, std::string_view line, bool is_result)> line;
   std::function<void(std::string_view record)> progress;  // roles/progress.h
   std::function<void(const LocalTask& task)> changed;     // its process has begun, or ended
-  std::function<void(const std::string& sentence)> say;
+  std::function<void(const std::string& sentence, LogLevel level)> say;
   // No process lives, none will be started again, and all that they printed has been read.
   std::function<void()> all_gone;
 };
@@ -61,8 +63,12 @@ class Supervisor {
   asio::awaitable<void> restart_all(LaunchOptions options);
   // Whether the run's end is still open.
   [[nodiscard]] bool may_start() const { return !policy_.exit_code(); }
-  // Ends the run: nothing is started again, and every process gets the signal.
-  void stop(int exit_code, int signal);
+  // Ends the run: nothing is started again, and every process gets the signal. With a --train_dir
+  // the chief gets it first, the others once it has ended: it saves what the ps hold. Returns
+  // whether it does.
+  bool stop(int exit_code, int signal);
+  // SIGKILL to every process, whatever it is told already. REQUIRES: !may_start().
+  void kill_all();
 
   // SIGKILL to a process that was well, for the sake of it: not counted as a failure.
   void kill_task(LocalTask& task);
@@ -78,7 +84,7 @@ class Supervisor {
   LocalTask& add_task(const net::TaskId& id);
   void add_missing_tasks();
   void start(LocalTask& task, int listen_fd);
-  void end_process(LocalTask& task);
+  void end_process(LocalTask& task, int signal = SIGTERM);
   asio::awaitable<void> kill_when_impatient(LocalTask& task);
   asio::awaitable<void> end_all(bool chief);
   void move(LocalTask& task);
@@ -87,6 +93,9 @@ class Supervisor {
   void on_exit(LocalTask& task, int status);
   asio::awaitable<void> restart_after(LocalTask& task, std::chrono::milliseconds delay);
   void cancel_restarts();
+  bool stop_in_order(int signal);
+  asio::awaitable<void> stop_after(LocalTask& chief, int signal);
+  [[nodiscard]] LocalTask* who_can_save() const;
   void stop_processes(int signal);
   void start_grace(std::chrono::seconds grace);
   asio::awaitable<void> kill_after(std::chrono::seconds grace);

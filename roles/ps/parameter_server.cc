@@ -7,6 +7,7 @@
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <csignal>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -91,6 +92,9 @@ bool ParameterServer::look() {
 void ParameterServer::on_signal(int number) {
   if (ended_ || is_finishing()) {
     is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
+    for (const auto& range : ranges_) {
+      range->end_now();
+    }
     if (is_idle_) {
       context_.stop();
     }
@@ -106,9 +110,6 @@ void ParameterServer::on_signal(int number) {
 }
 
 std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hello& hello) {
-  if (verdict_) {
-    return *verdict_;
-  }
   if (hello.purpose == net::ChannelPurpose::kOrder) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = self_text() + " trains; only disttf server takes orders"};
@@ -122,6 +123,7 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
 RangeServer& ParameterServer::range_of(const net::Hello& hello) {
   if (hello.replica == 1 && ranges_.size() == 1) {
     ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{1}));
+    ranges_.back()->trainers().learn_replaced(ranges_.front()->trainers());
     for (const TrainerRecord& record : ranges_.front()->trainers().records()) {
       if (record.control) {
         ranges_.back()->attach_control(record.control);
@@ -132,8 +134,14 @@ RangeServer& ParameterServer::range_of(const net::Hello& hello) {
 }
 
 bool ParameterServer::is_finishing() const {
-  return std::ranges::all_of(
-      ranges_, [](const auto& range) { return range->is_finishing() || range->is_unused(); });
+  return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
+           return range->is_finishing() || range->is_unused() || range->is_backup();
+         });
+}
+
+// What the chief has said of one range holds for all.
+bool ParameterServer::is_over() const {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
 }
 
 asio::awaitable<void> ParameterServer::serve(Connection connection) {
@@ -171,6 +179,11 @@ asio::awaitable<void> ParameterServer::watch() {
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(asio::use_awaitable);
     const auto now = Clock::now();
+    if (const auto missed = now - watch_timer_.expiry(); missed >= kHeartbeatInterval) {
+      for (const auto& range : ranges_) {
+        range->forgive(now, missed);
+      }
+    }
     const bool beats = now >= next_heartbeat_;
     if (beats) {
       next_heartbeat_ = now + kHeartbeatInterval;
@@ -180,11 +193,15 @@ asio::awaitable<void> ParameterServer::watch() {
       if (beats) {
         range->send_heartbeats();
       }
-      range->finish_if_alone();
+      range->check_end();
       if (verdict_ || range->is_finishing()) {
         continue;
       }
       if (const auto sentence = range->overdue(now)) {
+        if (is_over()) {
+          range->end_now();
+          continue;
+        }
         fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
       }
     }
@@ -219,6 +236,11 @@ void ParameterServer::fail(ExitCode code, const std::string& own_sentence,
   failure_.emplace(code, own_sentence);
   verdict_ =
       net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers), .sentence = peers_sentence};
+  // Who comes now is to find the next process in this one's place, not the verdict of a run that it
+  // had no part in.
+  if (listener_) {
+    listener_->stop();
+  }
   for (const auto& range : ranges_) {
     range->refuse_all(*verdict_);
   }
@@ -252,6 +274,8 @@ void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
 void ParameterServer::on_exception(std::exception_ptr exception) {
   try {
     std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    fail(kError, kNoMemory, self_text() + " failed: " + kNoMemory);
   } catch (const std::exception& error) {
     fail(kError, error.what(), self_text() + " failed: " + error.what());
   }

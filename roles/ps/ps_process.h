@@ -61,6 +61,7 @@ class ParameterServer {
   // The range that a HELLO means.
   [[nodiscard]] RangeServer& range_of(const net::Hello& hello);
   [[nodiscard]] bool is_finishing() const;
+  [[nodiscard]] bool is_over() const;
 
   // Runs the io_context until it is stopped.
   void loop();

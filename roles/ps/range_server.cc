@@ -1,5 +1,6 @@
 #include "roles/ps/range_server.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,13 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
+
+namespace {
+
+// A backup judges an absence later than its primary, which may know that the run is over.
+constexpr std::chrono::seconds kPrimaryFirst{2};
+
+}  // namespace
 
 RangeServer::RangeServer(ParameterServer& process, std::uint8_t replica)
     : process_(process),
@@ -78,8 +86,13 @@ asio::awaitable<void> RangeServer::serve(Connection connection) {
       break;
   }
   const std::size_t rank = rank_of(connection);
+  if (standing_ == net::Standing::kBackup) {
+    trainers_.knock(rank, Clock::now());  // WELCOME has told it to ask the other host
+    co_return;
+  }
   if (trainers_.attach(rank, connection, Clock::now())) {
     log_info(connection->peer_text() + " joined");
+    send_report();  // it is lacked no longer
     if (shard_) {
       shard_->join(rank);
     }
@@ -97,10 +110,10 @@ void RangeServer::detach(const Connection& connection, std::size_t rank) {
     answer_waiting();  // async: it may have been the slowest
     deal_missing();    // elastic: it may have been the only one that was computing
   }
-  if (!trainers_[rank].goodbye && !process_.verdict()) {
+  if (!trainers_[rank].done && !process_.verdict()) {
     log_warning(connection->peer_text() + " was lost");
   }
-  finish_if_alone();
+  check_end();
 }
 
 asio::awaitable<void> RangeServer::serve_step(Connection connection, std::size_t rank) {
@@ -137,6 +150,15 @@ void RangeServer::hear(const Connection& connection, std::uint32_t generation) {
 
 void RangeServer::detach_control(const Connection& connection) {
   trainers_.detach(rank_of(connection), connection, Clock::now());
+  check_end();
+}
+
+void RangeServer::forgive(Clock::time_point now, Clock::duration missed) {
+  trainers_.forgive(now, missed);
+  chief_done_ = std::min(chief_done_ + missed, now);
+  if (chief_leaves_) {
+    chief_leaves_ = std::min(*chief_leaves_ + missed, now);
+  }
 }
 
 void RangeServer::send_heartbeats() {
@@ -179,7 +201,7 @@ std::optional<std::string> RangeServer::overdue(Clock::time_point now) const {
       matters.assign(trainers_.size(), true);
     }
   }
-  const auto absence = trainers_.overdue(now, matters);
+  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now, matters);
   if (!absence) {
     return std::nullopt;
   }

@@ -53,11 +53,16 @@ class RangeServer {
     return phase_ == Phase::kTraining && shard_ && shard_->lacks() == 1;
   }
 
-  // The passage of time.
+  // The passage of time. `missed`: of the time until now, what this process did not see.
+  void forgive(Clock::time_point now, Clock::duration missed);
   void close_silent(Clock::time_point now) { trainers_.close_silent(now); }
   void send_heartbeats();
-  void end_steps();
-  void finish_if_alone();
+  // Answers who waits for the end of the run, and ends this range's part of it when it is time to.
+  void check_end();
+  // REQUIRES: the run is over. Nobody is waited for: a signal has come, or the chief has not.
+  void end_now();
+  // Holds a copy for another ps. It is not told of the end before that ps ends.
+  [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
   // Whose absence ends the run, if anybody's: the sentence.
   [[nodiscard]] std::optional<std::string> overdue(Clock::time_point now) const;
 
@@ -88,6 +93,7 @@ class RangeServer {
   void become_backup();
   void forget_state();
   [[nodiscard]] net::Report report() const;
+  [[nodiscard]] Clock::duration patience() const;
   void send_report();
   // The run is over for the range, as it was told to `chief`, or by the other host.
   void end(const Connection& chief);
@@ -142,7 +148,15 @@ class RangeServer {
                                          std::span<float> destination);
   bool handle_bodiless(const Connection& connection, std::size_t rank,
                        const net::FrameHeader& header);
-  void handle_shutdown(const Connection& connection, const net::FrameHeader& header);
+
+  // The end (range_server_end.cc).
+  bool handle_goodbye(const Connection& connection, std::size_t rank,
+                      const net::FrameHeader& header);
+  bool handle_shutdown(const Connection& connection, std::size_t rank,
+                       const net::FrameHeader& header);
+  void end_steps();
+  [[nodiscard]] bool may_leave(std::size_t rank) const;
+  void fence_waiting();
 
   // The request is about a state that is no more: its sender is to pull again.
   void fence(const Connection& connection, const net::FrameHeader& header);
@@ -182,8 +196,9 @@ class RangeServer {
   std::uint32_t generation_ = 0;
   bool over_ = false;  // no more steps are waited for
   Phase phase_ = Phase::kWaitingForChief;
-  std::optional<WaitingRequest> shutdown_;  // the chief's, until everybody has left
-  Clock::time_point goodbye_deadline_{};
+  Clock::time_point chief_done_{};  // when the chief said that it has its result
+  // The run is over, and the chief needs nothing more: since when.
+  std::optional<Clock::time_point> chief_leaves_;
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.
   net::Standing standing_ = net::Standing::kOnly;

@@ -32,15 +32,25 @@ void RangeServer::answer_waiting() {
     const WaitingRequest request = std::move(*waiting);
     waiting.reset();
     trainers_[rank].owed = 0;
-    if (request.header.kind == FrameKind::kGetConfig) {
-      send_config(request);
-    } else {
-      send_parameters(rank, request);
+    switch (request.header.kind) {
+      case FrameKind::kGetConfig:
+        send_config(request);
+        break;
+      case FrameKind::kGoodbye:
+        request.connection->send(
+            {.kind = FrameKind::kAck, .request_id = request.header.request_id});
+        break;
+      default:
+        send_parameters(rank, request);
+        break;
     }
   }
 }
 
 bool RangeServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
+  if (header.kind == FrameKind::kGoodbye) {
+    return may_leave(rank);
+  }
   if (over_) {
     return true;
   }
@@ -149,9 +159,9 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
     leave_answer(rank, request.connection, header);
   } else if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
     header.flags |= tensor_flags(shard_->wire());
-    request.connection->send_borrowed(header, shard_->as_sent(rank, answer));
+    request.connection->send_borrowed(header, shard_->as_sent(rank, answer), shard_);
   } else {
-    request.connection->send_borrowed(header, body);
+    request.connection->send_borrowed(header, body, shard_);
   }
 }
 

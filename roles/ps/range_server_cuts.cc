@@ -1,5 +1,6 @@
 #include <array>
 #include <asio/post.hpp>
+#include <atomic>
 #include <string_view>
 #include <utility>
 
@@ -28,8 +29,9 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 // What the connection's coroutine waits for while the other thread writes.
 struct Writing {
   explicit Writing(asio::io_context& context) : done(context) {}
-  asio::steady_timer done;  // cancelled when there is a result
-  std::optional<ShardWriter::Result> result;
+  asio::steady_timer done;  // cancelled when there is a result, if there is the memory to say so
+  ShardWriter::Result result;
+  std::atomic<bool> has_result = false;  // `result` is no longer the writing thread's
 };
 
 }  // namespace
@@ -70,8 +72,8 @@ asio::awaitable<void> RangeServer::serve_state(Connection connection) {
       connection->send(reply);
       continue;
     }
-    connection->send_borrowed(reply, std::as_bytes(cut->values.span()));
-    // `cut` is borrowed until then. A peer that takes nothing is closed by the connection itself.
+    connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
+    // A peer that takes nothing is closed by the connection itself.
     if (!co_await connection->drained(kLongestTransfer)) {
       connection->close();
     }
@@ -117,35 +119,36 @@ asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection
        .layout = math::layout_of(shard_->config().model)},
       // Moved on, so that the timer never ends on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
+        writing->result = std::move(result);
+        writing->has_result = true;
         asio::post(process_.context(),
-                   [writing = std::move(writing), result = std::move(result)]() mutable {
-                     writing->result = std::move(result);
-                     writing->done.cancel();
-                   });
+                   [writing = std::move(writing)]() mutable { writing->done.cancel(); });
       });
   if (why_not) {
     writing->result = std::move(*why_not);
+    writing->has_result = true;
   }
-  // Beats meanwhile. A chief that has hung up is not waited for; the file is nobody's then.
-  while (!writing->result && connection->is_open()) {
+  // Beats meanwhile, and looks. A chief that has hung up is not waited for; the file is nobody's
+  // then.
+  while (!writing->has_result && connection->is_open()) {
     writing->done.expires_after(kHeartbeatInterval);
     co_await writing->done.async_wait(net::kAsTuple);
-    if (!writing->result) {
+    if (!writing->has_result) {
       connection->send({.kind = FrameKind::kHeartbeat, .request_id = header.request_id});
     }
   }
-  if (!writing->result) {
+  if (!writing->has_result) {
     co_return false;
   }
-  const auto* file = std::get_if<ShardFile>(&*writing->result);
+  const auto* file = std::get_if<ShardFile>(&writing->result);
   if (file == nullptr) {
     log_warning("could not write the range of step " + std::to_string(header.step) + ": " +
-                std::get<std::string>(*writing->result));
+                std::get<std::string>(writing->result));
   }
   connection->send(
       {.kind = file != nullptr ? FrameKind::kWritten : FrameKind::kNotWritten,
        .request_id = header.request_id},
-      bytes_of(file != nullptr ? to_json(*file) : std::get<std::string>(*writing->result)));
+      bytes_of(file != nullptr ? to_json(*file) : std::get<std::string>(writing->result)));
   co_return true;
 }
 

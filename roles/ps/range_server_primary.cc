@@ -16,9 +16,11 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// Updates that may be on their way to a host that is still being filled, beside one of each
-// trainer: more than that, and trainers wait for it. It bounds the memory that they take.
-constexpr std::uint64_t kMaxBacklog = 16;
+// Entries of the log that may be on their way to a host that is still being filled, the state
+// itself among them: no trainer is answered while there are more. So beside the state at most two
+// updates, in async mode two and one of each trainer, wait in memory for a host that is slow to
+// take them, and training goes on as fast as it takes them.
+constexpr std::uint64_t kMaxBacklog = 2;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
@@ -28,6 +30,7 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
 
 asio::awaitable<void> RangeServer::keep_backup() {
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
+  net::NameLookup lookup;
   asio::steady_timer pause(process_.context());
   const auto may_fill = [this] {
     return standing_ == net::Standing::kPrimary && phase_ == Phase::kTraining && !needs_acks_;
@@ -38,7 +41,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
       limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;  // is_safe() bounds it
       const net::Dialed dialed =
           co_await dial_host(process_.context(), task_, index_, other_replica(),
-                             net::ChannelPurpose::kReplica, limits);
+                             net::ChannelPurpose::kReplica, lookup, limits);
       if (dialed.connection && may_fill()) {
         backoff.reset();
         co_await fill_backup(dialed.connection);
@@ -173,11 +176,12 @@ void RangeServer::lose_backup() {
 // be for a step that nobody is at. Async: nobody's own push is taken back; whose parameters have
 // seen another's that is made again loses nothing.
 bool RangeServer::is_safe(const WaitingRequest& request) const {
-  if (standing_ != net::Standing::kPrimary || request.header.kind == FrameKind::kGetConfig) {
+  if (standing_ != net::Standing::kPrimary || request.header.kind == FrameKind::kGetConfig ||
+      request.header.kind == FrameKind::kGoodbye) {
     return true;
   }
   if (!needs_acks_) {
-    return !backup_ || log_head_ - log_acked_ <= kMaxBacklog + trainers_.size();
+    return !backup_ || log_head_ - log_acked_ <= kMaxBacklog;
   }
   return shard_->config().sync_replicas ? log_acked_ == log_head_ : log_acked_ >= request.log_index;
 }

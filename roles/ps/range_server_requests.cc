@@ -4,21 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include "math/model.h"
 #include "roles/log.h"
 #include "roles/ps/ps_process.h"
 #include "roles/run_config.h"
+#include "roles/wire_format.h"
 
 namespace disttf::roles {
 namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
-using std::chrono::milliseconds;
-
-// At shutdown: how long trainers that are still connected, or have just lost their connection, get
-// to say goodbye. "Every task exits within 2 s of the end" bounds it from above, a final evaluation
-// on a busy core from below.
-constexpr milliseconds kGoodbyeGrace{1500};
 
 // The whole vector's gradient lies there.
 std::span<const float> gradient_in(const net::SharedView& memory, math::Range range) {
@@ -56,9 +52,11 @@ bool RangeServer::handle_bodiless(const Connection& connection, std::size_t rank
     case FrameKind::kHeartbeat:
       return true;
     case FrameKind::kGetConfig:
-      wait_for_answer(rank, connection, header);
-      return true;
     case FrameKind::kPull:
+      if (is_finishing() && !shard_) {  // a ps that was started again just when the run ended
+        fence(connection, header);
+        return true;
+      }
       if ((header.flags & net::kFlagNext) != 0) {
         if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
           fence(connection, header);
@@ -71,18 +69,9 @@ bool RangeServer::handle_bodiless(const Connection& connection, std::size_t rank
       wait_for_answer(rank, connection, header);
       return true;
     case FrameKind::kGoodbye:
-      trainers_[rank].goodbye = true;
-      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-      log_info(connection->peer_text() + " said goodbye");
-      end_steps();
-      finish_if_alone();
-      return true;
+      return handle_goodbye(connection, rank, header);
     case FrameKind::kShutdown:
-      if (rank != 0 || phase_ == Phase::kEnded) {
-        break;
-      }
-      handle_shutdown(connection, header);
-      return true;
+      return handle_shutdown(connection, rank, header);
     case FrameKind::kStatus: {
       const std::string text = status();
       const auto bytes = std::as_bytes(std::span(text));
@@ -156,7 +145,9 @@ asio::awaitable<bool> RangeServer::handle_share(const Connection& connection, st
       task_.transport != Transport::kTcp) {
     std::error_code error;  // whatever it is, frames will do
     if (offer.size >= shard_->range().end * sizeof(float)) {
-      record.gradient = net::SharedView::open(offer, error);
+      const std::size_t most =
+          most_shared_by_trainer(math::layout_of(shard_->config().model).size());
+      record.gradient = net::SharedView::open(offer, most, error);
     }
     if (record.gradient) {
       answer_body = net::encode(shard_->shared_memory()->offer());
@@ -201,7 +192,7 @@ asio::awaitable<bool> RangeServer::handle_push(const Connection& connection, std
 
 asio::awaitable<bool> RangeServer::take_gradient(const Connection& connection, std::size_t rank,
                                                  const FrameHeader& header, bool& stands) {
-  if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+  if (!shard_ || phase_ == Phase::kWaitingForChief || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       co_return refuse(connection, header, kError, "no gradient is that large");
     }
@@ -285,38 +276,6 @@ void RangeServer::fence(const Connection& connection, const FrameHeader& header)
                     .generation = generation_});
 }
 
-void RangeServer::handle_shutdown(const Connection& connection, const FrameHeader& header) {
-  phase_ = Phase::kFinishing;
-  shutdown_ = WaitingRequest{.connection = connection, .header = header};
-  goodbye_deadline_ = Clock::now() + kGoodbyeGrace;
-  end_steps();
-  finish_if_alone();
-}
-
-// Ps 0 has told somebody that the run is over. Backup workers: here a gradient may have come late
-// that counted there, so that the last step lacks one, and nobody is left to push it.
-void RangeServer::end_steps() {
-  over_ = true;
-  answer_waiting();
-}
-
-// Answers the chief's shutdown once every other trainer has left or had its time to.
-void RangeServer::finish_if_alone() {
-  const auto now = Clock::now();
-  // Whoever starts late is to learn here that the run is over; in an elastic one nobody has to
-  // come.
-  const bool needed = shard_ && !shard_->config().elastic();
-  if (!shutdown_ ||
-      (!trainers_.only_chief_left(now, kGoodbyeGrace, needed) && now < goodbye_deadline_)) {
-    return;
-  }
-  const Connection chief = shutdown_->connection;
-  chief->send({.kind = FrameKind::kAck, .request_id = shutdown_->header.request_id});
-  shutdown_.reset();
-  log_info("the run is over after step " + std::to_string(shard_ ? shard_->step() : 0));
-  end(chief);
-}
-
 std::string RangeServer::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
@@ -325,7 +284,6 @@ std::string RangeServer::status() const {
     out["view"] = view_.number;
     out["has_backup"] = backup_complete_;
   }
-  out["everybody_left"] = trainers_.everybody_said_goodbye();
   if (shard_) {
     const ShardCounters& counters = shard_->counters();
     out["step"] = shard_->step();

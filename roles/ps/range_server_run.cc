@@ -133,12 +133,8 @@ asio::awaitable<bool> RangeServer::handle_restore(const Connection& connection, 
            std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
            ", generation " + std::to_string(generation_));
   connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-  for (TrainerRecord& record : trainers_.records()) {
-    if (record.waiting && record.waiting->header.kind == FrameKind::kPushPull) {
-      fence(record.waiting->connection, record.waiting->header);
-      record.waiting.reset();
-    }
-  }
+  trainers_.nobody_is_done();
+  fence_waiting();
   answer_waiting();
   co_return true;
 }

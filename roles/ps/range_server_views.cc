@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -127,20 +128,29 @@ void RangeServer::forget_state() {
   }
   shard_.reset();
   config_json_.clear();
-  shutdown_.reset();
   over_ = false;
   lineage_ = task_.incarnation;
   phase_ = Phase::kWaitingForChief;
 }
 
+// How long a primary lacks a trainer before it says so: no longer than a lost connection takes to
+// be noticed, and in any case well before somebody gives up.
+Clock::duration RangeServer::patience() const {
+  const Timeouts& timeouts = task_.timeouts;
+  return std::min<Clock::duration>(timeouts.silence,
+                                   std::min<Clock::duration>(timeouts.worker, timeouts.peer) / 2);
+}
+
 net::Report RangeServer::report() const {
   const bool is_primary = standing_ == net::Standing::kPrimary;
+  const auto now = Clock::now();
   return {.view = view_.number,
           .standing = standing_,
           .holds = is_primary ? phase_ != Phase::kWaitingForChief : complete_,
           .wants_alone = is_primary && needs_acks_ && !backup_,
           .wants_pair = is_primary && backup_complete_ && !view_.paired,
-          .finished = has_ended()};
+          .finished = has_ended(),
+          .trainers = is_primary ? trainers_.lacked(now, patience()) : trainers_.knocking(now)};
 }
 
 void RangeServer::send_report() {
@@ -154,7 +164,10 @@ void RangeServer::end(const Connection& chief) {
     return;
   }
   phase_ = Phase::kEnded;
-  std::vector<Connection> last{chief};
+  std::vector<Connection> last;
+  if (chief) {
+    last.push_back(chief);
+  }
   if (standing_ == net::Standing::kPrimary && shard_) {
     log_info("range " + std::to_string(index_) + ": " + std::to_string(shard_->counters().applied) +
              " gradients applied, generation " + std::to_string(generation_));

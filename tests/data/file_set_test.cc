@@ -301,9 +301,9 @@ TEST_F(FileSetTest, RefusesPinnedContentsThatAreNotIdx) {
 
 TEST_F(FileSetTest, RefusesAnImageFileOfOtherRowsThanPinned) {
   for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
-  std::array<FileBytes, 4> contents;
-  for (std::size_t i = 0; i < 4; ++i) contents[i] = FileBytes(contents_[i]);
-  contents[2] = FileBytes(contents_[0]);  // 30 rows in place of 10
+  std::array<Bytes, 4> contents;
+  for (std::size_t i = 0; i < 4; ++i) contents[i] = contents_[i];
+  contents[2] = contents_[0];  // 30 rows in place of 10
   EXPECT_THROW(static_cast<void>(assemble(set_, std::move(contents))), std::system_error);
 }
 
@@ -374,7 +374,7 @@ TEST_F(FileSetTest, AStampThatFitsSavesTheHash) {
   text.replace(text.find(hashes_[0][0]), 64, other);
   test::write(stamp, test::bytes_of(text));
   set_.files[0].sha256 = other;
-  FileBytes contents;
+  Bytes contents;
   EXPECT_EQ(open_verified(at(), set_.files[0], contents).state, FileState::kReady);
 }
 
@@ -383,7 +383,7 @@ TEST_F(FileSetTest, ARubbishStampIsNotBelieved) {
        {std::string(), std::string("disttf"), std::string(100'000, 'x')}) {
     test::write(extracted(1), Bytes(set_.files[1].size_bytes()));
     test::write(extracted(1).string() + ".verified", test::bytes_of(text));
-    FileBytes contents;
+    Bytes contents;
     EXPECT_EQ(open_verified(at(), set_.files[1], contents).error, DataError::kWrongChecksum);
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <system_error>
@@ -139,26 +140,52 @@ TEST_F(FileTest, RefusesAPipeInsteadOfWaitingForAWriter) {
   EXPECT_EQ(error.code(), DataError::kNotRegularFile);
 }
 
-TEST_F(FileTest, MapsAFile) {
-  test::write(path(), test::bytes_of("hello"));
-  struct stat status {};
-  const FileDescriptor file = open_for_reading(path(), status);
-  const FileBytes mapped = FileBytes::map(file, 5, path());
-  EXPECT_EQ(Bytes(mapped.bytes().begin(), mapped.bytes().end()), test::bytes_of("hello"));
+TEST_F(FileTest, TheFileSystemsTimeLiesBetweenThatOfTwoFilesAndLeavesNone) {
+  const auto before = directory_.path() / "before";
+  const auto after = directory_.path() / "after";
+  test::write(before, {});
+  const auto now = file_system_now(directory_.path());
+  test::write(after, {});
+  EXPECT_LE(std::filesystem::last_write_time(before), now);
+  EXPECT_LE(now, std::filesystem::last_write_time(after));
+  EXPECT_EQ(directory_.names(), (std::vector<std::string>{"after", "before"}));
 }
 
-TEST_F(FileTest, MovingContentsDoesNotMoveTheBytes) {
-  FileBytes held(test::bytes_of("hello"));
-  const std::uint8_t* before = held.bytes().data();
-  const FileBytes moved = std::move(held);
-  EXPECT_EQ(moved.bytes().data(), before);
+// What fsync says of a directory, and whether that is an error.
+template <int kError>
+int sync_says(int /*fd*/) {
+  errno = kError;
+  return kError == 0 ? 0 : -1;
 }
 
-TEST_F(FileTest, MapsAnEmptyFileAsNothing) {
-  test::write(path(), {});
-  struct stat status {};
-  const FileDescriptor file = open_for_reading(path(), status);
-  EXPECT_TRUE(FileBytes::map(file, 0, path()).bytes().empty());
+TEST_F(FileTest, ADirectoryThatCannotBeWrittenToTheDiskIsAnError) {
+  for (const auto& sync : {&sync_says<EIO>, &sync_says<ENOSPC>, &sync_says<EDQUOT>}) {
+    const auto error = thrown_by([&] { sync_directory(directory_.path(), sync); });
+    EXPECT_EQ(std::string(error.what()).find("cannot sync " + directory_.path().string()), 0U)
+        << error.what();
+  }
+}
+
+TEST_F(FileTest, AFileSystemThatKnowsNoSuchThingAsSyncingADirectoryIsNone) {
+  for (const auto& sync : {&sync_says<0>, &sync_says<EINVAL>, &sync_says<ENOTSUP>,
+                           &sync_says<EROFS>, &sync_says<ENOSYS>}) {
+    EXPECT_NO_THROW(sync_directory(directory_.path(), sync));
+  }
+}
+
+TEST_F(FileTest, ASyncThatASignalInterruptsIsRepeated) {
+  static int calls = 0;
+  calls = 0;
+  sync_directory(directory_.path(), [](int) {
+    errno = EINTR;
+    return ++calls < 3 ? -1 : 0;
+  });
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(FileTest, ADirectoryThatIsGoneCannotBeSynced) {
+  EXPECT_EQ(thrown_by([&] { sync_directory(directory_.path() / "absent"); }).code(),
+            std::errc::no_such_file_or_directory);
 }
 
 TEST_F(FileTest, ALockIsHeldByOneAtATime) {

@@ -1,5 +1,6 @@
 // decode_header: takes any bytes, and what it takes encodes to the same bytes again. The checksum
-// would stop nearly every input at the door, so each is tried a second time with a fitting one.
+// would stop nearly every input at the door, and a new version those of the corpus, so each is
+// tried a second time with both as they should be.
 #include <zlib.h>
 
 #include <algorithm>
@@ -35,7 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes bytes{};
   std::copy_n(input.begin(), bytes.size(), bytes.begin());
   check(bytes);
+  static constexpr std::size_t kVersionAt = 4;
   static constexpr std::size_t kChecksumAt = 60;
+  bytes[kVersionAt] = std::byte{disttf::net::kWireVersion};
   const auto crc = ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), kChecksumAt);
   disttf::net::store_le(static_cast<std::uint32_t>(crc), std::span(bytes).subspan(kChecksumAt));
   check(bytes);

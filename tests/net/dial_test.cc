@@ -15,8 +15,9 @@ class DialTest : public ::testing::Test {
  protected:
   [[nodiscard]] Dialed dial_and_wait(const Address& address, std::chrono::milliseconds timeout) {
     Dialed dialed;
+    NameLookup lookup;
     run([&]() -> asio::awaitable<void> {
-      dialed = co_await dial(context_, address, hello_of_worker_1(), {}, timeout);
+      dialed = co_await dial(context_, address, hello_of_worker_1(), {}, timeout, lookup);
     });
     return dialed;
   }

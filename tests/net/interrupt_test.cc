@@ -138,5 +138,11 @@ TEST(EagerWait, IsWokenWhenItSleeps) {
   }
 }
 
+TEST(Overslept, TellsAStoppedProcessFromALateThread) {
+  EXPECT_EQ(overslept(Deadline::max()), Clock::duration::zero());
+  EXPECT_EQ(overslept(Clock::now() - std::chrono::milliseconds(1)), Clock::duration::zero());
+  EXPECT_GE(overslept(Clock::now() - std::chrono::hours(1)), std::chrono::hours(1));
+}
+
 }  // namespace
 }  // namespace disttf::net

@@ -15,7 +15,8 @@ constexpr Report kReport{.view = 3,
                          .holds = true,
                          .wants_alone = false,
                          .wants_pair = true,
-                         .finished = true};
+                         .finished = true,
+                         .trainers = in_set(1) | in_set(71)};
 constexpr UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainer = 2, .count = 3};
 constexpr FillHead kFill{
     .lineage = 0x1122334455667788, .counters = {1, 2, 3, 4, 5, 6}, .trainers = 7, .tensors = 8};
@@ -23,7 +24,7 @@ constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3}
 
 TEST(Replication, HasTheBytesOfTheDocument) {
   EXPECT_EQ(hex(encode(kView)), "0403020101010000");
-  EXPECT_EQ(hex(encode(kReport)), "03000000020d0000");
+  EXPECT_EQ(hex(encode(kReport)), "03000000020d00008200000000000000");
   EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110200000003000000");
   EXPECT_EQ(hex(encode(kFill)),
             "8877665544332211"

@@ -159,7 +159,7 @@ TEST_F(ServerConnectionTest, SendsABorrowedBodyFromWhereItLies) {
   std::vector<std::byte> parameters(kBig);
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<std::byte>(i);
   connect([this, &parameters](Connection connection) -> asio::awaitable<void> {
-    connection->send_borrowed({.kind = FrameKind::kParameters}, parameters);
+    connection->send_borrowed({.kind = FrameKind::kParameters}, parameters, nullptr);
     server_->events().add(co_await connection->drained(30s) ? "drained" : "not drained");
   });
   FrameHeader header;
@@ -171,8 +171,8 @@ TEST_F(ServerConnectionTest, SendsABorrowedBodyFromWhereItLies) {
 TEST_F(ServerConnectionTest, TouchesNoBorrowedBodyAfterClose) {
   auto parameters = std::make_unique<std::vector<std::byte>>(kBig);
   connect([this, &parameters](Connection connection) -> asio::awaitable<void> {
-    connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters);
-    connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters);
+    connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters, nullptr);
+    connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters, nullptr);
     connection->close();
     parameters.reset();
     server_->events().add("freed");
@@ -183,6 +183,30 @@ TEST_F(ServerConnectionTest, TouchesNoBorrowedBodyAfterClose) {
   FrameHeader header;
   EXPECT_FALSE(channel_->receive_header(header, patience()));
   EXPECT_TRUE(channel_->receive_body(received, patience()));  // only what the kernel had
+}
+
+TEST_F(ServerConnectionTest, KeepsWhatIsStillBeingSentToARefusedPeer) {
+  auto parameters = std::make_shared<std::vector<std::byte>>(kBig, std::byte{3});
+  const std::weak_ptr<const std::vector<std::byte>> watched = parameters;
+  ServerOptions options = ps0_options();
+  options.limits.linger = 1h;
+  connect(
+      [&](Connection connection) -> asio::awaitable<void> {
+        connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters, parameters);
+        connection->refuse({});
+        parameters.reset();  // as a ps does that makes its shard anew
+        server_->events().add(watched.expired() ? "freed" : "kept");
+        co_return;
+      },
+      options);
+  ASSERT_TRUE(server_->events().wait_for("kept"));
+  FrameHeader header;
+  EXPECT_EQ(receive_frame(header), std::vector<std::byte>(kBig, std::byte{3}));
+  channel_->close();
+  const Deadline limit = patience();
+  while (!watched.expired()) {
+    ASSERT_LT(Clock::now(), limit);
+  }
 }
 
 TEST_F(ServerConnectionTest, ClosesWhenThePeerLetsTheQueueOverflow) {
@@ -270,7 +294,7 @@ TEST_F(ServerConnectionTest, SendsWhatIsQueuedWhenItsOwnerReturns) {
   Connection kept;  // the owner's table may hold on to it
   connect([&](Connection connection) -> asio::awaitable<void> {
     kept = connection;
-    connection->send_borrowed({.kind = FrameKind::kParameters}, parameters);
+    connection->send_borrowed({.kind = FrameKind::kParameters}, parameters, nullptr);
     co_return;
   });
   FrameHeader header;

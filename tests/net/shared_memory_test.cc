@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace disttf::net {
 namespace {
 
 constexpr std::size_t kSize = 10'000;
+constexpr std::size_t kMost = std::size_t{1} << 20U;  // nothing here is larger
 constexpr std::uint64_t kToken = 0x0123456789ABCDEF;
 
 class SharedMemoryTest : public testing::Test {
@@ -32,7 +34,7 @@ class SharedMemoryTest : public testing::Test {
   }
   static bool opens(const SharedOffer& offer) {
     std::error_code error;
-    const bool opened = SharedView::open(offer, error) != nullptr;
+    const bool opened = SharedView::open(offer, kMost, error) != nullptr;
     EXPECT_NE(opened, static_cast<bool>(error));
     return opened;
   }
@@ -55,7 +57,7 @@ TEST_F(SharedMemoryTest, IsZeroedAndBeginsOnAPage) {
 
 TEST_F(SharedMemoryTest, ViewShowsWhatTheOwnerWritesLater) {
   std::error_code error;
-  const auto view = SharedView::open(memory_->offer(), error);
+  const auto view = SharedView::open(memory_->offer(), kMost, error);
   ASSERT_TRUE(view) << error.message();
   ASSERT_EQ(view->bytes().size(), kSize);
   memory_->bytes().back() = std::byte{7};
@@ -65,7 +67,7 @@ TEST_F(SharedMemoryTest, ViewShowsWhatTheOwnerWritesLater) {
 TEST_F(SharedMemoryTest, ViewOutlivesTheOwner) {
   memory_->bytes().front() = std::byte{7};
   std::error_code error;
-  const auto view = SharedView::open(memory_->offer(), error);
+  const auto view = SharedView::open(memory_->offer(), kMost, error);
   ASSERT_TRUE(view) << error.message();
   memory_.reset();
   EXPECT_EQ(view->bytes().front(), std::byte{7});
@@ -77,7 +79,7 @@ TEST_F(SharedMemoryTest, AnotherProcessSeesIt) {
   const pid_t child = fork();
   if (child == 0) {
     std::error_code error;
-    const auto view = SharedView::open(offer, error);
+    const auto view = SharedView::open(offer, kMost, error);
     _exit(view && view->bytes().front() == std::byte{7} ? 0 : 1);
   }
   int status = -1;
@@ -117,6 +119,25 @@ TEST_F(SharedMemoryTest, MemoryThatCanShrinkIsRefused) {
   close(fd);
 }
 
+// A peer may offer memory that costs it nothing: pages that are only taken when somebody looks.
+TEST_F(SharedMemoryTest, MoreThanTheReaderNeedsIsRefusedBeforeItIsMapped) {
+  const int fd = memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, static_cast<off_t>(4096 + kMost + 1)), 0);
+  ASSERT_EQ(pwrite(fd, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
+  ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  SharedOffer offer = offer_of(fd);
+  offer.size = kMost + 1;
+  std::error_code error;
+  EXPECT_FALSE(SharedView::open(offer, kMost, error));
+  EXPECT_TRUE(error);
+  struct stat status {};
+  ASSERT_EQ(fstat(fd, &status), 0);
+  EXPECT_LE(status.st_blocks * 512, 4096) << "more than the token's page was taken";
+  EXPECT_TRUE(SharedView::open(offer, kMost + 1, error)) << "and it was for nothing else";
+  close(fd);
+}
+
 TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
   const std::string path = testing::TempDir() + "disttf_shared_memory_test";
   const int file = open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
@@ -149,7 +170,7 @@ class JoinedViewTest : public testing::Test {
         at[0] = letter;
         at[1] = static_cast<char>('0' + page);
       }
-      views_.push_back(SharedView::open(owners_.back()->offer(), error));
+      views_.push_back(SharedView::open(owners_.back()->offer(), kMost, error));
       ASSERT_TRUE(views_.back()) << error.message();
     }
   }

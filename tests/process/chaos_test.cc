@@ -6,8 +6,6 @@
 //
 // A seed that fails is in the name of the run that the test prints; it replays with the same seed.
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <regex>
@@ -25,19 +23,6 @@ const Words kSlowly = {"--debug_delay_ms=6", "--save_steps=20"};
 constexpr int kRate = 20;
 // For a run that takes 2 to 20 s, on a machine that is busy with another one.
 constexpr seconds kHangs{150};
-
-unsigned number_from(const char* variable, unsigned otherwise) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) {
-    return otherwise;
-  }
-  unsigned number = 0;
-  const std::string digits(text);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  EXPECT_TRUE(error == std::errc() && end == digits.data() + digits.size())
-      << variable << "=" << digits << " is not a whole number";
-  return number;
-}
 
 // What happened, over all runs: "SIGKILL to [ps:1]" 12 times, "is sent twice" 31 times.
 class Tally {
@@ -74,8 +59,8 @@ TEST_F(Chaos, LeavesTheBitsAlone) {
   Process& undisturbed = run("undisturbed", Words{"launch"} + kRun + data_flags());
   ASSERT_TRUE(exits(undisturbed, kExitDone));
   const std::string wanted = weights_hash_in(undisturbed);
-  const unsigned first = number_from("DISTTF_CHAOS_SEED", 1);
-  const unsigned runs = number_from("DISTTF_CHAOS_RUNS", 3);
+  const unsigned first = number_from_variable("DISTTF_CHAOS_SEED", 1);
+  const unsigned runs = number_from_variable("DISTTF_CHAOS_RUNS", 3);
   ASSERT_GT(runs, 0U) << "DISTTF_CHAOS_RUNS";
   Tally tally;
   for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {

@@ -8,17 +8,20 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/process/paths.h"
+
 namespace disttf::test_process {
 namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
+// netavark calls iptables, which its package does not depend on.
 const Words kPrograms = {
     "/usr/bin/podman",  "/usr/bin/buildah",         "/usr/bin/crun",
     "/usr/bin/conmon",  "/usr/lib/podman/netavark", "/usr/lib/podman/aardvark-dns",
     "/usr/bin/unshare", "/usr/bin/nsenter",         "/usr/bin/umount",
-    "/usr/sbin/ip"};
+    "/usr/sbin/ip",     "/usr/sbin/iptables"};
 
 // podman keeps the names
 // of a network in /run, wherever its images lie: this machine has its own. Where both cgroup
@@ -143,10 +146,9 @@ void ContainerHost::build_image() {
   fs::create_directories(context);
   fs::create_directories(build / "src/build/release");
   fs::create_directories(build / "etc/ssl/certs");
-  fs::copy_file(DISTTF_BINARY, build / "src/build/release/disttf");
+  fs::copy_file(disttf_binary(), build / "src/build/release/disttf");
   std::ofstream(build / "etc/ssl/certs/ca-certificates.crt") << "# none are needed\n";
-  std::ofstream(context / "Containerfile")
-      << last_stage(fs::path(DISTTF_SOURCE_DIR) / "Containerfile");
+  std::ofstream(context / "Containerfile") << last_stage(source_directory() / "Containerfile");
   run({"buildah", "build", "--isolation=chroot", "--network=host",
        "--build-context=build=" + build.string(), "--tag=disttf", context.string()});
 }

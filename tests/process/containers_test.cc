@@ -8,6 +8,7 @@
 
 #include "tests/process/container_host.h"
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -28,7 +29,7 @@ class Containers : public ProcessTest {
     std::string why;
     host_ = ContainerHost::create(scratch(), pods_, why);
     if (!host_) {
-      GTEST_SKIP() << why;
+      test_support::skip_without_engine(why);
     }
   }
   void TearDown() override {
@@ -168,7 +169,8 @@ TEST_F(Containers, AreToldToStop) {
 
 TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   if (!std::filesystem::exists("/usr/bin/podman-compose")) {
-    GTEST_SKIP() << "podman-compose is missing (.ci/install engines)";
+    test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
+    return;
   }
   const std::string file = render("compose", {"--ps=2", "--chief"});
   host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "up", "--detach"});

@@ -155,7 +155,7 @@ class Mirror : public DataInput {
   // The URL of a new test mirror with these manners.
   std::string mirror_url(const std::string& mode) {
     Process& mirror = run_program(
-        DISTTF_TEST_MIRROR, {"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode});
+        mirror_binary(), {"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode});
     EXPECT_TRUE(says(mirror, "^http://"));
     return captured(mirror.standard_output(), "(http://[^\n]*)");
   }
@@ -260,7 +260,7 @@ class Disk : public Mirror {
         {"-m", "/bin/sh", "-c",
          "mount -t tmpfs -o \"$1\" tmpfs \"$2\" && { \"$3\" download --data_url=\"$4\" "
          "--data_dir=\"$2\"; code=$?; ls -A \"$2\"; exit $code; }",
-         "sh", mount_options, directory().string(), DISTTF_BINARY, url});
+         "sh", mount_options, directory().string(), disttf_binary(), url});
   }
   static std::vector<std::string> files_listed_by(const Process& process) {
     std::istringstream lines(process.standard_output());

@@ -59,10 +59,10 @@ class Driver : public ProcessTest {
       EXPECT_TRUE(wait_until_gone(children_of(server->pid())));
     }
   }
-  void expect_result(Process& driver) {
+  void expect_result(Process& driver, const Words& same_by_launch = kSameByLaunch) {
     EXPECT_TRUE(exits(driver, kExitDone));
     EXPECT_THAT(driver.standard_output(), HasSubstr(data_name() + " accuracy: 0."));
-    expect_weights_of_launch({&driver}, kSameByLaunch);
+    expect_weights_of_launch({&driver}, same_by_launch);
   }
   static pid_t child_of(const Process& server) {
     const std::vector<pid_t> children = children_of(server.pid());
@@ -125,6 +125,34 @@ TEST_F(Driver, TrainsOnWithAServerThatComesBack) {
   expect_result(driver);
   EXPECT_TRUE(says_times(ps, 2, "Waiting for orders"));
   EXPECT_TRUE(says_times(worker, 2, "Waiting for orders"));
+  expect_waiting(2);
+}
+
+// Its task trains on meanwhile, for an order whose channel the driver has closed, and has the port.
+TEST_F(Driver, TrainsOnWithAServerThatWasFrozen) {
+  start_servers();
+  Process& driver = drive(Words{"--train_steps=1000", "--print_weights_hash"} + kSlowly);
+  EXPECT_TRUE(says(driver, "training step 5 done"));
+  workers_[1]->send(SIGSTOP);
+  EXPECT_TRUE(says(driver, "worker 1 .* was lost; starting it again"));
+  EXPECT_TRUE(says(driver, "worker 1 .* is still at work, for this driver's last order"));
+  workers_[1]->send(SIGCONT);
+  EXPECT_TRUE(says(*workers_[1], "the driver was lost: ending its task"));
+  EXPECT_TRUE(says_times(*workers_[1], 2, "ordered to train"));
+  expect_result(driver, Words{"--ps=2", "--workers=2", "--chief", "--train_steps=1000",
+                              "--print_weights_hash"});
+  EXPECT_TRUE(says_times(*workers_[1], 3, "Waiting for orders"));
+}
+
+// The other one of two drivers has taken it, for all that this one can tell.
+TEST_F(Driver, GivesUpAServerWhoseTaskDoesNotEnd) {
+  start_servers();
+  Process& driver = drive(endless() + Words{"--peer_timeout=2"});
+  EXPECT_TRUE(says(driver, "training step 5 done"));
+  workers_[1]->send(SIGSTOP);
+  EXPECT_TRUE(exits(driver, kExitLostPeers));
+  EXPECT_TRUE(says(driver, "worker 1 .* has been gone for 2 s: it says: worker 1 .* is at work"));
+  workers_[1]->send(SIGCONT);
   expect_waiting(2);
 }
 
@@ -211,6 +239,22 @@ TEST_F(Driver, KeepsCheckpointsAndGoesOnFromThem) {
   Process& next = drive(kRun + train_dir);
   EXPECT_TRUE(says(next, "Training begins at global step [1-9]"));
   expect_result(next);
+}
+
+TEST_F(Driver, SavesTheStepAtWhichItIsStopped) {
+  start_servers();
+  const Words train_dir = {"--train_dir=" + (scratch() / "run").string()};
+  Process& driver = drive(endless() + Words{"--save_secs=0", "--save_steps=0"} + train_dir);
+  EXPECT_TRUE(says(driver, "training step 15 done"));
+  driver.send(SIGINT);
+  EXPECT_TRUE(exits(driver, kExitInterrupted));
+  const std::string saved =
+      captured(driver.standard_error(), "Saved checkpoint at global step ([0-9]+)");
+  expect_waiting(2);
+  Process& next =
+      drive(Words{"--train_steps=" + std::to_string(std::stoul("0" + saved) + 5)} + train_dir);
+  EXPECT_TRUE(says(next, "Training begins at global step " + saved + "$"));
+  EXPECT_TRUE(exits(next, kExitDone));
 }
 
 // What nobody may get out of a server: anything but its own task of a run on its own lists.

@@ -35,6 +35,33 @@ TEST_F(Ends, EveryTaskOfARunWithBackupWorkers) {
   EXPECT_TRUE(all_exit_in(tasks.all(), kExitDone, kSoon));
 }
 
+// Late pushes of others are in the run's result, so nobody may print one before they are.
+TEST_F(Ends, EveryTrainerWithTheRunsResultAlsoWhereGradientsComeLate) {
+  for (const char* mode : {"--sync_replicas=false", "--replicas_to_aggregate=2"}) {
+    const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
+    const Tasks tasks = run_cluster(
+        cluster, {"--train_steps=200", "--print_weights_hash", "--debug_delay_ms=3", mode});
+    ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+    for (const Process* trainer : tasks.trainers) {
+      EXPECT_EQ(weights_hash_in(*trainer), weights_hash_in(tasks.chief())) << mode;
+    }
+  }
+}
+
+// All steps are made, and one that has its part of them still to come holds up the end.
+TEST_F(Ends, AChiefThatIsStoppedWhileItWaitsForTheOthersSavesFirst) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
+  const Words flags = {"--sync_replicas=false", "--train_steps=200", "--log_every=1",
+                       "--save_secs=0",         "--save_steps=1000", "--train_dir=saved"};
+  const Tasks tasks = run_cluster(cluster, flags);
+  ASSERT_TRUE(says(*tasks.trainers[1], "training step 3 done"));
+  tasks.trainers[1]->send(SIGSTOP);
+  ASSERT_TRUE(says(tasks.chief(), "Training elapsed time"));
+  tasks.chief().send(SIGTERM);
+  EXPECT_TRUE(exits(tasks.chief(), kExitTerminated));
+  EXPECT_TRUE(says(tasks.chief(), "Saved checkpoint at global step 200"));
+}
+
 // A ps that has finished answers for a moment only, so a stand-in plays it for as long as needed.
 TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});

@@ -5,6 +5,7 @@
 
 #include "tests/process/network.h"
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -22,7 +23,7 @@ class Hosts : public ProcessTest {
     std::string why;
     network_ = Network::create(kHosts + Words{"driver"}, why);
     if (!network_) {
-      GTEST_SKIP() << why;
+      test_support::skip_without_engine(why);
     }
   }
   // Skips where the kernel shapes nothing.
@@ -38,7 +39,7 @@ class Hosts : public ProcessTest {
   }
   Process& start_on(const std::string& host, const Words& words) {
     return run_program(network_->program(),
-                       network_->words_alone_on(host) + Words{DISTTF_BINARY} + words,
+                       network_->words_alone_on(host) + Words{disttf_binary()} + words,
                        words.front() + " on " + host);
   }
   // On "worker1" worker 1, and so on.

@@ -1,6 +1,14 @@
 // A peer that speaks the protocol and knows the cluster, but lies: on a ps without another run,
 // since without authentication it could take a real worker's place. Every lie is refused with a
 // sentence, the connection closed, and what the ps holds stays as it was.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <system_error>
+
 #include "math/model.h"
 #include "net/codec.h"
 #include "net/shared_memory.h"
@@ -8,7 +16,8 @@
 #include "net/write_cut.h"
 #include "roles/run_config.h"
 #include "tests/process/process_test.h"
-#include "tests/process/raw_peer.h"
+#include "tests/process/scripted_run.h"
+#include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {
 namespace {
@@ -23,11 +32,7 @@ class Impostor : public ProcessTest {
   void SetUp() override {
     ps_ = &run_task(cluster_, Job::kPs, 0);
     ASSERT_TRUE(says(*ps_, "Started server"));
-    config_.dataset = "MNIST";
-    config_.data_checksum = "0";
-    config_.model.kind = math::ModelKind::kSoftmax;
-    config_.optimizer.learning_rate = 0.1F;
-    config_.trainers = 1;
+    config_ = softmax_run(1);
     size_ = math::layout_of(config_.model).size();
   }
   void TearDown() override { ps_->send(SIGKILL); }
@@ -38,37 +43,7 @@ class Impostor : public ProcessTest {
   }
   [[nodiscard]] static RawPeer connect_to(
       const ClusterOnLoopback& cluster, net::ChannelPurpose purpose = net::ChannelPurpose::kStep) {
-    RawPeer peer(cluster.tasks().ps.front().port);
-    peer.write(hello_frame({.cluster = net::hash_of(cluster.tasks()),
-                            .from = {.job = Job::kWorker, .index = 0},
-                            .to = {.job = Job::kPs, .index = 0},
-                            .purpose = purpose,
-                            .incarnation = 77}));
-    FrameHeader header;
-    Bytes body;
-    EXPECT_TRUE(peer.read_frame(header, body, kPatience));
-    EXPECT_EQ(header.kind, FrameKind::kWelcome);
-    return peer;
-  }
-
-  static FrameKind reply_to(const RawPeer& peer, const Bytes& request, Bytes& body) {
-    peer.write(request);
-    FrameHeader header;
-    EXPECT_TRUE(peer.read_frame(header, body, kPatience));
-    return header.kind;
-  }
-  static void expect_ack(const RawPeer& peer, const Bytes& request) {
-    Bytes body;
-    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kAck);
-  }
-  static void expect_refused(const RawPeer& peer, const Bytes& request,
-                             const std::string& sentence) {
-    peer.write(request);
-    bool timed_out = false;
-    const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
-    EXPECT_FALSE(timed_out) << "the ps kept the connection";
-    ASSERT_TRUE(refusal.has_value());
-    EXPECT_THAT(refusal->sentence, ::testing::HasSubstr(sentence));
+    return welcomed(cluster, {.purpose = purpose});
   }
 
   void expect_fenced(const Bytes& request) const {
@@ -80,14 +55,9 @@ class Impostor : public ProcessTest {
   [[nodiscard]] Bytes publish() const {
     return frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
   }
-  // Starts a run: every parameter is 0.
+  // Every parameter is 0.
   void start_run() const { start_run(connect()); }
-  void start_run(const RawPeer& chief) const {
-    expect_ack(chief, publish());
-    const std::size_t size = math::layout_of(config_.model).size();
-    expect_ack(chief,
-               frame({.kind = FrameKind::kRestore, .generation = 1}, Bytes(size * sizeof(float))));
-  }
+  void start_run(const RawPeer& chief) const { publish_and_restore(chief, config_, 0, 1); }
   void expect_parameters_unchanged() const {
     const RawPeer peer = connect();
     Bytes parameters;
@@ -139,6 +109,14 @@ TEST_F(Impostor, PublishesAModelThatIsTooLarge) {
   config_.model.kind = math::ModelKind::kMlp;
   config_.model.hidden = {1'000'000, 1'000'000};
   expect_refused(connect(), publish(), "hidden_units");
+}
+
+TEST_F(Impostor, PublishesBatchesThatAreTooLargeForTheModel) {
+  config_.model.kind = math::ModelKind::kMlp;
+  config_.model.hidden = {math::kMaxUnits};
+  config_.batch_size = roles::kMaxBatchSize;
+  expect_refused(connect(), publish(),
+                 "--batch_size: 1048576 is not from 1 to 16284 with --hidden_units 65536");
 }
 
 TEST_F(Impostor, PublishesAnotherNumberOfTrainers) {
@@ -226,6 +204,38 @@ TEST_F(Impostor, OffersMemoryThatIsNotThere) {
   EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
             FrameKind::kShared);
   EXPECT_TRUE(body.empty()) << "frames, then";
+}
+
+// Memory that costs the one who offers it nothing: its pages are taken when somebody looks at them.
+TEST_F(Impostor, OffersMoreMemoryThanTheModelNeeds) {
+  start_run();
+  constexpr std::size_t kHuge = std::size_t{1} << 30U;
+  const data::FileDescriptor memory(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(memory.number(), static_cast<off_t>(net::kPageBytes + kHuge)), 0);
+  ASSERT_EQ(fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const auto offer = net::encode(net::SharedOffer{.pid = static_cast<std::uint32_t>(getpid()),
+                                                  .fd = static_cast<std::uint32_t>(memory.number()),
+                                                  .token = 0,
+                                                  .size = kHuge});
+  Bytes body;
+  EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
+            FrameKind::kShared);
+  EXPECT_TRUE(body.empty()) << "frames, then";
+  struct stat status {};
+  ASSERT_EQ(fstat(memory.number(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0) << "the ps has mapped it";
+}
+
+TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
+  start_run();
+  std::error_code error;
+  const auto memory = net::SharedMemory::create(size_ * sizeof(float) + 64, 7, error);
+  ASSERT_TRUE(memory) << error.message();
+  Bytes body;
+  EXPECT_EQ(
+      reply_to(connect(), frame({.kind = FrameKind::kShare}, net::encode(memory->offer())), body),
+      FrameKind::kShared);
+  EXPECT_EQ(body.size(), net::kSharedOfferBytes);
 }
 
 TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
@@ -418,6 +428,18 @@ TEST_F(ImpostorOfAWorker, PublishesOrShutsDown) {
   }
   ps.send(SIGTERM);
   EXPECT_TRUE(exits(ps, kExitTerminated));
+}
+
+// Whoever comes while the ps still tells the others why is to find the next ps.
+TEST_F(Impostor, FindsThePortClosedOnceTheRunHasFailed) {
+  const RawPeer peer = connect();
+  ps_->send(SIGINT);
+  FrameHeader header;
+  Bytes body;
+  ASSERT_TRUE(peer.read_frame(header, body, kPatience));
+  EXPECT_EQ(header.kind, FrameKind::kRefused);
+  EXPECT_THROW(RawPeer(cluster_.tasks().ps.front().port), std::system_error);
+  EXPECT_TRUE(exits(*ps_, kExitInterrupted));
 }
 
 }  // namespace

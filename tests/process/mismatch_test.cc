@@ -108,13 +108,30 @@ TEST_F(Mismatch, WorkerWithMnistFollowsAChiefOnDigits) {
   EXPECT_TRUE(says(worker, "^Digits accuracy: "));
 }
 
+// At this rate the first update already leaves weights whose products no float holds.
 TEST_F(Mismatch, TrainingThatDivergesEndsEveryTask) {
-  const Words flags = {"--optimizer=sgd", "--learning_rate=1e6", "--worker_timeout=1",
-                       "--peer_timeout=1"};
+  const Words flags = {"--model=softmax", "--optimizer=sgd", "--learning_rate=3e38",
+                       "--worker_timeout=1", "--peer_timeout=1"};
   const Tasks tasks = run_cluster(cluster_, flags);
   EXPECT_TRUE(all_exit(tasks.trainers, kExitError));
   EXPECT_TRUE(exits(*tasks.ps[0], kExitLostPeers));
   EXPECT_TRUE(says(tasks.chief(), "the loss became .* at step [0-9]+: training has diverged"));
+}
+
+// No loss on the way is infinite: every hidden unit falls silent, and what is left is sure of one
+// class. All steps are made, so the ps ends as after any run.
+TEST_F(Mismatch, TrainingThatDivergesToFiniteWeightsHasNoResult) {
+  const Tasks tasks = run_cluster(
+      cluster_, {"--optimizer=sgd", "--learning_rate=1000", "--learning_rate_decay=none",
+                 "--train_steps=100", "--print_weights_hash"});
+  EXPECT_TRUE(all_exit(tasks.trainers, kExitError));
+  EXPECT_TRUE(exits(*tasks.ps[0], kExitDone));
+  for (Process* trainer : tasks.trainers) {
+    EXPECT_TRUE(says(*trainer,
+                     "the validation cross entropy is .* after step 100, that of guessing 2\\.303: "
+                     "training has diverged; a lower --learning_rate than 1000 may help"));
+    EXPECT_EQ(trainer->standard_output(), "");
+  }
 }
 
 }  // namespace

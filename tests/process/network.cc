@@ -111,6 +111,7 @@ void Network::build(const std::vector<std::string>& hosts) {
     fs::create_directories(kSpacesEtc / host.space);
   }
   write_hosts();
+  write_etc("resolv.conf", "nameserver 127.0.0.1\n");
 }
 
 void Network::ip(const std::vector<std::string>& words) const {
@@ -135,9 +136,14 @@ void Network::write_hosts() const {
   for (const auto& [name, host] : names_) {
     text += hosts_.at(host).address + " " + name + "\n";
   }
+  write_etc("hosts", text);
+}
+
+void Network::write_etc(const std::string& file, const std::string& text) const {
   for (const auto& [name, host] : hosts_) {
-    if (name != "switch" && !(std::ofstream(kSpacesEtc / host.space / "hosts") << text).flush()) {
-      throw std::runtime_error("cannot write " + (kSpacesEtc / host.space / "hosts").string());
+    const fs::path path = kSpacesEtc / host.space / file;
+    if (name != "switch" && !(std::ofstream(path) << text).flush()) {
+      throw std::runtime_error("cannot write " + path.string());
     }
   }
 }
@@ -196,6 +202,17 @@ const std::string& Network::address_of(const std::string& host) const {
 
 void Network::point(const std::string& name, const std::string& host) {
   names_[name] = host;
+  write_hosts();
+}
+
+void Network::silence(const std::string& name, const std::string& silent) {
+  for (const auto& [host, unused] : hosts_) {
+    if (host != "switch" && host != silent) {
+      drop_way(host, silent);
+    }
+  }
+  write_etc("resolv.conf", "nameserver " + hosts_.at(silent).address + "\n");
+  names_.erase(name);
   write_hosts();
 }
 

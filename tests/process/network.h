@@ -2,9 +2,9 @@
 // switch, which is a namespace with a bridge. Nothing leads out of it or into it.
 //
 // Needs root and the programs `ip` and `tc` (Debian: iproute2). Hosts know each other by name,
-// through a hosts file of their own (`ip netns exec` lays /etc/netns/NAME over /etc). The
-// namespaces' names carry this process's id; all is removed when the object goes, and what a killed
-// test has left behind when the next one comes. Used by one thread.
+// through a hosts file of their own (`ip netns exec` lays /etc/netns/NAME over /etc); no name
+// server answers. The namespaces' names carry this process's id; all is removed when the object
+// goes, and what a killed test has left behind when the next one comes. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,10 @@ class Network {
   // first each name means the host of that name.
   void point(const std::string& name, const std::string& host);
 
+  // From now on nobody finds out what `name` means: whoever looks it up asks a name server that is
+  // as silent as a cable that nobody is at. `silent`: a host on which nothing runs.
+  void silence(const std::string& name, const std::string& silent);
+
   // The cable carries 100 Mb/s in each direction, and takes 2 ms where the kernel has netem.
   // Returns what it is now; empty and the reason where the kernel can do neither.
   std::string shape(const std::string& host, std::string& why);
@@ -61,6 +65,8 @@ class Network {
   void ip(const std::vector<std::string>& words) const;
   [[nodiscard]] std::string printed_by_ip(const std::vector<std::string>& words) const;
   void write_hosts() const;
+  // Into a file of every host's own /etc.
+  void write_etc(const std::string& file, const std::string& text) const;
   [[nodiscard]] std::string space_of(const std::string& host) const;
 
   struct Host {

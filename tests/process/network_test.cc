@@ -4,8 +4,11 @@
 #include "tests/process/network.h"
 
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -20,13 +23,19 @@ const Words kGivesUpSoon = {"--peer_timeout=2", "--worker_timeout=2"};
 // What `kGivesUpSoon` allows for is over after a third of this.
 constexpr seconds kGivenUp{30};
 
+std::size_t threads_of(const Process& process) {
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process.pid()) +
+                                                    "/task");
+  return static_cast<std::size_t>(std::distance(begin(threads), end(threads)));
+}
+
 class NetworkTest : public ProcessTest {
  protected:
   void SetUp() override {
     std::string why;
     network_ = Network::create({"ps0", "ps1", "spare", "chief", "worker0", "worker1"}, why);
     if (!network_) {
-      GTEST_SKIP() << why;
+      test_support::skip_without_engine(why);
     }
   }
 
@@ -38,7 +47,7 @@ class NetworkTest : public ProcessTest {
     const std::string command(net::job_name(job));
     return run_program(network_->program(),
                        network_->words_on(host) +
-                           Words{DISTTF_BINARY, command, "--task_index=" + std::to_string(index),
+                           Words{disttf_binary(), command, "--task_index=" + std::to_string(index),
                                  "--ps_hosts=ps0:2222,ps1:2222", "--chief_host=chief:2222",
                                  "--worker_hosts=worker0:2222,worker1:2222"} +
                            data_flags() + more,
@@ -177,6 +186,56 @@ TEST_F(NetworkTest, PsComesBackAtAnotherAddressAndTheOldOneWakesUp) {
   old.send(SIGCONT);
   EXPECT_TRUE(exits(old, kExitLostPeers));
   EXPECT_TRUE(says(old, "was replaced while it was silent: the run is in generation 2"));
+}
+
+// The chief reaches both hosts of range 0, and the worker only the one that is not its primary.
+TEST_F(NetworkTest, PsThatOneWorkerDoesNotReachIsReplacedByItsCopy) {
+  const Tasks tasks =
+      start_training({"--ps_replicas=2", "--peer_timeout=30", "--worker_timeout=30"});
+  for (const char* range : {"0", "1"}) {
+    ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
+  }
+  network_->drop_way("worker1", "ps0");
+  EXPECT_TRUE(says(tasks.chief(), "range 0: view 3, ps 1 .* alone: a trainer does not reach"));
+  EXPECT_TRUE(says(tasks.chief(), "range 0: view 4, ps 1 .* with a backup"));
+  expect_undisturbed(tasks);
+}
+
+// Neither host of a range is in reach of both workers: nothing helps, and the run ends.
+TEST_F(NetworkTest, WorkersThatReachDifferentCopiesEndTheRun) {
+  const Tasks tasks = start_training({"--ps_replicas=2", "--peer_timeout=8", "--worker_timeout=8"});
+  for (const char* range : {"0", "1"}) {
+    ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
+  }
+  network_->drop_way("worker0", "ps1");
+  network_->drop_way("worker1", "ps0");
+  EXPECT_TRUE(all_exit(tasks.all(), kExitLostPeers));
+  EXPECT_LE(count_of(tasks.chief().standard_error(), "a trainer does not reach"), 2U);
+}
+
+// A ps is lost, and what its name means cannot be found out: each lookup lasts for seconds. The ps
+// that is left, which looks for it all the time, serves everybody meanwhile, with few threads, and
+// ends without waiting for any.
+TEST_F(NetworkTest, LookupsThatHangHoldUpNobody) {
+  const Tasks tasks = start_all(
+      {"--train_steps=1000000000", "--log_every=100", "--ps_replicas=2", "--transport=tcp"});
+  for (const char* range : {"0", "1"}) {
+    ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
+  }
+  const std::size_t threads = threads_of(*tasks.ps[0]);
+  network_->silence("ps1", "spare");
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "ps 0 .* is back"));
+  }
+  // A thousand steps, which would take minutes if each waited for a part of a lookup.
+  const std::size_t lines = count_of(tasks.chief().standard_error(), "global step: ");
+  EXPECT_TRUE(says_times(tasks.chief(), lines + 10, "global step: "));
+  EXPECT_LE(threads_of(*tasks.ps[0]), threads + 2);  // one lookup for each of its two ranges
+  tasks.ps[0]->send(SIGINT);
+  EXPECT_TRUE(exits(*tasks.ps[0], kExitInterrupted));
+  EXPECT_TRUE(all_exit(tasks.trainers, kExitLostPeers));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,7 @@ void link_to(const fs::path& target, const fs::path& link) {
 
 // The .gz as links: nothing is written beside the originals.
 fs::path prepare_data_directory() {
-  fs::path directory = DISTTF_TEST_DATA_DIR;
+  fs::path directory = test_data_directory();
   fs::create_directories(directory);
   if (has_mnist()) {
     for (const std::string& name : mnist_gz_names()) {
@@ -73,7 +74,7 @@ ProcessTest::~ProcessTest() {
 
 Process& ProcessTest::run(const std::string& name, const Words& arguments,
                           const Variables& environment) {
-  return processes_.emplace_back(ProcessOptions{.program = DISTTF_BINARY,
+  return processes_.emplace_back(ProcessOptions{.program = disttf_binary(),
                                                 .arguments = arguments,
                                                 .environment = environment,
                                                 .working_directory = scratch_,
@@ -157,7 +158,7 @@ std::vector<Process*> Tasks::all() const {
   return processes;
 }
 
-fs::path mnist_directory() { return fs::path(DISTTF_SOURCE_DIR) / ".." / "shared" / "mnist"; }
+fs::path mnist_directory() { return source_directory() / ".." / "shared" / "mnist"; }
 
 std::vector<std::string> mnist_gz_names() {
   std::vector<std::string> names;
@@ -265,6 +266,19 @@ double accuracy_in(const Process& process) {
   const std::string text =
       captured(process.standard_output(), data_name() + " accuracy: (0\\.[0-9]{4})\n");
   return text.empty() ? 0 : std::stod(text);
+}
+
+unsigned number_from_variable(const char* variable, unsigned otherwise) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) {
+    return otherwise;
+  }
+  unsigned number = 0;
+  const std::string digits(text);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  EXPECT_TRUE(error == std::errc() && end == digits.data() + digits.size())
+      << variable << "=" << digits << " is not a whole number";
+  return number;
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {

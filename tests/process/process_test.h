@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/process/cluster_on_loopback.h"
+#include "tests/process/paths.h"
 #include "tests/process/process.h"
 
 namespace disttf::test_process {
@@ -130,6 +131,8 @@ inline constexpr seconds kSoon{10};
 // After "Weights SHA-256: ".
 [[nodiscard]] std::string weights_hash_in(const Process& process);
 [[nodiscard]] double accuracy_in(const Process& process);
+// What a variable of the environment says: a whole number, else a failure of the test.
+[[nodiscard]] unsigned number_from_variable(const char* variable, unsigned otherwise);
 // How often `part` occurs.
 [[nodiscard]] std::size_t count_of(const std::string& text, const std::string& part);
 

@@ -40,7 +40,7 @@ TEST_F(Render, WritesToStandardOutputOrIntoAFile) {
 TEST_F(Render, TellsWhenItsTextCannotBeWritten) {
   expect_refused(run("no folder", {"render", "compose", "--output=none/a.yaml"}), kExitError,
                  "--output: cannot write \"none/a.yaml\": No such file or directory");
-  Process& full = run_program("/bin/sh", {"-c", DISTTF_BINARY " render compose >/dev/full"});
+  Process& full = run_program("/bin/sh", {"-c", disttf_binary() + " render compose >/dev/full"});
   expect_refused(full, kExitError, "cannot write to standard output: No space left on device");
 }
 

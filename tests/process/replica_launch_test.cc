@@ -56,7 +56,7 @@ TEST_F(ReplicaLaunch, TrainsWithDisttfItselfAsTheCommand) {
   const Words flags =
       Words{"--train_steps=100", "--print_weights_hash", "--transport=tcp"} + data_flags();
   Process& job =
-      run("launch", Words{"launch", "-w", "2", "-s", "1", "--", DISTTF_BINARY, "train"} + flags);
+      run("launch", Words{"launch", "-w", "2", "-s", "1", "--", disttf_binary(), "train"} + flags);
   ASSERT_TRUE(exits(job, kExitDone));
   Process& usual = run("usual launch", Words{"launch", "--workers=2", "--ps=1"} + flags);
   ASSERT_TRUE(exits(usual, kExitDone));
@@ -66,7 +66,7 @@ TEST_F(ReplicaLaunch, TrainsWithDisttfItselfAsTheCommand) {
 }
 
 TEST_F(ReplicaLaunch, HandsTheHostsToFlagsToo) {
-  Process& job = run("launch", Words{"launch", "-w", "1", "-s", "2", "--", DISTTF_BINARY, "train",
+  Process& job = run("launch", Words{"launch", "-w", "1", "-s", "2", "--", disttf_binary(), "train",
                                      "--ps-hosts={ps_hosts}", "--worker_hosts", "{worker_hosts}",
                                      "--job_name={job_name}", "--worker_index", "{task_index}",
                                      "--train_steps=5"} +

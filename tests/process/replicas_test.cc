@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <future>
 #include <iostream>
 #include <numeric>
@@ -39,6 +40,17 @@ std::vector<std::uint64_t> numbers_in(const Process& process, const std::string&
 std::uint64_t sum_of(const Process& process, const std::string& pattern) {
   const auto numbers = numbers_in(process, pattern);
   return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
+}
+
+// The most that a process has had in memory, in bytes.
+std::uint64_t memory_of(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::stoull(line.substr(6)) * 1024;
+    }
+  }
+  return 0;
 }
 
 const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=10"};
@@ -197,6 +209,52 @@ TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
   show_pauses();
   expect_each_applied_once(3);
   expect_undisturbed(steps);
+}
+
+// The state waits to be taken by the other host, and so do the updates since: two at most, and the
+// trainers with them.
+TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
+  cluster_.emplace(ClusterSize{.ps = 2, .workers = 1});
+  std::atomic<pid_t> primary = 0;
+  std::atomic<std::uint64_t> before = 0;
+  std::atomic<int> beats = 0;
+  std::atomic<bool> is_told = false;
+  std::promise<void> stalled;
+  std::promise<void> taken;
+  const std::shared_future<void> is_taken = taken.get_future().share();
+  Relay to_copy(*cluster_, 1, [&](const Passing& passing) {
+    if (passing.to_ps && passing.header.kind == net::FrameKind::kFill) {
+      before = memory_of(primary);
+      is_taken.wait();  // nothing is read meanwhile
+    }
+    return whole(passing.header);
+  });
+  Relay to_trainer(*cluster_, 0, [&](const Passing& passing) {
+    if (!passing.to_ps && passing.hello.purpose == net::ChannelPurpose::kStep) {
+      // A ps that waits says so every second: twice in a row, and it is not for the trainer.
+      beats = passing.header.kind == net::FrameKind::kHeartbeat ? beats + 1 : 0;
+      if (beats >= 2 && before != 0 && !is_told.exchange(true)) {
+        stalled.set_value();
+      }
+    }
+    return whole(passing.header);
+  });
+  flags_ = {"--ps_replicas=2",        "--transport=tcp",       "--batch_size=1",
+            "--learning_rate=0.001",  "--optimizer=sgd",       "--hidden_units=2000,2000",
+            "--heartbeat_timeout=60", "--train_steps=1000000", "--log_every=1"};
+  tasks_.ps = {&start_ps(0, &to_trainer), &start_ps(1, &to_copy)};
+  primary = tasks_.ps[0]->pid();
+  tasks_.trainers = {&run_task(*cluster_, Job::kWorker, 0, flags_)};
+  const bool is_stalled = stalled.get_future().wait_for(kPatience) == std::future_status::ready;
+  const std::uint64_t after = memory_of(primary);
+  taken.set_value();
+  ASSERT_TRUE(is_stalled);
+  constexpr std::uint64_t kRange = 5'592'010 / 2 * sizeof(float);
+  std::cout << "ranges that the primary has allocated since it began to fill its copy: "
+            << static_cast<double>(after - before) / static_cast<double>(kRange) << "\n";
+  EXPECT_LT(after - before, 8 * kRange);  // two updates, and what a first step allocates
+  pairs_.assign(2, 0);
+  EXPECT_TRUE(is_paired_again(0));
 }
 
 // It was applied and copied; only the answer did not come, so the trainer sends it again, to the

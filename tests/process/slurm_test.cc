@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -30,7 +31,7 @@ class SlurmTest : public ProcessTest {
     std::string why;
     slurm_ = Slurm::create(scratch(), why);
     if (!slurm_) {
-      GTEST_SKIP() << why;
+      test_support::skip_without_engine(why);
     }
   }
   void TearDown() override {
@@ -47,7 +48,7 @@ class SlurmTest : public ProcessTest {
     std::ofstream file(path);
     file << "#!/bin/bash\n#SBATCH --job-name=mnist\n#SBATCH --nodes=3\n#SBATCH --ntasks=" << kTasks
          << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path_.string()
-         << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << DISTTF_BINARY
+         << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << disttf_binary()
          << " train --ps=1 --chief";
     for (const std::string& word : data_flags() + more) {
       file << ' ' << word;
@@ -61,7 +62,7 @@ class SlurmTest : public ProcessTest {
     const std::filesystem::path path = scratch() / "rendered.sh";
     Process& render =
         run("render", Words{"render", "slurm", "--workers=2", "--chief", "--placement=nodes=3",
-                            "--program=" DISTTF_BINARY, "--output=" + path.string()} +
+                            "--program=" + disttf_binary(), "--output=" + path.string()} +
                           data_flags() + more);
     EXPECT_TRUE(exits(render, kExitDone));
     return path;
@@ -87,7 +88,7 @@ class SlurmTest : public ProcessTest {
     for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
       const pid_t pid = std::atoi(entry.path().filename().c_str());
       const Words words = pid > 0 ? command_line_of(pid) : Words();
-      if (words.empty() || words.front() != DISTTF_BINARY) {
+      if (words.empty() || words.front() != disttf_binary()) {
         continue;
       }
       const std::string variables = text_of(entry.path() / "environ");

@@ -61,6 +61,9 @@ TEST(Weights, OfOneTrainerWithBatch100AndTwoWith50AreTheSame) {
   options.directory = data_dir_flag().substr(std::string("--data_dir=").size());
   const data::Dataset dataset = roles::open_dataset(options, stop);
   roles::RunConfig config;
+  // Not adam: where a pixel is hardly ever inked it divides one small sum by the root of another,
+  // and makes steps of what is rounding; and twice the gradient would be the same step to it.
+  config.optimizer.kind = math::OptimizerKind::kSgd;
   config.isa = math::supported_isas().front();
   config.optimizer.learning_rate = roles::default_learning_rate(config.optimizer.kind);
   config.train_steps = kSteps;
@@ -74,7 +77,7 @@ TEST(Weights, OfOneTrainerWithBatch100AndTwoWith50AreTheSame) {
   for (std::size_t each = 0; each < one.size(); ++each) {
     largest = std::max(largest, std::abs(one.span()[each] - two.span()[each]));
   }
-  EXPECT_LE(largest, 1e-4F);
+  EXPECT_LE(largest, 1e-5F);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ class CheckpointCommandTest : public CheckpointTest {
   std::string run(CheckpointAction action, const std::filesystem::path& directory) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
+    set_up_log({});  // for what the two are now
     try {
       exit_code_ = run_checkpoint_command({.action = action, .directory = directory});
     } catch (const Failure& failure) {

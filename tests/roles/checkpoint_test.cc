@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <system_error>
 
 #include "roles/outcome.h"
@@ -258,6 +259,29 @@ TEST_F(CheckpointTest, ShardsThatTheChiefDoesNotSeeAreRefused) {
     EXPECT_THAT(error.what(), HasSubstr("share"));
   }
   checkpoints_.discard_shards(id);
+  EXPECT_TRUE(scratch_.names().empty());
+}
+
+// The clock of the file system that dated the files decides, not this machine's: one that is an
+// hour ahead must not take what another machine is writing.
+TEST_F(CheckpointTest, AWriterIsAliveByTheClockThatDatesItsFiles) {
+  static_cast<void>(write_shards({.step = 3, .attempt = 1}, state(3), {{0, 32}, {32, 112}}));
+  const auto partial = scratch_.path() / "checkpoint-00000003.partial-0000000000000001";
+  const auto an_hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const auto& entry : std::filesystem::directory_iterator(partial)) {
+    std::filesystem::last_write_time(entry.path(), an_hour_ago);
+  }
+  std::filesystem::last_write_time(partial, an_hour_ago);
+  remove_abandoned(scratch_.path(), 2, an_hour_ago + std::chrono::minutes(9));
+  EXPECT_TRUE(std::filesystem::exists(partial)) << "silent for nine minutes";
+  remove_abandoned(scratch_.path(), 2, an_hour_ago + std::chrono::minutes(11));
+  EXPECT_FALSE(std::filesystem::exists(partial)) << "silent for eleven minutes";
+}
+
+TEST_F(CheckpointTest, AWriterOfAStepThatIsPastIsNeverWaitedFor) {
+  static_cast<void>(write_shards({.step = 3, .attempt = 1}, state(3), {{0, 32}, {32, 112}}));
+  remove_abandoned(scratch_.path(), 3,
+                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_TRUE(scratch_.names().empty());
 }
 

@@ -111,6 +111,7 @@ TEST(JsonLog, KeepsTheMessageByteForByteWhereItIsUtf8) {
 TEST(PrintResult, WritesTheLineToStandardOutputAlone) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
+  set_up_log({});  // for what the two are now
   print_result("MNIST accuracy: 0.9771");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "MNIST accuracy: 0.9771\n");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());

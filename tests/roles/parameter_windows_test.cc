@@ -21,7 +21,7 @@ class FakePs {
     memory_ = net::SharedMemory::create(2 * kPage, 7, error);
     memory_->bytes()[0] = static_cast<std::byte>(text[0]);
     memory_->bytes()[kPage] = static_cast<std::byte>(text[1]);
-    view_ = net::SharedView::open(memory_->offer(), error);
+    view_ = net::SharedView::open(memory_->offer(), 2 * kPage, error);
   }
   [[nodiscard]] Piece buffer(std::size_t number) const {
     return {.view = view_, .offset = number * kPage, .size = kPage};

@@ -120,17 +120,10 @@ TEST_F(RestartPolicyTest, NeverRestartsWhenToldSo) {
   }
 }
 
-TEST_F(RestartPolicyTest, AWorkerThatIsDoneSaysNothingAboutTheRun) {
-  RestartPolicy rules = policy();
-  EXPECT_EQ(ended(rules, kWorker, {}).action, Action::kLeave);
-  EXPECT_FALSE(rules.finished());
-  EXPECT_FALSE(rules.exit_code());
-  EXPECT_EQ(ended(rules, kChief, kKilled).action, Action::kRestart);
-}
-
-// A ps ends with 0 after the chief has told it to, and that is after the result.
+// A ps and a worker end with 0 after the chief has said that the result is durable. A chief and a
+// ps that are killed after that cannot be had again: the worker that they would need is gone.
 TEST_F(RestartPolicyTest, NothingIsStartedAgainOnceThereIsAResult) {
-  for (const std::size_t first : {kChief, kPs}) {
+  for (const std::size_t first : {kChief, kPs, kWorker}) {
     RestartPolicy rules = policy();
     EXPECT_EQ(ended(rules, first, {}).action, Action::kLeave);
     EXPECT_TRUE(rules.finished());

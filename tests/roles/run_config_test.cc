@@ -283,6 +283,29 @@ const std::vector<Invalid>& invalid_configs() {
        "--worker_hosts: 10001 trainers is not from 1 to 10000 trainers"},
       {"NoBatch", [](RunConfig& c) { c.batch_size = 0; },
        "--batch_size: 0 is not from 1 to 1048576"},
+      {"HugeBatchOfManyUnits",
+       [](RunConfig& c) {
+         c.batch_size = kMaxBatchSize;
+         c.model.hidden = {math::kMaxUnits};
+       },
+       "--batch_size: 1048576 is not from 1 to 16284 with --hidden_units 65536: a batch and "
+       "the outputs of all layers take 8 GiB of a trainer's memory at most"},
+      {"HugeBatchOfManyInputs",
+       [](RunConfig& c) {
+         c.batch_size = kMaxBatchSize;
+         c.model.kind = math::ModelKind::kSoftmax;
+         c.model.inputs = math::kMaxInputs;
+       },
+       "--batch_size: 1048576 is not from 1 to 2047 with --inputs 1048576: a batch and the outputs "
+       "of all layers take 8 GiB of a trainer's memory at most"},
+      {"ManyMicroBatchesOfManyParameters",
+       [](RunConfig& c) {
+         c.micro_batches = kMaxTrainers;
+         c.model.hidden = {math::kMaxUnits, 1000};
+       },
+       "--micro_batches: 10000 is not from 0 to 146 with --hidden_units 65536,1000: the gradients "
+       "of "
+       "a step take 64 GiB of the memory of all ps at most"},
       {"HugeBatch", [](RunConfig& c) { c.batch_size = kMaxBatchSize + 1; },
        "--batch_size: 1048577 is not from 1 to 1048576"},
       {"NoSteps", [](RunConfig& c) { c.train_steps = 0; }, "--train_steps: 0 is not at least 1"},

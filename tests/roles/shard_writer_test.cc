@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <new>
 
 #include "tests/roles/checkpoint_fixture.h"
 
@@ -82,6 +83,23 @@ TEST_F(ShardWriterTest, ADirectoryThatCannotBeIsASentenceWithItsPath) {
   const auto result = write(writer, order(state(3), 0, 1, {0, 112}));
   EXPECT_THAT(std::get<std::string>(result),
               AllOf(HasSubstr("cannot create"), HasSubstr("file/train")));
+}
+
+TEST_F(ShardWriterTest, AResultThatNobodyHasTheMemoryToTakeEndsNothing) {
+  ShardWriter writer(scratch_.path());
+  ASSERT_EQ(writer.start(order(state(3), 0, 1, {0, 112}),
+                         [](const ShardWriter::Result&) { throw std::bad_alloc(); }),
+            std::nullopt);
+  // The next one waits for the thread of the first.
+  std::optional<std::string> why_not;
+  std::promise<ShardWriter::Result> promise;
+  do {
+    why_not = writer.start(order(state(4), 0, 1, {0, 112}), [&promise](ShardWriter::Result result) {
+      promise.set_value(std::move(result));
+    });
+  } while (why_not == "it is still writing its range of step 3");
+  ASSERT_EQ(why_not, std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<ShardFile>(promise.get_future().get()));
 }
 
 // A second order would have to wait for the disk; its chief is told instead. A small file may be on

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <new>
 
 #include "net/interrupt.h"
 #include "roles/outcome.h"
@@ -76,6 +77,23 @@ TEST(StopSignal, CallsBackWithTheSignalsNumber) {
               kill(getpid(), SIGTERM);
               called.wait_until(net::Clock::now() + kPatience);
               return number == SIGTERM ? 0 : kUnexpected;
+            }),
+            0);
+}
+
+TEST(StopSignal, CallsBackAgainWhereThereWasNoMemoryToTakeIt) {
+  EXPECT_EQ(status_of_child([] {
+              net::Interrupt called;
+              std::atomic<int> calls = 0;
+              const StopSignal stop([&](int) {
+                if (++calls < 3) {
+                  throw std::bad_alloc();
+                }
+                called.interrupt();
+              });
+              kill(getpid(), SIGTERM);
+              called.wait_until(net::Clock::now() + kPatience);
+              return calls == 3 ? 0 : kUnexpected;
             }),
             0);
 }

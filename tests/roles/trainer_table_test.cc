@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "net/replication.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -75,6 +77,43 @@ class TrainerTableTest : public testing::Test {
   std::vector<tcp::socket> peers_;
   TrainerTable table_{task_, kStart};
 };
+
+TEST_F(TrainerTableTest, TimeThatWasMissedIsNobodysAbsence) {
+  const Connection step = attach(1, kStep, 7, 0);
+  table_.detach(1, step, at(5));
+  table_.forgive(at(100), seconds(80));  // absent since 85 now, of 20 s
+  EXPECT_FALSE(overdue(104));
+  EXPECT_TRUE(overdue(106));
+}
+
+TEST_F(TrainerTableTest, TimeThatWasMissedIsNobodysSilence) {
+  const Connection step = attach(1, kStep, 7, 0);
+  table_.forgive(at(100), seconds(95));
+  table_.close_silent(at(100));
+  EXPECT_TRUE(step->is_open());
+  table_.close_silent(at(106));
+  EXPECT_FALSE(step->is_open());
+}
+
+TEST_F(TrainerTableTest, LacksWhoWasHereAndHasBeenAwayForLong) {
+  const Connection step = attach(1, kStep, 7, 0);
+  EXPECT_EQ(table_.lacked(at(100), seconds(3)), 0U);
+  table_.detach(1, step, at(100));
+  EXPECT_EQ(table_.lacked(at(102), seconds(3)), 0U);
+  EXPECT_EQ(table_.lacked(at(104), seconds(3)), net::in_set(1));
+  table_[1].done = true;
+  EXPECT_EQ(table_.lacked(at(104), seconds(3)), 0U);
+}
+
+TEST_F(TrainerTableTest, WhoKnocksAgainAndAgainIsHeard) {
+  table_.knock(2, at(10));
+  EXPECT_EQ(table_.knocking(at(12)), 0U);
+  table_.knock(2, at(12));
+  EXPECT_EQ(table_.knocking(at(13)), net::in_set(2));
+  EXPECT_EQ(table_.knocking(at(60)), 0U);
+  table_.knock(2, at(60));
+  EXPECT_EQ(table_.knocking(at(61)), 0U);
+}
 
 // ---- attach and detach ----
 
@@ -166,11 +205,26 @@ TEST_F(TrainerTableTest, TheReplacedProcessIsFencedOff) {
             "the run");
 }
 
-TEST_F(TrainerTableTest, ANewProcessMakesGoodbyeUndone) {
+// A process sleeps while two others take its place, one after the other.
+TEST_F(TrainerTableTest, EveryProcessThatWasReplacedIsRefused) {
+  attach(1, kStep, 7, 0);
+  attach(1, kStep, 8, 1);
+  attach(1, kStep, 9, 2);
+  EXPECT_TRUE(refuses(1, 7));
+  EXPECT_TRUE(refuses(1, 8));
+  EXPECT_FALSE(refuses(1, 9));
+  TrainerTable other(task_, kStart);
+  other.learn_replaced(table_);
+  EXPECT_TRUE(other.reason_to_refuse(1, hello_of(1, 7)));
+}
+
+TEST_F(TrainerTableTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {
   attach(1, kStep, 7, 1);
-  table_[1].goodbye = true;
-  attach(1, kStep, 8, 2);
-  EXPECT_FALSE(table_[1].goodbye);
+  table_[1].done = true;
+  attach(1, kStep, 7, 2);
+  EXPECT_TRUE(table_[1].done);
+  attach(1, kStep, 8, 3);
+  EXPECT_FALSE(table_[1].done);
 }
 
 // ---- Silence ----
@@ -229,9 +283,9 @@ TEST_F(TrainerTableTest, OneThatDoesNotMatterIsNeverOverdue) {
   EXPECT_FALSE(table_.overdue(at(200), {true, false, true}));
 }
 
-TEST_F(TrainerTableTest, OneThatSaidGoodbyeIsNeverOverdue) {
+TEST_F(TrainerTableTest, OneThatIsDoneIsNeverOverdue) {
   const Connection step = attach(1, kStep, 7, 0);
-  table_[1].goodbye = true;
+  table_[1].done = true;
   table_.detach(1, step, at(1));
   EXPECT_FALSE(overdue(200));
 }
@@ -267,16 +321,40 @@ TEST_F(TrainerTableTest, NamesThoseThatWereNeverSeen) {
   EXPECT_EQ(table_.never_seen(), "chief 0 (boss:2), worker 1 (w1:4)");
 }
 
-TEST_F(TrainerTableTest, OnlyTheChiefIsLeftOnceTheOthersHaveSaidGoodbye) {
+// The chief has waited since second 0; who is away has 2 s, who is there 20.
+TrainerTable::Patience patience(bool expects_all = true) {
+  return {.since = Clock::time_point{std::chrono::hours(1)},
+          .absent = seconds(2),
+          .present = seconds(20),
+          .expects_all = expects_all};
+}
+
+TEST_F(TrainerTableTest, OthersAreDoneOnceTheyHaveSaidSo) {
   attach(0, kStep, 7, 0);
-  EXPECT_TRUE(table_.only_chief_left(at(0), seconds(2), false));
-  EXPECT_FALSE(table_.only_chief_left(at(0), seconds(2), true)) << "the others may come yet";
   attach(1, kStep, 7, 0);
   attach(2, kStep, 7, 0);
-  table_[1].goodbye = true;
-  EXPECT_FALSE(table_.only_chief_left(at(9), seconds(2), true));
-  table_[2].goodbye = true;
-  EXPECT_TRUE(table_.only_chief_left(at(9), seconds(2), true));
+  table_[1].done = true;
+  EXPECT_FALSE(table_.others_are_done(at(19), patience())) << "one computes still";
+  table_[2].done = true;
+  EXPECT_TRUE(table_.others_are_done(at(1), patience()));
+  table_.nobody_is_done();
+  EXPECT_FALSE(table_.others_are_done(at(1), patience()));
+}
+
+TEST_F(TrainerTableTest, OneThatComputesIsWaitedForButNotForEver) {
+  attach(1, kStep, 7, 0);
+  attach(2, kControl, 7, 0);
+  table_[1].done = true;
+  EXPECT_FALSE(table_.others_are_done(at(19), patience())) << "its process lives";
+  EXPECT_TRUE(table_.others_are_done(at(20), patience()));
+}
+
+TEST_F(TrainerTableTest, OneThatWasNeverSeenMayStillComeForAMoment) {
+  attach(1, kStep, 7, 0);
+  table_[1].done = true;
+  EXPECT_FALSE(table_.others_are_done(at(1), patience()));
+  EXPECT_TRUE(table_.others_are_done(at(2), patience()));
+  EXPECT_TRUE(table_.others_are_done(at(0), patience(/*expects_all=*/false)));
 }
 
 TEST_F(TrainerTableTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
@@ -284,21 +362,29 @@ TEST_F(TrainerTableTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
   net::open_to(task.cluster, 3);
   TrainerTable table(task, kStart);
   table.attach(0, connect(0, kStep, 7), at(0));
-  table[1].goodbye = true;
-  table[2].goodbye = true;
-  EXPECT_TRUE(table.everybody_said_goodbye());
-  EXPECT_TRUE(table.only_chief_left(at(9), seconds(2), true));
-  table.attach(3, connect(1, kStep, 8), at(9));
-  EXPECT_FALSE(table.everybody_said_goodbye()) << "it has joined";
-  EXPECT_FALSE(table.only_chief_left(at(9), seconds(2), true));
+  table[1].done = true;
+  table[2].done = true;
+  EXPECT_TRUE(table.others_are_done(at(0), patience()));
+  table.attach(3, connect(1, kStep, 8), at(0));
+  EXPECT_FALSE(table.others_are_done(at(0), patience())) << "it has joined";
 }
 
-TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionHasNotLeft) {
+TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionMayComeBack) {
   attach(0, kStep, 7, 0);
   const Connection other = attach(2, kStep, 7, 0);
+  table_[1].done = true;
   table_.detach(2, other, at(1));
-  EXPECT_FALSE(table_.only_chief_left(at(2), seconds(2), false));
-  EXPECT_TRUE(table_.only_chief_left(at(3), seconds(2), false));
+  EXPECT_FALSE(table_.others_are_done(at(2), patience()));
+  EXPECT_TRUE(table_.others_are_done(at(3), patience()));
+}
+
+TEST_F(TrainerTableTest, OthersHaveLeftWhenNoneHasAConnection) {
+  attach(0, kStep, 7, 0);
+  EXPECT_TRUE(table_.others_have_left());
+  const Connection control = attach(1, kControl, 7, 0);
+  EXPECT_FALSE(table_.others_have_left());
+  table_.detach(1, control, at(1));
+  EXPECT_TRUE(table_.others_have_left());
 }
 
 }  // namespace

@@ -31,6 +31,13 @@ Report wants_alone(std::uint32_t view) {
   return report;
 }
 
+Report of_trainers(Report report, std::initializer_list<std::size_t> ranks) {
+  for (const std::size_t rank : ranks) {
+    report.trainers |= net::in_set(rank);
+  }
+  return report;
+}
+
 class ViewKeeperTest : public testing::Test {
  protected:
   // A run that has begun: host 0 is the primary in view 1 and holds a state.
@@ -48,6 +55,18 @@ class ViewKeeperTest : public testing::Test {
     keeper_.hear(0, wants_pair(1));
     keeper_.hear(0, primary(2));
     keeper_.hear(1, backup(2));
+  }
+
+  // The pair is in view 4 then.
+  void move_to_1_for_trainer_1() {
+    keeper_.hear(0, of_trainers(primary(2), {1}));
+    keeper_.hear(1, of_trainers(backup(2), {1}));
+    expect_view(3, 1, false);
+    keeper_.hear(0, backup(3));
+    keeper_.hear(1, wants_pair(3));
+    keeper_.hear(1, primary(4));
+    keeper_.hear(0, backup(4));
+    expect_view(4, 1, true);
   }
 
   void expect_view(std::uint32_t number, std::uint8_t primary, bool paired) {
@@ -185,6 +204,51 @@ TEST_F(ViewKeeperTest, ANewChiefFindsNothing) {
   keeper_.hear(0, kNew);
   keeper_.hear(1, backup(3, false));
   expect_view(4, 0, false);
+}
+
+TEST_F(ViewKeeperTest, APrimaryThatATrainerOfTheBackupDoesNotReachIsReplaced) {
+  begin_paired();
+  keeper_.hear(0, of_trainers(primary(2), {1}));
+  expect_view(2, 0, true);  // it may be dead
+  keeper_.hear(1, of_trainers(backup(2), {2}));
+  expect_view(2, 0, true);  // that is another one
+  keeper_.hear(1, of_trainers(backup(2), {1, 2}));
+  expect_view(3, 1, false);
+  EXPECT_EQ(keeper_.left(), 0);
+}
+
+TEST_F(ViewKeeperTest, ACopyThatIsNotAcknowledgedIsNoPlaceToGoTo) {
+  begin();
+  keeper_.hear(0, of_trainers(primary(1), {1}));
+  keeper_.hear(1, of_trainers(backup(1), {1}));
+  expect_view(1, 0, false);
+  keeper_.hear(1, of_trainers(backup(1, false), {1}));
+  expect_view(1, 0, false);
+}
+
+// Then nothing helps, and the run is to end by itself.
+TEST_F(ViewKeeperTest, WhereEachHostIsOutOfSomebodysReachTheViewStays) {
+  begin_paired();
+  move_to_1_for_trainer_1();
+  keeper_.hear(0, of_trainers(backup(4), {2}));
+  keeper_.hear(1, of_trainers(primary(4), {2}));
+  expect_view(4, 1, true);
+}
+
+TEST_F(ViewKeeperTest, AHostThatHasBeenThePrimarySinceMayBeGoneToAgain) {
+  begin_paired();
+  move_to_1_for_trainer_1();
+  keeper_.lose(1);
+  expect_view(5, 0, false);
+  EXPECT_EQ(keeper_.left(), std::nullopt);
+  keeper_.hear(0, wants_pair(5));
+  keeper_.hear(1, backup(5));
+  keeper_.hear(0, primary(6));
+  keeper_.hear(1, backup(6));
+  expect_view(6, 0, true);
+  keeper_.hear(0, of_trainers(primary(6), {1}));
+  keeper_.hear(1, of_trainers(backup(6), {1}));
+  expect_view(7, 1, false);
 }
 
 TEST_F(ViewKeeperTest, AfterTheEndNothingIsDecided) {

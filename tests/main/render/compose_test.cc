@@ -5,6 +5,7 @@
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
+#include "tests/support/engines.h"
 
 namespace disttf::render {
 namespace {
@@ -86,7 +87,8 @@ TEST(RenderCompose, WritesVolumesAndResources) {
 
 TEST(RenderCompose, IsValidForComposeItself) {
   if (!has_program("docker-compose")) {
-    GTEST_SKIP() << "docker-compose is not installed here (.ci/install engines installs it)";
+    test_support::skip_without_engine("docker-compose is not installed here (.ci/install engines)");
+    return;
   }
   const ScratchDirectory scratch;
   for (const char* line : {"", kEverything}) {

@@ -1,0 +1,192 @@
+// A task that may have few descriptors (ulimit -n), from the least that a shell can start it with
+// to more than a small run needs: whatever cannot be opened, it ends by itself, with 0 or with a
+// documented code and a sentence that names the limit.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <functional>
+#include <optional>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+constexpr int kLeast = 3;  // the standard three
+constexpr int kMost = 40;
+// The others wait for a task that has ended no longer than this. Nothing here is slow.
+const Words kSmall = {"--model=softmax",   "--train_steps=3",   "--batch_size=10",
+                      "--dataset=digits",  "--start_timeout=3", "--peer_timeout=2",
+                      "--worker_timeout=2"};
+
+class Descriptors : public ProcessTest {
+ protected:
+  // disttf, as a shell starts it that has lowered the limit.
+  Process& run_limited(int limit, const std::string& name, const Words& arguments,
+                       const Variables& variables = {}) {
+    const Words shell = {"-c", "ulimit -n \"$0\" && exec \"$@\"", std::to_string(limit),
+                         disttf_binary()};
+    return start({.program = "/bin/sh",
+                  .arguments = shell + arguments,
+                  .environment = variables,
+                  .working_directory = scratch(),
+                  .name = name + " with " + std::to_string(limit) + " descriptors"});
+  }
+  Process& run_unlimited(const std::string& name, const Words& arguments) {
+    return start({.program = disttf_binary(),
+                  .arguments = arguments,
+                  .environment = {},
+                  .working_directory = scratch(),
+                  .name = name});
+  }
+  [[nodiscard]] Words server_words(const ClusterOnLoopback& cluster, Job job) const {
+    return Words{"server", "--job_name=" + std::string(net::job_name(job)), "--task_index=0"} +
+           cluster.host_flags() + data();
+  }
+  void run_servers(const ClusterOnLoopback& cluster) {
+    for (const Job job : {Job::kPs, Job::kWorker}) {
+      Process& server =
+          run_unlimited("server of " + std::string(net::job_name(job)), server_words(cluster, job));
+      ASSERT_TRUE(says(server, "Waiting for orders"));
+    }
+  }
+  Process& run_limited_task(int limit, const ClusterOnLoopback& cluster, Job job,
+                            std::size_t index) {
+    return run_limited(limit, std::string(net::job_name(job)),
+                       task_words(cluster, job, index) + kSmall);
+  }
+  Process& run_other_task(const ClusterOnLoopback& cluster, Job job, std::size_t index) {
+    return run_unlimited(std::string(net::job_name(job)), task_words(cluster, job, index) + kSmall);
+  }
+  [[nodiscard]] Words task_words(const ClusterOnLoopback& cluster, Job job,
+                                 std::size_t index) const {
+    return Words{std::string(net::job_name(job)), "--task_index=" + std::to_string(index)} +
+           cluster.host_flags() + data();
+  }
+  // Of this test's own: extracted once.
+  [[nodiscard]] Words data() const { return {"--data_dir=" + (scratch() / "data").string()}; }
+
+  // Each with processes of its own, none of which outlives it.
+  void with_each_limit(const std::function<Process&(int limit)>& run) {
+    std::filesystem::create_directories(scratch() / "data");
+    for (int limit = kLeast; limit <= kMost; ++limit) {
+      expect_end(run(limit));
+      own_.clear();
+      cluster_.reset();
+    }
+  }
+
+  // Its ports are kept until the limit's processes have ended.
+  const ClusterOnLoopback& make_cluster(const ClusterSize& size) { return cluster_.emplace(size); }
+
+ private:
+  Process& start(const ProcessOptions& options) { return own_.emplace_back(options); }
+
+  static void expect_end(Process& process) {
+    constexpr std::array kCodes = {kExitDone,    kExitError,        kExitUsage,
+                                   kExitBadData, kExitCannotListen, kExitLostPeers};
+    const Ending ending = process.wait();
+    EXPECT_FALSE(ending.timed_out) << process.report();
+    EXPECT_EQ(ending.signal, 0) << process.report();
+    EXPECT_THAT(kCodes, ::testing::Contains(ending.exit_code)) << process.report();
+    // A task that others do not reach, for lack of descriptors, waits for them in vain.
+    if (ending.exit_code == kExitLostPeers) {
+      EXPECT_TRUE(says(process, "E .*(waited|gone for) .* s")) << process.report();
+    } else if (ending.exit_code == kExitBadData) {
+      EXPECT_TRUE(says(process, "E .*cannot download")) << process.report();
+    } else if (ending.exit_code != kExitDone) {
+      EXPECT_TRUE(says(process, " E ")) << process.report();
+      EXPECT_TRUE(says(process, "\\(ulimit -n\\)")) << process.report();
+    }
+  }
+
+  std::optional<ClusterOnLoopback> cluster_;
+  std::deque<Process> own_;
+};
+
+TEST_F(Descriptors, AreTooFewForAPs) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 2, .workers = 1});
+    run_other_task(cluster, Job::kPs, 1);
+    run_other_task(cluster, Job::kWorker, 0);
+    return run_limited_task(limit, cluster, Job::kPs, 0);
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForAChief) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 2, .workers = 1, .chief = true});
+    run_other_task(cluster, Job::kPs, 0);
+    run_other_task(cluster, Job::kPs, 1);
+    run_other_task(cluster, Job::kWorker, 0);
+    return run_limited_task(limit, cluster, Job::kChief, 0);
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForAWorker) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 2, .workers = 2});
+    run_other_task(cluster, Job::kPs, 0);
+    run_other_task(cluster, Job::kPs, 1);
+    run_other_task(cluster, Job::kWorker, 0);
+    return run_limited_task(limit, cluster, Job::kWorker, 1);
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForALaunch) {
+  with_each_limit([this](int limit) -> Process& {
+    return run_limited(limit, "launch", Words{"launch", "--ps=1", "--workers=2"} + kSmall + data());
+  });
+}
+
+// It waits for orders until it is told not to.
+TEST_F(Descriptors, AreTooFewForAServer) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
+    Process& server = run_limited(limit, "server", server_words(cluster, Job::kPs));
+    if (server.wait_for_line("Waiting for orders")) {
+      server.send(SIGTERM);
+    }
+    return server;
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForADriver) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
+    run_servers(cluster);
+    return run_limited(
+        limit, "driver",
+        Words{"train", "--existing_servers"} + cluster.host_flags() + kSmall + data());
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForPlus) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
+    run_servers(cluster);
+    return run_limited(limit, "plus", Words{"plus", "--wait=3"} + cluster.host_flags());
+  });
+}
+
+TEST_F(Descriptors, AreTooFewForAnEvaluator) {
+  with_each_limit([this](int limit) -> Process& {
+    const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
+    return run_limited(limit, "evaluator", {"train"},
+                       {{"TF_CONFIG", cluster.tf_config("evaluator", 0)}});
+  });
+}
+
+// There is nobody to download from: that, or the limit, is what it ends with.
+TEST_F(Descriptors, AreTooFewForADownload) {
+  with_each_limit([this](int limit) -> Process& {
+    return run_limited(
+        limit, "download",
+        Words{"train", "--download_only", "--data_url=http://127.0.0.1:1/"} + data());
+  });
+}
+
+}  // namespace
+}  // namespace disttf::test_process

@@ -1,0 +1,121 @@
+// A pipe and a terminal whose reader pauses.
+#include "roles/patient_output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "data/file.h"
+#include "tests/support/pipe.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::chrono::seconds kReaderPatience{30};
+
+std::string numbered(int number) {
+  return "line " + std::to_string(number) + std::string(90, '.') + "\n";
+}
+
+class PatientOutputTest : public ::testing::Test {
+ protected:
+  static std::string note(std::uint64_t lines) { return std::to_string(lines) + " left out\n"; }
+  // Until all that is kept has come.
+  std::string read_all(PatientOutput& output) {
+    fcntl(pipe_.read_end.number(), F_SETFL, O_NONBLOCK);
+    std::string text;
+    std::array<char, 4096> buffer{};
+    const auto limit = net::Clock::now() + kReaderPatience;
+    for (bool is_last = false; !is_last && net::Clock::now() < limit;) {
+      is_last = output.kept() == 0;
+      for (ssize_t count = 0;
+           (count = read(pipe_.read_end.number(), buffer.data(), buffer.size())) > 0;) {
+        text.append(buffer.data(), static_cast<std::size_t>(count));
+      }
+    }
+    return text;
+  }
+
+  test_support::Pipe pipe_;
+};
+
+TEST_F(PatientOutputTest, KeepsAllInOrderForAReaderThatPauses) {
+  PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
+  std::string expected;
+  for (int each = 0; each < 5000; ++each) {  // seven times what the pipe takes
+    output.write(numbered(each));
+    expected += numbered(each);
+  }
+  EXPECT_GT(output.kept(), 0U);
+  EXPECT_FALSE(output.drain(net::Clock::now()));
+  EXPECT_EQ(read_all(output), expected);
+  EXPECT_TRUE(output.drain(net::Clock::now()));
+}
+
+TEST_F(PatientOutputTest, LeavesTheOldestOfTheKeptOutAndSaysHowMany) {
+  constexpr std::size_t kMost = 10'000;
+  constexpr int kLines = 5000;
+  PatientOutput output(pipe_.write_end.number(), kMost, note);
+  for (int each = 0; each < kLines; ++each) {
+    output.write(numbered(each));
+    ASSERT_LE(output.kept(), kMost + 200);
+  }
+  const std::string text = read_all(output);
+  const std::size_t at = text.find(" left out\n");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t begin = text.rfind('\n', at) + 1;
+  const int omitted = std::stoi(text.substr(begin));
+  std::string expected;
+  int number = 0;
+  for (; expected.size() < begin; ++number) {
+    expected += numbered(number);
+  }
+  expected += note(static_cast<std::uint64_t>(omitted));
+  for (number += omitted; number < kLines; ++number) {
+    expected += numbered(number);
+  }
+  EXPECT_EQ(text, expected);
+}
+
+TEST_F(PatientOutputTest, WaitsForNobodyWhoHasGone) {
+  PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
+  signal(SIGPIPE, SIG_IGN);
+  for (int each = 0; each < 2000; ++each) {
+    output.write(numbered(each));
+  }
+  pipe_.read_end = data::FileDescriptor();
+  EXPECT_TRUE(output.drain(net::Clock::now() + kReaderPatience));
+  output.write(numbered(0));
+  EXPECT_EQ(output.kept(), 0U);
+  signal(SIGPIPE, SIG_DFL);
+}
+
+// Whoever else has the descriptor must not find it changed.
+TEST_F(PatientOutputTest, LeavesTheDescriptorsFlagsAlone) {
+  const int before = fcntl(pipe_.write_end.number(), F_GETFL);
+  PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
+  output.write(numbered(0));
+  EXPECT_EQ(fcntl(pipe_.write_end.number(), F_GETFL), before);
+}
+
+TEST_F(PatientOutputTest, WritesToASocketThatIsFull) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  pipe_.read_end = data::FileDescriptor(ends[0]);
+  const data::FileDescriptor end(ends[1]);
+  PatientOutput output(end.number(), PatientOutput::kKeepAll, note);
+  std::string expected;
+  for (int each = 0; each < 20'000; ++each) {
+    output.write(numbered(each));
+    expected += numbered(each);
+  }
+  EXPECT_GT(output.kept(), 0U);
+  EXPECT_EQ(read_all(output), expected);
+}
+
+}  // namespace
+}  // namespace disttf::roles
