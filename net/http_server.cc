@@ -365,7 +365,13 @@ void HttpServer::State::stop() {
 HttpServer::HttpServer(asio::io_context& context, Handler handler, const HttpServerOptions& options)
     : state_(std::make_shared<State>(context, std::move(handler), options)) {}
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    // No memory for the grace: whoever is connected ends with the context.
+  }
+}
 
 void HttpServer::listen(asio::local::stream_protocol::acceptor acceptor) {
   state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));

@@ -18,6 +18,7 @@
 
 #include "net/as_tuple.h"
 #include "net/descriptor_limit.h"
+#include "net/spawn.h"
 
 namespace disttf::net {
 namespace {
@@ -172,11 +173,9 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   void stranger(const ServerConnection& connection, std::error_code error);
   void refuse(const ConnectionPtr& connection, const Refusal& refusal, std::uint64_t request_id);
   void report(const std::string& sentence);
-  void failed(const std::exception_ptr& failure);
-  // A handler of co_spawn that loses no exception.
   [[nodiscard]] auto to_owner() {
     return [self = shared_from_this()](const std::exception_ptr& failure) {
-      if (failure) self->failed(failure);
+      if (self->hooks_.on_error) self->hooks_.on_error(failure);
     };
   }
 
@@ -197,7 +196,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
 };
 
 void Listener::Impl::start() {
-  asio::co_spawn(
+  spawn(
       acceptor_.get_executor(), [self = shared_from_this()] { return self->accept_loop(); },
       to_owner());
 }
@@ -261,7 +260,7 @@ void Listener::Impl::admit(tcp::socket socket) {
   const auto connection = std::make_shared<ServerConnection>(
       std::move(socket), options_.limits, std::make_shared<const Slot>(released));
   pending_.emplace(id, connection);
-  asio::co_spawn(
+  spawn(
       acceptor_.get_executor(),
       [self = shared_from_this(), connection, id] { return self->handshake(connection, id); },
       to_owner());
@@ -345,7 +344,7 @@ void Listener::Impl::serve(const ConnectionPtr& connection) {
       [on_connection = hooks_.on_connection, connection] { return on_connection(connection); },
       [self = shared_from_this(), connection](const std::exception_ptr& failure) {
         connection->finish();
-        if (failure) self->failed(failure);
+        if (failure) self->to_owner()(failure);
       });
 }
 
@@ -377,10 +376,6 @@ void Listener::Impl::report(const std::string& sentence) {
   const std::uint64_t others = std::exchange(unreported_, 0);
   hooks_.log(others == 0 ? sentence
                          : sentence + " (" + std::to_string(others) + " more not shown)");
-}
-
-void Listener::Impl::failed(const std::exception_ptr& failure) {
-  if (hooks_.on_error) hooks_.on_error(failure);
 }
 
 Listener::Listener(asio::io_context& context, tcp::acceptor acceptor, ServerOptions options,

@@ -68,7 +68,7 @@ struct ServerHooks {
   // but kProbe, whose connection is closed after WELCOME.
   std::function<asio::awaitable<void>(std::shared_ptr<ServerConnection>)> on_connection;
   // An exception that left on_connection or one of the hooks.
-  std::function<void(std::exception_ptr)> on_error;
+  std::function<void(const std::exception_ptr&)> on_error;
   // One sentence about strangers and refusals, at most one a second. May be empty.
   std::function<void(std::string_view)> log;
 };

@@ -13,6 +13,7 @@
 #include "net/as_tuple.h"
 #include "net/gather.h"
 #include "net/interrupt.h"
+#include "net/spawn.h"
 
 namespace disttf::net {
 namespace {
@@ -201,11 +202,10 @@ std::error_code ServerConnection::write_now(Queued& frame) {
 void ServerConnection::start_writer() {
   writing_ = true;
   // The callable keeps this object alive for as long as the coroutine runs.
-  asio::co_spawn(
+  spawn(
       socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); },
-      [self = shared_from_this()](const std::exception_ptr& failure) {
-        if (failure) self->close();  // out of memory: the peer sees a lost connection
-      });
+      // Out of memory: the peer sees a lost connection.
+      [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
 }
 
 asio::awaitable<void> ServerConnection::write_queue() {

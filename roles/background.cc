@@ -1,6 +1,5 @@
 #include "roles/background.h"
 
-#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -17,6 +16,7 @@
 #include "net/as_tuple.h"
 #include "net/dial.h"
 #include "net/server.h"
+#include "net/spawn.h"
 #include "roles/log.h"
 #include "roles/outcome.h"
 #include "roles/start_thread.h"
@@ -38,23 +38,13 @@ class Background::Impl {
     hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
       co_return;  // welcome() lets nobody but probes in
     };
-    hooks.on_error = [](std::exception_ptr exception) {
-      try {
-        std::rethrow_exception(exception);
-      } catch (const std::exception& error) {
-        log_error(error.what());
-      }
-    };
+    hooks.on_error = log_exception;
     listener_ = open_task_listener(context_, task, std::move(hooks));
     for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
       beats_.push_back(std::make_unique<Beat>(context_, index));
-      asio::co_spawn(
+      net::spawn(
           context_, [this, index] { return beat(*beats_[index]); },
-          [this](std::exception_ptr exception) {
-            if (exception) {
-              stop_.stop_with(exception);
-            }
-          });
+          [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
     }
     thread_ = start_thread(stop_, [this] { context_.run(); });
   }

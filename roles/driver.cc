@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <asio/awaitable.hpp>
-#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -21,6 +20,7 @@
 #include "net/interrupt.h"
 #include "net/run_order.h"
 #include "net/server.h"
+#include "net/spawn.h"
 #include "roles/chief.h"
 #include "roles/launch/restart_policy.h"
 #include "roles/log.h"
@@ -337,11 +337,9 @@ void Crew::fail(int exit_code, const std::string& sentence) {
 }
 
 void Crew::spawn(asio::awaitable<void> work) {
-  asio::co_spawn(context_, std::move(work), [this](std::exception_ptr exception) {
-    if (exception) {
-      policy_->stop(kError);
-      stop_.stop_with(exception);
-    }
+  net::spawn(context_, std::move(work), [this](const std::exception_ptr& exception) {
+    policy_->stop(kError);
+    stop_.stop_with(exception);
   });
 }
 

@@ -170,6 +170,14 @@ void log_info(std::string_view message) { spdlog::info("{}", message); }
 void log_warning(std::string_view message) { spdlog::warn("{}", message); }
 void log_error(std::string_view message) { spdlog::error("{}", message); }
 
+void log_exception(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+}
+
 void print_result(std::string_view line) { standard_output().write(std::string(line) + "\n"); }
 
 PatientOutput& standard_output() { return *streams().output; }

@@ -37,6 +37,8 @@ void log_debug(std::string_view message);
 void log_info(std::string_view message);
 void log_warning(std::string_view message);
 void log_error(std::string_view message);
+// What it says, as an error.
+void log_exception(const std::exception_ptr& exception);
 
 // A result line on standard output: what scripts read. None is ever left out.
 void print_result(std::string_view line);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <asio/awaitable.hpp>
-#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -23,6 +22,7 @@
 #include "net/order.h"
 #include "net/run_order.h"
 #include "net/server.h"
+#include "net/spawn.h"
 #include "roles/launch/restart_policy.h"
 #include "roles/log.h"
 #include "roles/ordered_task.h"
@@ -78,14 +78,6 @@ class OrderServer {
   OrderedTask child_;
   bool is_told_to_stop_ = false;
 };
-
-void log_exception(std::exception_ptr exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& error) {
-    log_error(error.what());
-  }
-}
 
 int OrderServer::run() {
   const StopSignal stop([this](int) { asio::post(context_, [this] { on_signal(); }); });
@@ -335,11 +327,7 @@ void OrderServer::let_go() {
 }
 
 void OrderServer::spawn(asio::awaitable<void> work) {
-  asio::co_spawn(context_, std::move(work), [](std::exception_ptr exception) {
-    if (exception) {
-      log_exception(exception);
-    }
-  });
+  net::spawn(context_, std::move(work), log_exception);
 }
 
 }  // namespace

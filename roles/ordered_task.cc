@@ -53,8 +53,8 @@ std::vector<std::string> OrderedTask::arguments_for(const net::RunOrder& order) 
       std::any_of(arguments_.begin(), arguments_.end(),
                   [](const std::string& word) { return word.starts_with("--dataset="); });
   if (!has_own_data && order.data != net::OrderedData::kAuto) {
-    words.push_back(order.data == net::OrderedData::kMnist ? "--dataset=mnist"
-                                                           : "--dataset=digits");
+    words.emplace_back(order.data == net::OrderedData::kMnist ? "--dataset=mnist"
+                                                              : "--dataset=digits");
   }
   words.insert(words.end(), arguments_.begin(), arguments_.end());
   return words;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -18,6 +17,7 @@
 
 #include "net/as_tuple.h"
 #include "net/backoff.h"
+#include "net/spawn.h"
 #include "roles/dial_host.h"
 #include "roles/log.h"
 #include "roles/start_thread.h"
@@ -81,11 +81,8 @@ class Overseer::Impl {
   };
 
   void spawn(std::function<asio::awaitable<void>()> work) {
-    asio::co_spawn(context_, std::move(work), [this](std::exception_ptr exception) {
-      if (exception) {
-        stop_.stop_with(exception);
-      }
-    });
+    net::spawn(context_, std::move(work),
+               [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
   }
 
   // One host, for as long as the run lasts.

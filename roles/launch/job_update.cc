@@ -1,6 +1,5 @@
 #include "roles/launch/job_update.h"
 
-#include <asio/co_spawn.hpp>
 #include <asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "net/as_tuple.h"
+#include "net/spawn.h"
 
 namespace disttf::roles {
 namespace {
@@ -26,12 +26,6 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-void rethrow(const std::exception_ptr& exception) {
-  if (exception) {
-    std::rethrow_exception(exception);  // out of run(): the launcher ends, and with it the run
-  }
-}
-
 }  // namespace
 
 JobUpdate::JobUpdate(asio::io_context& context, Supervisor& supervisor,
@@ -42,8 +36,8 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
   const std::string changes = joined(plan.changes);
   if (plan.restarts) {
     is_under_way_ = true;
-    asio::co_spawn(
-        wake_.get_executor(), [this, wanted] { return restart_all(wanted); }, rethrow);
+    net::spawn(
+        wake_.get_executor(), [this, wanted] { return restart_all(wanted); }, net::rethrow);
     return changes + "; all tasks start again from the newest checkpoint in " +
            argument_value(wanted.task_arguments, "train_dir");
   }
@@ -57,8 +51,8 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
   }
   if (plan.rolls) {
     is_under_way_ = true;
-    asio::co_spawn(
-        wake_.get_executor(), [this] { return roll(); }, rethrow);
+    net::spawn(
+        wake_.get_executor(), [this] { return roll(); }, net::rethrow);
     sentence += "; the tasks start again one after the other";
   }
   return sentence;

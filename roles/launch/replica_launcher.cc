@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "net/as_tuple.h"
+#include "net/spawn.h"
 #include "net/text.h"
 #include "roles/launch/child_process.h"
 #include "roles/launch/console.h"
@@ -351,11 +351,7 @@ bool ReplicaLauncher::workers_are_done() const {
 }
 
 void ReplicaLauncher::spawn(asio::awaitable<void> work) {
-  asio::co_spawn(context_, std::move(work), [](std::exception_ptr exception) {
-    if (exception) {
-      std::rethrow_exception(exception);  // out of run(): the launcher ends, and with it the run
-    }
-  });
+  net::spawn(context_, std::move(work), net::rethrow);  // the launcher ends, and with it the run
 }
 
 }  // namespace

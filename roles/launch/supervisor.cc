@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <asio/co_spawn.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cmath>
 #include <csignal>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "net/as_tuple.h"
+#include "net/spawn.h"
 #include "roles/launch/child_process.h"
 #include "roles/launch/update_plan.h"
 #include "roles/outcome.h"
@@ -434,11 +434,7 @@ void Supervisor::tell_if_all_gone() {
 }
 
 void Supervisor::spawn(asio::awaitable<void> work) {
-  asio::co_spawn(context_, std::move(work), [](std::exception_ptr exception) {
-    if (exception) {
-      std::rethrow_exception(exception);  // out of run(): the launcher ends, and with it the run
-    }
-  });
+  net::spawn(context_, std::move(work), net::rethrow);  // the launcher ends, and with it the run
 }
 
 }  // namespace disttf::roles

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <csignal>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "net/spawn.h"
 #include "roles/finish.h"
 #include "roles/log.h"
 #include "roles/ps/ps_process.h"
@@ -49,7 +49,7 @@ int ParameterServer::run() {
   net::ServerHooks hooks;
   hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
   hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
-  hooks.on_error = [this](std::exception_ptr exception) { on_exception(exception); };
+  hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
   listener_ = open_task_listener(context_, task_, std::move(hooks));
   spawn([this] { return watch(); });
   loop();
@@ -264,14 +264,11 @@ void ParameterServer::leave(ExitCode code, const std::string& sentence) {
 }
 
 void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
-  asio::co_spawn(context_, std::move(coroutine), [this](std::exception_ptr exception) {
-    if (exception) {
-      on_exception(exception);
-    }
-  });
+  net::spawn(context_, std::move(coroutine),
+             [this](const std::exception_ptr& exception) { on_exception(exception); });
 }
 
-void ParameterServer::on_exception(std::exception_ptr exception) {
+void ParameterServer::on_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const std::bad_alloc&) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,8 +31,8 @@ inline constexpr std::chrono::milliseconds kDrainTimeout{500};
 
 class ParameterServer {
  public:
-  ParameterServer(const Task& task, const std::filesystem::path& train_dir)
-      : task_(task), watch_timer_(context_), writer_(train_dir) {
+  ParameterServer(Task task, std::filesystem::path train_dir)
+      : task_(std::move(task)), watch_timer_(context_), writer_(std::move(train_dir)) {
     ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{0}));
   }
 
@@ -70,7 +71,7 @@ class ParameterServer {
 
   asio::awaitable<void> watch();  // the passage of time
   void on_signal(int number);
-  void on_exception(std::exception_ptr exception);
+  void on_exception(const std::exception_ptr& exception);
 
   const Task task_;  // constant
   // The io_context's thread owns everything below.
