@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/benchmarks.h"
-#include "roles/log.h"
+#include "roles/process/log.h"
 
 namespace {
 

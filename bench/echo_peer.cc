@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include "roles/ps/parameter_server.h"
+#include "roles/ps/shell/parameter_server.h"
 
 namespace disttf::bench {
 namespace {

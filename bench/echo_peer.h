@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "roles/task.h"
+#include "roles/run/task.h"
 
 namespace disttf::bench {
 

@@ -12,10 +12,10 @@
 #include "bench/echo_peer.h"
 #include "math/aligned.h"
 #include "math/model.h"
-#include "roles/ps_client.h"
-#include "roles/run_config.h"
-#include "roles/stop_signal.h"
-#include "roles/task.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/run_config.h"
+#include "roles/run/task.h"
+#include "roles/trainer/shell/ps_client.h"
 
 namespace disttf::bench {
 

@@ -16,7 +16,7 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/optimizer.h"
-#include "roles/ps/shard.h"
+#include "roles/ps/core/shard.h"
 
 namespace disttf::bench {
 namespace {

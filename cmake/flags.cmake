@@ -30,6 +30,10 @@ if(CMAKE_UNITY_BUILD OR DISTTF_UNITY_TESTS)
   # within a folder. g++ takes the sources for headers that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
+if(DISTTF_FUZZ)
+  target_compile_options(disttf_flags INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+endif()
 if(DISTTF_SANITIZE)
   target_compile_options(disttf_flags INTERFACE
     -fsanitize=${DISTTF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -50,14 +54,16 @@ else()
     $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
 endif()
 
-# What a target's sub-folders hold is not compiled together with what lies beside them.
-function(disttf_unity_by_folder target)
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    cmake_path(GET source PARENT_PATH folder)
-    set_property(SOURCE ${source} PROPERTY UNITY_GROUP "in_${folder}")
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+# disttf_room(target [HOT a.cc ..] [COLD b.cc ..] [PUBLIC libs] [PRIVATE libs]): a room of the house,
+# a library. HOT: on the way of a training step. COLD: see disttf_cold.
+function(disttf_room target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT;COLD;PUBLIC;PRIVATE")
+  add_library(${target} STATIC ${arg_HOT} ${arg_COLD})
+  if(arg_COLD)
+    disttf_cold(${arg_COLD})
+  endif()
+  target_link_libraries(${target} PUBLIC disttf_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
 endfunction()
 
 function(disttf_cold)

@@ -4,7 +4,7 @@
 
 #include "main/flag_values.h"
 #include "net/resolvers/resolvers.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 namespace disttf {
 namespace {

@@ -18,8 +18,9 @@
 #include "main/parse_flags.h"
 #include "main/training_flags.h"
 #include "main/version.h"
-#include "net/text.h"
-#include "roles/outcome.h"
+#include "net/wire/text.h"
+#include "roles/process/machine.h"
+#include "roles/run/outcome.h"
 
 namespace disttf {
 namespace {

@@ -10,13 +10,13 @@
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
 #include "roles/checkpoint/checkpoint_command.h"
-#include "roles/launch/launcher.h"
-#include "roles/launch/manage.h"
-#include "roles/launch/replica_launcher.h"
-#include "roles/log.h"
-#include "roles/order_server.h"
-#include "roles/plus.h"
-#include "roles/trainer.h"
+#include "roles/launch/shell/launcher.h"
+#include "roles/launch/shell/manage.h"
+#include "roles/launch/shell/replica_launcher.h"
+#include "roles/process/log.h"
+#include "roles/servers/order_server.h"
+#include "roles/servers/plus.h"
+#include "roles/trainer/shell/trainer.h"
 
 namespace disttf {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "main/version.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

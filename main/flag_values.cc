@@ -8,9 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "net/text.h"
-#include "net/url.h"
-#include "roles/run_config.h"
+#include "net/http/url.h"
+#include "net/wire/text.h"
+#include "roles/run/run_config.h"
 
 namespace disttf {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/chaos_options.h"
+#include "roles/run/chaos_options.h"
 
 namespace disttf {
 

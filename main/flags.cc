@@ -9,7 +9,7 @@
 #include "main/launch_options.h"
 #include "main/manage_command.h"
 #include "math/model.h"
-#include "roles/run_config.h"
+#include "roles/run/run_config.h"
 
 namespace disttf {
 namespace {

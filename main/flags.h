@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "main/render_flags.h"
-#include "roles/launch/launcher.h"
+#include "roles/launch/shell/launcher.h"
 
 namespace disttf {
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
-#include "net/text.h"
-#include "roles/launch/replica_command.h"
+#include "net/wire/text.h"
+#include "roles/launch/shell/replica_command.h"
 
 namespace disttf {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "main/flags.h"
-#include "roles/launch/replica_launcher.h"
+#include "roles/launch/shell/replica_launcher.h"
 
 namespace disttf {
 

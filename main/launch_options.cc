@@ -14,7 +14,7 @@
 #include "main/render/dcos_options.h"
 #include "main/render/deployment.h"
 #include "main/training_flags.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/launch/launcher.h"
+#include "roles/launch/shell/launcher.h"
 
 namespace disttf {
 

@@ -6,8 +6,8 @@
 #include "main/flag_values.h"
 #include "main/launch_options.h"
 #include "main/options_file.h"
-#include "net/text.h"
-#include "roles/launch/control_verbs.h"
+#include "net/wire/text.h"
+#include "roles/launch/shell/control_verbs.h"
 
 namespace disttf {
 namespace {

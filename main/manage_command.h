@@ -7,7 +7,7 @@
 
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/launch/manage.h"
+#include "roles/launch/shell/manage.h"
 
 namespace disttf {
 

@@ -8,7 +8,7 @@
 
 #include "main/flags.h"
 #include "main/render/deployment.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

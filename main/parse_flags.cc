@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "main/arguments.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

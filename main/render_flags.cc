@@ -11,7 +11,7 @@
 #include "main/flag_values.h"
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "main/flags.h"
-#include "roles/run_config.h"
+#include "roles/run/run_config.h"
 
 namespace disttf {
 

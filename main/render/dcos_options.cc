@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf::render {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf::render {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "net/address.h"
-#include "net/text.h"
+#include "net/wire/address.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {

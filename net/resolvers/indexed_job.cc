@@ -1,7 +1,7 @@
 // A pod of a Kubernetes Indexed Job: its host name is NAME-INDEX. One Job for each of our jobs,
 // named like mnist-worker, or one Job for all tasks, with {place} in --task_hosts.
 #include "net/resolvers/resolver.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 namespace disttf::net {
 

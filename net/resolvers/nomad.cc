@@ -1,7 +1,7 @@
 // Nomad numbers the allocations of each group from 0. A group is a job: its name is ps, worker or
 // chief, or ends in -ps and so on.
 #include "net/resolvers/resolver.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 namespace disttf::net {
 

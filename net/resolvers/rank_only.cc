@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "net/resolvers/resolver.h"
-#include "net/text.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "net/cluster.h"
 #include "net/resolvers/resolvers.h"
 #include "net/resolvers/task_hosts.h"
+#include "net/wire/cluster.h"
 
 namespace disttf::net {
 

@@ -6,7 +6,7 @@
 // wrong with them. resolvers.cc has the table of all, in the order in which they are asked:
 //
 //   flags        --ps_hosts and --worker_hosts (and see below)
-//   tf_config    TF_CONFIG (net/tf_config.h)
+//   tf_config    TF_CONFIG (net/resolvers/tf_config.h)
 //   tfmesos      TFMESOS_DISTRIBUTED=1: TFMESOS_PS_HOSTS, _WORKER_HOSTS, _JOB_NAME, _TASK_INDEX
 //   nomad        NOMAD_GROUP_NAME is the job, NOMAD_ALLOC_INDEX the index; --task_hosts
 //   indexed_job  Kubernetes: the host name's job, JOB_COMPLETION_INDEX; --task_hosts
@@ -33,7 +33,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 
 namespace disttf::net {
 

@@ -10,8 +10,8 @@
 
 #include "net/resolvers/host_list.h"
 #include "net/resolvers/resolver.h"
-#include "net/text.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 
 namespace disttf::net {
 

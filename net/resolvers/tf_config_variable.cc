@@ -1,6 +1,6 @@
 // TF_CONFIG, the variable: Kubeflow's TFJob, Volcano, TonY, cloud services.
 #include "net/resolvers/resolver.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 namespace disttf::net {
 

@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "net/resolvers/resolver.h"
-#include "net/text.h"
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {

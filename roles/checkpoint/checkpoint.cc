@@ -11,8 +11,9 @@
 #include "data/sha256.h"
 #include "roles/checkpoint/checkpoint_index.h"
 #include "roles/checkpoint/checkpoint_reader.h"
-#include "roles/outcome.h"
-#include "roles/task.h"
+#include "roles/process/machine.h"
+#include "roles/run/outcome.h"
+#include "roles/run/task.h"
 
 namespace disttf::roles {
 namespace {

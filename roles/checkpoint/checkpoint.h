@@ -25,7 +25,7 @@
 
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
-#include "roles/training_state.h"
+#include "roles/run/training_state.h"
 
 namespace disttf::roles {
 

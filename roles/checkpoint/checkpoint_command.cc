@@ -12,11 +12,11 @@
 #include <system_error>
 #include <vector>
 
-#include "net/text.h"
+#include "net/wire/text.h"
 #include "roles/checkpoint/checkpoint_reader.h"
-#include "roles/format.h"
-#include "roles/log.h"
-#include "roles/outcome.h"
+#include "roles/process/log.h"
+#include "roles/run/format.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {

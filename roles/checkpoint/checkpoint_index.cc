@@ -6,8 +6,8 @@
 
 #include "data/json_depth.h"
 #include "data/sha256.h"
-#include "roles/outcome.h"
-#include "roles/run_config.h"
+#include "roles/run/outcome.h"
+#include "roles/run/run_config.h"
 
 namespace disttf::roles {
 namespace {

@@ -15,7 +15,7 @@
 #include "data/safetensors.h"
 #include "data/sha256.h"
 #include "math/optimizer.h"
-#include "roles/run_config.h"
+#include "roles/run/run_config.h"
 
 namespace disttf::roles {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "roles/checkpoint/checkpoint_index.h"
-#include "roles/training_state.h"
+#include "roles/run/training_state.h"
 
 namespace disttf::roles {
 

@@ -18,7 +18,7 @@
 
 #include "math/parameter_layout.h"
 #include "roles/checkpoint/checkpoint.h"
-#include "roles/ps/shard.h"
+#include "roles/run/cut.h"
 
 namespace disttf::roles {
 

@@ -9,8 +9,8 @@
 
 #include "data/error.h"
 #include "data/sha256.h"
-#include "net/backoff.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
+#include "net/wire/backoff.h"
 #include "roles/download/download_lock.h"
 #include "roles/download/part_file.h"
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/http_proxy.h"
-#include "net/interrupt.h"
+#include "net/http/http_proxy.h"
+#include "net/transport/interrupt.h"
 
 namespace disttf::roles {
 

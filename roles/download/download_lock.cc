@@ -10,7 +10,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "net/text.h"
+#include "net/wire/text.h"
 #include "roles/download/download.h"
 
 namespace disttf::roles {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "data/file.h"
-#include "net/interrupt.h"
+#include "net/transport/interrupt.h"
 
 namespace disttf::roles {
 

@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "data/file.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "roles/download/download.h"
 
 namespace disttf::roles {

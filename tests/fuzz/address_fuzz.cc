@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "net/address.h"
+#include "net/wire/address.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

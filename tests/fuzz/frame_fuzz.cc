@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <span>
 
-#include "net/codec.h"
-#include "net/frame.h"
+#include "net/wire/codec.h"
+#include "net/wire/frame.h"
 
 namespace {
 

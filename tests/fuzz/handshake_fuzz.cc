@@ -1,7 +1,7 @@
-// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/order.h, net/run_order.h
-// and net/replication.h: what a decoder takes encodes to the same bytes again (where it ends in a
-// text, made safe to log, to a body that decodes to the same). The first byte of the input picks
-// the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/wire/order.h,
+// net/wire/run_order.h and net/wire/replication.h: what a decoder takes encodes to the same bytes
+// again (where it ends in a text, made safe to log, to a body that decodes to the same). The first
+// byte of the input picks the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "net/handshake.h"
-#include "net/order.h"
-#include "net/replication.h"
-#include "net/run_order.h"
-#include "net/write_cut.h"
+#include "net/wire/handshake.h"
+#include "net/wire/order.h"
+#include "net/wire/replication.h"
+#include "net/wire/run_order.h"
+#include "net/wire/write_cut.h"
 
 namespace {
 

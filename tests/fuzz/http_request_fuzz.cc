@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "net/http_request.h"
+#include "net/http/http_request.h"
 #include "tests/fuzz/require.h"
 
 namespace {

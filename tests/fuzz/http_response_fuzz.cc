@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "net/http_response.h"
+#include "net/http/http_response.h"
 #include "tests/fuzz/require.h"
 
 namespace {

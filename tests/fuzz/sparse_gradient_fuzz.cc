@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "net/sparse_gradient.h"
+#include "net/wire/sparse_gradient.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "math/kernels.h"
-#include "roles/outcome.h"
-#include "roles/run_config.h"
+#include "roles/run/outcome.h"
+#include "roles/run/run_config.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {

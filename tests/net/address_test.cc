@@ -1,4 +1,4 @@
-#include "net/address.h"
+#include "net/wire/address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

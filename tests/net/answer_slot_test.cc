@@ -1,4 +1,4 @@
-#include "net/answer_slot.h"
+#include "net/transport/answer_slot.h"
 
 #include <gtest/gtest.h>
 

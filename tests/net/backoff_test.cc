@@ -1,4 +1,4 @@
-#include "net/backoff.h"
+#include "net/wire/backoff.h"
 
 #include <gtest/gtest.h>
 

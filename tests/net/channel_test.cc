@@ -1,4 +1,4 @@
-#include "net/channel.h"
+#include "net/transport/channel.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "net/resolve.h"
+#include "net/transport/resolve.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

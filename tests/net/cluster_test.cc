@@ -1,4 +1,4 @@
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

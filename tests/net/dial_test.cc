@@ -1,4 +1,4 @@
-#include "net/dial.h"
+#include "net/transport/dial.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/faulty_channel.h"
+#include "net/transport/faulty_channel.h"
 
 #include <gtest/gtest.h>
 

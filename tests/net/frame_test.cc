@@ -1,4 +1,4 @@
-#include "net/frame.h"
+#include "net/wire/frame.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "net/codec.h"
+#include "net/wire/codec.h"
 
 namespace disttf::net {
 namespace {

@@ -1,10 +1,10 @@
-#include "net/handshake.h"
+#include "net/wire/handshake.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 #include "tests/net/wire_bytes.h"
 
 namespace disttf::net {

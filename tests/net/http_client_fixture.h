@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "tests/support/mirror_server.h"
 
 namespace disttf::net {

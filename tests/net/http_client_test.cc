@@ -1,6 +1,6 @@
 // The client against a mirror on a real socket. No test waits for time to pass: where a time-out is
 // the point, it is short and the server waits for the client to hang up.
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

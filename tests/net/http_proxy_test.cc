@@ -1,4 +1,4 @@
-#include "net/http_proxy.h"
+#include "net/http/http_proxy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

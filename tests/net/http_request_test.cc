@@ -1,6 +1,6 @@
 // Requests as anybody may send them: what is taken, what is refused with which status, and that
 // nothing is kept beyond the limits.
-#include "net/http_request.h"
+#include "net/http/http_request.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/http_response.h"
+#include "net/http/http_response.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The server on real sockets: who is answered, who is refused, and that nobody who is slow, silent
 // or gone is in the way of the others.
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@
 #include <string>
 #include <thread>
 
-#include "net/http_local.h"
-#include "net/server.h"
+#include "net/http/http_local.h"
+#include "net/transport/server.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::net {

@@ -1,4 +1,4 @@
-#include "net/interrupt.h"
+#include "net/transport/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "net/order.h"
+#include "net/wire/order.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 
 namespace disttf::net {
 namespace {

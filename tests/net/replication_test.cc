@@ -1,4 +1,4 @@
-#include "net/replication.h"
+#include "net/wire/replication.h"
 
 #include <gtest/gtest.h>
 

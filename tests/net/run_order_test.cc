@@ -1,4 +1,4 @@
-#include "net/run_order.h"
+#include "net/wire/run_order.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 #include "tests/net/wire_bytes.h"
 
 namespace disttf::net {

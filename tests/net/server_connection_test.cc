@@ -1,4 +1,4 @@
-#include "net/server_connection.h"
+#include "net/transport/server_connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "net/server.h"
+#include "net/transport/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "net/shared_memory.h"
+#include "net/transport/shared_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 
 namespace disttf::net {
 namespace {

@@ -1,4 +1,4 @@
-#include "net/sparse_gradient.h"
+#include "net/wire/sparse_gradient.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 #include "tests/net/wire_bytes.h"
 
 namespace disttf::net {

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/peer.h"
-#include "net/server.h"
+#include "net/transport/peer.h"
+#include "net/transport/server.h"
 
 namespace disttf::net {
 

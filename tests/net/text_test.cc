@@ -1,4 +1,4 @@
-#include "net/text.h"
+#include "net/wire/text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 
 namespace disttf::net {
 

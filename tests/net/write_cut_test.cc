@@ -1,4 +1,4 @@
-#include "net/write_cut.h"
+#include "net/wire/write_cut.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "net/frame.h"
+#include "net/wire/frame.h"
 
 namespace disttf::net {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "net/address.h"
+#include "net/wire/address.h"
 
 namespace disttf::test_process {
 

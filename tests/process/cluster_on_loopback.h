@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/file.h"
-#include "net/cluster.h"
+#include "net/wire/cluster.h"
 
 namespace disttf::test_process {
 

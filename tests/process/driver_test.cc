@@ -1,8 +1,8 @@
 // `disttf train --existing_servers`: one process trains on a cluster of servers.
 #include <csignal>
 
-#include "net/order.h"
-#include "net/run_order.h"
+#include "net/wire/order.h"
+#include "net/wire/run_order.h"
 #include "tests/process/process_test.h"
 #include "tests/process/raw_peer.h"
 

@@ -2,7 +2,7 @@
 // test plays, so that everything happens in one order.
 #include <csignal>
 
-#include "roles/run_config.h"
+#include "roles/run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 #include "tests/process/scripted_trainer.h"

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <thread>
 
-#include "net/server.h"
+#include "net/transport/server.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {

@@ -10,11 +10,11 @@
 #include <system_error>
 
 #include "math/model.h"
-#include "net/codec.h"
-#include "net/shared_memory.h"
-#include "net/sparse_gradient.h"
-#include "net/write_cut.h"
-#include "roles/run_config.h"
+#include "net/transport/shared_memory.h"
+#include "net/wire/codec.h"
+#include "net/wire/sparse_gradient.h"
+#include "net/wire/write_cut.h"
+#include "roles/run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 #include "tests/process/scripted_trainer.h"

@@ -25,7 +25,8 @@ using Variables = std::map<std::string, std::string>;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Exit codes as documented for users: written out, so that a change of roles/outcome.h is noticed.
+// Exit codes as documented for users: written out, so that a change of roles/run/outcome.h is
+// noticed.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;

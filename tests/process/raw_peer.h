@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/file.h"
-#include "net/frame.h"
-#include "net/handshake.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
 
 namespace disttf::test_process {
 

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "net/frame.h"
-#include "net/handshake.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
 #include "tests/process/cluster_on_loopback.h"
 
 namespace disttf::test_process {

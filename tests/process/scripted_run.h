@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "math/model.h"
-#include "net/frame.h"
-#include "roles/run_config.h"
+#include "net/wire/frame.h"
+#include "roles/run/run_config.h"
 #include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {

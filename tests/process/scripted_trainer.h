@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "net/frame.h"
-#include "net/handshake.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
 #include "tests/process/cluster_on_loopback.h"
 #include "tests/process/raw_peer.h"
 

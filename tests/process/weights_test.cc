@@ -8,9 +8,9 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/random.h"
-#include "roles/dataset_source.h"
-#include "roles/ps/shard.h"
-#include "roles/stop_signal.h"
+#include "roles/download/dataset_source.h"
+#include "roles/process/stop_signal.h"
+#include "roles/ps/core/shard.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {

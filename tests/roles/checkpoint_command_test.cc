@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "roles/log.h"
-#include "roles/outcome.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
 namespace disttf::roles::test {

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "roles/checkpoint/checkpoint_index.h"
-#include "roles/outcome.h"
+#include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
 namespace disttf::roles::test {

@@ -4,7 +4,7 @@
 
 #include "data/sha256.h"
 #include "roles/checkpoint/checkpoint_reader.h"
-#include "roles/outcome.h"
+#include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
 namespace disttf::roles::test {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "roles/outcome.h"
+#include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
 namespace disttf::roles::test {

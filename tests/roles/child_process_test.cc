@@ -1,6 +1,6 @@
 // start_child() runs this very file again: as a probe (see probe_main.cc), which reports what it
 // was started with.
-#include "roles/launch/child_process.h"
+#include "roles/launch/shell/child_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Where a launch is found: whose socket it is, what the dead leave, what is refused.
-#include "roles/launch/control_address.h"
+#include "roles/launch/shell/control_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <optional>
 
-#include "net/http_local.h"
-#include "roles/outcome.h"
+#include "net/http/http_local.h"
+#include "roles/run/outcome.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::roles {

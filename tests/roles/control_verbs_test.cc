@@ -1,5 +1,5 @@
 // What a control address answers, by a job that only writes down what it is told.
-#include "roles/launch/control_verbs.h"
+#include "roles/launch/shell/control_verbs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

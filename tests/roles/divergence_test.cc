@@ -1,4 +1,4 @@
-#include "roles/divergence.h"
+#include "roles/trainer/core/divergence.h"
 
 #include <gtest/gtest.h>
 

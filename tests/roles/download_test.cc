@@ -9,7 +9,7 @@
 #include <string>
 
 #include "data/error.h"
-#include "net/http_error.h"
+#include "net/http/http_error.h"
 #include "tests/roles/download_fixture.h"
 
 namespace disttf::roles {

@@ -1,4 +1,4 @@
-#include "roles/launch/fault_plan.h"
+#include "roles/launch/core/fault_plan.h"
 
 #include <gtest/gtest.h>
 

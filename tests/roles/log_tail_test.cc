@@ -1,5 +1,5 @@
 // The newest lines of a task: bounded, whole, and handed on.
-#include "roles/launch/log_tail.h"
+#include "roles/launch/shell/log_tail.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "roles/log.h"
+#include "roles/process/log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // The answers of a control address as people read them.
-#include "roles/launch/manage_text.h"
+#include "roles/launch/shell/manage_text.h"
 
 #include <gtest/gtest.h>
 
-#include "roles/outcome.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,4 +1,4 @@
-#include "roles/parameter_windows.h"
+#include "roles/trainer/shell/parameter_windows.h"
 
 #include <gtest/gtest.h>
 

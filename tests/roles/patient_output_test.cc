@@ -1,5 +1,5 @@
 // A pipe and a terminal whose reader pauses.
-#include "roles/patient_output.h"
+#include "roles/process/patient_output.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "roles/launch/pipe_lines.h"
+#include "roles/launch/shell/pipe_lines.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "roles/progress.h"
+#include "roles/process/progress.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "roles/launch/replica_command.h"
+#include "roles/launch/shell/replica_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net/tf_config.h"
+#include "net/resolvers/tf_config.h"
 
 namespace disttf::roles {
 namespace {

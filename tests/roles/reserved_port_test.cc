@@ -1,4 +1,4 @@
-#include "roles/launch/reserved_port.h"
+#include "roles/launch/shell/reserved_port.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <asio/ip/tcp.hpp>
 #include <system_error>
 
-#include "net/server.h"
+#include "net/transport/server.h"
 
 namespace disttf::roles {
 namespace {

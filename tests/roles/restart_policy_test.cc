@@ -1,4 +1,4 @@
-#include "roles/launch/restart_policy.h"
+#include "roles/launch/core/restart_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/outcome.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,4 +1,4 @@
-#include "roles/run_config.h"
+#include "roles/run/run_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -380,13 +380,14 @@ TEST(Validate, RefusesWhatModelAndOptimizerRefuse) {
 
 TEST(ValidateForImages, RefusesModelsOfOtherImagesAndClasses) {
   RunConfig config = base_config();
-  EXPECT_NO_THROW(validate_for_images(config));
+  EXPECT_NO_THROW(validate_for_images(config, 784, 10));
   config.model.inputs = 785;
-  EXPECT_EQ(message_of([&] { validate_for_images(config); }),
+  EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
             "--inputs: 785 is not 784, the pixels of an image");
   config = base_config();
   config.model.classes = 9;
-  EXPECT_EQ(message_of([&] { validate_for_images(config); }), "--classes: 9 is not 10, the digits");
+  EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
+            "--classes: 9 is not 10, the digits");
 }
 
 TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {

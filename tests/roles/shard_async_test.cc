@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "roles/ps/shard.h"
+#include "roles/ps/core/shard.h"
 #include "tests/roles/shard_pushes.h"
 
 namespace disttf::roles {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "roles/ps/shard.h"
+#include "roles/ps/core/shard.h"
 #include "tests/roles/shard_pushes.h"
 
 namespace disttf::roles {

@@ -1,4 +1,4 @@
-// What the tests of roles/ps/shard.h share: configurations and whole pushes.
+// What the tests of roles/ps/core/shard.h share: configurations and whole pushes.
 //
 // sgd with learning rate 1 from zero parameters makes sums visible: after a step the parameters
 // are minus the mean of its gradients.
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "roles/ps/shard.h"
+#include "roles/ps/core/shard.h"
 
 namespace disttf::roles {
 

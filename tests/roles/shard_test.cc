@@ -1,6 +1,6 @@
 // Sync training where every gradient counts: who is waited for, what counts once, and the same
 // bits whatever the order of arrival and the number of ps.
-#include "roles/ps/shard.h"
+#include "roles/ps/core/shard.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "roles/start_thread.h"
+#include "roles/process/start_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "roles/outcome.h"
-#include "roles/stop_signal.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,5 +1,5 @@
 // A signal that arrives in a process of its own: forked, so that gtest's stays out of it.
-#include "roles/stop_signal.h"
+#include "roles/process/stop_signal.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 #include <functional>
 #include <new>
 
-#include "net/interrupt.h"
-#include "roles/outcome.h"
+#include "net/transport/interrupt.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {

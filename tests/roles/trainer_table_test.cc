@@ -1,4 +1,4 @@
-#include "roles/ps/trainer_table.h"
+#include "roles/ps/shell/trainer_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "net/replication.h"
+#include "net/wire/replication.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,5 +1,5 @@
 // What of the trainer can be had without a cluster: the hash of its weights.
-#include "roles/trainer.h"
+#include "roles/trainer/shell/trainer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // What an update changes, and how.
-#include "roles/launch/update_plan.h"
+#include "roles/launch/shell/update_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "roles/launch/managed_job.h"
+#include "roles/launch/shell/managed_job.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,4 +1,4 @@
-#include "roles/view_keeper.h"
+#include "roles/chief/core/view_keeper.h"
 
 #include <gtest/gtest.h>
 

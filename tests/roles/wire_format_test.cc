@@ -1,4 +1,4 @@
-#include "roles/wire_format.h"
+#include "roles/run/wire_format.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "math/model.h"
 #include "math/top_k.h"
-#include "net/frame.h"
+#include "net/wire/frame.h"
 #include "tests/roles/shard_pushes.h"
 
 namespace disttf::roles {

@@ -1,0 +1,350 @@
+#include "net/http/http_client.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "net/http/http_connection.h"
+#include "net/http/http_response.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::size_t kReadBytes = 64 * 1024;  // a few packets' worth; larger gains nothing here
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+std::string status_text(const HttpHead& head) {
+  const std::string status = std::to_string(head.status);
+  return head.reason.empty() ? status : status + " (" + one_line(cut_utf8(head.reason, 80)) + ")";
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  if (time.count() % 1000 == 0) return std::to_string(time.count() / 1000) + " s";
+  return std::to_string(time.count()) + " ms";
+}
+
+// One http_get(). The steps return false when the transfer is over, with outcome_ saying why.
+class Transfer {
+ public:
+  Transfer(const HttpRequest& request, HttpSink& sink, const Interrupt& interrupt)
+      : request_(request), sink_(sink), interrupt_(interrupt), url_(request.url) {}
+
+  HttpOutcome run();
+
+ private:
+  bool follow_redirects();
+  bool open();
+  bool open_tunnel(const Proxy& proxy, Deadline deadline);
+  bool request_head();
+  bool read_head(HttpResponseParser& parser, Deadline deadline);
+  bool redirect();
+  bool accept_head();
+  bool accept_range(HttpBodyInfo& info);
+  bool read_body();
+  bool deliver();
+  bool end_of_body(const std::error_code& error);
+  std::string request_text() const;
+  std::string position_text() const;
+
+  [[nodiscard]] Deadline within(std::chrono::milliseconds time) const;
+  bool fail(std::error_code error, const std::string& why);
+  // For an error of the connection: a time-out becomes `on_timeout`, unless it was the deadline.
+  bool fail_io(std::error_code error, const std::string& what, HttpError on_timeout,
+               std::chrono::milliseconds limit);
+
+  const HttpRequest& request_;
+  HttpSink& sink_;
+  const Interrupt& interrupt_;
+  Url url_;  // of the hop under way
+  std::vector<Url> visited_;
+  std::optional<Proxy> proxy_;  // of the hop under way
+  std::optional<HttpConnection> connection_;
+  std::optional<HttpResponseParser> parser_;
+  HttpBodyInfo info_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kReadBytes);
+  std::vector<std::span<const std::byte>> body_;  // views of buffer_ that await delivery
+  HttpOutcome outcome_;
+};
+
+HttpOutcome Transfer::run() {
+  if (follow_redirects() && accept_head() && read_body()) outcome_.stage = HttpStage::kDone;
+  return std::move(outcome_);
+}
+
+Deadline Transfer::within(std::chrono::milliseconds time) const {
+  const Deadline deadline = Clock::now() + time;
+  return request_.deadline ? std::min(deadline, *request_.deadline) : deadline;
+}
+
+bool Transfer::fail(std::error_code error, const std::string& why) {
+  outcome_.error = error;
+  outcome_.sentence = to_string(url_);
+  if (!visited_.empty()) outcome_.sentence += " (redirected from " + to_string(request_.url) + ")";
+  outcome_.sentence += ": " + why;
+  return false;
+}
+
+bool Transfer::fail_io(std::error_code error, const std::string& what, HttpError on_timeout,
+                       std::chrono::milliseconds limit) {
+  if (error == std::errc::operation_canceled) return fail(error, what + " was interrupted");
+  if (error != std::errc::timed_out) return fail(error, what + " failed: " + error.message());
+  if (request_.deadline && Clock::now() >= *request_.deadline) {
+    return fail(error, what + " was given up, no time is left");
+  }
+  return fail(on_timeout, what + " took longer than " + seconds_text(limit));
+}
+
+// Until a response that is no redirect.
+bool Transfer::follow_redirects() {
+  for (;;) {
+    if (!open() || !request_head()) return false;
+    if (!is_redirect(parser_->head().status)) return true;
+    if (!redirect()) return false;
+  }
+}
+
+bool Transfer::redirect() {
+  const std::string& location = parser_->head().location;
+  std::string why;
+  const std::optional<Url> next = join_url(url_, location, why);
+  if (location.empty() || !next) {
+    return fail(HttpError::kBadRedirect, "the redirect's Location " + net::quoted(location) + " " +
+                                             (location.empty() ? "is empty" : why));
+  }
+  if (url_.scheme == Scheme::kHttps && next->scheme == Scheme::kHttp) {
+    return fail(
+        HttpError::kInsecureRedirect,
+        "it redirects from https to " + net::quoted(to_string(*next)) + ", which is refused");
+  }
+  visited_.push_back(url_);
+  if (std::ranges::find(visited_, *next) != visited_.end()) {
+    return fail(HttpError::kTooManyRedirects,
+                "it redirects in a circle, back to " + net::quoted(to_string(*next)));
+  }
+  if (visited_.size() > static_cast<std::size_t>(std::max(request_.max_redirects, 0))) {
+    return fail(HttpError::kTooManyRedirects, "it is one more redirect after the " +
+                                                  std::to_string(request_.max_redirects) +
+                                                  " that are followed");
+  }
+  url_ = *next;
+  outcome_.stage = HttpStage::kConnect;
+  return true;
+}
+
+// TCP, the proxy's tunnel and TLS, all within connect_timeout.
+bool Transfer::open() {
+  const Deadline deadline = within(request_.connect_timeout);
+  proxy_ = choose_proxy(request_.proxy, url_);
+  const std::string host = proxy_ ? proxy_->host : url_.host;
+  const std::uint16_t port = proxy_ ? proxy_->port : url_.port;
+  const std::string peer = (proxy_ ? "the proxy " : "") + host + " port " + std::to_string(port);
+  connection_.emplace(interrupt_);
+  if (const auto error = connection_->connect(host, port, deadline)) {
+    return fail_io(error, "connecting to " + peer, HttpError::kConnectTimeout,
+                   request_.connect_timeout);
+  }
+  if (url_.scheme == Scheme::kHttp) return true;
+  if (proxy_ && !open_tunnel(*proxy_, deadline)) return false;
+  std::string sentence;
+  const auto error = connection_->start_tls(url_.host, request_.ca_file, deadline, sentence);
+  if (!error) return true;
+  if (!sentence.empty()) return fail(error, sentence);
+  return fail_io(error, "the TLS handshake", HttpError::kConnectTimeout, request_.connect_timeout);
+}
+
+bool Transfer::open_tunnel(const Proxy& proxy, Deadline deadline) {
+  std::string text = "CONNECT " + host_and_port(url_) +
+                     " HTTP/1.1\r\nHost: " + host_and_port(url_) + "\r\nUser-Agent: disttf\r\n";
+  if (!proxy.authorization.empty()) text += "Proxy-Authorization: " + proxy.authorization + "\r\n";
+  if (const auto error = connection_->write(text + "\r\n", deadline)) {
+    return fail_io(error, "asking the proxy for a tunnel", HttpError::kConnectTimeout,
+                   request_.connect_timeout);
+  }
+  HttpResponseParser parser(HttpResponseParser::Request::kConnect);
+  if (!read_head(parser, deadline)) return false;
+  if (parser.head().status / 100 != 2) {
+    return fail(HttpError::kProxyRefused,
+                "the proxy " + proxy.host + " port " + std::to_string(proxy.port) +
+                    " refused the tunnel with " + status_text(parser.head()));
+  }
+  // A server speaks second in TLS. Bytes that came before we spoke would be lost to the handshake.
+  if (parser.excess_bytes() == 0) return true;
+  return fail(HttpError::kBadResponse, "the proxy sent data into the tunnel ahead of the server");
+}
+
+std::string Transfer::request_text() const {
+  const bool absolute = proxy_ && url_.scheme == Scheme::kHttp;
+  std::string text = "GET " + (absolute ? to_string(url_) : url_.target) +
+                     " HTTP/1.1\r\nHost: " + authority(url_) +
+                     "\r\nUser-Agent: disttf\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
+                     "Connection: close\r\n";
+  if (absolute && !proxy_->authorization.empty()) {
+    text += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
+  }
+  if (request_.resume_from > 0) {
+    text += "Range: bytes=" + std::to_string(request_.resume_from) + "-\r\n";
+  }
+  return text + "\r\n";
+}
+
+// Sends the request and reads the response's header; body bytes that came with it wait in body_.
+bool Transfer::request_head() {
+  outcome_.stage = HttpStage::kResponse;
+  const Deadline deadline = within(request_.stall_timeout);
+  if (const auto error = connection_->write(request_text(), deadline)) {
+    return fail_io(error, "sending the request", HttpError::kStalled, request_.stall_timeout);
+  }
+  parser_.emplace(HttpResponseParser::Request::kGet);
+  return read_head(*parser_, deadline);
+}
+
+bool Transfer::read_head(HttpResponseParser& parser, Deadline deadline) {
+  body_.clear();
+  while (!parser.head_complete()) {
+    std::size_t bytes = 0;
+    const std::error_code broken = connection_->read_some(buffer_, bytes, deadline);
+    if (HttpConnection::is_orderly_end(broken)) {
+      return fail(HttpError::kBadResponse, "the connection was closed without a response");
+    }
+    if (broken) {
+      return fail_io(broken, "waiting for the response", HttpError::kStalled,
+                     request_.stall_timeout);
+    }
+    const auto received = std::span<const std::byte>(buffer_).first(bytes);
+    if (const auto error = parser.feed(received, body_)) {
+      const auto shown = received.first(std::min<std::size_t>(received.size(), 32));
+      return fail(error,
+                  error.message() + "; it begins with " +
+                      net::quoted({reinterpret_cast<const char*>(shown.data()), shown.size()}));
+    }
+  }
+  return true;
+}
+
+// Whether the header is that of a body we can use; the sink then learns of it.
+bool Transfer::accept_head() {
+  const HttpHead& head = parser_->head();
+  if (head.status == 416) {
+    return fail(HttpError::kRangeNotSatisfiable, "the server has no bytes from " +
+                                                     std::to_string(request_.resume_from) +
+                                                     " on (it answered " + status_text(head) + ")");
+  }
+  if (head.status != 200 && head.status != 206) {
+    return fail(HttpError::kBadStatus, "the server answered " + status_text(head));
+  }
+  if (!head.content_encoding.empty() && head.content_encoding != "identity") {
+    return fail(HttpError::kEncodedBody, "the server sent Content-Encoding " +
+                                             net::quoted(head.content_encoding) +
+                                             " though none was asked for");
+  }
+  if (!head.transfer_encoding.empty() && head.transfer_encoding != "chunked") {
+    return fail(HttpError::kEncodedBody, "the server sent Transfer-Encoding " +
+                                             net::quoted(head.transfer_encoding) +
+                                             "; only chunked is understood");
+  }
+  info_.accepts_ranges = head.status == 206 || head.accept_ranges == "bytes";
+  info_.total_bytes = head.content_length;
+  if (head.status == 206 && !accept_range(info_)) return false;
+  if (info_.total_bytes && *info_.total_bytes > request_.max_bytes) {
+    return fail(HttpError::kTooLarge, "it has " + std::to_string(*info_.total_bytes) +
+                                          " bytes; at most " + std::to_string(request_.max_bytes) +
+                                          " are accepted");
+  }
+  outcome_.stage = HttpStage::kBody;
+  if (const auto error = sink_.on_header(info_)) return fail(error, error.message());
+  return true;
+}
+
+// A 206 must be what was asked for: from there to the end, and as long as it says.
+bool Transfer::accept_range(HttpBodyInfo& info) {
+  const HttpHead& head = parser_->head();
+  const std::optional<ContentRange> range = read_content_range(head.content_range);
+  const bool expected =
+      range && range->first && request_.resume_from > 0 && *range->first == request_.resume_from &&
+      (!range->total || *range->last == *range->total - 1) &&
+      (!head.content_length || *head.content_length - 1 == *range->last - *range->first);
+  if (!expected) {
+    return fail(HttpError::kBadRange, "the server sent Content-Range " +
+                                          net::quoted(head.content_range) + " where bytes from " +
+                                          std::to_string(request_.resume_from) +
+                                          " to the end were asked for");
+  }
+  info.offset = *range->first;
+  info.total_bytes = *range->last + 1;
+  return true;
+}
+
+std::string Transfer::position_text() const {
+  const std::string at = std::to_string(info_.offset + outcome_.received_bytes);
+  return info_.total_bytes ? at + " of " + std::to_string(*info_.total_bytes) + " bytes"
+                           : at + " bytes of unknown many";
+}
+
+bool Transfer::read_body() {
+  Deadline deadline = within(request_.stall_timeout);
+  std::uint64_t quota = outcome_.received_bytes + kMinStallBytes;
+  if (!deliver()) return false;
+  while (!parser_->complete()) {
+    std::size_t bytes = 0;
+    if (const auto error = connection_->read_some(buffer_, bytes, deadline)) {
+      return end_of_body(error);
+    }
+    body_.clear();
+    const auto received = std::span<const std::byte>(buffer_).first(bytes);
+    const std::error_code error = parser_->feed(received, body_);
+    if (!deliver()) return false;
+    if (error) return fail(error, error.message() + ", after " + position_text());
+    if (outcome_.received_bytes >= quota) {
+      quota = outcome_.received_bytes + kMinStallBytes;
+      deadline = within(request_.stall_timeout);
+    }
+  }
+  return end_of_body({});
+}
+
+// Hands what waits in body_ to the sink.
+bool Transfer::deliver() {
+  for (const std::span<const std::byte> bytes : body_) {
+    if (bytes.size() > request_.max_bytes - info_.offset - outcome_.received_bytes) {
+      return fail(HttpError::kTooLarge, "it sends more than the " +
+                                            std::to_string(request_.max_bytes) +
+                                            " bytes that are accepted");
+    }
+    if (const auto error = sink_.on_data(bytes)) return fail(error, error.message());
+    outcome_.received_bytes += bytes.size();
+  }
+  body_.clear();
+  return true;
+}
+
+// The body is complete, or `error` ended the connection: is it all there?
+bool Transfer::end_of_body(const std::error_code& error) {
+  if (error == std::errc::operation_canceled || error == std::errc::timed_out) {
+    return fail_io(error,
+                   "the next " + std::to_string(kMinStallBytes) + " bytes after " + position_text(),
+                   HttpError::kStalled, request_.stall_timeout);
+  }
+  if (error && !HttpConnection::is_orderly_end(error)) {
+    return fail(HttpError::kShortBody,
+                "the connection broke after " + position_text() + " (" + error.message() + ")");
+  }
+  const std::uint64_t end = info_.offset + outcome_.received_bytes;
+  if (parser_->finish() || (info_.total_bytes && end != *info_.total_bytes)) {
+    return fail(HttpError::kShortBody, "the connection was closed after " + position_text());
+  }
+  return true;
+}
+
+}  // namespace
+
+HttpOutcome http_get(const HttpRequest& request, HttpSink& sink, const Interrupt& interrupt) {
+  return Transfer(request, sink, interrupt).run();
+}
+
+}  // namespace disttf::net

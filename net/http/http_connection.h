@@ -1,0 +1,64 @@
+// The connection below a download: TCP, TLS on top of it when asked for, and every operation
+// bounded by a deadline and the interrupt.
+//
+// Synchronous: each call runs the connection's own io_context on the calling thread until the one
+// operation is over. Not thread-safe. Errors: std::errc::timed_out, std::errc::operation_canceled
+// (interrupt), HttpError of TLS, asio::error::eof (the peer closed) or what the system said; the
+// connection is closed after any of them.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/ssl/context.hpp>
+#include <asio/ssl/stream.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "net/transport/interrupt.h"
+
+namespace disttf::net {
+
+class HttpConnection {
+ public:
+  // `interrupt` is borrowed for the connection's life.
+  explicit HttpConnection(const Interrupt& interrupt);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  // Tries every address that `host` has.
+  [[nodiscard]] std::error_code connect(const std::string& host, std::uint16_t port,
+                                        Deadline deadline);
+  // Shakes hands as a client of `host`, whose name or address the certificate must carry. On
+  // error `sentence` says why if there is more to say than the code's message.
+  [[nodiscard]] std::error_code start_tls(const std::string& host, const std::string& ca_file,
+                                          Deadline deadline, std::string& sentence);
+  // All of `text`.
+  [[nodiscard]] std::error_code write(std::string_view text, Deadline deadline);
+  // At least one byte, unless there is an error; `bytes` is how many.
+  [[nodiscard]] std::error_code read_some(std::span<std::byte> buffer, std::size_t& bytes,
+                                          Deadline deadline);
+  // Whether `error` is an end that the peer meant: a plain close is all that TCP has, but TLS says
+  // goodbye first, and without it anybody on the way may have cut the rest off.
+  [[nodiscard]] static bool is_orderly_end(const std::error_code& error) noexcept;
+
+ private:
+  template <class Start>
+  std::error_code run(Deadline deadline, std::size_t& bytes, const Start& start);
+  void close() noexcept;
+
+  const Interrupt& interrupt_;
+  asio::io_context io_{1};
+  asio::posix::stream_descriptor watch_{io_};  // on the interrupt's descriptor, which it borrows
+  asio::ip::tcp::socket socket_{io_};
+  std::optional<asio::ssl::context> tls_context_;
+  std::optional<asio::ssl::stream<asio::ip::tcp::socket&>> tls_;
+};
+
+}  // namespace disttf::net

@@ -1,0 +1,174 @@
+#include "net/http/http_request.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace disttf::net {
+namespace {
+
+constexpr int kBadRequest = 400;
+constexpr int kBodyTooLarge = 413;
+constexpr int kHeadTooLarge = 431;
+constexpr int kNotImplemented = 501;
+constexpr int kVersionNotSupported = 505;
+
+// http_parser's mark for a length that was not announced.
+constexpr auto kNoLength = std::numeric_limits<std::uint64_t>::max();
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+bool decode_percent(std::string& text) {
+  std::string decoded;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      decoded += text[at];
+      continue;
+    }
+    if (text.size() - at < 3) return false;
+    const int high = digit_of(text[at + 1]);
+    const int low = digit_of(text[at + 2]);
+    if (high < 0 || low < 0 || high + low == 0) return false;
+    decoded += static_cast<char>(16 * high + low);
+    at += 2;
+  }
+  text = std::move(decoded);
+  return true;
+}
+
+std::string_view http_reason(int status) noexcept {
+  switch (status) {
+    case 200:
+      return "OK";
+    case kBadRequest:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case kBodyTooLarge:
+      return "Content Too Large";
+    case kHeadTooLarge:
+      return "Request Header Fields Too Large";
+    case kNotImplemented:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case kVersionNotSupported:
+      return "HTTP Version Not Supported";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+HttpRequestParser::HttpRequestParser() {
+  http_parser_init(&parser_, HTTP_REQUEST);
+  parser_.data = this;
+}
+
+HttpRequestParser& HttpRequestParser::self(http_parser* parser) noexcept {
+  return *static_cast<HttpRequestParser*>(parser->data);
+}
+
+const http_parser_settings& HttpRequestParser::settings() noexcept {
+  static const http_parser_settings kSettings = [] {
+    http_parser_settings settings;
+    http_parser_settings_init(&settings);
+    settings.on_url = [](http_parser* parser, const char* text, std::size_t size) {
+      self(parser).target_.append(text, size);
+      return self(parser).count_head_bytes(size);
+    };
+    settings.on_header_field = [](http_parser* parser, const char* text, std::size_t size) {
+      return self(parser).on_header_piece(true, {text, size});
+    };
+    settings.on_header_value = [](http_parser* parser, const char* text, std::size_t size) {
+      return self(parser).on_header_piece(false, {text, size});
+    };
+    settings.on_headers_complete = [](http_parser* parser) { return self(parser).on_head_end(); };
+    settings.on_body = [](http_parser* parser, const char* text, std::size_t size) {
+      return self(parser).on_body({text, size});
+    };
+    settings.on_message_complete = [](http_parser* parser) {
+      self(parser).complete_ = true;
+      http_parser_pause(parser, 1);  // whatever follows is not looked at
+      return 0;
+    };
+    return settings;
+  }();
+  return kSettings;
+}
+
+int HttpRequestParser::count_head_bytes(std::size_t bytes) {
+  head_bytes_ += bytes;
+  if (head_bytes_ > kMaxRequestHeadBytes) refusal_ = kHeadTooLarge;
+  return refusal_ == 0 ? 0 : -1;
+}
+
+// Names and values come in pieces, cut wherever the bytes were.
+int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
+  if (head_complete_) return 0;
+  if (is_name) {
+    if (!in_name_) name_.clear();
+    for (const char c : text) {
+      name_ += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  } else if (name_ == "authorization") {
+    request_.authorization.append(text);
+  }
+  in_name_ = is_name;
+  return count_head_bytes(text.size());
+}
+
+bool HttpRequestParser::take_target() {
+  const std::size_t question = target_.find('?');
+  request_.path = target_.substr(0, question);
+  request_.query = question == std::string::npos ? std::string() : target_.substr(question + 1);
+  return request_.path.starts_with('/') && decode_percent(request_.path);
+}
+
+int HttpRequestParser::on_head_end() {
+  head_complete_ = true;
+  request_.method = http_method_str(static_cast<http_method>(parser_.method));
+  if (parser_.http_major != 1 || parser_.http_minor == 0) {
+    refusal_ = kVersionNotSupported;
+  } else if (parser_.upgrade != 0) {  // CONNECT, or another protocol that is asked for
+    refusal_ = kNotImplemented;
+  } else if (!take_target()) {
+    refusal_ = kBadRequest;
+  } else if (parser_.content_length != kNoLength && parser_.content_length > kMaxRequestBodyBytes) {
+    refusal_ = kBodyTooLarge;  // before any of it has been kept
+  }
+  return refusal_ == 0 ? 0 : -1;
+}
+
+int HttpRequestParser::on_body(std::string_view text) {
+  if (text.size() > kMaxRequestBodyBytes - request_.body.size()) {  // in chunks: none announced it
+    refusal_ = kBodyTooLarge;
+    return -1;
+  }
+  request_.body.append(text);
+  return 0;
+}
+
+int HttpRequestParser::feed(std::string_view bytes) {
+  if (complete_ || bytes.empty()) return 0;  // no bytes: http_parser would take it for the end
+  http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
+  if (refusal_ != 0) return refusal_;
+  const http_errno error = HTTP_PARSER_ERRNO(&parser_);
+  if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
+  return error == HPE_OK || error == HPE_PAUSED ? 0 : kBadRequest;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,93 @@
+// Reads an HTTP/1.x response out of bytes that we do not trust.
+//
+// A push parser without a socket: the caller feeds what came and is told what of it is body. One
+// response per object; interim ones (100 Continue) before it are passed over. Pure; one thread.
+#pragma once
+
+#include <http_parser.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "net/http/http_error.h"
+
+namespace disttf::net {
+
+// Interim responses included. Honest mirrors send about 1 KiB.
+inline constexpr std::size_t kMaxHttpHeadBytes = 64 * 1024;
+
+// The header fields that a download looks at. A field that came twice is joined with ", ".
+struct HttpHead {
+  int status = 0;
+  std::string reason;
+  std::optional<std::uint64_t> content_length;  // as announced; bytes of this body
+  std::string location;
+  std::string content_range;
+  std::string content_encoding;
+  std::string transfer_encoding;
+  std::string accept_ranges;
+};
+
+// "bytes 100-199/200", "bytes 100-199/*", "bytes */200".
+struct ContentRange {
+  std::optional<std::uint64_t> first;  // of the bytes sent; neither this nor `last`: none are
+  std::optional<std::uint64_t> last;   // inclusive
+  std::optional<std::uint64_t> total;  // of the whole file
+  friend bool operator==(const ContentRange&, const ContentRange&) = default;
+};
+[[nodiscard]] std::optional<ContentRange> read_content_range(std::string_view text);
+
+class HttpResponseParser {
+ public:
+  // A 2xx answer to CONNECT has no body, whatever its header says: the tunnel begins.
+  enum class Request : std::uint8_t { kGet, kConnect };
+
+  explicit HttpResponseParser(Request request);
+  HttpResponseParser(const HttpResponseParser&) = delete;
+  HttpResponseParser& operator=(const HttpResponseParser&) = delete;
+
+  // Takes the next bytes; those of them that are body are appended to `body` as views of `bytes`.
+  // Bytes after the end of the response are left alone and counted in excess_bytes().
+  // Errors: HttpError::kBadResponse, kHeaderTooLarge. The parser is of no use after one.
+  [[nodiscard]] std::error_code feed(std::span<const std::byte> bytes,
+                                     std::vector<std::span<const std::byte>>& body);
+  // The peer has closed. Fine when the response is complete, or of the kind that this ends;
+  // else HttpError::kShortBody, or kBadResponse within the header.
+  [[nodiscard]] std::error_code finish();
+
+  [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
+  [[nodiscard]] bool complete() const noexcept { return complete_; }
+  [[nodiscard]] const HttpHead& head() const noexcept { return head_; }  // once head_complete()
+  [[nodiscard]] std::size_t excess_bytes() const noexcept { return excess_bytes_; }
+
+ private:
+  // What http_parser calls; it hands itself, and in its `data` this object.
+  static const http_parser_settings& settings() noexcept;
+  static HttpResponseParser& self(http_parser* parser) noexcept;
+  int on_headers_complete();
+  int on_message_complete();
+  void append_to_name(std::string_view text);
+  void append_to_value(std::string_view text);
+  [[nodiscard]] std::string* field_named(std::string_view name) noexcept;
+  [[nodiscard]] bool interim() const noexcept;
+
+  Request request_;
+  http_parser parser_{};
+  HttpHead head_;
+  std::string name_;              // of the header field being read, lower case
+  std::string* value_ = nullptr;  // where its value goes; null: nowhere
+  bool name_complete_ = true;     // the next piece of a name begins a new field
+  bool head_complete_ = false;
+  bool complete_ = false;
+  std::size_t head_bytes_ = 0;
+  std::size_t excess_bytes_ = 0;
+  std::vector<std::span<const std::byte>>* body_ = nullptr;  // of the feed() under way
+};
+
+}  // namespace disttf::net

@@ -1,0 +1,387 @@
+#include "net/http/http_server.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/transport/as_tuple.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using Socket = asio::generic::stream_protocol::socket;
+
+// Accepting stops for this long when the process has no descriptors left.
+constexpr milliseconds kAcceptPause{100};
+constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
+
+std::string_view sentence_of(int status) {
+  switch (status) {
+    case 401:
+      return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
+    case 408:
+      return "the request did not come whole within the time that is allowed";
+    case 413:
+      return "the request's body is too large; 256 KiB are allowed";
+    case 431:
+      return "the request's head is too large; 8 KiB are allowed";
+    case 501:
+      return "CONNECT and other protocols are not spoken here";
+    case 503:
+      return "too many connections are open; try again";
+    case 505:
+      return "only HTTP/1.1 is spoken here";
+    default:
+      return "the request is not HTTP";
+  }
+}
+
+std::string head_text(const HttpReply& reply) {
+  std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " " +
+                     std::string(http_reason(reply.status)) +
+                     "\r\nContent-Type: " + reply.content_type + "\r\nConnection: close\r\n";
+  if (reply.status == 401) text += "WWW-Authenticate: Bearer\r\n";
+  text += reply.lines ? std::string("Transfer-Encoding: chunked\r\n")
+                      : "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
+  return text + "\r\n";
+}
+
+std::string chunk(std::string_view text) {
+  if (text.empty()) return {};  // would be the end
+  std::array<char, 24> size{};
+  std::snprintf(size.data(), size.size(), "%zx\r\n", text.size());
+  return size.data() + std::string(text) + "\r\n";
+}
+
+// Takes as long for a wrong token as for the right one.
+bool is_right(std::string_view authorization, std::string_view token) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (!authorization.starts_with(kBearer)) return false;
+  authorization.remove_prefix(kBearer.size());
+  if (authorization.size() != token.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t each = 0; each < token.size(); ++each) {
+    difference |= static_cast<unsigned>(authorization[each] ^ token[each]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+HttpReply error_reply(int status, std::string_view sentence) {
+  return {.status = status,
+          .body = nlohmann::json{{"error", one_line(sentence)}}.dump(
+                      -1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n"};
+}
+
+HttpLineStream::HttpLineStream(asio::io_context& context)
+    : wake_(context, asio::steady_timer::time_point::max()) {}
+
+void HttpLineStream::append(std::string_view line) {
+  if (ended_) return;
+  if (pending_.size() + line.size() + 1 > kMaxPendingBytes) {
+    ++left_out_;
+  } else {
+    pending_.append(line) += '\n';
+  }
+  wake_.cancel();
+}
+
+void HttpLineStream::end() {
+  ended_ = true;
+  wake_.cancel();
+}
+
+asio::awaitable<bool> HttpLineStream::take(std::string& text) {
+  while (pending_.empty() && left_out_ == 0 && !ended_) {
+    co_await wake_.async_wait(kAsTuple);
+  }
+  text = std::exchange(pending_, {});
+  if (const std::size_t lines = std::exchange(left_out_, 0); lines != 0) {
+    text += "(" + std::to_string(lines) + " lines left out: they came faster than they are read)\n";
+  }
+  co_return !text.empty();
+}
+
+struct HttpServer::Listener {
+  std::variant<asio::local::stream_protocol::acceptor, asio::ip::tcp::acceptor> acceptor;
+  std::string token = {};  // empty: none is asked for
+  std::size_t connections = 0;
+};
+
+struct HttpServer::State : std::enable_shared_from_this<State> {
+  State(asio::io_context& io, Handler function, const HttpServerOptions& limits)
+      : context(io), handler(std::move(function)), options(limits), grace(io) {}
+
+  void listen(std::unique_ptr<Listener> listener);
+  asio::awaitable<void> accept_loop(Listener& listener);
+  void stop();
+  void forget(const Connection* connection);
+
+  asio::io_context& context;
+  Handler handler;
+  HttpServerOptions options;
+  asio::steady_timer grace;  // runs after stop()
+  std::list<Listener> listeners;
+  std::vector<Connection*> connections;  // each holds itself until it is over
+  bool stopping = false;
+};
+
+// One request and its reply. Held by its own coroutines.
+class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<State> state, Listener& listener, Socket socket)
+      : state_(std::move(state)),
+        listener_(listener),
+        socket_(std::move(socket)),
+        deadline_(state_->context) {
+    ++listener_.connections;
+    state_->connections.push_back(this);
+  }
+  ~Connection() {
+    --listener_.connections;
+    state_->forget(this);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void start(bool is_one_too_many) {
+    asio::co_spawn(
+        state_->context,
+        [self = shared_from_this(), is_one_too_many] { return self->serve(is_one_too_many); },
+        [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
+  }
+  void end_stream() {
+    if (lines_) lines_->end();
+  }
+  void close() {
+    std::error_code ignored;
+    deadline_.cancel();
+    socket_.close(ignored);
+    end_stream();
+  }
+
+ private:
+  asio::awaitable<void> serve(bool is_one_too_many) {
+    HttpReply reply;
+    if (is_one_too_many) {
+      reply = error_reply(503, sentence_of(503));
+    } else if (const std::optional<int> refusal = co_await read_request()) {
+      if (*refusal == 0) co_return;  // nobody is there any more
+      reply = error_reply(*refusal, sentence_of(*refusal));
+    } else {
+      reply = answer();
+    }
+    lines_ = reply.lines;
+    if (lines_ && state_->stopping) lines_->end();
+    co_await write_reply(std::move(reply));
+    co_await linger();
+  }
+
+  // nullopt: it is complete. 0: the peer has gone. Else the status to refuse it with.
+  asio::awaitable<std::optional<int>> read_request() {
+    std::array<char, 4096> buffer{};
+    timed_out_ = false;
+    expire_after(state_->options.request_timeout, /*closes=*/false);
+    while (!parser_.complete()) {
+      auto [error, size] = co_await socket_.async_read_some(asio::buffer(buffer), kAsTuple);
+      if (timed_out_) co_return 408;
+      if (error) co_return 0;
+      if (const int status = parser_.feed({buffer.data(), size}); status != 0) co_return status;
+    }
+    deadline_.cancel();
+    co_return std::nullopt;
+  }
+
+  HttpReply answer() const {
+    if (!listener_.token.empty() && !is_right(parser_.request().authorization, listener_.token)) {
+      return error_reply(401, sentence_of(401));
+    }
+    if (state_->stopping) return error_reply(503, "the run is ending");
+    try {
+      return state_->handler(parser_.request());
+    } catch (const std::exception& error) {
+      return error_reply(500, error.what());
+    }
+  }
+
+  asio::awaitable<void> write_reply(HttpReply reply) {
+    const std::string head = head_text(reply);
+    if (!reply.lines) {
+      co_await write(head + reply.body);
+      co_return;
+    }
+    bool open = co_await write(head + chunk(reply.body));
+    watch_for_end();
+    for (std::string text; open && co_await reply.lines->take(text);) {
+      open = co_await write(chunk(text));
+    }
+    if (open) co_await write(std::string(kEndOfChunks));
+  }
+
+  // False when the connection is of no use any more. A write of 256 KiB to a reader that is there
+  // takes far less than the timeout.
+  asio::awaitable<bool> write(std::string text) {
+    expire_after(state_->options.write_timeout, /*closes=*/true);
+    auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
+    deadline_.cancel();
+    co_return !error;
+  }
+
+  // A reader of a stream that goes away is noticed at once, not with the next line.
+  void watch_for_end() {
+    asio::co_spawn(
+        state_->context,
+        [self = shared_from_this()]() -> asio::awaitable<void> {
+          std::array<char, 256> ignored{};
+          std::error_code error;
+          while (!error) {
+            std::tie(error, std::ignore) =
+                co_await self->socket_.async_read_some(asio::buffer(ignored), kAsTuple);
+          }
+          self->end_stream();
+        },
+        asio::detached);
+  }
+
+  // What a peer still sends is read away for a moment: closing with bytes unread would reset the
+  // connection, and the reply could be lost on its way.
+  asio::awaitable<void> linger() {
+    std::error_code error;
+    socket_.shutdown(Socket::shutdown_send, error);
+    if (error || lines_) co_return;
+    constexpr milliseconds kLinger{500};
+    constexpr std::size_t kMostBytes = 4 * kMaxRequestBodyBytes;
+    expire_after(kLinger, /*closes=*/true);
+    std::array<char, 4096> ignored{};
+    for (std::size_t total = 0; total < kMostBytes;) {
+      auto [failed, size] = co_await socket_.async_read_some(asio::buffer(ignored), kAsTuple);
+      if (failed) co_return;
+      total += size;
+    }
+  }
+
+  // `closes`: the connection is of no use afterwards; else only its reads end.
+  void expire_after(milliseconds time, bool closes) {
+    deadline_.expires_after(time);
+    deadline_.async_wait([weak = weak_from_this(), closes](std::error_code error) {
+      const auto self = weak.lock();
+      if (error || !self || Clock::now() < self->deadline_.expiry()) return;
+      self->timed_out_ = true;
+      std::error_code ignored;
+      if (closes) {
+        self->socket_.close(ignored);
+      } else {
+        self->socket_.cancel(ignored);
+      }
+    });
+  }
+
+  std::shared_ptr<State> state_;
+  Listener& listener_;
+  Socket socket_;
+  asio::steady_timer deadline_;
+  bool timed_out_ = false;
+  HttpRequestParser parser_;
+  std::shared_ptr<HttpLineStream> lines_;
+};
+
+asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
+  const auto accept = [](auto& acceptor) -> asio::awaitable<std::optional<Socket>> {
+    auto [error, socket] = co_await acceptor.async_accept(kAsTuple);
+    if (error == asio::error::operation_aborted) co_return std::nullopt;
+    if (error) {
+      asio::steady_timer pause(acceptor.get_executor(), kAcceptPause);
+      co_await pause.async_wait(kAsTuple);
+      co_return Socket(acceptor.get_executor());
+    }
+    co_return Socket(std::move(socket));
+  };
+  while (!stopping) {
+    std::optional<Socket> socket;
+    if (auto* const local =
+            std::get_if<asio::local::stream_protocol::acceptor>(&listener.acceptor)) {
+      socket = co_await accept(*local);
+    } else {
+      socket = co_await accept(std::get<asio::ip::tcp::acceptor>(listener.acceptor));
+    }
+    if (!socket || stopping) co_return;
+    if (!socket->is_open()) continue;
+    fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
+    const std::size_t open = listener.connections;
+    if (open >= 2 * options.max_connections) continue;  // not even a sentence: closed at once
+    std::make_shared<Connection>(shared_from_this(), listener, std::move(*socket))
+        ->start(open >= options.max_connections);
+  }
+}
+
+void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
+  std::visit([](auto& acceptor) { fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC); },
+             listener->acceptor);
+  listeners.push_back(std::move(*listener));
+  asio::co_spawn(
+      context,
+      [self = shared_from_this(), &added = listeners.back()] { return self->accept_loop(added); },
+      asio::detached);
+}
+
+void HttpServer::State::forget(const Connection* connection) {
+  std::erase(connections, connection);
+  if (stopping && connections.empty()) grace.cancel();
+}
+
+void HttpServer::State::stop() {
+  if (std::exchange(stopping, true)) return;
+  for (Listener& listener : listeners) {
+    std::error_code ignored;
+    std::visit([&ignored](auto& acceptor) { acceptor.close(ignored); }, listener.acceptor);
+  }
+  if (connections.empty()) return;
+  for (Connection* const connection : connections) connection->end_stream();
+  grace.expires_after(options.stop_grace);
+  grace.async_wait([self = shared_from_this()](std::error_code error) {
+    if (error) return;  // all have ended by themselves
+    for (Connection* const connection : self->connections) connection->close();
+  });
+}
+
+HttpServer::HttpServer(asio::io_context& context, Handler handler, const HttpServerOptions& options)
+    : state_(std::make_shared<State>(context, std::move(handler), options)) {}
+
+HttpServer::~HttpServer() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    // No memory for the grace: whoever is connected ends with the context.
+  }
+}
+
+void HttpServer::listen(asio::local::stream_protocol::acceptor acceptor) {
+  state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
+}
+
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor, const std::string& token) {
+  state_->listen(
+      std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor), .token = token}));
+}
+
+void HttpServer::stop() { state_->stop(); }
+
+}  // namespace disttf::net

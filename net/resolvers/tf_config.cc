@@ -1,0 +1,286 @@
+#include "net/resolvers/tf_config.h"
+
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kExpectedList =
+    "expected a list of \"host:port\" or a map from index to \"host:port\"";
+constexpr std::string_view kExpectedTypes =
+    "expected chief, master, worker, ps or evaluator, in any letter case";
+
+// A JSON value as messages show it. Lists and maps by name only: writing them out would recurse as
+// deep as somebody nested them. (net:: because std::quoted comes along with std::string.)
+[[nodiscard]] std::string shown(const Json& value) {
+  if (value.is_string()) return net::quoted(value.get_ref<const std::string&>());
+  if (value.is_array()) return value.empty() ? "[]" : "a list";
+  if (value.is_object()) return value.empty() ? "{}" : "a map";
+  return value.dump();
+}
+
+[[nodiscard]] Json parse_json(std::string_view text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    // The place, not the whole variable: it may be long, and hold what is nobody's business.
+    static constexpr std::size_t kContextBytes = 15;
+    const std::size_t at = error.byte == 0 ? 0 : error.byte - 1;
+    const std::size_t begin = at < kContextBytes ? 0 : at - kContextBytes;
+    const std::string_view near =
+        begin < text.size() ? text.substr(begin, 2 * kContextBytes) : std::string_view{};
+    fail("TF_CONFIG is not valid JSON at byte " + std::to_string(error.byte) + ", near " +
+         net::quoted(near));
+  } catch (const Json::exception&) {  // no parse_error, but out_of_range
+    fail("TF_CONFIG holds a number that is too large for any use");
+  }
+}
+
+// 0..kMaxTaskIndex in decimal digits.
+[[nodiscard]] std::optional<std::size_t> parse_index(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() ||
+      value > kMaxTaskIndex) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// One job as it stands in the JSON: addresses by index, perhaps with gaps.
+struct JobEntry {
+  std::string field;  // "TF_CONFIG.cluster.ps"
+  std::map<std::size_t, Address> addresses;
+  [[nodiscard]] bool has_gaps() const {
+    return !addresses.empty() && addresses.rbegin()->first + 1 != addresses.size();
+  }
+};
+
+[[nodiscard]] Address parse_entry(const std::string& field, const Json& value) {
+  if (!value.is_string()) fail(field + " is " + shown(value) + "; expected \"host:port\"");
+  return parse_address(field, value.get_ref<const std::string&>());
+}
+
+[[nodiscard]] JobEntry parse_job(std::string field, const Json& value) {
+  JobEntry job{std::move(field), {}};
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const std::string place = job.field + "[" + std::to_string(i) + "]";
+      job.addresses.emplace(i, parse_entry(place, value[i]));
+    }
+  } else if (value.is_object()) {
+    for (const auto& [key, entry] : value.items()) {
+      const std::optional<std::size_t> index = parse_index(key);
+      if (!index) {
+        fail(job.field + " has the key " + net::quoted(key) + "; expected an index from 0 to " +
+             std::to_string(kMaxTaskIndex));
+      }
+      const std::string place = job.field + "." + std::to_string(*index);
+      if (!job.addresses.emplace(*index, parse_entry(place, entry)).second) {
+        fail(place + " is given twice; every index needs one address");
+      }
+    }
+  } else {
+    fail(job.field + " is " + shown(value) + "; " + std::string(kExpectedList));
+  }
+  return job;
+}
+
+// The `cluster` object, job by job.
+struct Jobs {
+  std::string field;  // "TF_CONFIG.cluster" or "TF_CONFIG.sparseCluster"
+  std::map<Job, JobEntry> entries;
+  std::vector<std::string> warnings;
+
+  [[nodiscard]] std::size_t size(Job job) const {
+    const auto found = entries.find(job);
+    return found == entries.end() ? 0 : found->second.addresses.size();
+  }
+  [[nodiscard]] std::size_t task_count() const {
+    std::size_t count = 0;
+    for (const auto& [job, entry] : entries) count += entry.addresses.size();
+    return count;
+  }
+};
+
+[[nodiscard]] Jobs parse_jobs(const std::string& field, const Json& value) {
+  Jobs jobs{field, {}, {}};
+  for (const auto& [name, entry] : value.items()) {
+    const std::optional<Job> job = job_from_name(name);
+    if (!job) {
+      jobs.warnings.push_back(field + " has a job " + net::quoted(name) + " that is ignored; " +
+                              std::string(kExpectedTypes));
+      continue;
+    }
+    const auto [slot, fresh] = jobs.entries.emplace(*job, parse_job(field + "." + name, entry));
+    if (!fresh) {
+      fail(slot->second.field + " and " + field + "." + name + " name the same job; give it once");
+    }
+  }
+  return jobs;
+}
+
+// `cluster`, or `sparseCluster` where the first is missing or empty; nullopt: neither.
+[[nodiscard]] std::optional<Jobs> find_jobs(const Json& root) {
+  for (const char* key : {"cluster", "sparseCluster"}) {
+    const auto found = root.find(key);
+    if (found == root.end() || found->is_null()) continue;
+    const std::string field = std::string("TF_CONFIG.") + key;
+    if (!found->is_object()) {
+      fail(field + " is " + shown(*found) + "; expected a map from job to addresses");
+    }
+    if (!found->empty()) return parse_jobs(field, *found);
+  }
+  return std::nullopt;
+}
+
+[[nodiscard]] std::size_t parse_task_index(const Json& task) {
+  const auto found = task.find("index");
+  if (found == task.end() || found->is_null()) return 0;
+  std::optional<std::size_t> index;
+  if (found->is_string()) {
+    index = parse_index(found->get_ref<const std::string&>());
+  } else if (found->is_number_integer()) {
+    index = parse_index(found->dump());
+  }
+  if (!index) {
+    fail("TF_CONFIG.task.index is " + shown(*found) + "; expected an integer from 0 to " +
+         std::to_string(kMaxTaskIndex));
+  }
+  return *index;
+}
+
+// nullopt: TF_CONFIG does not say who this is.
+[[nodiscard]] std::optional<TaskId> parse_task(const Json& root) {
+  const auto task = root.find("task");
+  if (task == root.end() || task->is_null()) return std::nullopt;
+  if (!task->is_object()) {
+    fail("TF_CONFIG.task is " + shown(*task) + "; expected {\"type\": ..., \"index\": ...}");
+  }
+  const auto type = task->find("type");
+  if (type == task->end()) {
+    fail("TF_CONFIG.task.type is missing; " + std::string(kExpectedTypes));
+  }
+  std::optional<Job> job;
+  if (type->is_string()) job = job_from_name(type->get_ref<const std::string&>());
+  if (!job) {
+    fail("TF_CONFIG.task.type is " + shown(*type) + "; " + std::string(kExpectedTypes));
+  }
+  return TaskId{*job, parse_task_index(*task)};
+}
+
+// One job with one task, which trains: TensorFlow runs it locally, and so do we.
+[[nodiscard]] bool is_lone_trainer(const Jobs& jobs, const std::optional<TaskId>& task) {
+  if (jobs.task_count() != 1 || jobs.size(Job::kWorker) + jobs.size(Job::kChief) != 1) return false;
+  const Job only = jobs.size(Job::kChief) == 1 ? Job::kChief : Job::kWorker;
+  return !task || *task == TaskId{only, 0};
+}
+
+// Kubeflow's enableDynamicWorker, seen from the tasks that it hides the cluster from.
+void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
+  static constexpr std::string_view kAdvice =
+      "; disttf must know how many tasks there are: switch enableDynamicWorker off";
+  if (jobs.task_count() == 0) {
+    fail(jobs.field + " lists no address, but TF_CONFIG.task is " + to_string(task) +
+         std::string(kAdvice));
+  }
+  if (task.job == Job::kPs && jobs.size(Job::kPs) == 1 && jobs.task_count() == 1) {
+    fail(jobs.field + " of " + to_string(task) + " lists its own address and no trainer" +
+         std::string(kAdvice));
+  }
+}
+
+[[nodiscard]] std::vector<Address> dense_list(const JobEntry& job) {
+  if (job.has_gaps()) {
+    std::size_t missing = 0;
+    while (job.addresses.contains(missing)) ++missing;
+    fail(job.field + " has no entry for index " + std::to_string(missing) + ", but one for " +
+         std::to_string(job.addresses.rbegin()->first) + "; only workers may be left out");
+  }
+  std::vector<Address> list;
+  for (const auto& [index, address] : job.addresses) list.push_back(address);
+  return list;
+}
+
+[[nodiscard]] Cluster build_cluster(const Jobs& jobs) {
+  Cluster cluster;
+  for (const auto& [job, entry] : jobs.entries) {
+    switch (job) {
+      case Job::kPs:
+        cluster.ps = dense_list(entry);
+        break;
+      case Job::kChief:
+        cluster.chief = dense_list(entry);
+        break;
+      case Job::kEvaluator:
+        cluster.evaluators = dense_list(entry);
+        break;
+      case Job::kWorker:
+        cluster.sparse = entry.has_gaps();
+        for (const auto& [index, address] : entry.addresses) {
+          cluster.workers.resize(index + 1);
+          cluster.workers[index] = address;
+        }
+        break;
+    }
+  }
+  return cluster;
+}
+
+// The names of the lists as this TF_CONFIG wrote them ("TF_CONFIG.cluster.master").
+class FieldNames {
+ public:
+  explicit FieldNames(const Jobs& jobs) {
+    for (const Job job : {Job::kPs, Job::kWorker, Job::kChief, Job::kEvaluator}) {
+      const auto found = jobs.entries.find(job);
+      names_[job] = found == jobs.entries.end() ? jobs.field + "." + std::string(job_name(job))
+                                                : found->second.field;
+    }
+  }
+  // Borrows from this object.
+  [[nodiscard]] ClusterFields fields() const {
+    return {.ps = names_.at(Job::kPs),
+            .workers = names_.at(Job::kWorker),
+            .chief = names_.at(Job::kChief),
+            .evaluators = names_.at(Job::kEvaluator),
+            .index = "TF_CONFIG.task.index"};
+  }
+
+ private:
+  std::map<Job, std::string> names_;
+};
+
+}  // namespace
+
+std::optional<ClusterAndTask> parse_tf_config(std::string_view json) {
+  if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
+  const Json root = parse_json(json);
+  if (!root.is_object()) {
+    fail("TF_CONFIG is " + shown(root) + "; expected {\"cluster\": ..., \"task\": ...}");
+  }
+  const std::optional<Jobs> jobs = find_jobs(root);
+  if (!jobs) return std::nullopt;
+  const std::optional<TaskId> task = parse_task(root);
+  if (is_lone_trainer(*jobs, task)) return std::nullopt;
+  if (!task) {
+    if (jobs->task_count() == 0) return std::nullopt;
+    fail("TF_CONFIG.task is missing; expected {\"type\": ..., \"index\": ...}");
+  }
+  refuse_dynamic(*jobs, *task);
+  ClusterAndTask result{build_cluster(*jobs), *task, jobs->warnings};
+  validate(result.cluster, result.task, FieldNames(*jobs).fields());
+  return result;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,57 @@
+#include "net/transport/answer_slot.h"
+
+#include <algorithm>
+#include <array>
+
+#include "net/wire/codec.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::size_t kCountOffset = kHeaderBytes;
+static_assert(kSleepWordBytes == sizeof(std::uint32_t));
+
+// In memory as in a frame, whatever the order of this machine.
+std::uint64_t as_little_endian(std::uint64_t count) noexcept {
+  std::uint64_t stored = 0;
+  store_le(count, std::as_writable_bytes(std::span(&stored, 1)));
+  return stored;
+}
+
+void set_count(AnswerSlot slot, std::uint64_t count) noexcept {
+  auto* at = reinterpret_cast<std::uint64_t*>(slot.data() + kCountOffset);
+  __atomic_store_n(at, as_little_endian(count), __ATOMIC_SEQ_CST);
+}
+
+}  // namespace
+
+void leave_answer(AnswerSlot slot, const FrameHeader& header) noexcept {
+  const std::uint64_t count = answer_count(slot);
+  set_count(slot, count + 1);
+  encode_header(header, slot.first<kHeaderBytes>());
+  set_count(slot, count + 2);
+}
+
+// Not std::atomic_ref, which cannot be had of constants.
+std::uint64_t answer_count(AnswerSlotView slot) noexcept {
+  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data() + kCountOffset);
+  return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
+}
+
+std::error_code read_answer(AnswerSlotView slot, FrameHeader& out) noexcept {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  std::ranges::copy(slot.first<kHeaderBytes>(), bytes.begin());
+  return decode_header(bytes, out);
+}
+
+void set_asleep(SleepWord word, bool asleep) noexcept {
+  auto* value = reinterpret_cast<std::uint32_t*>(word.data());
+  __atomic_store_n(value, asleep ? 1U : 0U, __ATOMIC_SEQ_CST);
+}
+
+bool is_asleep(SleepWordView word) noexcept {
+  const auto* value = reinterpret_cast<const std::uint32_t*>(word.data());
+  return __atomic_load_n(value, __ATOMIC_SEQ_CST) != 0;
+}
+
+}  // namespace disttf::net

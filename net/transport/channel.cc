@@ -1,0 +1,203 @@
+#include "net/transport/channel.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cassert>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "net/transport/gather.h"
+#include "net/transport/resolve.h"
+
+namespace disttf::net {
+namespace {
+
+using asio::ip::tcp;
+
+class TcpChannel final : public Channel {
+ public:
+  explicit TcpChannel(const Interrupt& interrupt)
+      : interrupt_(interrupt), context_(1 /* thread */), socket_(context_) {}
+
+  [[nodiscard]] std::error_code connect(const tcp::endpoint& endpoint, Deadline deadline);
+
+  [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
+                                     Deadline deadline) override;
+  [[nodiscard]] std::error_code send_ahead(const FrameHeader& header,
+                                           std::span<const std::byte> body,
+                                           std::size_t ready) override;
+  [[nodiscard]] std::error_code receive_header(FrameHeader& header, Deadline deadline) override;
+  [[nodiscard]] std::error_code receive_body(std::span<std::byte> body, Deadline deadline) override;
+  void close() noexcept override;
+  [[nodiscard]] bool is_open() const noexcept override { return socket_.is_open(); }
+  [[nodiscard]] int fd() noexcept override { return is_open() ? socket_.native_handle() : -1; }
+
+ private:
+  [[nodiscard]] std::error_code start_connect(const tcp::endpoint& endpoint) noexcept;
+  [[nodiscard]] std::error_code finish_connect() noexcept;
+  [[nodiscard]] std::error_code receive(std::span<std::byte> bytes, Deadline deadline);
+  [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
+    return wait_for(socket_.native_handle(), events, interrupt_, deadline);
+  }
+  // Until more may be there: looks again at once for as long as it is eager, see kFrameEagerness.
+  [[nodiscard]] std::error_code wait_for_rest(Deadline eager_until, Deadline deadline) noexcept {
+    if (Clock::now() >= eager_until) return wait(POLLIN, deadline);
+    ::sched_yield();
+    return {};
+  }
+  std::error_code fail(std::error_code error) noexcept {
+    close();
+    return error;
+  }
+
+  const Interrupt& interrupt_;
+  asio::io_context context_;  // never run: the socket needs one to belong to
+  tcp::socket socket_;
+  std::uint64_t body_left_ = 0;  // of the last header's body, not yet received
+  std::size_t ahead_ = 0;        // bytes of the next frame that have been sent
+};
+
+// Asio's own synchronous connect would wait without a deadline, even on a non-blocking socket.
+std::error_code TcpChannel::start_connect(const tcp::endpoint& endpoint) noexcept {
+  if (::connect(socket_.native_handle(), endpoint.data(),
+                static_cast<socklen_t>(endpoint.size())) == 0) {
+    return {};
+  }
+  const std::error_code error(errno, std::system_category());
+  // An interrupted connect goes on in the background like one that was never interrupted.
+  if (error == std::errc::interrupted) return asio::error::in_progress;
+  return error;
+}
+
+std::error_code TcpChannel::finish_connect() noexcept {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(socket_.native_handle(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+    error = errno;
+  }
+  return {error, std::system_category()};
+}
+
+std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline deadline) {
+  std::error_code error;
+  socket_.open(endpoint.protocol(), error);
+  if (!error) socket_.non_blocking(true, error);
+  // A frame is written whole: waiting to fill a segment would only add delay.
+  if (!error) socket_.set_option(tcp::no_delay(true), error);
+  if (!error) socket_.set_option(asio::socket_base::keep_alive(true), error);
+  if (error) return fail(error);
+
+  error = start_connect(endpoint);
+  if (error == std::errc::operation_in_progress) {
+    error = wait(POLLOUT, deadline);
+    if (!error) error = finish_connect();
+  }
+  if (error) return fail(error);
+  // While nobody listens on a port of the ephemeral range, a socket that gets this very port can
+  // connect to itself (simultaneous open), and would then keep the listener from ever starting.
+  if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
+    return fail(error ? error : std::make_error_code(std::errc::connection_refused));
+  }
+  return {};
+}
+
+std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> body,
+                                 Deadline deadline) {
+  if (!is_open()) return asio::error::not_connected;
+  header.body_size = body.size();
+  std::array<std::byte, kHeaderBytes> head{};
+  encode_header(header, head);
+  std::size_t sent = std::exchange(ahead_, 0);
+  while (sent < head.size() + body.size()) {
+    std::error_code error;
+    sent += socket_.write_some(unsent(head, body, sent), error);
+    if (error == asio::error::would_block) error = wait(POLLOUT, deadline);
+    if (error) return fail(error);
+  }
+  return {};
+}
+
+std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<const std::byte> body,
+                                       std::size_t ready) {
+  if (!is_open()) return asio::error::not_connected;
+  FrameHeader whole = header;
+  whole.body_size = body.size();
+  std::array<std::byte, kHeaderBytes> head{};
+  encode_header(whole, head);
+  while (ahead_ < head.size() + ready) {
+    std::error_code error;
+    ahead_ += socket_.write_some(unsent(head, body.first(ready), ahead_), error);
+    if (error == asio::error::would_block) return {};
+    if (error) return fail(error);
+  }
+  return {};
+}
+
+std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadline) {
+  if (!is_open()) return asio::error::not_connected;
+  const Deadline eager_until = std::min(deadline, Clock::now() + kFrameEagerness);
+  while (!bytes.empty()) {
+    std::error_code error;
+    const std::size_t received = socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
+    if (error == asio::error::would_block) error = wait_for_rest(eager_until, deadline);
+    if (error) return fail(error);
+    bytes = bytes.subspan(received);
+  }
+  return {};
+}
+
+std::error_code TcpChannel::receive_header(FrameHeader& header, Deadline deadline) {
+  assert(body_left_ == 0 && "the last frame's body was not received");
+  std::array<std::byte, kHeaderBytes> bytes{};
+  if (const std::error_code error = receive(bytes, deadline)) return error;
+  if (const std::error_code error = decode_header(bytes, header)) return fail(error);
+  body_left_ = header.body_size;
+  return {};
+}
+
+std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline deadline) {
+  assert(body.size() <= body_left_);
+  body_left_ -= body.size();
+  return receive(body, deadline);
+}
+
+void TcpChannel::close() noexcept {
+  std::error_code ignored;  // the descriptor is gone either way
+  socket_.close(ignored);
+  body_left_ = 0;
+  ahead_ = 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& interrupt,
+                                     Deadline deadline, std::error_code& error) {
+  const std::vector<tcp::endpoint> endpoints = resolve(address, interrupt, deadline, error);
+  std::unique_ptr<TcpChannel> channel;
+  try {
+    channel = std::make_unique<TcpChannel>(interrupt);
+  } catch (const std::system_error& failure) {  // no descriptors for the socket's context
+    error = failure.code();
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    // An address that swallows packets must not eat the time of those behind it.
+    const Deadline now = Clock::now();
+    const auto share = (deadline - now) / static_cast<Clock::rep>(endpoints.size() - i);
+    error = channel->connect(endpoints[i], now + share);
+    if (!error) return channel;
+    if (error == std::errc::operation_canceled) break;
+  }
+  return nullptr;
+}
+
+}  // namespace disttf::net

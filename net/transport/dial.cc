@@ -1,0 +1,93 @@
+#include "net/transport/dial.h"
+
+#include <asio/error.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <utility>
+#include <vector>
+
+#include "net/transport/as_tuple.h"
+
+namespace disttf::net {
+namespace {
+
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+
+// Connects to one endpoint; a timer ends the attempt. Both are shared with the timer's handler,
+// which may have been queued when the attempt ends.
+asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
+                                         tcp::endpoint endpoint, milliseconds timeout) {
+  asio::steady_timer timer(socket->get_executor(), timeout);
+  const auto late = std::make_shared<bool>(false);
+  timer.async_wait([socket, late](std::error_code stopped) {
+    if (!stopped) {
+      *late = true;
+      std::error_code ignored;
+      socket->close(ignored);
+    }
+  });
+  auto [error] = co_await socket->async_connect(endpoint, kAsTuple);
+  timer.cancel();
+  if (*late) co_return std::make_error_code(std::errc::timed_out);
+  std::error_code gone;
+  // A port of the ephemeral range that nobody listens on can connect to itself.
+  if (!error && socket->local_endpoint(gone) == socket->remote_endpoint(gone)) {
+    error = gone ? gone : std::make_error_code(std::errc::connection_refused);
+  }
+  co_return error;
+}
+
+// HELLO and its answer.
+asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout) {
+  ServerConnection& connection = *dialed.connection;
+  connection.begin_handshake(timeout);
+  connection.send({.kind = FrameKind::kHello}, encode(hello));
+  FrameHeader header;
+  dialed.error = co_await connection.read_header(header, timeout);
+  if (dialed.error) co_return;
+  const bool is_known = header.kind == FrameKind::kWelcome || header.kind == FrameKind::kRefused;
+  if (!is_known || header.body_size > kMaxControlBodyBytes) {
+    dialed.error = WireError::kUnexpected;
+    co_return;
+  }
+  std::vector<std::byte> body(header.body_size);
+  dialed.error = co_await connection.read_body(body, timeout);
+  if (dialed.error) co_return;
+  if (header.kind == FrameKind::kWelcome) {
+    dialed.error = decode(body, dialed.welcome);
+    co_return;
+  }
+  dialed.error = decode(body, dialed.refusal);
+  if (!dialed.error) dialed.error = WireError::kRefused;
+}
+
+}  // namespace
+
+asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
+                             ConnectionLimits limits, milliseconds timeout, NameLookup& lookup) {
+  Dialed dialed;
+  const std::vector<tcp::endpoint> endpoints = co_await lookup.resolve(
+      context.get_executor(), address, Clock::now() + timeout, dialed.error);
+  for (const tcp::endpoint& endpoint : endpoints) {
+    const auto socket = std::make_shared<tcp::socket>(context);
+    dialed.error = co_await connect(socket, endpoint,
+                                    timeout / static_cast<milliseconds::rep>(endpoints.size()));
+    if (dialed.error) continue;
+    dialed.connection = std::make_shared<ServerConnection>(std::move(*socket), limits,
+                                                           std::shared_ptr<const void>());
+    co_await introduce(dialed, hello, timeout);
+    break;
+  }
+  if (dialed.error && dialed.connection) {
+    dialed.connection->close();
+    dialed.connection.reset();
+  }
+  if (dialed.connection) {
+    std::swap(hello.from, hello.to);
+    dialed.connection->set_hello(hello);
+  }
+  co_return dialed;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,133 @@
+#include "net/transport/interrupt.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "net/transport/last_error.h"
+
+namespace disttf::net {
+namespace {
+
+// How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
+constexpr std::chrono::microseconds kEagerness{2000};
+constexpr unsigned kMostAsleep = 63;
+// Far more than a busy machine delays a thread that is awake by, far less than any timeout.
+constexpr std::chrono::milliseconds kOverslept{250};
+
+// Rounded up: waking a moment early would cost one more turn of the loop.
+[[nodiscard]] int poll_timeout(Deadline deadline) noexcept {
+  const Deadline now = Clock::now();
+  if (deadline <= now) return 0;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
+  return static_cast<int>(std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max()));
+}
+
+// poll() again after signals, until the deadline. No error: something in `fds` is ready.
+[[nodiscard]] std::error_code poll_until(std::span<pollfd> fds, Deadline deadline) noexcept {
+  while (true) {
+    const int timeout = poll_timeout(deadline);
+    const int ready = ::poll(fds.data(), fds.size(), timeout);
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return last_error();
+    if (timeout == 0) return std::make_error_code(std::errc::timed_out);
+  }
+}
+
+}  // namespace
+
+Interrupt::Interrupt() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (fd_ < 0) throw std::system_error(last_error(), "cannot open an eventfd");
+}
+
+Interrupt::~Interrupt() { ::close(fd_); }
+
+void Interrupt::interrupt() noexcept {
+  const int saved_errno = errno;  // we may be in a signal handler
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, that is, set already.
+  [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+  errno = saved_errno;
+}
+
+bool Interrupt::interrupted() const noexcept { return wait_until(Deadline::min()); }
+
+bool Interrupt::wait_until(Deadline deadline) const noexcept {
+  // Nobody reads the eventfd, so it stays readable.
+  std::array<pollfd, 1> fds{pollfd{fd_, POLLIN, 0}};
+  return !poll_until(fds, deadline);
+}
+
+std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
+                         Deadline deadline) noexcept {
+  std::array<pollfd, 2> fds{pollfd{fd, events, 0}};
+  return wait_for_any(fds, interrupt, deadline);
+}
+
+std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                             Deadline deadline) noexcept {
+  assert(!fds.empty());
+  fds.back() = pollfd{interrupt.fd(), POLLIN, 0};
+  if (const std::error_code error = poll_until(fds, deadline)) return error;
+  const auto is_ready = [](const pollfd& each) { return each.revents != 0; };
+  if (std::any_of(fds.begin(), fds.end() - 1, is_ready)) return {};
+  return std::make_error_code(std::errc::operation_canceled);
+}
+
+Clock::duration overslept(Deadline due) noexcept {
+  const Deadline now = Clock::now();
+  return due < now - kOverslept ? now - due : Clock::duration::zero();
+}
+
+std::optional<Deadline> Eagerness::begin() noexcept {
+  if (asleep_ > 0) {
+    --asleep_;
+    return std::nullopt;
+  }
+  return Clock::now() + kEagerness;
+}
+
+void Eagerness::was_in_vain() noexcept {
+  penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
+  asleep_ = penalty_;
+}
+
+std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
+                                        Deadline deadline, Lookout* lookout) noexcept {
+  if (const auto until = eagerness_.begin()) {
+    const Deadline end = std::min(deadline, *until);
+    do {
+      std::error_code error;
+      if (lookout == nullptr || !lookout->sees()) {
+        error = net::wait_for_any(fds, interrupt, Deadline::min());
+      }
+      if (error != std::errc::timed_out) {
+        eagerness_.helped();
+        return error;
+      }
+      ::sched_yield();
+    } while (Clock::now() < end);
+    eagerness_.was_in_vain();
+  }
+  return sleep(fds, interrupt, deadline, lookout);
+}
+
+std::error_code EagerWait::sleep(std::span<pollfd> fds, const Interrupt& interrupt,
+                                 Deadline deadline, Lookout* lookout) noexcept {
+  if (lookout == nullptr) return net::wait_for_any(fds, interrupt, deadline);
+  lookout->set_asleep(true);
+  const std::error_code error =
+      lookout->sees() ? std::error_code{} : net::wait_for_any(fds, interrupt, deadline);
+  lookout->set_asleep(false);
+  return error;
+}
+
+}  // namespace disttf::net

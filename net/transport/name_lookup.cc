@@ -1,0 +1,57 @@
+#include "net/transport/name_lookup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <tuple>
+#include <utility>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/last_error.h"
+#include "net/transport/lookup.h"
+
+namespace disttf::net {
+
+using asio::ip::tcp;
+
+namespace {
+
+// Until the descriptor can be read or the deadline comes. It and the timer's handler, which may
+// have been queued when the wait ends, share the descriptor.
+asio::awaitable<std::error_code> readable(asio::any_io_executor executor, int fd,
+                                          Deadline deadline) {
+  const auto descriptor = std::make_shared<asio::posix::stream_descriptor>(executor);
+  std::error_code error;
+  descriptor->assign(fd, error);
+  if (error) {
+    ::close(fd);
+    co_return error;
+  }
+  asio::steady_timer timer(executor, deadline);
+  timer.async_wait([descriptor](std::error_code stopped) {
+    std::error_code ignored;
+    if (!stopped) descriptor->cancel(ignored);
+  });
+  std::tie(error) =
+      co_await descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+  co_return error ? std::make_error_code(std::errc::timed_out) : error;
+}
+
+}  // namespace
+
+asio::awaitable<std::vector<tcp::endpoint>> NameLookup::resolve(asio::any_io_executor executor,
+                                                                Address address, Deadline deadline,
+                                                                std::error_code& error) {
+  error.clear();
+  if (auto endpoints = known_endpoints(address)) co_return *std::move(endpoints);
+  if (!pending_ || pending_->address != address) pending_ = start_lookup(address, error);
+  if (!pending_) co_return std::vector<tcp::endpoint>{};
+  const int fd = ::fcntl(pending_->done.fd(), F_DUPFD_CLOEXEC, 0);
+  error = fd < 0 ? last_error() : co_await readable(executor, fd, deadline);
+  if (error) co_return std::vector<tcp::endpoint>{};
+  co_return result_of(*std::exchange(pending_, nullptr), error);
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,59 @@
+#include "net/transport/peer.h"
+
+#include <utility>
+#include <vector>
+
+namespace disttf::net {
+namespace {
+
+[[nodiscard]] std::error_code receive_welcome(Channel& channel, const FrameHeader& header,
+                                              Welcome& welcome, Deadline deadline) {
+  if (header.body_size != kWelcomeBytes) return WireError::kBadBody;
+  std::vector<std::byte> body(kWelcomeBytes);
+  if (const std::error_code error = channel.receive_body(body, deadline)) return error;
+  return decode(body, welcome);
+}
+
+// HELLO and its answer, on a channel that was just connected.
+void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
+  FrameHeader header{.kind = FrameKind::kHello};
+  opened.error = opened.channel->send(header, encode(hello), deadline);
+  if (!opened.error) opened.error = opened.channel->receive_header(header, deadline);
+  if (opened.error) return;
+  switch (header.kind) {
+    case FrameKind::kWelcome:
+      opened.error = receive_welcome(*opened.channel, header, opened.welcome, deadline);
+      return;
+    case FrameKind::kRefused:
+      opened.refusal = receive_refusal(*opened.channel, header, deadline);
+      opened.error = WireError::kRefused;
+      return;
+    default:
+      opened.error = WireError::kUnexpected;
+  }
+}
+
+}  // namespace
+
+OpenedChannel open_channel(const Address& address, const Hello& hello, const Interrupt& interrupt,
+                           Deadline deadline) {
+  OpenedChannel opened;
+  opened.channel = connect_tcp(address, interrupt, deadline, opened.error);
+  if (opened.channel) introduce(opened, hello, deadline);
+  if (opened.error) opened.channel.reset();
+  return opened;
+}
+
+Refusal receive_refusal(Channel& channel, const FrameHeader& header, Deadline deadline) {
+  Refusal refusal{.exit_code = kExitRestartMe,
+                  .sentence = "the peer refused, but its reason did not arrive"};
+  if (header.body_size <= kMaxControlBodyBytes) {
+    std::vector<std::byte> body(header.body_size);
+    // On an error the stock sentence stays.
+    if (!channel.receive_body(body, deadline)) static_cast<void>(decode(body, refusal));
+  }
+  channel.close();
+  return refusal;
+}
+
+}  // namespace disttf::net

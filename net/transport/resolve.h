@@ -1,0 +1,24 @@
+// Names to endpoints, with a deadline that holds.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+#include <system_error>
+#include <vector>
+
+#include "net/transport/interrupt.h"
+#include "net/wire/address.h"
+
+namespace disttf::net {
+
+// Every endpoint of the address, in the resolver's order, looked up anew on each call (a restarted
+// task may have a new one). Numeric hosts and "localhost" (127.0.0.1, then ::1) need no resolver
+// and no file. Any other name costs a detached thread, since getaddrinfo cannot be interrupted:
+// when the deadline or the interrupt comes first, the thread is left behind with data of its own
+// and ends when the resolver gives up (glibc: within about half a minute).
+// Empty, and `error` set, when there is none. Callable from any thread.
+[[nodiscard]] std::vector<asio::ip::tcp::endpoint> resolve(const Address& address,
+                                                           const Interrupt& interrupt,
+                                                           Deadline deadline,
+                                                           std::error_code& error);
+
+}  // namespace disttf::net

@@ -1,0 +1,103 @@
+// The listening side: accepts connections, does the handshake, hands each valid one to its owner
+// as a coroutine.
+//
+// Strangers cost little and never disturb the run: bytes that are no frame are closed at once, a
+// HELLO that does not fit is answered with a sentence, silence is cut off, and the number of
+// sockets that have not yet proved anything is bounded.
+//
+// Everything runs on the one thread that runs the io_context; no locks.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "net/transport/server_connection.h"
+#include "net/wire/cluster.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+
+namespace disttf::net {
+
+enum class ListenScope : std::uint8_t {
+  kEverywhere,  // [::] with IPv4 mapped in; 0.0.0.0 where the machine has no IPv6
+  kLoopback,    // 127.0.0.1
+};
+
+// A listening socket with SO_REUSEADDR; port 0 lets the system choose (see local_endpoint()).
+// Throws std::system_error: "cannot listen on port 2222: Address already in use".
+[[nodiscard]] asio::ip::tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port,
+                                                ListenScope scope = ListenScope::kEverywhere);
+// Takes over a socket that another process opened and set to listen (`launch`). Owns `fd` from
+// here on, also when it throws std::system_error (not a listening TCP socket).
+[[nodiscard]] asio::ip::tcp::acceptor adopt_listening(asio::io_context& context, int fd);
+
+struct ServerOptions {
+  TaskId self;
+  Cluster cluster;        // a HELLO must carry its hash and speak from one of its tasks
+  std::string self_text;  // for refusals, "ps 0 (ps0:2222)"
+  // A server's own cluster is not that of the runs it trains in (net/wire/run_order.h). A HELLO to
+  // a task of such a run that is not there yet is closed without an answer: its peers try again.
+  // One to the server, while its task has the port, is refused with kExitRestartMe.
+  std::optional<ClusterHash> vacant;
+  std::optional<ClusterHash> busy;
+  // Strangers are cut off: no valid HELLO within this time, or more than max_pending of them.
+  std::chrono::milliseconds handshake_timeout{5000};
+  std::size_t max_pending = 256;  // handshakes and refusals under way; the oldest is dropped
+  std::size_t max_connections = 4096;
+  // Accepting stops for this long when the process has no descriptors left.
+  std::chrono::milliseconds accept_pause{100};
+  ConnectionLimits limits;
+};
+
+// Called on the io_context's thread, and never after stop().
+struct ServerHooks {
+  // The answer to a HELLO that fits the cluster.
+  std::function<std::variant<Welcome, Refusal>(const Hello&)> make_welcome;
+  // Runs as long as the connection is served; WELCOME has been queued. Called for every purpose
+  // but kProbe, whose connection is closed after WELCOME.
+  std::function<asio::awaitable<void>(std::shared_ptr<ServerConnection>)> on_connection;
+  // An exception that left on_connection or one of the hooks.
+  std::function<void(const std::exception_ptr&)> on_error;
+  // One sentence about strangers and refusals, at most one a second. May be empty.
+  std::function<void(std::string_view)> log;
+};
+
+class Listener {
+ public:
+  // Accepts once the context runs. `context` must outlive the listener.
+  Listener(asio::io_context& context, asio::ip::tcp::acceptor acceptor, ServerOptions options,
+           ServerHooks hooks);
+  ~Listener();  // stop()
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept;
+  // Connections closed because they never said a well-formed HELLO: garbage, silence, overflow.
+  [[nodiscard]] std::uint64_t strangers() const noexcept;
+  // Connections that said a well-formed HELLO and were refused.
+  [[nodiscard]] std::uint64_t refusals() const noexcept;
+  // Sockets open, handshakes included.
+  [[nodiscard]] std::size_t connections() const noexcept;
+  // Closes the listening socket and all handshakes under way. Connections that were handed on
+  // stay open: they are the owner's.
+  void stop() noexcept;
+
+ private:
+  class Impl;
+  // Shared with the coroutines of the accept loop and the handshakes, which may be suspended in
+  // the io_context when this object goes.
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::net

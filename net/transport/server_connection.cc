@@ -1,0 +1,341 @@
+#include "net/transport/server_connection.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <asio/buffer.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/error.hpp>
+#include <exception>
+#include <utility>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/gather.h"
+#include "net/transport/interrupt.h"
+#include "net/transport/spawn.h"
+#include "net/wire/address.h"
+
+namespace disttf::net {
+namespace {
+
+using asio::ip::tcp;
+// Thrown-away bytes pass through a buffer of this size.
+constexpr std::size_t kDiscardBytes = 16 * 1024;
+
+[[nodiscard]] std::string text_of_peer(const tcp::socket& socket) {
+  std::error_code error;
+  const tcp::endpoint endpoint = socket.remote_endpoint(error);
+  if (error) return "a peer that has gone";
+  asio::ip::address host = endpoint.address();
+  if (host.is_v6() && host.to_v6().is_v4_mapped()) {
+    host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
+  }
+  return to_string(Address{host.to_string(), endpoint.port()});
+}
+
+}  // namespace
+
+ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
+                                   std::shared_ptr<const void> slot)
+    : socket_(std::move(socket)),
+      limits_(limits),
+      slot_(std::move(slot)),
+      endpoint_text_(text_of_peer(socket_)),
+      peer_text_(endpoint_text_),
+      timer_(socket_.get_executor()) {
+  std::error_code ignored;  // these fail only when the peer has gone: the first read tells
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+}
+
+ServerConnection::~ServerConnection() = default;
+
+void ServerConnection::begin_handshake(std::chrono::milliseconds timeout) {
+  handshake_deadline_ = std::chrono::steady_clock::now() + timeout;
+}
+
+void ServerConnection::set_hello(const Hello& hello) {
+  hello_ = hello;
+  peer_text_ = to_string(hello.from) + " (" + endpoint_text_ + ")";
+  handshake_deadline_ = kNever;
+}
+
+// ---------------------------------------------------------------------------------------- reading
+
+std::error_code ServerConnection::read_failed(std::error_code error) noexcept {
+  if (timed_out_) return std::make_error_code(std::errc::timed_out);
+  if (state_ != State::kOpen) return std::make_error_code(std::errc::operation_canceled);
+  close();
+  return error;
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte> buffer,
+                                                             std::size_t& received,
+                                                             std::chrono::milliseconds timeout) {
+  received = 0;
+  if (state_ != State::kOpen) co_return read_failed({});
+  read_deadline_ = handshake_deadline_;
+  read_timeout_ = timeout;
+  if (timeout > std::chrono::milliseconds::zero()) {
+    read_deadline_ = std::min(read_deadline_, std::chrono::steady_clock::now() + timeout);
+  }
+  watch(read_deadline_);
+  const auto [error, count] =
+      co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
+  read_deadline_ = kNever;
+  received = count;
+  // Bytes that came after refuse() belong to nobody.
+  if (error || state_ != State::kOpen) co_return read_failed(error);
+  is_excused_ = false;
+  co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,
+                                                               std::chrono::milliseconds timeout) {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  // Between two requests there is mostly nothing to read yet: straight to waiting.
+  std::size_t received = 0;
+  if (const auto error = co_await read_some(bytes, received, timeout)) co_return error;
+  const auto rest = std::span(bytes).subspan(received);
+  if (const auto error = co_await read_body(rest, timeout)) co_return error;
+  if (const auto error = decode_header(bytes, header)) co_return read_failed(error);
+  co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader& header) {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    std::size_t received = 0;
+    const auto rest = std::span(bytes).subspan(have);
+    if (const auto error = co_await read_some(rest, received, {})) co_return error;
+    have += received;
+    if (!may_be_frame(std::span(bytes).first(have))) co_return read_failed(WireError::kBadMagic);
+  }
+  const auto error = decode_header(bytes, header);
+  if (!error || error == WireError::kBadVersion) co_return error;
+  co_return read_failed(error);
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte> body,
+                                                             std::chrono::milliseconds timeout) {
+  const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
+  while (!body.empty()) {
+    // What has arrived already is taken without a turn through the scheduler.
+    if (state_ != State::kOpen) co_return read_failed({});
+    std::error_code error;
+    std::size_t received = socket_.read_some(asio::buffer(body.data(), body.size()), error);
+    if (error == asio::error::would_block) {
+      if (std::chrono::steady_clock::now() < eager_until) {
+        ::sched_yield();
+        continue;
+      }
+      error = co_await read_some(body, received, timeout);
+      if (error) co_return error;
+    }
+    if (error) co_return read_failed(error);
+    body = body.subspan(received);
+  }
+  co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::discard_body(std::uint64_t bytes,
+                                                                std::chrono::milliseconds timeout) {
+  // Only asynchronous reads: `bytes` may be anything a peer claims, and the others want a turn.
+  std::vector<std::byte> sink(std::min<std::uint64_t>(bytes, kDiscardBytes));
+  while (bytes > 0) {
+    std::size_t received = 0;
+    const auto part = std::span(sink).first(std::min<std::uint64_t>(bytes, sink.size()));
+    if (const auto error = co_await read_some(part, received, timeout)) co_return error;
+    bytes -= received;
+  }
+  co_return std::error_code{};
+}
+
+// ---------------------------------------------------------------------------------------- writing
+
+void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
+  Queued frame;
+  frame.owned = std::move(owned);
+  enqueue(header, std::move(frame));
+}
+
+void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                                     std::shared_ptr<const void> owner) {
+  Queued frame;
+  frame.borrowed = body;
+  frame.owner = std::move(owner);
+  enqueue(header, std::move(frame));
+}
+
+void ServerConnection::enqueue(FrameHeader header, Queued frame) {
+  if (state_ != State::kOpen) return;
+  header.body_size = frame.body().size();
+  encode_header(header, frame.header);
+  if (queue_.empty()) {
+    if (write_now(frame)) {
+      close();
+      return;
+    }
+    if (frame.complete()) return;
+  } else if (queued_bytes_ + frame.cost() > limits_.max_queued_bytes) {
+    close();
+    return;
+  }
+  queued_bytes_ += frame.cost();
+  queue_.push_back(std::move(frame));
+  if (!writing_) start_writer();
+}
+
+// Writes what the socket takes now. The frame may be incomplete afterwards without an error.
+std::error_code ServerConnection::write_now(Queued& frame) {
+  while (!frame.complete()) {
+    std::error_code error;
+    frame.sent += socket_.write_some(unsent(frame.header, frame.body(), frame.sent), error);
+    if (error == asio::error::would_block) return {};
+    if (error) return error;
+  }
+  return {};
+}
+
+void ServerConnection::start_writer() {
+  writing_ = true;
+  // The callable keeps this object alive for as long as the coroutine runs.
+  spawn(
+      socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); },
+      // Out of memory: the peer sees a lost connection.
+      [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
+}
+
+asio::awaitable<void> ServerConnection::write_queue() {
+  while (state_ != State::kClosed && !queue_.empty()) {
+    Queued& frame = queue_.front();  // push_back leaves it where it is
+    write_deadline_ = std::chrono::steady_clock::now() + limits_.write_timeout;
+    watch(write_deadline_);
+    const auto [error, count] =
+        co_await socket_.async_write_some(unsent(frame.header, frame.body(), frame.sent), kAsTuple);
+    if (state_ == State::kClosed) break;
+    if (error) {
+      close();
+      break;
+    }
+    frame.sent += count;
+    if (!frame.complete()) continue;
+    queued_bytes_ -= frame.cost();
+    queue_.pop_front();
+  }
+  write_deadline_ = kNever;
+  writing_ = false;
+  if (state_ == State::kClosed) queue_.clear();
+  wake_drain_waiters();
+}
+
+asio::awaitable<bool> ServerConnection::drained(std::chrono::milliseconds timeout) {
+  if (state_ == State::kClosed) co_return false;
+  if (queue_.empty()) co_return true;
+  // Takes itself off the list even when the io_context goes away under this coroutine.
+  struct Waiter {
+    Waiter(std::vector<asio::steady_timer*>& waiters, asio::steady_timer timer_to_wake)
+        : list(waiters), timer(std::move(timer_to_wake)) {
+      list.push_back(&timer);
+    }
+    ~Waiter() { std::erase(list, &timer); }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    std::vector<asio::steady_timer*>& list;
+    asio::steady_timer timer;
+  };
+  Waiter waiter(drain_waiters_, asio::steady_timer(socket_.get_executor(), timeout));
+  // Woken early, it looks again: a new frame may have been queued before its turn came.
+  while (state_ != State::kClosed && !queue_.empty() &&
+         std::chrono::steady_clock::now() < waiter.timer.expiry()) {
+    co_await waiter.timer.async_wait(kAsTuple);
+  }
+  co_return state_ != State::kClosed&& queue_.empty();
+}
+
+void ServerConnection::wake_drain_waiters() {
+  for (asio::steady_timer* timer : drain_waiters_) timer->cancel();
+}
+
+// ---------------------------------------------------------------------------------------- the end
+
+void ServerConnection::refuse(const Refusal& refusal, std::uint64_t request_id) {
+  send({.kind = FrameKind::kRefused, .request_id = request_id}, encode(refusal));
+  finish();
+}
+
+void ServerConnection::finish() {
+  if (state_ != State::kOpen) return;
+  state_ = State::kFinishing;
+  asio::co_spawn(
+      socket_.get_executor(), [self = shared_from_this()] { return self->linger(); },
+      [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
+}
+
+// Closing with unread bytes in the socket would make the kernel send a reset, which may destroy
+// what the peer has not yet read of our last frame. So: stop sending, take what comes, and close
+// when the peer hangs up or the time is over.
+asio::awaitable<void> ServerConnection::linger() {
+  linger_deadline_ = std::chrono::steady_clock::now() + limits_.linger;
+  watch(linger_deadline_);
+  if (!co_await drained(limits_.linger)) co_return;
+  std::error_code error;
+  socket_.cancel(error);  // the owner's read, if one is waiting; nothing is being written
+  socket_.shutdown(tcp::socket::shutdown_send, error);
+  std::vector<std::byte> sink(kDiscardBytes);
+  while (state_ == State::kFinishing && std::chrono::steady_clock::now() < linger_deadline_) {
+    const auto [read_error, count] =
+        co_await socket_.async_read_some(asio::buffer(sink.data(), sink.size()), kAsTuple);
+    if (read_error) co_return;
+  }
+}
+
+void ServerConnection::close() noexcept {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  std::error_code ignored;  // the descriptor is gone either way
+  socket_.close(ignored);
+  timer_.cancel();
+  wake_drain_waiters();
+  // The writer clears the queue itself: its operation still names the first frame's bytes.
+  if (!writing_) queue_.clear();
+  slot_.reset();
+}
+
+// This process was stopped for a while, so the peer, which may have been as well, has as much time
+// again: once, so that a peer that is gone is found out however often that happens.
+void ServerConnection::excuse() {
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (is_excused_ || handshake_deadline_ != kNever) return;
+  is_excused_ = true;
+  if (read_deadline_ != kNever) read_deadline_ = now + read_timeout_;
+  if (write_deadline_ != kNever) write_deadline_ = now + limits_.write_timeout;
+}
+
+// Makes sure that the timer fires at `deadline` or before.
+void ServerConnection::watch(TimePoint deadline) {
+  if (deadline >= timer_at_) return;
+  timer_at_ = deadline;
+  timer_.expires_at(deadline);
+  timer_.async_wait([weak = weak_from_this()](std::error_code error) {
+    if (error) return;  // moved to an earlier time, or closed
+    if (const auto self = weak.lock()) self->on_timer();
+  });
+}
+
+void ServerConnection::on_timer() {
+  const TimePoint armed_for = std::exchange(timer_at_, kNever);
+  if (state_ == State::kClosed) return;
+  if (overslept(armed_for) > Clock::duration::zero()) excuse();
+  const TimePoint due = std::min({read_deadline_, write_deadline_, linger_deadline_});
+  if (due > std::chrono::steady_clock::now()) {
+    watch(due);
+    return;
+  }
+  timed_out_ = state_ == State::kOpen;
+  close();
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,153 @@
+// One connection as coroutines of an event loop see it: accepted, or dialed (net/transport/dial.h).
+//
+// Everything runs on the one thread that runs the io_context; no locks. Reads are coroutines with
+// a limit on silence; sends never wait: what the socket does not take at once is queued and leaves
+// in order. Errors: std::errc::timed_out (silence), std::errc::operation_canceled (closed or
+// refused by this side), asio::error::eof (peer closed), WireError, or what the system said. After
+// any error the connection is closed.
+#pragma once
+
+#include <array>
+#include <asio/awaitable.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+
+namespace disttf::net {
+
+struct ConnectionLimits {
+  // Bytes that may wait in the queue, headers and owned bodies together; borrowed bodies cost
+  // nothing. A frame that finds the queue empty is always taken. Beyond it the peer does not
+  // read: the connection is closed.
+  std::size_t max_queued_bytes = std::size_t{1} << 20U;
+  // Queued frames while the socket takes not a byte: after this the connection is closed.
+  std::chrono::milliseconds write_timeout{30'000};
+  // A refused peer gets this long to take the sentence and hang up.
+  std::chrono::milliseconds linger{1000};
+};
+
+// shared_ptr because the reader coroutine, the writer coroutine and the owner's table each
+// outlive the others now and then.
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+ public:
+  // `slot` is held until the connection is closed: how a listener counts descriptors in use.
+  ServerConnection(asio::ip::tcp::socket socket, ConnectionLimits limits,
+                   std::shared_ptr<const void> slot);
+  ~ServerConnection();
+  ServerConnection(const ServerConnection&) = delete;
+  ServerConnection& operator=(const ServerConnection&) = delete;
+
+  [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
+  [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
+  // False once closed, or refused and about to be.
+  [[nodiscard]] bool is_open() const noexcept { return state_ == State::kOpen; }
+
+  // The next header. `timeout`: silence allowed, counted from the call and again from each byte;
+  // zero waits for ever. One read at a time.
+  asio::awaitable<std::error_code> read_header(FrameHeader& header,
+                                               std::chrono::milliseconds timeout);
+  // Exactly body.size() bytes into place. Whoever sizes `body` by a header must have checked
+  // body_size against its own limit first.
+  asio::awaitable<std::error_code> read_body(std::span<std::byte> body,
+                                             std::chrono::milliseconds timeout);
+  // Reads and throws away `bytes` bytes.
+  asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
+                                                std::chrono::milliseconds timeout);
+
+  // Queues a frame; header.body_size is set from the body. Frames leave in order. On a closed
+  // connection it does nothing: the reader is told.
+  void send(FrameHeader header, std::vector<std::byte> owned = {});
+  // As send, the body borrowed: `body` must stay unchanged until the frame has left or the
+  // connection is closed (a ps's parameters between two steps). After close() nothing reads it.
+  // `owner` is kept until then: a refused connection, say, goes on to send what is queued, and its
+  // owner may be done with it.
+  void send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                     std::shared_ptr<const void> owner);
+  // True once every queued frame was handed to the kernel; false when `timeout` passed or the
+  // connection closed first.
+  asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
+
+  // Queues REFUSED and closes once the peer has it (bounded by ConnectionLimits::linger); reads
+  // end with operation_canceled.
+  void refuse(const Refusal& refusal, std::uint64_t request_id = 0);
+  // Sends what is queued, then closes as refuse() does.
+  void finish();
+  // At once; queued frames are dropped.
+  void close() noexcept;
+
+  // For the listener only. From begin_handshake() to set_hello() all reads together end at the
+  // timeout, however slowly the bytes drip.
+  void begin_handshake(std::chrono::milliseconds timeout);
+  void set_hello(const Hello& hello);
+  // The first frame's header, but returns kBadMagic as soon as a byte shows that no frame comes.
+  // On kBadVersion the connection stays open for a refusal.
+  asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
+  // "10.0.0.7:51312"
+  [[nodiscard]] const std::string& endpoint_text() const noexcept { return endpoint_text_; }
+
+ private:
+  enum class State : std::uint8_t { kOpen, kFinishing, kClosed };
+  struct Queued {
+    std::array<std::byte, kHeaderBytes> header{};
+    std::vector<std::byte> owned;
+    std::span<const std::byte> borrowed;  // used when owned is empty
+    std::shared_ptr<const void> owner;    // of borrowed
+    std::size_t sent = 0;                 // bytes of header and body together
+    [[nodiscard]] std::span<const std::byte> body() const noexcept {
+      return owned.empty() ? borrowed : std::span<const std::byte>(owned);
+    }
+    [[nodiscard]] bool complete() const noexcept { return sent == header.size() + body().size(); }
+    [[nodiscard]] std::size_t cost() const noexcept { return header.size() + owned.size(); }
+  };
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr TimePoint kNever = TimePoint::max();
+
+  asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
+                                             std::chrono::milliseconds timeout);
+  std::error_code read_failed(std::error_code error) noexcept;
+  void enqueue(FrameHeader header, Queued frame);
+  std::error_code write_now(Queued& frame);
+  void start_writer();
+  asio::awaitable<void> write_queue();
+  asio::awaitable<void> linger();
+  void watch(TimePoint deadline);
+  void on_timer();
+  void excuse();
+  void wake_drain_waiters();
+
+  asio::ip::tcp::socket socket_;
+  const ConnectionLimits limits_;
+  std::shared_ptr<const void> slot_;
+  std::string endpoint_text_;
+  std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO the endpoint alone
+  Hello hello_;
+  State state_ = State::kOpen;
+  bool timed_out_ = false;
+  bool is_excused_ = false;  // the peer's silence; until it says something
+  bool writing_ = false;
+  std::deque<Queued> queue_;
+  std::size_t queued_bytes_ = 0;  // headers and owned bodies in queue_
+  // One timer for all of a connection's deadlines, armed once and re-armed only when it fires: a
+  // step sets read_deadline_ and touches no timer.
+  asio::steady_timer timer_;
+  TimePoint timer_at_ = kNever;  // when it fires; kNever: not armed
+  TimePoint read_deadline_ = kNever;
+  std::chrono::milliseconds read_timeout_{0};  // what it was made of
+  TimePoint write_deadline_ = kNever;
+  TimePoint linger_deadline_ = kNever;
+  TimePoint handshake_deadline_ = kNever;  // an upper bound of read_deadline_
+  std::vector<asio::steady_timer*> drain_waiters_;
+};
+
+}  // namespace disttf::net

@@ -1,0 +1,14 @@
+#include "net/wire/backoff.h"
+
+#include <algorithm>
+
+namespace disttf::net {
+
+std::chrono::milliseconds Backoff::next() {
+  std::uniform_int_distribution<std::chrono::milliseconds::rep> delay(1, ceiling_.count());
+  const std::chrono::milliseconds result{delay(engine_)};
+  ceiling_ = std::min(2 * ceiling_, kLongest);
+  return result;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,137 @@
+// A frame is the one unit that crosses a socket between two disttf tasks: a fixed 64-byte
+// header, then body_size bytes.
+//
+//   offset  size  field
+//        0     4  magic        'D' 'T' 'F' '1': a stray client is refused at once
+//        4     1  version      kWireVersion; a receiver refuses every other value
+//        5     1  kind         FrameKind
+//        6     2  flags        FrameFlags; unknown bits must be 0
+//        8     8  request_id   chosen by the requester, echoed in the reply
+//       16     8  body_size    bytes that follow; the receiver's state says what is allowed
+//       24     8  step         global step the message is about; 0 where it is about none
+//       32     8  sequence     the trainer's own count of pushes, async: for exactly-once;
+//                              elastic: a micro-batch, or which of them a trainer takes
+//       40     8  range_begin  first float of the tensor range in the body
+//       48     4  generation   of the run's state; late messages of an older one are refused
+//       52     8  reserved     0
+//       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
+//
+// Integers are little-endian. One cache line, one read. Bodies and their limits, the order of
+// messages, a worked example and version rules: docs/wire_format.md. tests/net/frame_test.cc
+// pins the bytes. Pure functions only: no socket, clock or log here; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+namespace disttf::net {
+
+inline constexpr std::size_t kHeaderBytes = 64;
+inline constexpr std::uint8_t kWireVersion = 3;
+// Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
+// whatever the peer claims.
+inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
+
+enum class FrameKind : std::uint8_t {
+  kHello = 1,         // requester -> listener, first on every connection
+  kWelcome = 2,       // reply to hello
+  kRefused = 3,       // reply to anything: exit code and a sentence; the sender closes after it
+  kPublish = 4,       // chief -> ps: the run's configuration (JSON)
+  kGetConfig = 5,     // trainer -> ps 0
+  kConfig = 6,        // reply: JSON
+  kRestore = 7,       // chief -> ps: parameters of its range at a step
+  kPull = 8,          // trainer -> ps
+  kPushPull = 9,      // trainer -> ps: gradient of its range; answered when applied
+  kParameters = 10,   // reply to pull and push_pull: parameters of the range
+  kHeartbeat = 11,    // either way, no reply: "I am alive"
+  kGoodbye = 12,      // trainer -> ps: leaves for good
+  kShutdown = 13,     // chief -> ps: the run is over
+  kAck = 14,          // reply without a body
+  kStatus = 15,       // anyone -> ps: how the run stands
+  kStatusReply = 16,  // reply: JSON
+  kFenced = 17,       // reply to pull and push_pull: the run's state has moved on; pull again
+  kGetCut = 18,       // chief -> ps: the training state that a push of its asked to be kept
+  kCut = 19,          // reply: parameters of the range, then each optimizer tensor of it
+  kPush = 20,         // elastic trainer -> ps: gradient of one micro-batch; no reply
+  kWork = 21,         // to an elastic trainer that waits: a micro-batch that is missing
+  kFindCut = 22,      // chief -> ps: as kGetCut, but the reply is to come without the tensors
+  kWriteCut = 23,     // chief -> ps: write your range of that cut into your --train_dir
+  kWritten = 24,      // reply: JSON, what the file is
+  kNotWritten = 25,   // reply: a sentence that says why
+  kShare = 26,        // trainer -> ps: where its gradients lie (net/transport/shared_memory.h)
+  kShared = 27,       // reply: where the ps's parameters lie; no body: they will not share
+  kView = 28,         // chief -> host of a range: which of its two hosts is the primary
+  kReport = 29,       // host -> chief: what it is, and what it needs
+  kFill = 30,         // primary -> backup: its whole state
+  kUpdate = 31,       // primary -> backup: one update of the parameters
+  kComplete = 32,     // primary -> backup: from now on nothing is acknowledged without you
+  kOrder = 33,        // anyone -> server: an expression to compute (net/wire/order.h)
+  kResult = 34,       // reply: what came of it
+  kRunTask = 35,      // driver -> server: be your task of a run (net/wire/run_order.h)
+  kTaskEnded = 36,    // server -> driver: how that task's process has ended
+};
+
+enum FrameFlags : std::uint16_t {
+  kFlagFinished = 1U << 0U,  // on parameters: the run is over, these are the final ones
+  kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
+  kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
+  kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
+  kFlagNext = 1U << 4U,      // on pull: parameters of a later step than `step`; waits for it
+  // No body: the tensor lies in the sender's shared memory. On pull and push_pull: the reply's may,
+  // too. On parameters `sequence` says where: bytes from the beginning of that memory.
+  kFlagShared = 1U << 5U,
+  // The tensor in the body is bfloat16, or in blocks of numbers of 8 or 4 bits. On push_pull, and
+  // on pull with next, the reply's may be, too.
+  kFlagBf16 = 1U << 6U,
+  kFlagSparse = 1U << 7U,  // on a push: net/wire/sparse_gradient.h
+  kFlagInt8 = 1U << 8U,
+  kFlagInt4 = 1U << 9U,
+};
+inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
+                                             kFlagPrevious | kFlagNext | kFlagShared | kFlagBf16 |
+                                             kFlagSparse | kFlagInt8 | kFlagInt4;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kHello;
+  std::uint16_t flags = 0;
+  std::uint64_t request_id = 0;
+  std::uint64_t body_size = 0;  // bytes
+  std::uint64_t step = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;
+  friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+};
+
+enum class WireError {
+  kBadMagic = 1,
+  kBadVersion,
+  kBadChecksum,
+  kBadKind,
+  kBadFlags,
+  kBadReserved,
+  kBodyTooLarge,  // more than the receiver's state allows
+  kBadBody,       // a control body that does not decode
+  kUnexpected,    // a kind that makes no sense here and now
+  kRefused,       // the peer answered REFUSED: its sentence says why
+};
+[[nodiscard]] const std::error_category& wire_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(WireError error) noexcept;
+
+// Reads a header out of bytes we do not trust. On error `out` is untouched and the caller must
+// close the connection: past a bad header nobody knows where the next one starts.
+[[nodiscard]] std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
+                                            FrameHeader& out) noexcept;
+// False once these first bytes, however few, cannot be the start of a frame: a listener need not
+// wait for 64 bytes to turn away an HTTP client that sent 18.
+[[nodiscard]] bool may_be_frame(std::span<const std::byte> prefix) noexcept;
+// Cannot fail.
+void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes> out) noexcept;
+
+}  // namespace disttf::net
+
+template <>
+struct std::is_error_code_enum<disttf::net::WireError> : std::true_type {};

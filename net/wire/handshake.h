@@ -1,0 +1,104 @@
+// The bodies of HELLO, WELCOME and REFUSED.
+//
+//   HELLO, 52 bytes                    WELCOME, 28 bytes              REFUSED, 4 bytes and more
+//    0  32  cluster hash                0  8  incarnation              0  1  exit code
+//   32   8  incarnation                 8  8  step                     1  3  reserved, 0
+//   40   4  from: index                16  4  generation               4  n  sentence, UTF-8,
+//   44   4  to: index                  20  4  heartbeat_ms                   n <= 4096
+//   48   1  from: job                  24  1  state
+//   49   1  to: job                    25  1  standing
+//   50   1  purpose                    26  2  reserved, 0
+//   51   1  replica
+//
+// Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
+// vouches for: any other length, job, purpose, replica, state, standing or reserved byte is
+// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/cluster.h"
+#include "net/wire/frame.h"
+
+namespace disttf::net {
+
+inline constexpr std::size_t kHelloBytes = 52;
+inline constexpr std::size_t kWelcomeBytes = 28;
+
+// What a connection is for. The step channel belongs to the computing thread and may wait for
+// minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
+// whether the task is there, and is closed after WELCOME; a state channel brings the chief the
+// training state beside the steps. With --ps_replicas: a replica channel brings a range's backup
+// what its primary did, a view channel tells a host what it is to be. An order channel is to a
+// server, which computes what it is told (net/wire/order.h), or runs its task of a run for as long
+// as the channel lasts (net/wire/run_order.h); whoever is no task of the cluster speaks on it as
+// its evaluator.
+enum class ChannelPurpose : std::uint8_t {
+  kStep = 1,
+  kControl = 2,
+  kProbe = 3,
+  kState = 4,
+  kReplica = 5,
+  kView = 6,
+  kOrder = 7,
+};
+
+struct Hello {
+  ClusterHash cluster{};  // must equal the listener's
+  TaskId from;            // who speaks
+  TaskId to;              // whom it believes to speak to
+  ChannelPurpose purpose = ChannelPurpose::kStep;
+  // To a ps: which of the ranges it hosts is meant. 0: its own, 1: that of the ps before it.
+  std::uint8_t replica = 0;
+  std::uint64_t incarnation = 0;  // random per process: tells a restarted task from its old self
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+enum class ShardState : std::uint8_t {
+  kEmpty = 0,     // waits for the chief's configuration and parameters
+  kReady = 1,     // holds parameters
+  kFinished = 2,  // the run is over
+};
+
+// What a ps is to a range that two of them host.
+enum class Standing : std::uint8_t {
+  kOnly = 0,     // nobody has told it of another host
+  kPrimary = 1,  // serves trainers
+  kBackup = 2,   // the other one does
+};
+
+struct Welcome {
+  std::uint64_t incarnation = 0;  // the listener's, or of the process where its state began
+  ShardState state = ShardState::kEmpty;
+  Standing standing = Standing::kOnly;
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t heartbeat_ms = 0;  // how often the listener sends a heartbeat while a request waits
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+// Exit codes that net/ itself puts into a refusal (docs/operations.md lists all).
+inline constexpr std::uint8_t kExitMisconfigured = 2;
+inline constexpr std::uint8_t kExitRestartMe = 138;
+
+struct Refusal {
+  std::uint8_t exit_code = 1;  // what the refused task should exit with
+  std::string sentence;        // UTF-8; encoding cuts it to kMaxSentenceBytes, decoding makes it
+                               // safe to log (one_line() in net/wire/text.h)
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+inline constexpr std::size_t kMaxSentenceBytes = 4096;
+
+[[nodiscard]] std::vector<std::byte> encode(const Hello& hello);
+[[nodiscard]] std::vector<std::byte> encode(const Welcome& welcome);
+[[nodiscard]] std::vector<std::byte> encode(const Refusal& refusal);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Hello& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Welcome& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Refusal& out);
+
+}  // namespace disttf::net

@@ -1,0 +1,61 @@
+// The bodies of ORDER and RESULT: what a server is told to compute, and what came of it.
+//
+//   ORDER: 1 to 64 nodes of 16 bytes        RESULT: 8 bytes and more
+//    0  1  operation                         0  8  value, two's complement
+//    1  1  job    of the task that does it   8  n  text, UTF-8, n <= 4096
+//    2  2  reserved, 0
+//    4  4  index
+//    8  8  value  of NUMBER, two's complement; of others 0
+//
+// An order is an expression in prefix order: a node, then its operands. Integers are little-endian.
+// The decoders take bytes that nobody vouches for: another length, operation or job, operands that
+// are missing or too many, is WireError::kBadBody, and `out` is then untouched. Pure functions;
+// callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/cluster.h"
+
+namespace disttf::net {
+
+inline constexpr std::size_t kOrderNodeBytes = 16;
+inline constexpr std::size_t kMaxOrderNodes = 64;
+inline constexpr std::size_t kMaxResultTextBytes = 4096;
+
+enum class Operation : std::uint8_t {
+  kNumber = 1,    // no operand: the node's value
+  kAdd = 2,       // two: their sum, modulo 2^64
+  kAsk = 3,       // one: its result, as this task gets it
+  kDescribe = 4,  // no operand: the text says what program the task is
+};
+
+struct OrderNode {
+  Operation operation = Operation::kNumber;
+  TaskId task;
+  std::int64_t value = 0;
+  friend bool operator==(const OrderNode&, const OrderNode&) = default;
+};
+using Order = std::vector<OrderNode>;
+
+struct OrderResult {
+  std::int64_t value = 0;
+  std::string text = {};  // encoding cuts it to kMaxResultTextBytes, decoding makes it safe to log
+  friend bool operator==(const OrderResult&, const OrderResult&) = default;
+};
+
+// The nodes of the first expression in `nodes`, its operands included. REQUIRES: there is a whole
+// one, as in what decode() has taken.
+[[nodiscard]] std::size_t expression_size(std::span<const OrderNode> nodes) noexcept;
+
+[[nodiscard]] std::vector<std::byte> encode(std::span<const OrderNode> order);
+[[nodiscard]] std::vector<std::byte> encode(const OrderResult& result);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Order& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, OrderResult& out);
+
+}  // namespace disttf::net

@@ -1,0 +1,147 @@
+#include "net/wire/replication.h"
+
+#include "net/wire/codec.h"
+#include "net/wire/frame.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::uint8_t kHolds = 1U << 0U;
+constexpr std::uint8_t kWantsAlone = 1U << 1U;
+constexpr std::uint8_t kWantsPair = 1U << 2U;
+constexpr std::uint8_t kFinished = 1U << 3U;
+constexpr std::uint8_t kKnownBits = kHolds | kWantsAlone | kWantsPair | kFinished;
+
+}  // namespace
+
+std::vector<std::byte> encode(const View& view) {
+  ByteWriter body(kViewBytes);
+  body.put(view.number);
+  body.put(view.primary);
+  body.put(static_cast<std::uint8_t>(view.paired ? 1 : 0));
+  body.put(std::uint16_t{0});
+  return std::move(body).take();
+}
+
+std::error_code decode(std::span<const std::byte> body, View& out) {
+  ByteReader reader(body);
+  View view;
+  view.number = reader.get<std::uint32_t>();
+  view.primary = reader.get<std::uint8_t>();
+  const auto paired = reader.get<std::uint8_t>();
+  const auto reserved = reader.get<std::uint16_t>();
+  if (!reader.complete() || view.primary > 1 || paired > 1 || reserved != 0) {
+    return WireError::kBadBody;
+  }
+  view.paired = paired == 1;
+  out = view;
+  return {};
+}
+
+std::vector<std::byte> encode(const Report& report) {
+  unsigned bits = report.holds ? kHolds : 0U;
+  bits |= report.wants_alone ? kWantsAlone : 0U;
+  bits |= report.wants_pair ? kWantsPair : 0U;
+  bits |= report.finished ? kFinished : 0U;
+  ByteWriter body(kReportBytes);
+  body.put(report.view);
+  body.put(static_cast<std::uint8_t>(report.standing));
+  body.put(static_cast<std::uint8_t>(bits));
+  body.put(std::uint16_t{0});
+  body.put(report.trainers);
+  return std::move(body).take();
+}
+
+std::error_code decode(std::span<const std::byte> body, Report& out) {
+  ByteReader reader(body);
+  Report report;
+  report.view = reader.get<std::uint32_t>();
+  const auto standing = reader.get<std::uint8_t>();
+  const auto bits = reader.get<std::uint8_t>();
+  const auto reserved = reader.get<std::uint16_t>();
+  report.trainers = reader.get<std::uint64_t>();
+  if (!reader.complete() || standing > static_cast<std::uint8_t>(Standing::kBackup) ||
+      (bits & ~kKnownBits) != 0 || reserved != 0) {
+    return WireError::kBadBody;
+  }
+  report.standing = static_cast<Standing>(standing);
+  report.holds = (bits & kHolds) != 0;
+  report.wants_alone = (bits & kWantsAlone) != 0;
+  report.wants_pair = (bits & kWantsPair) != 0;
+  report.finished = (bits & kFinished) != 0;
+  out = report;
+  return {};
+}
+
+std::vector<std::byte> encode(const UpdateHead& head) {
+  ByteWriter body(kUpdateHeadBytes);
+  body.put(head.incarnation);
+  body.put(head.trainer);
+  body.put(head.count);
+  return std::move(body).take();
+}
+
+std::error_code decode(std::span<const std::byte> body, UpdateHead& out) {
+  ByteReader reader(body);
+  UpdateHead head;
+  head.incarnation = reader.get<std::uint64_t>();
+  head.trainer = reader.get<std::uint32_t>();
+  head.count = reader.get<std::uint32_t>();
+  if (!reader.complete() || head.count == 0) {
+    return WireError::kBadBody;
+  }
+  out = head;
+  return {};
+}
+
+std::vector<std::byte> encode(const FillHead& head) {
+  ByteWriter body(kFillHeadBytes);
+  body.put(head.lineage);
+  for (const std::uint64_t counter : head.counters) {
+    body.put(counter);
+  }
+  body.put(head.trainers);
+  body.put(head.tensors);
+  body.put(std::uint64_t{0});
+  return std::move(body).take();
+}
+
+std::error_code decode(std::span<const std::byte> body, FillHead& out) {
+  ByteReader reader(body);
+  FillHead head;
+  head.lineage = reader.get<std::uint64_t>();
+  for (std::uint64_t& counter : head.counters) {
+    counter = reader.get<std::uint64_t>();
+  }
+  head.trainers = reader.get<std::uint32_t>();
+  head.tensors = reader.get<std::uint32_t>();
+  const auto reserved = reader.get<std::uint64_t>();
+  if (!reader.complete() || reserved != 0) {
+    return WireError::kBadBody;
+  }
+  out = head;
+  return {};
+}
+
+std::vector<std::byte> encode(const FillTrainer& trainer) {
+  ByteWriter body(kFillTrainerBytes);
+  body.put(trainer.incarnation);
+  body.put(trainer.last_sequence);
+  body.put(trainer.clock);
+  return std::move(body).take();
+}
+
+std::error_code decode(std::span<const std::byte> body, FillTrainer& out) {
+  ByteReader reader(body);
+  FillTrainer trainer;
+  trainer.incarnation = reader.get<std::uint64_t>();
+  trainer.last_sequence = reader.get<std::uint64_t>();
+  trainer.clock = reader.get<std::uint64_t>();
+  if (!reader.complete()) {
+    return WireError::kBadBody;
+  }
+  out = trainer;
+  return {};
+}
+
+}  // namespace disttf::net

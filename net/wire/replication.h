@@ -1,0 +1,99 @@
+// The bodies of VIEW, REPORT, and the beginnings of those of UPDATE and FILL: what the chief and
+// the two hosts of a range say to each other with --ps_replicas 2.
+//
+//   VIEW, 8 bytes        REPORT, 16 bytes      UPDATE, 16 and more     FILL, 72 and more
+//    0  4  number         0  4  view            0  8  incarnation       0  8  lineage
+//    4  1  primary        4  1  standing        8  4  trainer          8  48  six counters
+//    5  1  paired         5  1  bits           12  4  count           56  4  trainers
+//    6  2  reserved, 0    6  2  reserved, 0    16  n  gradient        60  4  tensors
+//                         8  8  trainers                              64  8  reserved, 0
+//                                                                     72 24t of each trainer:
+//                                                                            incarnation, sequence,
+//                                                                            clock
+//                                                                         n  tensors
+//
+// Integers are little-endian. Decoders take bytes that nobody vouches for: another length, or a
+// value that means nothing, is WireError::kBadBody, and `out` is then untouched. Pure functions;
+// callable from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/handshake.h"
+
+namespace disttf::net {
+
+// Who serves a range. Only the chief makes a new one, with a higher number; hosts keep the newest.
+struct View {
+  std::uint32_t number = 0;
+  std::uint8_t primary = 0;  // 0: the range's own ps, 1: the ps after it
+  // The primary acknowledges nothing that the backup has not; the backup may take its place.
+  bool paired = false;
+  friend bool operator==(const View&, const View&) = default;
+};
+inline constexpr std::size_t kViewBytes = 8;
+
+// What a host says of itself: when it is asked, when it changes, and every second.
+struct Report {
+  std::uint32_t view = 0;  // the newest that it knows
+  Standing standing = Standing::kOnly;
+  bool holds = false;        // bit 0: the whole state, with all that was acknowledged
+  bool wants_alone = false;  // bit 1: a primary that waits for a backup it has lost
+  bool wants_pair = false;   // bit 2: a primary whose backup has become complete
+  bool finished = false;     // bit 3: the run is over here
+  // Of a primary those that it lacks, of a backup those that ask it for the range: in_set() of
+  // each.
+  std::uint64_t trainers = 0;
+  friend bool operator==(const Report&, const Report&) = default;
+};
+inline constexpr std::size_t kReportBytes = 16;
+
+// Trainers 64 ranks apart share a bit.
+[[nodiscard]] constexpr std::uint64_t in_set(std::size_t rank) noexcept {
+  return std::uint64_t{1} << (rank % 64);
+}
+
+// What an update was made of; the step is in the header.
+struct UpdateHead {
+  std::uint64_t incarnation = 0;  // async: of the trainer's process
+  std::uint32_t trainer = 0;      // async: its rank
+  std::uint32_t count = 0;        // gradients that the tensor is the sum of
+  friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
+};
+inline constexpr std::size_t kUpdateHeadBytes = 16;
+
+struct FillHead {
+  std::uint64_t lineage = 0;  // Welcome::incarnation, the same at both hosts
+  std::array<std::uint64_t, 6> counters{};
+  std::uint32_t trainers = 0;
+  std::uint32_t tensors = 0;
+  friend bool operator==(const FillHead&, const FillHead&) = default;
+};
+inline constexpr std::size_t kFillHeadBytes = 72;
+
+// Async: what makes a trainer's repeats known.
+struct FillTrainer {
+  std::uint64_t incarnation = 0;
+  std::uint64_t last_sequence = 0;
+  std::uint64_t clock = 0;
+  friend bool operator==(const FillTrainer&, const FillTrainer&) = default;
+};
+inline constexpr std::size_t kFillTrainerBytes = 24;
+
+[[nodiscard]] std::vector<std::byte> encode(const View& view);
+[[nodiscard]] std::vector<std::byte> encode(const Report& report);
+[[nodiscard]] std::vector<std::byte> encode(const UpdateHead& head);
+[[nodiscard]] std::vector<std::byte> encode(const FillHead& head);
+[[nodiscard]] std::vector<std::byte> encode(const FillTrainer& trainer);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, View& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Report& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, UpdateHead& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, FillHead& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, FillTrainer& out);
+
+}  // namespace disttf::net

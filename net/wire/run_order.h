@@ -1,0 +1,62 @@
+// The bodies of RUN_TASK and TASK_ENDED: how one process, the driver, has servers train.
+//
+//   RUN_TASK, 20 bytes                      TASK_ENDED: 8 bytes and more
+//    0  4  start timeout, s                  0  4  exit code, 0 to 255
+//    4  4  peer timeout, s                   4  4  signal that ended it, 0 to 64; 0: none
+//    8  4  worker timeout, s                 8  n  last line of its log, UTF-8, n <= 4096
+//   12  4  heartbeat timeout, s
+//   16  1  data set: 1 auto, 2 mnist, 3 digits
+//   17  3  reserved, 0
+//
+// The server's own lists and driven() make the run's cluster; what is trained, and how, a worker is
+// told by ps 0. Nothing here names a program, a word of a command line, a host or a file.
+//
+// Integers are little-endian. The decoders take bytes that nobody vouches for: anything else is
+// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/cluster.h"
+
+namespace disttf::net {
+
+inline constexpr std::chrono::seconds kLongestOrderedTimeout{86'400};
+inline constexpr std::size_t kMaxLastLineBytes = 4096;
+
+enum class OrderedData : std::uint8_t { kAuto = 1, kMnist = 2, kDigits = 3 };
+
+struct RunOrder {
+  // Each from 1 s to kLongestOrderedTimeout.
+  std::chrono::seconds start{1};
+  std::chrono::seconds peer{1};
+  std::chrono::seconds worker{1};
+  std::chrono::seconds silence{1};
+  OrderedData data = OrderedData::kAuto;
+  friend bool operator==(const RunOrder&, const RunOrder&) = default;
+};
+
+struct TaskEnd {
+  std::uint8_t exit_code = 0;
+  std::uint8_t signal = 0;
+  std::string last_line = {};  // encoding cuts it, decoding makes it safe to log
+  friend bool operator==(const TaskEnd&, const TaskEnd&) = default;
+};
+
+// The cluster of a run that a driver leads: the servers' lists, and the driver as the chief under a
+// name that nobody looks up. The same for every driver, so a server knows the run's tasks before it
+// is ordered to be one.
+[[nodiscard]] Cluster driven(const Cluster& servers);
+
+[[nodiscard]] std::vector<std::byte> encode(const RunOrder& order);
+[[nodiscard]] std::vector<std::byte> encode(const TaskEnd& end);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, RunOrder& out);
+[[nodiscard]] std::error_code decode(std::span<const std::byte> body, TaskEnd& out);
+
+}  // namespace disttf::net

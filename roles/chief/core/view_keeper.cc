@@ -1,0 +1,118 @@
+#include "roles/chief/core/view_keeper.h"
+
+#include <algorithm>
+
+namespace disttf::roles {
+namespace {
+
+using net::Standing;
+
+std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
+
+}  // namespace
+
+void ViewKeeper::hear(std::uint8_t replica, const net::Report& report) {
+  hosts_.at(replica) = report;
+  finished_ = finished_ || report.finished;
+  decide();
+}
+
+void ViewKeeper::lose(std::uint8_t replica) {
+  hosts_.at(replica).reset();
+  decide();
+}
+
+void ViewKeeper::decide() {
+  if (finished_) {
+    return;
+  }
+  if (!view_) {
+    adopt();
+    return;
+  }
+  const Host& primary = hosts_.at(view_->primary);
+  const Host& other = hosts_.at(other_than(view_->primary));
+  if (!primary) {
+    // Not by one that has yet to hear of this view: it may turn out to be a new process.
+    if (view_->paired && other && other->holds && other->view == view_->number) {
+      make(other_than(view_->primary), /*paired=*/false);
+    }
+    return;
+  }
+  if (primary->standing == Standing::kPrimary) {
+    holds_ = holds_ || primary->holds;
+    if (primary->view == view_->number && primary->wants_alone) {
+      make(view_->primary, /*paired=*/false);
+    } else if (primary->view == view_->number && primary->wants_pair && other && other->holds) {
+      make(view_->primary, /*paired=*/true);
+    } else if (is_out_of_reach(*primary, other)) {
+      const std::uint8_t left = view_->primary;
+      make(other_than(left), /*paired=*/false);
+      left_ = left;
+    }
+    return;
+  }
+  // It is about to be told; or it is a new process.
+  if (holds_ && !primary->holds) {
+    replace_primary(other);
+  }
+}
+
+// For a trainer that reaches the backup.
+bool ViewKeeper::is_out_of_reach(const net::Report& primary, const Host& other) const {
+  return view_->paired && primary.view == view_->number && other &&
+         other->standing == Standing::kBackup && other->holds && other->view == view_->number &&
+         (primary.trainers & other->trainers) != 0 && left_ != other_than(view_->primary);
+}
+
+// The process that was the primary is no more, and the one in its place holds nothing.
+void ViewKeeper::replace_primary(const Host& other) {
+  const bool is_told = other && other->view == view_->number;
+  const bool both_are_new = other && !is_told && !other->holds;
+  if (view_->paired && is_told) {
+    make(other_than(view_->primary), /*paired=*/false, other->holds);
+  } else if (!view_->paired || both_are_new) {
+    make(view_->primary, /*paired=*/false, /*holds=*/false);
+  }
+}
+
+void ViewKeeper::adopt() {
+  if (!hosts_[0] || !hosts_[1]) {
+    return;
+  }
+  // Whoever holds the state in the newest view; the primary if both do.
+  const auto rank = [](const net::Report& report) {
+    return report.holds ? 1 + 2 * std::uint64_t{report.view} +
+                              (report.standing == Standing::kPrimary ? 1 : 0)
+                        : 0;
+  };
+  const std::uint8_t best = rank(*hosts_[1]) > rank(*hosts_[0]) ? 1 : 0;
+  const net::Report& held = *hosts_.at(best);
+  const net::Report& other = *hosts_.at(other_than(best));
+  net::View newest{.number = std::max(hosts_[0]->view, hosts_[1]->view), .primary = best};
+  holds_ = held.holds;
+  if (held.holds && held.standing == Standing::kPrimary && held.view == newest.number) {
+    newest.paired = other.holds && other.view == held.view;
+    view_ = newest;
+    return;
+  }
+  if (held.holds && held.standing == Standing::kBackup && other.holds &&
+      other.standing == Standing::kPrimary) {
+    newest.primary = other_than(best);  // was not told of the pair before the chief was lost
+    newest.paired = true;
+    view_ = newest;
+    return;
+  }
+  view_ = newest;
+  make(held.holds ? best : 0, /*paired=*/false, held.holds);
+}
+
+void ViewKeeper::make(std::uint8_t primary, bool paired, bool holds) {
+  if (primary != view_->primary) {
+    left_.reset();
+  }
+  view_ = net::View{.number = view_->number + 1, .primary = primary, .paired = paired};
+  holds_ = holds;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,59 @@
+// --ps_replicas 2: which host of a range is its primary, decided from what the two say.
+//
+// The rules, for one range:
+//   - A view is (number, primary, paired). Only the chief makes one, with the next number, and
+//     hosts keep the newest that they were told.
+//   - In a paired view the primary acknowledges nothing that the backup has not. So the backup may
+//     be made the primary at any time; it is when the primary cannot be reached or is a new
+//     process.
+//   - In a view that is not paired the primary alone has what was acknowledged, and is waited for.
+//   - A primary that has lost its backup asks before it goes on alone. The answer is a view: from
+//     then on the backup is never made the primary, whatever it holds.
+//   - A trainer that the primary lacks, and that asks the backup of a paired view for the range, is
+//     cut off from the primary alone: the backup is made the primary. Not back again for the same
+//     reason, though: where each host is out of some trainer's reach, no view helps.
+//   - A chief that has just started knows no view, and decides nothing before both hosts have
+//     said what they know: each decision that was ever acted upon is known to one of them, unless
+//     both were lost, and then there is nothing left to lose.
+//
+// Pure: no socket, no clock. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "net/wire/replication.h"
+
+namespace disttf::roles {
+
+class ViewKeeper {
+ public:
+  // The host has said what it is. REQUIRES: replica is 0 or 1.
+  void hear(std::uint8_t replica, const net::Report& report);
+  // It cannot be reached, or was silent for too long.
+  void lose(std::uint8_t replica);
+
+  // The view of the range as it should be now; nullopt: not known yet. Whoever reports an older one
+  // is to be told.
+  [[nodiscard]] const std::optional<net::View>& view() const noexcept { return view_; }
+  // The host that was the primary until a trainer that could not reach it made it another one.
+  [[nodiscard]] std::optional<std::uint8_t> left() const noexcept { return left_; }
+
+ private:
+  using Host = std::optional<net::Report>;  // nullopt: cannot be reached
+
+  void decide();
+  void adopt();
+  void replace_primary(const Host& other);
+  [[nodiscard]] bool is_out_of_reach(const net::Report& primary, const Host& other) const;
+  void make(std::uint8_t primary, bool paired, bool holds = true);
+
+  std::array<Host, 2> hosts_;
+  std::optional<net::View> view_;
+  std::optional<std::uint8_t> left_;
+  bool finished_ = false;  // the run is over: nothing is decided any more
+  bool holds_ = false;     // the primary of view_ held a state when it was made that
+};
+
+}  // namespace disttf::roles

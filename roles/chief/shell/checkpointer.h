@@ -1,0 +1,57 @@
+// The chief's other thread: brings home the cuts that the ps keep while training goes on, holds
+// the newest in memory, for a ps that loses its own, and writes it to --train_dir. Or, sharded, has
+// each ps write its range there, makes a checkpoint of the files, and holds nothing.
+//
+// A cut is asked for with a push (PsClient::push_pull) and collected here, over channels of its
+// own, so a step costs nothing but the copy that each ps makes of its range.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "math/parameter_layout.h"
+#include "net/transport/interrupt.h"
+#include "roles/run/checkpoint_options.h"
+#include "roles/run/run_config.h"
+#include "roles/run/task.h"
+#include "roles/run/training_state.h"
+
+namespace disttf::roles {
+
+// Called by the computing thread alone.
+class Checkpointer {
+ public:
+  // `task`, `options` and `layout` must outlive it. Starts the thread.
+  Checkpointer(const Task& task, const CheckpointOptions& options, const RunConfig& config,
+               const math::ParameterLayout& layout);
+  ~Checkpointer();  // what is under way is given up
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // Whether the push that makes `step` is to ask for a cut: one is due, and no other under way.
+  [[nodiscard]] bool wants_cut(std::uint64_t step);
+  // That push, the process's `sequence`th, was answered: the ps keep the cut.
+  void collect(std::uint64_t sequence, std::uint32_t generation);
+
+  // What a run goes on from: the newest cut, else the newest whole checkpoint, else nothing.
+  // Throws Failure when the checkpoints are of another model.
+  [[nodiscard]] std::optional<TrainingState> newest();
+
+  // Saves the state that the ps hold now, at the end of a run or before this task leaves it. Waits
+  // for what is under way, and for the ps to be at one step, at most `limit`.
+  void save_now(std::uint32_t generation, std::chrono::milliseconds limit);
+  // The same at the end of a run, when the ps stand still: tried once. False: a ps was lost, or has
+  // another state; a disk that refuses is only warned of.
+  [[nodiscard]] bool save_final(std::uint32_t generation, net::Deadline deadline);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::roles

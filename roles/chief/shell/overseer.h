@@ -1,0 +1,35 @@
+// The chief's other thread, with --ps_replicas 2: watches both hosts of every range, and tells them
+// which of them is the primary (roles/chief/core/view_keeper.h).
+//
+// It has channels of its own, so that neither a long gradient nor a reply that waits for a host
+// that is gone keeps it from noticing.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "roles/process/stop_signal.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class Overseer {
+ public:
+  // Starts the thread. `task` and `stop` must outlive it. What ends the thread, or the watch over
+  // one host, too early ends the task, through `stop`: nobody would replace a primary that is lost.
+  Overseer(const Task& task, StopSignal& stop);
+  ~Overseer();  // ends the thread
+  Overseer(const Overseer&) = delete;
+  Overseer& operator=(const Overseer&) = delete;
+
+  // Until every range has a primary, or `limit` is over: who connects before is turned away.
+  void await_views(std::chrono::milliseconds limit);
+  // The run is over: tells every host that has not ended, those that come back within `limit` too.
+  void finish(std::chrono::milliseconds limit);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,146 @@
+#include "roles/download/dataset_source.h"
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <system_error>
+
+#include "data/digits.h"
+#include "data/mnist.h"
+#include "math/random.h"
+#include "net/transport/descriptor_limit.h"
+#include "roles/download/download.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+data::OpenOptions open_options() {
+  data::OpenOptions options;
+  options.replace_wrong = true;
+  options.on_extract = [](const std::filesystem::path& gz) {
+    log_info("Extracting " + gz.string());
+  };
+  options.on_warning = [](const std::string& sentence) { log_warning(sentence); };
+  return options;
+}
+
+void log_progress(const DownloadProgress& progress) {
+  constexpr double kMebibyte = 1024.0 * 1024.0;
+  std::array<char, 160> line{};
+  std::snprintf(line.data(), line.size(), "%.*s: %.1f of %.1f MiB, %.1f MiB/s",
+                static_cast<int>(progress.file.size()), progress.file.data(),
+                static_cast<double>(progress.bytes) / kMebibyte,
+                static_cast<double>(progress.total_bytes) / kMebibyte,
+                progress.bytes_per_second / kMebibyte);
+  log_info(line.data());
+}
+
+// The .gz of every file that the directory cannot provide; those that are wrong are named.
+std::vector<RemoteFile> missing_files(const std::filesystem::path& directory) {
+  std::vector<RemoteFile> missing;
+  for (const data::SetFile& file : data::mnist().files) {
+    const data::FileCheck check = data::check_file(directory, file);
+    if (check.state == data::FileState::kReady) {
+      continue;
+    }
+    if (check.state == data::FileState::kWrong) {
+      log_warning(check.sentence());
+    }
+    missing.push_back(RemoteFile{.name = file.gz_name(),
+                                 .size_bytes = file.gz_bytes,
+                                 .sha256 = std::string(file.gz_sha256)});
+  }
+  return missing;
+}
+
+void fetch_missing(const DataOptions& options, const net::Interrupt& interrupt) {
+  const std::vector<RemoteFile> missing = missing_files(options.directory);
+  if (missing.empty()) {
+    return;
+  }
+  DownloadOptions download;
+  download.directory = options.directory;
+  if (!options.mirrors.empty()) {
+    download.mirrors = options.mirrors;
+  }
+  download.proxy = options.proxy;
+  download.ca_file = options.ca_file;
+  download.deadline = net::Clock::now() + options.timeout;
+  download.on_message = [](std::string_view sentence) { log_info(sentence); };
+  download.on_result = [](std::string_view line) { log_info(line); };
+  auto next_line = net::Clock::now() + std::chrono::seconds(1);
+  download.on_progress = [&next_line](const DownloadProgress& progress) {
+    if (const auto now = net::Clock::now(); now >= next_line) {
+      next_line = now + std::chrono::seconds(1);
+      log_progress(progress);
+    }
+  };
+  fetch_files(missing, download, interrupt);
+}
+
+data::Dataset open_mnist(const DataOptions& options, const net::Interrupt& interrupt) {
+  fetch_missing(options, interrupt);
+  return data::open_file_set(options.directory, data::mnist(), open_options());
+}
+
+}  // namespace
+
+std::string_view dataset_choice_name(DatasetChoice choice) noexcept {
+  switch (choice) {
+    case DatasetChoice::kAuto:
+      return "auto";
+    case DatasetChoice::kMnist:
+      return "mnist";
+    case DatasetChoice::kDigits:
+      return "digits";
+  }
+  return "";
+}
+
+std::optional<DatasetChoice> dataset_choice_from_name(std::string_view name) noexcept {
+  for (const auto choice : {DatasetChoice::kAuto, DatasetChoice::kMnist, DatasetChoice::kDigits}) {
+    if (name == dataset_choice_name(choice)) {
+      return choice;
+    }
+  }
+  return std::nullopt;
+}
+
+data::Dataset open_digits_dataset(const DataOptions& options) {
+  const data::DigitsRandomness randomness{
+      .purpose = static_cast<std::uint32_t>(math::Purpose::kDigits),
+      .random_bits = &math::random_bits};
+  return data::open_digits(options.directory, randomness, open_options());
+}
+
+data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
+  if (options.dataset == DatasetChoice::kDigits) {
+    return open_digits_dataset(options);
+  }
+  try {
+    return open_mnist(options, stop.interrupt());
+  } catch (const std::system_error& error) {
+    stop.throw_if_stopped();
+    if (net::is_out_of_descriptors(error.code())) {  // the data set may well be there
+      throw Failure(kError, std::string("cannot get the data set: ") + error.what() +
+                                net::descriptor_hint(error.code()));
+    }
+    if (options.dataset == DatasetChoice::kMnist) {
+      throw Failure(kBadData, error.what());
+    }
+    log_warning(std::string("MNIST cannot be had, training on the built-in digits instead "
+                            "(--dataset mnist makes this an error):\n") +
+                error.what());
+  }
+  return open_digits_dataset(options);
+}
+
+void download_mnist(const DataOptions& options, const StopSignal& stop) {
+  DataOptions mnist = options;
+  mnist.dataset = DatasetChoice::kMnist;
+  static_cast<void>(open_dataset(mnist, stop));
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,63 @@
+#include "roles/launch/core/fault_plan.h"
+
+#include <utility>
+
+#include "math/random.h"
+
+namespace disttf::roles {
+namespace {
+
+// What a step's numbers are drawn for: streams of Purpose::kProcessFault, whose index is the step.
+// Part of what a seed means: append, never renumber.
+enum class Draw : std::uint64_t { kWhether = 0, kTask = 1, kKind = 2, kFrozenFor = 3 };
+
+constexpr std::uint64_t kShortestFreezeMs = 50;
+constexpr std::uint64_t kLongestFreezeMs = 2000;
+
+std::uint64_t draw(std::uint64_t seed, Draw what, std::uint64_t step) {
+  return math::random_bits(seed, static_cast<std::uint32_t>(math::Purpose::kProcessFault),
+                           static_cast<std::uint64_t>(what), step);
+}
+
+// Below `limit`. Biased by less than limit / 2^64.
+std::uint64_t draw_below(std::uint64_t limit, std::uint64_t seed, Draw what, std::uint64_t step) {
+  return draw(seed, what, step) % limit;
+}
+
+}  // namespace
+
+FaultPlan::FaultPlan(const ChaosOptions& options, std::vector<std::size_t> tasks)
+    : options_(options), tasks_(std::move(tasks)) {}
+
+std::optional<ProcessFault> FaultPlan::at(std::uint64_t step) const {
+  if (draw_below(1000, options_.seed, Draw::kWhether, step) >= options_.per_1000) {
+    return std::nullopt;
+  }
+  ProcessFault fault{.step = step,
+                     .task = tasks_[draw_below(tasks_.size(), options_.seed, Draw::kTask, step)],
+                     .kind = draw_below(2, options_.seed, Draw::kKind, step) == 0
+                                 ? ProcessFault::Kind::kKill
+                                 : ProcessFault::Kind::kFreeze};
+  if (fault.kind == ProcessFault::Kind::kFreeze) {
+    fault.frozen_for = std::chrono::milliseconds(
+        kShortestFreezeMs + draw_below(kLongestFreezeMs - kShortestFreezeMs + 1, options_.seed,
+                                       Draw::kFrozenFor, step));
+  }
+  return fault;
+}
+
+std::vector<ProcessFault> FaultPlan::take_until(std::uint64_t step) {
+  std::vector<ProcessFault> due;
+  // A run that goes on from a checkpoint begins far from step 0, and what lies before is not its
+  // own.
+  std::uint64_t next = taken_ ? *taken_ + 1 : step;
+  for (; next <= step; ++next) {
+    if (const auto fault = at(next)) {
+      due.push_back(*fault);
+    }
+    taken_ = next;
+  }
+  return due;
+}
+
+}  // namespace disttf::roles

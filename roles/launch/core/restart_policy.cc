@@ -1,0 +1,121 @@
+#include "roles/launch/core/restart_policy.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Ceilings of the delays before a restart: the first is shorter than a person notices; the last is
+// far below the default timeouts of the tasks that wait for this one.
+constexpr milliseconds kFirstDelay{100};
+constexpr milliseconds kLongestDelay{5000};
+// A task that has lived for this long is not in a loop of dying at once: twice the longest delay.
+constexpr milliseconds kLongLife{10'000};
+
+// Exit codes from here on ask for another try, as orchestrators read them.
+constexpr int kFirstRetryable = 128;
+
+bool may_be_mended(const Ending& ending) {
+  return ending.signal != 0 || ending.lost || ending.exit_code >= kFirstRetryable;
+}
+
+}  // namespace
+
+Ending ending_of(int status, bool fault) {
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+          .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+          .planned = fault && WIFSIGNALED(status)};
+}
+
+std::string to_string(const Ending& ending) {
+  if (ending.signal != 0) {
+    return "was killed by signal " + std::to_string(ending.signal) + " (" +
+           strsignal(ending.signal) + ")";
+  }
+  if (ending.lost) {
+    return "was lost";
+  }
+  return "ended with exit code " + std::to_string(ending.exit_code);
+}
+
+RestartPolicy::RestartPolicy(const RestartOptions& options, const std::vector<Part>& parts,
+                             std::mt19937_64 engine)
+    : options_(options), engine_(engine) {
+  if (!options_.on_failure) {
+    options_.max_restarts = 0;
+  }
+  for (const Part part : parts) {
+    add(part);
+  }
+}
+
+void RestartPolicy::add(Part part) { tasks_.push_back({.part = part, .ceiling = kFirstDelay}); }
+
+void RestartPolicy::started(std::size_t task, TimePoint now) { tasks_.at(task).started = now; }
+
+RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& ending,
+                                             TimePoint now) {
+  TaskState& state = tasks_.at(task);
+  if (ending.signal == 0 && !ending.lost && ending.exit_code == kDone) {
+    if (!exit_code_) {
+      finished_ = true;
+      exit_code_ = kDone;
+    }
+    return {};
+  }
+  if (finished_ && (state.part != Part::kChief || may_be_mended(ending))) {
+    return {.sentence = to_string(ending) + "; the run was over already"};
+  }
+  if (exit_code_ && !finished_) {
+    return {};  // stopped because of another's failure, or by a signal
+  }
+  if (ending.planned) {
+    return {.action = Action::kRestart,
+            .delay = jittered(kFirstDelay),
+            .sentence = to_string(ending) + " as planned; starting it again"};
+  }
+  if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
+    ++restarts_;
+    return {.action = Action::kRestart,
+            .delay = next_delay(state, now),
+            .sentence = to_string(ending) + "; starting it again (" + std::to_string(restarts_) +
+                        " of " + std::to_string(options_.max_restarts) + " restarts)"};
+  }
+  const std::string tries = may_be_mended(ending) && restarts_ > 0
+                                ? " after " + std::to_string(restarts_) + " of " +
+                                      std::to_string(options_.max_restarts) + " restarts"
+                                : "";
+  exit_code_ = ending.signal != 0 || ending.lost ? static_cast<int>(kLostPeers) : ending.exit_code;
+  return {.action = Action::kStop, .sentence = to_string(ending) + tries + "; stopping the others"};
+}
+
+void RestartPolicy::stop(int exit_code) {
+  if (!exit_code_) {
+    exit_code_ = exit_code;
+  }
+}
+
+// Exponential, with jitter over the upper half: tasks that died together come back apart, and none
+// is tried in a tight loop.
+milliseconds RestartPolicy::next_delay(TaskState& task, TimePoint now) {
+  if (now - task.started >= kLongLife) {
+    task.ceiling = kFirstDelay;
+  }
+  const milliseconds ceiling = task.ceiling;
+  task.ceiling = std::min(2 * ceiling, kLongestDelay);
+  return jittered(ceiling);
+}
+
+milliseconds RestartPolicy::jittered(milliseconds ceiling) {
+  std::uniform_int_distribution<milliseconds::rep> delay(ceiling.count() / 2, ceiling.count());
+  return milliseconds(delay(engine_));
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,230 @@
+#include "roles/launch/shell/child_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+struct Pipe {
+  data::FileDescriptor read_end;
+  data::FileDescriptor write_end;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot make a pipe for a child");
+  }
+  return {data::FileDescriptor(ends[0]), data::FileDescriptor(ends[1])};
+}
+
+// "NAME=" of "NAME=value".
+std::string_view with_equals(std::string_view entry) {
+  return entry.substr(0, std::min(entry.find('='), entry.size() - 1) + 1);
+}
+
+// The environment without TF_CONFIG: a child is told who it is by flags or `variables`, and a
+// TF_CONFIG that describes this process would contradict them.
+std::vector<char*> child_environment(std::vector<std::string>& variables) {
+  const auto is_replaced = [&variables](std::string_view entry) {
+    return entry.starts_with("TF_CONFIG=") ||
+           std::any_of(variables.begin(), variables.end(), [entry](const std::string& variable) {
+             return entry.starts_with(with_equals(variable));
+           });
+  };
+  std::vector<char*> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!is_replaced(*entry)) {
+      entries.push_back(*entry);
+    }
+  }
+  for (std::string& variable : variables) {
+    entries.push_back(variable.data());
+  }
+  entries.push_back(nullptr);
+  return entries;
+}
+
+// What the child's descriptors are to become. Plain numbers: used between fork and exec.
+struct ChildFds {
+  int standard_output = -1;
+  int standard_error = -1;
+  int listen = -1;
+  int progress = -1;
+};
+
+struct ChildLimits {
+  bool has_cpus = false;
+  cpu_set_t cpus{};
+  bool has_memory = false;
+  rlimit memory{};
+};
+
+ChildLimits limits_from(const ChildOptions& options) {
+  ChildLimits limits;
+  CPU_ZERO(&limits.cpus);
+  for (const int cpu : options.cpus) {
+    CPU_SET(static_cast<std::size_t>(cpu), &limits.cpus);
+    limits.has_cpus = true;
+  }
+  if (options.memory_mib) {
+    limits.has_memory = true;
+    limits.memory.rlim_cur = limits.memory.rlim_max = *options.memory_mib << 20U;
+  }
+  return limits;
+}
+
+// Runs in the child between fork and exec: async-signal-safe calls only. `program`: null for this
+// file.
+[[noreturn]] void become(const ChildFds& fds, const ChildLimits& limits, pid_t parent,
+                         const char* program, char* const* arguments, char* const* environment) {
+  // Exit codes that a shell uses for "could not be run".
+  constexpr int kCannotRun = 126;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) {
+    _exit(kCannotRun);  // the launcher died before the line above
+  }
+  // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
+  // was meant for this process. SIGPIPE is one that this file ignores, and exec would keep it so.
+  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE}) {
+    std::signal(handled, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) {
+    dup2(null, STDIN_FILENO);
+  } else {
+    close(STDIN_FILENO);  // an empty root has no /dev/null
+  }
+  // Neither fails for what is asked here: CPUs that the launcher has, a limit that is lowered.
+  if (limits.has_cpus) {
+    sched_setaffinity(0, sizeof(limits.cpus), &limits.cpus);
+  }
+  if (limits.has_memory) {
+    setrlimit(RLIMIT_DATA, &limits.memory);
+  }
+  dup2(fds.standard_output, STDOUT_FILENO);
+  dup2(fds.standard_error, STDERR_FILENO);
+  // What a library has opened without the flag, such as accepted connections, is not the child's.
+  static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC));
+  for (const int fd : {fds.listen, fds.progress}) {
+    if (fd >= 0) {
+      fcntl(fd, F_SETFD, 0);
+    }
+  }
+  if (program != nullptr) {
+    execve(program, arguments, environment);
+    _exit(kCannotRun);
+  }
+  // /proc names the very file that runs, even one replaced on disk since; an empty root has none.
+  execve("/proc/self/exe", arguments, environment);
+  const auto path = getauxval(AT_EXECFN);
+  execve(reinterpret_cast<const char*>(path), arguments, environment);  // NOLINT
+  _exit(kCannotRun);
+}
+
+}  // namespace
+
+ChildProcess start_child(const ChildOptions& options) {
+  Pipe output = make_pipe();
+  Pipe error = make_pipe();
+  Pipe progress;
+  std::vector<std::string> words = {options.name};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  if (options.listen_fd >= 0) {
+    words.push_back("--listen_fd=" + std::to_string(options.listen_fd));
+  }
+  if (options.progress) {
+    progress = make_pipe();
+    fcntl(progress.write_end.number(), F_SETFL, O_NONBLOCK);
+    words.push_back("--progress_fd=" + std::to_string(progress.write_end.number()));
+  }
+  std::vector<char*> arguments(words.size() + 1, nullptr);
+  std::transform(words.begin(), words.end(), arguments.begin(),
+                 [](std::string& word) { return word.data(); });
+  std::vector<std::string> variables = options.variables;
+  const std::vector<char*> environment = child_environment(variables);
+  const char* const program = options.program.empty() ? nullptr : options.program.c_str();
+  const ChildFds fds{.standard_output = output.write_end.number(),
+                     .standard_error = error.write_end.number(),
+                     .listen = options.listen_fd,
+                     .progress = progress.write_end.number()};
+  const ChildLimits limits = limits_from(options);
+  const pid_t parent = getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them when it can take them
+  const pid_t pid = fork();
+  if (pid == 0) {
+    become(fds, limits, parent, program, arguments.data(), environment.data());
+  }
+  const int fork_error = errno;
+  if (pid > 0) {
+    setpgid(pid, pid);  // here too: a signal to the group may be sent before the child has run
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) {
+    throw std::system_error(fork_error, std::generic_category(), "cannot start a child process");
+  }
+  return {.pid = pid,
+          .standard_output = std::move(output.read_end),
+          .standard_error = std::move(error.read_end),
+          .progress = std::move(progress.read_end)};
+}
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {  // fails beyond 1024 CPUs: no limits then
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) {
+        cpus.push_back(cpu);
+      }
+    }
+  }
+  return cpus;
+}
+
+std::optional<std::string> find_program(const std::string& name, std::string_view search_path) {
+  const auto may_be_run = [](const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    return may_be_run(name) ? std::optional(name) : std::nullopt;
+  }
+  for (std::size_t begin = 0; !name.empty() && begin <= search_path.size();) {
+    const std::size_t end = std::min(search_path.find(':', begin), search_path.size());
+    const std::string_view folder = search_path.substr(begin, end - begin);
+    const std::string path = (folder.empty() ? "." : std::string(folder)) + "/" + name;
+    if (may_be_run(path)) {
+      return path;
+    }
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::string log_prefix(const net::TaskId& task) {
+  return "[" + std::string(net::job_name(task.job)) + ":" + std::to_string(task.index) + "]";
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,203 @@
+#include "roles/launch/shell/control_address.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "net/http/http_local.h"
+#include "net/wire/text.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+namespace fs = std::filesystem;
+using asio::local::stream_protocol;
+
+constexpr const char* kSocketEnd = ".sock";
+constexpr const char* kTokenEnd = ".token";
+
+[[noreturn]] void fail(const std::string& path, const std::string& why) {
+  throw Failure(kCannotListen, "--control: " + net::quoted(path) + " cannot be had: " + why);
+}
+
+std::string last_error_text() { return std::generic_category().message(errno); }
+
+// Others must neither put a socket of theirs in our place nor reach ours.
+bool is_of_this_user_alone(const std::string& directory) {
+  struct stat status {};
+  return lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+void make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    fail(path, last_error_text());
+  }
+  if (!is_of_this_user_alone(path)) {
+    fail(path, "it is not a directory that belongs to this user alone (mode 0700)");
+  }
+}
+
+enum class Found : std::uint8_t { kNothing, kDead, kAlive, kOther };
+
+Found look_at(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) {
+    return Found::kNothing;
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    return Found::kOther;
+  }
+  const std::error_code error = net::try_local(path);
+  return error == std::errc::connection_refused ? Found::kDead : Found::kAlive;
+}
+
+std::string beside(const std::string& socket) {
+  return socket.ends_with(kSocketEnd)
+             ? socket.substr(0, socket.size() - std::string(kSocketEnd).size()) + kTokenEnd
+             : socket + kTokenEnd;
+}
+
+void remove_dead(const std::string& path) {
+  unlink(path.c_str());
+  unlink(beside(path).c_str());
+}
+
+// A name that nobody has: a process of another PID namespace may share the directory.
+std::string free_name(const std::string& directory) {
+  const std::string stem = directory + "/launch-" + std::to_string(getpid());
+  std::string path = stem + kSocketEnd;
+  for (int each = 2; look_at(path) == Found::kAlive; ++each) {
+    path = stem + "-" + std::to_string(each) + kSocketEnd;
+  }
+  return path;
+}
+
+}  // namespace
+
+ControlSocket::ControlSocket(asio::io_context& context, const ControlOptions& options)
+    : acceptor_(context) {
+  if (options.socket.empty()) {
+    make_directory(options.directory);
+    listen_at(free_name(options.directory));
+  } else {
+    listen_at(options.socket);
+  }
+}
+
+// Under another name first, which nobody takes for a dead one: between bind and listen it would
+// look like that.
+void ControlSocket::listen_at(const std::string& path) {
+  switch (look_at(path)) {
+    case Found::kNothing:
+      break;
+    case Found::kDead:
+      remove_dead(path);
+      break;
+    case Found::kAlive:
+      fail(path, "a running launch has it");
+    case Found::kOther:
+      fail(path, "something that is no socket has that name");
+  }
+  const std::string early = path + ".new";
+  unlink(early.c_str());
+  std::error_code error;
+  acceptor_.open(stream_protocol(), error);
+  // asio would say it by an exception of its own.
+  constexpr std::size_t kMostBytes = 107;
+  if (early.size() > kMostBytes) {
+    fail(path, "it has " + std::to_string(path.size()) +
+                   " bytes; 103 are allowed in the name of a socket here");
+  }
+  const mode_t before = umask(S_IRWXG | S_IRWXO | S_IXUSR);  // mode 0600 from the start
+  if (!error) {
+    acceptor_.bind({early}, error);
+  }
+  umask(before);
+  if (!error) {
+    acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (!error && rename(early.c_str(), path.c_str()) != 0) {
+    error = {errno, std::generic_category()};
+    unlink(early.c_str());
+  }
+  if (error) {
+    fail(path, error.message());
+  }
+  path_ = path;
+}
+
+ControlSocket::~ControlSocket() {
+  if (!path_.empty()) {
+    unlink(path_.c_str());
+  }
+  if (has_token_) {
+    unlink(token_path().c_str());
+  }
+}
+
+stream_protocol::acceptor ControlSocket::take_acceptor() { return std::move(acceptor_); }
+
+std::string ControlSocket::token_path() const { return beside(path_); }
+
+std::string ControlSocket::make_token() {
+  // 128 bits from the system's generator, which std::random_device reads.
+  std::random_device random;
+  std::string token;
+  for (int each = 0; each < 4; ++each) {
+    std::array<char, 9> word{};
+    std::snprintf(word.data(), word.size(), "%08x", random());
+    token += word.data();
+  }
+  const std::string path = token_path();
+  unlink(path.c_str());  // of a launch that died
+  const data::FileDescriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  const std::string line = token + "\n";
+  if (file.number() < 0 ||
+      write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    fail(path, last_error_text());
+  }
+  has_token_ = true;
+  return token;
+}
+
+std::vector<std::string> find_control_sockets(const std::string& directory) {
+  std::vector<std::string> found;
+  if (!is_of_this_user_alone(directory)) {
+    return found;
+  }
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(kSocketEnd)) {
+      continue;
+    }
+    switch (look_at(path)) {
+      case Found::kAlive:
+        found.push_back(path);
+        break;
+      case Found::kDead:
+        remove_dead(path);
+        break;
+      default:
+        break;
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,237 @@
+#include "roles/launch/shell/control_verbs.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "data/json_depth.h"
+#include "net/wire/text.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;  // read by people, too
+
+constexpr int kBadRequest = 400;
+constexpr int kNotFound = 404;
+constexpr int kMethodNotAllowed = 405;
+
+net::HttpReply json_reply(const Json& json) {
+  return {.body = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+// "2026-11-21T10:17:27Z"
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%FT%TZ", &parts);
+  return text.data();
+}
+
+Json json_of(const TaskStatus& task) {
+  return {{"task", task_name(task.id)},   {"address", net::to_string(task.address)},
+          {"state", name_of(task.state)}, {"pid", task.pid > 0 ? Json(task.pid) : Json(nullptr)},
+          {"restarts", task.restarts},    {"since", time_text(task.since)}};
+}
+
+net::HttpReply status_reply(const JobStatus& status) {
+  Json json = {{"state", status.state}, {"pid", status.pid}, {"since", time_text(status.since)}};
+  json["step"] = status.progress ? Json(status.progress->step) : Json(nullptr);
+  json["train_steps"] = status.progress ? Json(status.progress->train_steps) : Json(nullptr);
+  json["loss"] = status.progress ? Json(status.progress->loss) : Json(nullptr);
+  json["tasks"] = Json::array();
+  for (const TaskStatus& task : status.tasks) {
+    json["tasks"].push_back(json_of(task));
+  }
+  return json_reply(json);
+}
+
+net::HttpReply endpoints_reply(const JobStatus& status) {
+  Json json = Json::object();
+  for (const TaskStatus& task : status.tasks) {
+    json[std::string(net::job_name(task.id.job))].push_back(net::to_string(task.address));
+  }
+  if (!status.socket.empty()) {
+    json["control"].push_back(status.socket);
+  }
+  if (!status.url.empty()) {
+    json["control"].push_back(status.url);
+  }
+  return json_reply(json);
+}
+
+net::HttpReply pods_reply(const JobStatus& status) {
+  Json json = Json::array();
+  for (const TaskStatus& task : status.tasks) {
+    json.push_back(task_name(task.id));
+  }
+  return json_reply(json);
+}
+
+// Parts between slashes: "/v1/logs/worker:1" -> "v1", "logs", "worker:1".
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const std::string_view part = path.substr(0, path.find('/'));
+    parts.push_back(part);
+    path.remove_prefix(part.size());
+  }
+  return parts;
+}
+
+net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::string& query) {
+  const net::TaskId id = task_from_name(name);
+  if (!query.empty() && query != "follow=true" && query != "follow=false") {
+    return net::error_reply(kBadRequest,
+                            "logs: " + net::quoted(query) + " is not follow=true, or follow=false");
+  }
+  net::HttpReply reply{.content_type = "text/plain; charset=utf-8", .body = job.log(id)};
+  if (query == "follow=true") {
+    reply.lines = job.follow(id);
+  }
+  return reply;
+}
+
+LaunchUpdate read_update(const std::string& body) {
+  const bool is_flat = data::json_depth(body) <= 1;
+  const Json json = is_flat ? Json::parse(body, nullptr, /*allow_exceptions=*/false) : Json();
+  constexpr const char* kAllowed =
+      R"(; expected a map such as {"workers": 4, "options": "the text of an options file"})";
+  if (!json.is_object()) {
+    throw std::invalid_argument("update: " + net::quoted(body) + " is not a JSON map" + kAllowed);
+  }
+  LaunchUpdate update;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "workers" && value.is_number_unsigned()) {
+      update.workers = value.get<std::size_t>();
+    } else if (key == "options" && value.is_string()) {
+      update.options = value.get<std::string>();
+    } else {
+      throw std::invalid_argument(
+          "update: " + net::quoted(key) + " is " +
+          net::quoted(value.dump(-1, ' ', false, Json::error_handler_t::replace)) + kAllowed);
+    }
+  }
+  if (!update.workers && !update.options) {
+    throw std::invalid_argument(std::string("update: neither workers nor options are given") +
+                                kAllowed);
+  }
+  return update;
+}
+
+using Change = std::string (ManagedJob::*)(const net::TaskId&);
+
+std::optional<Change> change_from(std::string_view verb) {
+  if (verb == "restart") {
+    return &ManagedJob::restart;
+  }
+  return verb == "replace" ? std::optional(&ManagedJob::replace) : std::nullopt;
+}
+
+net::HttpReply wrong_method(const net::HttpServerRequest& request, const char* allowed) {
+  return net::error_reply(kMethodNotAllowed, request.method + " " + net::quoted(request.path) +
+                                                 " is not allowed; it takes " + allowed);
+}
+
+net::HttpReply answer_get(ManagedJob& job, const std::vector<std::string_view>& parts,
+                          const net::HttpServerRequest& request) {
+  if (request.method != "GET") {
+    return wrong_method(request, "GET");
+  }
+  if (parts[1] == "logs") {
+    return log_reply(job, parts[2], request.query);
+  }
+  const JobStatus status = job.status();
+  return parts[1] == "status"      ? status_reply(status)
+         : parts[1] == "endpoints" ? endpoints_reply(status)
+                                   : pods_reply(status);
+}
+
+net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
+  const std::vector<std::string_view> parts = parts_of(request.path);
+  const std::string_view verb = parts.size() > 1 && parts[0] == "v1" ? parts[1] : "";
+  const bool is_plain = verb == "status" || verb == "endpoints" || verb == "pods";
+  if ((parts.size() == 2 && is_plain) || (parts.size() == 3 && verb == "logs")) {
+    return answer_get(job, parts, request);
+  }
+  const std::optional<Change> change =
+      parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
+  if (!change && (parts.size() != 2 || verb != "update")) {
+    return net::error_reply(kNotFound,
+                            net::quoted(request.path) +
+                                " is not there; allowed are /v1/status, endpoints, pods, "
+                                "logs/TASK, pods/TASK/restart, pods/TASK/replace and update");
+  }
+  if (request.method != "POST") {
+    return wrong_method(request, "POST");
+  }
+  if (!change) {
+    return json_reply({{"message", job.update(read_update(request.body))}});
+  }
+  const net::TaskId id = task_from_name(parts[2]);
+  return json_reply({{"task", task_name(id)}, {"message", (job.**change)(id)}});
+}
+
+}  // namespace
+
+const char* name_of(TaskState state) noexcept {
+  switch (state) {
+    case TaskState::kRunning:
+      return "running";
+    case TaskState::kFrozen:
+      return "frozen";
+    case TaskState::kStopping:
+      return "stopping";
+    case TaskState::kWaiting:
+      return "waiting";
+    case TaskState::kDone:
+      return "done";
+    case TaskState::kEnded:
+      break;
+  }
+  return "ended";
+}
+
+std::string task_name(const net::TaskId& id) {
+  return std::string(net::job_name(id.job)) + ":" + std::to_string(id.index);
+}
+
+net::TaskId task_from_name(std::string_view name) {
+  const std::size_t separator = name.find_first_of(":-");
+  const std::string_view digits =
+      separator == std::string_view::npos ? std::string_view() : name.substr(separator + 1);
+  const std::optional<net::Job> job = net::job_from_name(name.substr(0, separator));
+  net::TaskId id;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id.index);
+  if (!job || digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
+    throw std::invalid_argument(net::quoted(name) +
+                                " is not a task's name; one is a job and a number, as in worker:1 "
+                                "or worker-1");
+  }
+  id.job = *job;
+  return id;
+}
+
+net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request) {
+  try {
+    return answer(job, request);
+  } catch (const JobRefusal& refusal) {
+    return net::error_reply(kConflict, refusal.what());
+  } catch (const UnknownTask& unknown) {
+    return net::error_reply(kNotFound, unknown.what());
+  } catch (const std::invalid_argument& error) {
+    return net::error_reply(kBadRequest, error.what());
+  }
+}
+
+}  // namespace disttf::roles

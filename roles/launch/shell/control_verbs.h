@@ -1,0 +1,30 @@
+// What a launch's control address answers: HTTP requests to a ManagedJob, replies as JSON.
+//
+//   GET  /v1/status                 the run and its tasks
+//   GET  /v1/endpoints              the addresses of each job
+//   GET  /v1/pods                   the names of the tasks
+//   GET  /v1/logs/TASK              the newest lines, as text; ?follow=true: and those to come
+//   POST /v1/pods/TASK/restart      {"task": "worker:1", "message": "..."}
+//   POST /v1/pods/TASK/replace
+//   POST /v1/update                 {"workers": 4, "options": "..."}, either of the two or both
+//
+// What is refused is {"error": "..."}: 404 an unknown path or task, 405 another method, 400 a body
+// that is none, 409 what cannot be done now. docs/managing.md shows all of it.
+#pragma once
+
+#include <string_view>
+
+#include "net/http/http_server.h"
+#include "roles/launch/shell/managed_job.h"
+
+namespace disttf::roles {
+
+inline constexpr int kConflict = 409;  // what is asked cannot be done now
+
+[[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request);
+
+// "worker:1" or "worker-1". Throws std::invalid_argument with the name and what is allowed.
+[[nodiscard]] net::TaskId task_from_name(std::string_view name);
+[[nodiscard]] std::string task_name(const net::TaskId& id);  // "worker:1"
+
+}  // namespace disttf::roles

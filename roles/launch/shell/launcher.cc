@@ -1,0 +1,338 @@
+#include "roles/launch/shell/launcher.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "net/http/http_server.h"
+#include "net/transport/server.h"
+#include "roles/launch/core/fault_plan.h"
+#include "roles/launch/shell/console.h"
+#include "roles/launch/shell/control_address.h"
+#include "roles/launch/shell/control_verbs.h"
+#include "roles/launch/shell/job_update.h"
+#include "roles/launch/shell/managed_job.h"
+#include "roles/launch/shell/supervisor.h"
+#include "roles/process/log.h"
+#include "roles/process/progress.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// Whoever stops a process and then its group, as timeout(1) does, means one thing by both signals;
+// a person's second Ctrl-C comes later than this.
+constexpr std::chrono::milliseconds kSameRequest{300};
+
+class Launcher : public ManagedJob {
+ public:
+  explicit Launcher(const LaunchOptions& options);
+  int run();
+
+  [[nodiscard]] JobStatus status() const override;
+  [[nodiscard]] std::string log(const net::TaskId& id) const override;
+  [[nodiscard]] std::shared_ptr<net::HttpLineStream> follow(const net::TaskId& id) override;
+  std::string restart(const net::TaskId& id) override;
+  std::string replace(const net::TaskId& id) override;
+  std::string update(const LaunchUpdate& wanted) override;
+
+ private:
+  [[nodiscard]] LocalTask& task_of(const net::TaskId& id) const;
+  [[nodiscard]] LocalTask& task_to_restart(const net::TaskId& id) const;
+  void refuse_when_busy() const;
+  void open_control();
+  void open_port(std::uint16_t port);
+  void on_change(const LocalTask& task);
+  void on_all_gone();
+  [[nodiscard]] SupervisorEvents events();
+  void plan_faults();
+  void watch_signals();
+  void on_signal(int signal);
+  void on_stop_signal(int signal);
+  void on_line(const LocalTask& task, std::string_view line, bool is_result);
+  void on_progress(std::string_view record);
+  void make_fault(const ProcessFault& fault);
+  void say(const std::string& sentence, LogLevel level = LogLevel::kInfo) {
+    console_.say(sentence, level);
+  }
+
+  const LaunchOptions& options_;
+  asio::io_context context_{1};
+  asio::signal_set signals_;
+  Console console_;
+  ProgressMeter progress_;
+  std::optional<Progress> last_progress_;
+  std::optional<std::chrono::steady_clock::time_point> stopped_at_;  // by the first signal
+  const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
+  Supervisor supervisor_;
+  JobUpdate update_;
+  LaunchUpdate updates_;  // those that were taken, together
+  std::optional<FaultPlan> faults_;
+  std::optional<ControlSocket> control_;
+  std::string control_url_;
+  std::optional<net::HttpServer> server_;
+};
+
+Launcher::Launcher(const LaunchOptions& options)
+    : options_(options),
+      signals_(context_, SIGINT, SIGTERM, SIGCHLD),
+      supervisor_(context_, options, events()),
+      update_(context_, supervisor_, [this](const std::string& sentence) { say(sentence); }) {}
+
+SupervisorEvents Launcher::events() {
+  return {.line = [this](const LocalTask& task, std::string_view line,
+                         bool is_result) { on_line(task, line, is_result); },
+          .progress = [this](std::string_view record) { on_progress(record); },
+          .changed = [this](const LocalTask& task) { on_change(task); },
+          .say = [this](const std::string& sentence, LogLevel level) { say(sentence, level); },
+          .all_gone = [this] { on_all_gone(); }};
+}
+
+int Launcher::run() {
+  open_control();
+  plan_faults();
+  watch_signals();
+  supervisor_.start_all();
+  context_.run();
+  return supervisor_.policy().exit_code().value_or(kDone);
+}
+
+void Launcher::open_control() {
+  if (!options_.control) {
+    return;
+  }
+  try {
+    control_.emplace(context_, *options_.control);
+  } catch (const Failure& failure) {
+    // Asked for by nobody, it is no reason not to train.
+    if (!options_.control->socket.empty() || options_.control->port) {
+      throw;
+    }
+    log_info(std::string("this launch cannot be managed: ") + failure.what());
+    return;
+  }
+  server_.emplace(context_, [this](const net::HttpServerRequest& request) {
+    return answer_verb(*this, request);
+  });
+  server_->listen(control_->take_acceptor());
+  if (options_.control->port) {
+    open_port(*options_.control->port);
+  }
+}
+
+// Every user of the machine can connect to it, so it asks for a token that only this one can read.
+void Launcher::open_port(std::uint16_t port) {
+  try {
+    asio::ip::tcp::acceptor acceptor = net::listen_on(context_, port, net::ListenScope::kLoopback);
+    control_url_ = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
+    server_->listen(std::move(acceptor), control_->make_token());
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, std::string("--control_port: ") + error.what());
+  }
+  say("managed at " + control_url_ + "; the bearer token is in " + control_->token_path());
+}
+
+void Launcher::on_change(const LocalTask& task) {
+  update_.on_change();
+  if (task.is_chief) {
+    const bool is_awaited = task.pid > 0 || task.waits;
+    console_.draw_live(is_awaited ? progress_.on_chief_away() : std::string());
+  }
+}
+
+// run() returns once the readers of logs, if there are any, have had the last lines.
+void Launcher::on_all_gone() {
+  signals_.cancel();
+  if (server_) {
+    server_->stop();
+  }
+}
+
+JobStatus Launcher::status() const {
+  const RestartPolicy& policy = supervisor_.policy();
+  JobStatus status{.state = policy.finished()        ? "finished"
+                            : policy.exit_code()     ? "ending"
+                            : update_.is_under_way() ? "updating"
+                                                     : "training",
+                   .pid = getpid(),
+                   .since = since_,
+                   .progress = last_progress_,
+                   .tasks = {},
+                   .socket = control_ ? control_->path() : std::string(),
+                   .url = control_url_};
+  for (const net::Job job : {net::Job::kPs, net::Job::kChief, net::Job::kWorker}) {
+    for (const auto& task : supervisor_.tasks()) {
+      if (task->id.job == job) {
+        status.tasks.push_back(task->status());
+      }
+    }
+  }
+  return status;
+}
+
+LocalTask& Launcher::task_of(const net::TaskId& id) const {
+  for (const auto& task : supervisor_.tasks()) {
+    if (task->id == id) {
+      return *task;
+    }
+  }
+  throw UnknownTask("there is no task " + task_name(id) + " in this launch");
+}
+
+void Launcher::refuse_when_busy() const {
+  if (!supervisor_.may_start()) {
+    throw JobRefusal("the run is over or ends now; nothing is started again");
+  }
+  if (update_.is_under_way()) {
+    throw JobRefusal("an update is under way; try again when it is done");
+  }
+}
+
+LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
+  LocalTask& task = task_of(id);
+  refuse_when_busy();
+  if (task.pid < 0 && !task.waits) {
+    throw JobRefusal(task_name(id) + " has ended and is not needed any more");
+  }
+  return task;
+}
+
+std::string Launcher::log(const net::TaskId& id) const { return task_of(id).log.text(); }
+
+std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
+  auto reader = std::make_shared<net::HttpLineStream>(context_);
+  task_of(id).log.follow(reader);
+  return reader;
+}
+
+std::string Launcher::restart(const net::TaskId& id) {
+  LocalTask& task = task_to_restart(id);
+  supervisor_.restart(task);
+  return task_name(id) + " was told to end and starts again at " +
+         net::to_string(task.port.address());
+}
+
+std::string Launcher::replace(const net::TaskId& id) {
+  LocalTask& task = task_to_restart(id);
+  supervisor_.replace(task);
+  return task_name(id) + " was killed; a new process takes its place" +
+         (task.can_move() ? " at a new address" : " at its address, which the other tasks know");
+}
+
+std::string Launcher::update(const LaunchUpdate& wanted) {
+  refuse_when_busy();
+  LaunchUpdate all = updates_;
+  if (wanted.workers) {
+    all.workers = wanted.workers;
+  }
+  if (wanted.options) {
+    all.options = wanted.options;
+  }
+  const LaunchOptions options = options_.reconsider(all);
+  const UpdatePlan plan = plan_update(supervisor_.options(), options);
+  std::string sentence = "nothing changes";
+  if (!plan.changes.empty()) {
+    sentence = update_.begin(options, plan);
+    updates_ = all;
+    say("update: " + sentence);
+  }
+  for (const std::string& note : options.notes) {
+    sentence += "; " + note;
+  }
+  return sentence;
+}
+
+void Launcher::plan_faults() {
+  if (options_.chaos) {
+    std::vector<std::size_t> all(supervisor_.tasks().size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    faults_.emplace(*options_.chaos, std::move(all));
+    say("chaos: seed " + std::to_string(options_.chaos->seed) + ", " +
+        std::to_string(options_.chaos->per_1000) + " faults in 1000 steps");
+  }
+}
+
+void Launcher::watch_signals() {
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (!error) {
+      watch_signals();
+      on_signal(signal);
+    }
+  });
+}
+
+void Launcher::on_signal(int signal) {
+  if (signal != SIGCHLD) {
+    on_stop_signal(signal);
+  }
+  supervisor_.reap();
+}
+
+void Launcher::on_stop_signal(int signal) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!stopped_at_) {
+    stopped_at_ = now;
+    if (supervisor_.stop(exit_code_for(signal), signal)) {
+      say(std::string("stopped by ") + signal_name(signal) +
+          "; the chief saves first, a second signal ends all at once");
+    }
+  } else if (now - *stopped_at_ >= kSameRequest) {
+    say(std::string(signal_name(signal)) + " again; killing all tasks");
+    supervisor_.kill_all();
+  }
+}
+
+void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_result) {
+  if (is_result) {
+    console_.print_output(line);
+  } else {
+    console_.print_line_of(task.id, line);
+  }
+}
+
+void Launcher::on_progress(std::string_view record) {
+  if (const std::optional<Progress> progress = parse_progress(record)) {
+    last_progress_ = progress;
+    update_.on_progress(*progress);
+    console_.draw_live(progress_.on_record(*progress, std::chrono::steady_clock::now()));
+    if (faults_ && !supervisor_.policy().exit_code()) {
+      for (const ProcessFault& fault : faults_->take_until(progress->step)) {
+        make_fault(fault);
+      }
+    }
+  }
+}
+
+void Launcher::make_fault(const ProcessFault& fault) {
+  LocalTask& task = *supervisor_.tasks().at(fault.task);
+  const bool kills = fault.kind == ProcessFault::Kind::kKill;
+  say(std::string("chaos: ") + (kills ? "SIGKILL" : "SIGSTOP") + " to " + task.name + " at step " +
+      std::to_string(fault.step) +
+      (kills ? "" : " for " + std::to_string(fault.frozen_for.count()) + " ms") +
+      (task.pid > 0 ? "" : ", which is not running"));
+  if (task.pid < 0) {
+    return;
+  }
+  if (kills) {
+    supervisor_.kill_task(task);
+  } else {
+    supervisor_.freeze(task, fault.frozen_for);
+  }
+}
+
+}  // namespace
+
+int run_launcher(const LaunchOptions& options) { return Launcher(options).run(); }
+
+}  // namespace disttf::roles

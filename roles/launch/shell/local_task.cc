@@ -1,0 +1,111 @@
+#include "roles/launch/shell/local_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// The lists that a task is given: those of its own start, also when others have come since.
+net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
+  net::Cluster cluster;
+  for (const auto& each : all) {
+    auto& list = each->id.job == net::Job::kPs      ? cluster.ps
+                 : each->id.job == net::Job::kChief ? cluster.chief
+                                                    : cluster.workers;
+    if (each->id.job == net::Job::kWorker && each->id.index >= task.workers_known) {
+      continue;
+    }
+    list.resize(std::max(list.size(), each->id.index + 1));
+    list[each->id.index] = each->listed;
+  }
+  return cluster;
+}
+
+}  // namespace
+
+TaskStatus LocalTask::status() const {
+  TaskStatus status{
+      .id = id, .address = port.address(), .pid = pid, .restarts = restarts, .since = since};
+  if (pid > 0) {
+    status.state = asked != Asked::kNothing ? TaskState::kStopping
+                   : frozen                 ? TaskState::kFrozen
+                                            : TaskState::kRunning;
+  } else if (waits || !ending) {
+    status.state = TaskState::kWaiting;
+  } else {
+    const bool is_done = ending->signal == 0 && ending->exit_code == kDone;
+    status.state = is_done ? TaskState::kDone : TaskState::kEnded;
+  }
+  return status;
+}
+
+std::vector<net::TaskId> tasks_of(const LaunchOptions& options) {
+  std::vector<net::TaskId> tasks;
+  for (std::size_t index = 0; index < options.ps; ++index) {
+    tasks.push_back({.job = net::Job::kPs, .index = index});
+  }
+  if (options.chief) {
+    tasks.push_back({.job = net::Job::kChief, .index = 0});
+  }
+  for (std::size_t index = 0; index < options.workers; ++index) {
+    tasks.push_back({.job = net::Job::kWorker, .index = index});
+  }
+  return tasks;
+}
+
+RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options) {
+  if (task.job == net::Job::kPs) {
+    return RestartPolicy::Part::kPs;
+  }
+  const bool is_chief = task.job == net::Job::kChief || (!options.chief && task.index == 0);
+  return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;
+}
+
+// A task that has moved is told of itself, the ps and the chief alone, by its environment.
+std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& all,
+                                       const LaunchOptions& options) {
+  if (task.is_moved()) {
+    std::vector<std::string> arguments = {"train", "--resolver=tf_config"};
+    arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
+    return arguments;
+  }
+  const net::Cluster cluster = lists_for(task, all);
+  std::vector<std::string> arguments = {std::string(net::job_name(task.id.job)),
+                                        "--task_index=" + std::to_string(task.id.index),
+                                        "--ps_hosts=" + net::to_string(cluster.ps)};
+  if (!cluster.workers.empty()) {
+    arguments.push_back("--worker_hosts=" + net::to_string(cluster.workers));
+  }
+  if (!cluster.chief.empty()) {
+    arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
+  }
+  arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
+  return arguments;
+}
+
+// TF_CONFIG of a worker that has moved: the lists of the others do not name its address, and it
+// need not know theirs.
+std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all) {
+  if (!task.is_moved()) {
+    return {};
+  }
+  const net::Cluster others = lists_for(task, all);
+  const std::string index = std::to_string(task.id.index);
+  nlohmann::json cluster;
+  for (const net::Address& address : others.ps) {
+    cluster["ps"].push_back(net::to_string(address));
+  }
+  for (const net::Address& address : others.chief) {
+    cluster["chief"].push_back(net::to_string(address));
+  }
+  cluster["worker"][index] = net::to_string(task.port.address());
+  const nlohmann::json config = {{"cluster", std::move(cluster)},
+                                 {"task", {{"type", "worker"}, {"index", task.id.index}}}};
+  return {"TF_CONFIG=" + config.dump()};
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,72 @@
+// One task of a launch, as its supervisor keeps it, and what its processes are told.
+//
+// Values and pure functions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/wire/address.h"
+#include "net/wire/cluster.h"
+#include "roles/launch/core/restart_policy.h"
+#include "roles/launch/shell/launcher.h"
+#include "roles/launch/shell/log_tail.h"
+#include "roles/launch/shell/managed_job.h"
+#include "roles/launch/shell/reserved_port.h"
+
+namespace disttf::roles {
+
+// What was asked to become of a task whose process is to end.
+enum class Asked : std::uint8_t { kNothing, kRestart, kReplace };
+
+// One task and its process, while there is one.
+struct LocalTask {
+  std::size_t number = 0;  // its place in Supervisor::tasks(), and the policy's name for it
+  net::TaskId id;
+  std::string name;  // "[worker:1]"
+  bool is_chief = false;
+  ReservedPort port;
+  net::Address listed;            // what the lists say; another one than its port's once replaced
+  std::size_t workers_known = 0;  // the length of the list of workers that it is given
+  pid_t pid = -1;                 // -1 while no process of the task lives
+  asio::steady_timer restart;     // runs while `waits`
+  bool waits = false;             // to be started again
+  asio::steady_timer thaw;        // runs while this process is frozen
+  bool frozen = false;
+  bool fault = false;  // this process was killed on purpose
+  Asked asked = Asked::kNothing;
+  asio::steady_timer patience;        // runs while a process that was told to end has not
+  std::optional<Ending> ending = {};  // of its last process
+  std::uint64_t restarts = 0;
+  std::chrono::system_clock::time_point since{};
+  std::vector<int> cpus = {};  // that it may use; empty: all
+  LogTail log = {};
+
+  [[nodiscard]] TaskStatus status() const;
+  // Whether a new process of the task may have a new address. Nobody opens a connection to a
+  // worker, and one that is not the chief can do without the addresses of the others.
+  [[nodiscard]] bool can_move() const { return id.job == net::Job::kWorker && !is_chief; }
+  [[nodiscard]] bool is_moved() const { return listed != port.address(); }
+};
+
+using LocalTasks = std::vector<std::unique_ptr<LocalTask>>;
+
+// Those that the options count: ps, chief, workers.
+[[nodiscard]] std::vector<net::TaskId> tasks_of(const LaunchOptions& options);
+[[nodiscard]] RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options);
+
+// What a process of the task is told: its words, behind the program's name, and variables of its
+// environment, "NAME=value".
+[[nodiscard]] std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& all,
+                                                     const LaunchOptions& options);
+[[nodiscard]] std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all);
+
+}  // namespace disttf::roles

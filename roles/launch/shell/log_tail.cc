@@ -1,0 +1,26 @@
+#include "roles/launch/shell/log_tail.h"
+
+namespace disttf::roles {
+
+void LogTail::append(std::string_view line) {
+  line = line.substr(0, kMaxBytes / 2);
+  text_.append(line) += '\n';
+  if (text_.size() > kMaxBytes) {
+    const std::size_t cut = text_.find('\n', text_.size() - kMaxBytes * 3 / 4);
+    text_.erase(0, cut + 1);
+  }
+  std::erase_if(readers_, [line](const std::weak_ptr<net::HttpLineStream>& each) {
+    const std::shared_ptr<net::HttpLineStream> reader = each.lock();
+    if (reader) {
+      reader->append(line);
+    }
+    return !reader;
+  });
+}
+
+void LogTail::follow(const std::shared_ptr<net::HttpLineStream>& reader) {
+  std::erase_if(readers_, [](const auto& each) { return each.expired(); });
+  readers_.push_back(reader);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,37 @@
+// `disttf status`, `endpoints`, `logs`, `pods` and `update`: what a running launch of this user is
+// asked and told from another process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "roles/launch/shell/launcher.h"
+
+namespace disttf::roles {
+
+enum class ManageVerb : std::uint8_t {
+  kStatus,
+  kEndpoints,
+  kLogs,
+  kPodsList,
+  kPodsRestart,
+  kPodsReplace,
+  kUpdate
+};
+
+struct ManageOptions {
+  ManageVerb verb = ManageVerb::kStatus;
+  std::string task = {};  // "worker:1" or "worker-1", of the verbs that take one
+  bool follow = false;    // of logs
+  LaunchUpdate update = {};
+  bool json = false;           // the answer as it came; of logs, an object a line
+  std::string socket = {};     // of the launch; empty: the only one in `directory`
+  std::string directory = {};  // where launches put theirs
+};
+
+// Prints the answer on standard output. Returns kDone. Throws Failure with one sentence: kError
+// where no launch runs, several do, or the launch refuses now what it was asked; kUsage where it
+// does not know the task or the value; kLostPeers where it is there and does not answer.
+int run_manage(const ManageOptions& options);
+
+}  // namespace disttf::roles

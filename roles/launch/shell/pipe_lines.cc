@@ -1,0 +1,49 @@
+#include "roles/launch/shell/pipe_lines.h"
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/read_until.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "net/transport/as_tuple.h"
+
+namespace disttf::roles {
+namespace {
+
+// A longer line is cut into several: a bound on memory.
+constexpr std::size_t kMaxLineBytes = 64 * 1024;
+// Between two looks whether a reader goes on.
+constexpr std::chrono::milliseconds kPause{20};
+
+}  // namespace
+
+asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
+                                 LinesPaused is_paused) {
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  asio::posix::stream_descriptor descriptor(co_await asio::this_coro::executor, fd.release());
+  std::string text;
+  while (true) {
+    while (is_paused && is_paused()) {
+      pause.expires_after(kPause);
+      co_await pause.async_wait(net::kAsTuple);
+    }
+    auto [error, length] = co_await asio::async_read_until(
+        descriptor, asio::dynamic_buffer(text, kMaxLineBytes), '\n', net::kAsTuple);
+    if (error && error != asio::error::not_found) {
+      break;
+    }
+    const bool has_end = !error;
+    const std::size_t taken = has_end ? length : text.size();
+    handler(std::string_view(text).substr(0, has_end ? taken - 1 : taken));
+    text.erase(0, taken);
+  }
+  if (!text.empty()) {
+    handler(text);  // a child that died in the middle of a line
+  }
+}
+
+}  // namespace disttf::roles

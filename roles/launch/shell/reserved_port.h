@@ -1,0 +1,34 @@
+// A port of 127.0.0.1 that belongs to a task of launch while no process of it lives.
+//
+// A socket that is bound, with SO_REUSEADDR, but does not listen keeps the system from giving the
+// port to anybody else. Another one listens beside it, again and again if need be; while none does,
+// connections are refused, which is how the others notice that the task has died.
+//
+// Not thread-safe.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstdint>
+
+#include "net/wire/address.h"
+
+namespace disttf::roles {
+
+class ReservedPort {
+ public:
+  // The system chooses the port. Throws std::system_error. `context` must outlive the object.
+  explicit ReservedPort(asio::io_context& context);
+
+  [[nodiscard]] net::Address address() const;
+  // A listening socket, closed by exec unless its flag is cleared. REQUIRES: no other one listens.
+  // Throws std::system_error.
+  [[nodiscard]] asio::ip::tcp::acceptor listen();
+
+ private:
+  asio::io_context* context_;
+  asio::ip::tcp::acceptor bound_;  // never listens
+  std::uint16_t number_ = 0;
+};
+
+}  // namespace disttf::roles

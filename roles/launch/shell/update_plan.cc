@@ -1,0 +1,160 @@
+#include "roles/launch/shell/update_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+#include "roles/launch/shell/managed_job.h"
+
+namespace disttf::roles {
+namespace {
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+// The settings of one task that neither the weights nor the other tasks depend on.
+constexpr std::array<std::string_view, 13> kOfOneTask = {
+    "log_every",          "log_level",      "log_format",   "save_steps",     "save_secs",
+    "max_to_keep",        "start_timeout",  "peer_timeout", "worker_timeout", "heartbeat_timeout",
+    "print_weights_hash", "debug_delay_ms", "chaos_frames"};
+
+struct Fixed {
+  std::string_view name;
+  const char* why;
+};
+constexpr std::array<Fixed, 3> kFixed = {{
+    {"model", "the checkpoint holds another model"},
+    {"hidden_units", "the checkpoint holds another model"},
+    {"train_dir", "the checkpoints of this run are where they are"},
+}};
+
+Values values_of(const std::vector<std::string>& arguments) {
+  Values values;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    values[argument.substr(2, equals - 2)] =
+        equals == std::string::npos ? "true" : argument.substr(equals + 1);
+  }
+  return values;
+}
+
+std::string shown(const std::string& value) { return value.empty() ? "default" : value; }
+
+std::string cpus_text(const TaskLimits& limits) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", limits.cpus.value_or(0));
+  return limits.cpus ? text.data() : "all";
+}
+
+std::string memory_text(const TaskLimits& limits) {
+  return limits.memory_mib ? std::to_string(*limits.memory_mib) : "unlimited";
+}
+
+void add(UpdatePlan& plan, std::string_view flag, const std::string& before,
+         const std::string& after) {
+  if (before != after) {
+    plan.changes.push_back("--" + std::string(flag) + ": " + before + " -> " + after);
+  }
+}
+
+void refuse_fewer(std::string_view flag, std::size_t now, std::size_t wanted) {
+  if (wanted < now) {
+    throw JobRefusal("--" + std::string(flag) + ": " + std::to_string(wanted) +
+                     " is fewer than the " + std::to_string(now) +
+                     " that there are; counts grow and never shrink");
+  }
+}
+
+void compare_settings(const LaunchOptions& now, const LaunchOptions& wanted, UpdatePlan& plan) {
+  const Values before = values_of(now.task_arguments);
+  const Values after = values_of(wanted.task_arguments);
+  Values names = before;
+  names.insert(after.begin(), after.end());
+  const auto value = [](const Values& values, const std::string& name) {
+    const auto found = values.find(name);
+    return shown(found == values.end() ? "" : found->second);
+  };
+  for (const auto& [name, ignored] : names) {
+    const std::string old_value = value(before, name);
+    const std::string new_value = value(after, name);
+    if (old_value == new_value) {
+      continue;
+    }
+    add(plan, name, old_value, new_value);
+    const auto fixed =
+        std::find_if(kFixed.begin(), kFixed.end(),
+                     [&name = name](const Fixed& each) { return each.name == name; });
+    if (fixed != kFixed.end()) {
+      throw JobRefusal("--" + name + ": cannot become " + new_value + " in this run, which has " +
+                       old_value + ": " + fixed->why);
+    }
+    const bool is_of_one =
+        std::find(kOfOneTask.begin(), kOfOneTask.end(), name) != kOfOneTask.end();
+    (is_of_one ? plan.rolls : plan.restarts) = true;
+  }
+}
+
+void compare_limits(const LaunchOptions& now, const LaunchOptions& wanted, UpdatePlan& plan) {
+  add(plan, "ps_cpus", cpus_text(now.ps_limits), cpus_text(wanted.ps_limits));
+  add(plan, "ps_memory", memory_text(now.ps_limits), memory_text(wanted.ps_limits));
+  add(plan, "cpus", cpus_text(now.trainer_limits), cpus_text(wanted.trainer_limits));
+  add(plan, "memory", memory_text(now.trainer_limits), memory_text(wanted.trainer_limits));
+  if (now.ps_limits != wanted.ps_limits || now.trainer_limits != wanted.trainer_limits) {
+    plan.rolls = true;
+  }
+}
+
+// How many trainers the tasks that run would take.
+std::size_t most_trainers(const LaunchOptions& options) {
+  const std::string text = argument_value(options.task_arguments, "max_workers");
+  std::size_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+void compare_counts(const LaunchOptions& now, const LaunchOptions& wanted, UpdatePlan& plan) {
+  refuse_fewer("ps", now.ps, wanted.ps);
+  refuse_fewer("workers", now.workers, wanted.workers);
+  add(plan, "ps", std::to_string(now.ps), std::to_string(wanted.ps));
+  add(plan, "workers", std::to_string(now.workers), std::to_string(wanted.workers));
+  if (wanted.ps > now.ps) {
+    plan.restarts = true;
+  }
+  if (wanted.workers > now.workers) {
+    if (wanted.workers <= most_trainers(now)) {
+      plan.new_workers = wanted.workers - now.workers;
+    } else {
+      plan.restarts = true;
+    }
+  }
+}
+
+}  // namespace
+
+std::string argument_value(const std::vector<std::string>& arguments, const std::string& name) {
+  const Values values = values_of(arguments);
+  const auto found = values.find(name);
+  return found == values.end() ? std::string() : found->second;
+}
+
+UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted) {
+  UpdatePlan plan;
+  compare_counts(now, wanted, plan);
+  compare_settings(now, wanted, plan);
+  compare_limits(now, wanted, plan);
+  if (plan.restarts) {
+    plan.rolls = false;
+    plan.new_workers = 0;
+    if (argument_value(now.task_arguments, "train_dir").empty()) {
+      throw JobRefusal(
+          "this needs all tasks to start again from a checkpoint, and the run has no --train_dir "
+          "(" +
+          plan.changes.front() + ")");
+    }
+  }
+  return plan;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,201 @@
+#include "roles/process/log.h"
+
+#include <spdlog/formatter.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+// Of log lines that nobody reads: thousands. Twice as much would help no reader, half of it would
+// be filled by a second of a fast run that logs every step.
+constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10U;
+// At the end, for a reader of the log that pauses.
+constexpr std::chrono::seconds kLogFarewell{2};
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::info;
+}
+
+// One JSON object a line. The message goes through the JSON library: it may hold anything that a
+// peer or the environment sent.
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  explicit JsonFormatter(std::string task)
+      : task_(std::move(task)),
+        time_("%Y-%m-%dT%H:%M:%S.%eZ", spdlog::pattern_time_type::utc, "") {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    spdlog::memory_buf_t time;
+    time_.format(message, time);
+    const auto level = spdlog::level::to_string_view(message.level);
+    const nlohmann::ordered_json line = {
+        {"time", std::string(time.data(), time.size())},
+        {"level", std::string(level.data(), level.size())},
+        {"task", task_},
+        {"message", std::string(message.payload.data(), message.payload.size())}};
+    const std::string text =
+        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    out.append(text.data(), text.data() + text.size());
+  }
+
+  [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>(task_);
+  }
+
+ private:
+  std::string task_;
+  spdlog::pattern_formatter time_;
+};
+
+std::unique_ptr<spdlog::formatter> make_formatter(const LogOptions& options) {
+  if (options.format == LogFormat::kJson) {
+    return std::make_unique<JsonFormatter>(options.task);
+  }
+  return std::make_unique<spdlog::pattern_formatter>(
+      options.name_task && !options.task.empty() ? "%H:%M:%S.%e %L [%n] %v" : "%H:%M:%S.%e %L %v");
+}
+
+std::string formatted(spdlog::formatter& formatter, LogLevel level, std::string_view task,
+                      std::string_view message) {
+  spdlog::memory_buf_t text;
+  formatter.format(
+      spdlog::details::log_msg(spdlog::string_view_t(task.data(), task.size()), to_spdlog(level),
+                               spdlog::string_view_t(message.data(), message.size())),
+      text);
+  return {text.data(), text.size()};
+}
+
+std::shared_ptr<PatientOutput> open_standard_error(const LogOptions& options) {
+  const std::shared_ptr<spdlog::formatter> formatter = make_formatter(options);
+  return std::make_shared<PatientOutput>(
+      STDERR_FILENO, kMostKeptBytes, [formatter, task = options.task](std::uint64_t lines) {
+        return formatted(*formatter, LogLevel::kWarning, task,
+                         std::to_string(lines) +
+                             " lines of the log were left out here: nobody read them in time");
+      });
+}
+
+std::shared_ptr<PatientOutput> open_standard_output() {
+  return std::make_shared<PatientOutput>(STDOUT_FILENO, PatientOutput::kKeepAll,
+                                         [](std::uint64_t) { return std::string(); });
+}
+
+// A process has one of each, and spdlog one default logger. They are never destroyed: a thread may
+// be waiting for their reader when the process ends.
+struct Streams {
+  LogFormat format = LogFormat::kText;
+  std::shared_ptr<PatientOutput> output = open_standard_output();
+  std::shared_ptr<PatientOutput> error = open_standard_error({});
+};
+
+Streams& streams() {
+  static Streams& only = *new Streams;  // NOLINT(cppcoreguidelines-owning-memory): as said above
+  return only;
+}
+
+class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit Sink(std::shared_ptr<PatientOutput> output) : output_(std::move(output)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    output_->write({text.data(), text.size()});
+  }
+  void flush_() override {}
+
+ private:
+  const std::shared_ptr<PatientOutput> output_;
+};
+
+}  // namespace
+
+void set_up_log(const LogOptions& options) {
+  Streams& all = streams();
+  all.format = options.format;
+  all.output = open_standard_output();
+  all.error = open_standard_error(options);
+  auto logger = std::make_shared<spdlog::logger>(options.task, std::make_shared<Sink>(all.error));
+  logger->set_level(to_spdlog(options.level));
+  logger->set_formatter(make_formatter(options));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+LogFormat log_format() noexcept { return streams().format; }
+
+std::string json_log_line(LogLevel level, std::string_view task, std::string_view message) {
+  JsonFormatter formatter{std::string(task)};
+  std::string line = formatted(formatter, level, task, message);
+  line.pop_back();
+  return line;
+}
+
+bool is_json_log_line(std::string_view line) {
+  if (!line.starts_with('{')) {
+    return false;
+  }
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() &&
+         std::ranges::all_of(std::array{"time", "level", "task", "message"},
+                             [&object](const char* key) { return object.contains(key); });
+}
+
+void log_debug(std::string_view message) { spdlog::debug("{}", message); }
+void log_info(std::string_view message) { spdlog::info("{}", message); }
+void log_warning(std::string_view message) { spdlog::warn("{}", message); }
+void log_error(std::string_view message) { spdlog::error("{}", message); }
+
+void log_exception(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+}
+
+void print_result(std::string_view line) { standard_output().write(std::string(line) + "\n"); }
+
+PatientOutput& standard_output() { return *streams().output; }
+PatientOutput& standard_error() { return *streams().error; }
+
+void finish_output() {
+  if (!standard_output().drain(net::Clock::now())) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : {SIGINT, SIGTERM}) {
+      std::signal(number, SIG_DFL);
+      sigaddset(&set, number);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    while (!standard_output().drain(net::Clock::now() + std::chrono::hours(1))) {
+    }
+  }
+  standard_error().drain(net::Clock::now() + kLogFarewell);
+}
+
+}  // namespace disttf::roles

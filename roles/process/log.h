@@ -1,0 +1,53 @@
+// The log: one line per event on standard error, as text or as JSON. Standard output is for
+// results. Nobody who logs waits for the reader of either (roles/process/patient_output.h).
+//
+// spdlog stays behind this header: it is slow to compile. Set up once in main before any thread
+// is started; the functions may then be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "roles/process/patient_output.h"
+
+namespace disttf::roles {
+
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat : std::uint8_t { kText, kJson };
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+  std::string task;       // "worker:1"; named in JSON lines, and in text lines when `name_task`
+  bool name_task = true;  // false under `launch`, which writes the prefix itself
+};
+
+void set_up_log(const LogOptions& options);
+
+[[nodiscard]] LogFormat log_format() noexcept;
+
+// A line of the log as JSON, of another task than this one; without its end.
+[[nodiscard]] std::string json_log_line(LogLevel level, std::string_view task,
+                                        std::string_view message);
+// Whether it is one: an object with these four keys.
+[[nodiscard]] bool is_json_log_line(std::string_view line);
+
+void log_debug(std::string_view message);
+void log_info(std::string_view message);
+void log_warning(std::string_view message);
+void log_error(std::string_view message);
+// What it says, as an error.
+void log_exception(const std::exception_ptr& exception);
+
+// A result line on standard output: what scripts read. None is ever left out.
+void print_result(std::string_view line);
+
+// What the two are written to, for a console that shares them. From set_up_log() on.
+[[nodiscard]] PatientOutput& standard_output();
+[[nodiscard]] PatientOutput& standard_error();
+// At the end of the process: waits until all results are read, and for a while for the log. A
+// signal ends the process meanwhile.
+void finish_output();
+
+}  // namespace disttf::roles

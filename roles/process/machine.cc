@@ -1,0 +1,32 @@
+#include "roles/process/machine.h"
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "net/transport/descriptor_limit.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+std::size_t threads_of(const Task& task) {
+  constexpr std::size_t kMostOfPs = 4;
+  if (task.threads != 0 || task.self.job != net::Job::kPs) {
+    return std::max<std::size_t>(task.threads, 1);
+  }
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostOfPs);
+}
+
+void throw_if_out_of_descriptors(std::error_code error, const std::string& what) {
+  if (net::is_out_of_descriptors(error)) {
+    throw Failure(kError, "cannot " + what + ": " + error.message() + net::descriptor_hint(error));
+  }
+}
+
+std::uint64_t random_incarnation() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  return (high << 32U) | device();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,25 @@
+// What a task takes from the machine that it runs on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+// A trainer computes alone unless it is told otherwise: there may be others on its host. A ps takes
+// the processors of its host, 4 at most: more are not faster at what memory limits, and it computes
+// only while the trainers wait.
+[[nodiscard]] std::size_t threads_of(const Task& task);
+
+// Throws Failure, "cannot `what`: Too many open files; this process may have ...", where a limit on
+// descriptors is why: to try again would not help.
+void throw_if_out_of_descriptors(std::error_code error, const std::string& what);
+
+// A random number that no other process has: tells a restarted task from its old self.
+[[nodiscard]] std::uint64_t random_incarnation();
+
+}  // namespace disttf::roles

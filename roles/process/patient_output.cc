@@ -1,0 +1,232 @@
+#include "roles/process/patient_output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+// A pipe that has room takes so many bytes in one piece (PIPE_BUF), so that lines of several
+// processes do not mix.
+constexpr std::size_t kPiece = 4096;
+// Between two looks whether there is room: a pipe of 64 KiB that is read as fast carries 13 MB/s.
+constexpr std::chrono::milliseconds kLookAgain{5};
+
+// The thread gets none of the process's signals.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// Where no thread can be had, how often it is tried to write at the end.
+constexpr std::chrono::milliseconds kTryAgain{200};
+
+}  // namespace
+
+PatientOutput::PatientOutput(int fd, std::size_t most_bytes, LeftOut left_out)
+    : fd_(fd), most_bytes_(most_bytes), left_out_(std::move(left_out)) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) {
+    is_lost_ = true;
+  } else if (S_ISSOCK(status.st_mode)) {
+    way_ = Way::kSocket;
+  } else if (S_ISFIFO(status.st_mode) || isatty(fd) == 1) {
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    second_ =
+        data::FileDescriptor(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    way_ = second_.number() >= 0 ? Way::kSecondOpened : Way::kByThread;
+  }
+}
+
+PatientOutput::~PatientOutput() {
+  if (thread_.joinable()) {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+    }
+    done_->interrupt();
+    changed_.notify_all();
+    thread_.join();
+  }
+}
+
+ssize_t PatientOutput::put(std::string_view text) const {
+  text = text.substr(0, kPiece);
+  ssize_t count = 0;
+  do {
+    count = way_ == Way::kSocket ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                                 : ::write(way_ == Way::kSecondOpened ? second_.number() : fd_,
+                                           text.data(), text.size());
+  } while (count < 0 && errno == EINTR);
+  return count;
+}
+
+void PatientOutput::write(std::string_view line) {
+  const std::scoped_lock lock(mutex_);
+  if (is_lost_ || line.empty()) {
+    return;
+  }
+  if (begun_.empty() && next_.empty() && way_ != Way::kByThread) {
+    begun_ = line;
+    put_kept();
+    if (begun_.size() < line.size()) {
+      start_thread();  // for what is left of it, if anything
+      return;
+    }
+    begun_.clear();
+  }
+  next_.emplace_back(line);
+  next_bytes_ += line.size();
+  trim();
+  start_thread();
+}
+
+std::size_t PatientOutput::kept() const {
+  const std::scoped_lock lock(mutex_);
+  return begun_.size() + next_bytes_;
+}
+
+bool PatientOutput::drain(net::Deadline deadline) {
+  const auto is_done = [this] { return begun_.empty() && next_.empty(); };
+  std::unique_lock lock(mutex_);
+  while (!is_done()) {
+    start_thread();  // there may not have been the memory for it
+    const auto now = net::Clock::now();
+    if (now >= deadline) {
+      return false;
+    }
+    changed_.wait_until(lock, std::min(deadline, now + kTryAgain), is_done);
+  }
+  return true;
+}
+
+void PatientOutput::trim() {
+  while (next_bytes_ > most_bytes_ && next_.size() > 1) {
+    next_bytes_ -= next_.front().size();
+    next_.pop_front();
+    ++omitted_;
+  }
+}
+
+// False: there is none. REQUIRES: what was begun is written, and there is room.
+bool PatientOutput::take_next() {
+  if (omitted_ > 0) {
+    begun_ = left_out_(std::exchange(omitted_, 0));
+  } else if (!next_.empty()) {
+    begun_ = std::move(next_.front());
+    next_.pop_front();
+    next_bytes_ -= begun_.size();
+  }
+  return !begun_.empty();
+}
+
+// False: no more can be written now.
+bool PatientOutput::account(ssize_t count) {
+  if (count >= 0) {
+    begun_.erase(0, static_cast<std::size_t>(count));
+    return count > 0;
+  }
+  if (errno == EAGAIN) {
+    return false;
+  }
+  begun_.clear();
+  if (way_ != Way::kAsItIs) {  // a disk may have room again
+    is_lost_ = true;
+    next_.clear();
+    next_bytes_ = 0;
+  }
+  return false;
+}
+
+void PatientOutput::put_kept() {
+  while (!begun_.empty() || take_next()) {
+    if (!account(put(begun_))) {
+      break;
+    }
+  }
+}
+
+// Without a thread, for want of memory or descriptors, the lines wait for the next one.
+void PatientOutput::start_thread() {
+  if (begun_.empty() && next_.empty()) {
+    return;
+  }
+  if (thread_.joinable()) {
+    changed_.notify_all();
+    return;
+  }
+  try {
+    const SignalsBlocked blocked;
+    done_ = std::make_unique<net::Interrupt>();
+    thread_ = std::thread([this] { work_on(); });
+  } catch (const std::exception&) {
+    put_kept();
+  }
+}
+
+// Want of memory for a line ends nothing: there may be some later.
+void PatientOutput::work_on() {
+  while (true) {
+    try {
+      work();
+      return;
+    } catch (const std::exception&) {
+      done_->wait_until(net::Clock::now() + kLookAgain);
+    }
+  }
+}
+
+// Until the object goes.
+void PatientOutput::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_ending_ || !begun_.empty() || !next_.empty(); });
+    lock.unlock();
+    await_room();
+    lock.lock();
+    if (is_ending_) {
+      return;
+    }
+    if (way_ != Way::kByThread) {
+      put_kept();
+    } else if (!begun_.empty() || take_next()) {
+      const std::string piece = begun_.substr(0, kPiece);
+      lock.unlock();
+      const ssize_t count = put(piece);  // may wait after all: another process was faster
+      lock.lock();
+      static_cast<void>(account(count));
+    }
+    changed_.notify_all();
+    if (!begun_.empty()) {
+      lock.unlock();  // a terminal may say that it has room, and take nothing
+      done_->wait_until(net::Clock::now() + kLookAgain);
+      lock.lock();
+    }
+  }
+}
+
+void PatientOutput::await_room() const {
+  static_cast<void>(net::wait_for(fd_, POLLOUT, *done_, net::Deadline::max()));
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,104 @@
+#include "roles/process/progress.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace disttf::roles {
+namespace {
+
+// Takes a number and the character behind it off the front of `text`.
+template <typename T>
+bool take_number(std::string_view& text, char terminator, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end == text.data() + text.size() || *end != terminator) {
+    return false;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  return true;
+}
+
+}  // namespace
+
+ProgressWriter::ProgressWriter(int fd) noexcept : fd_(fd) {}
+
+void ProgressWriter::write(const Progress& progress) {
+  constexpr std::chrono::milliseconds kInterval{100};
+  if (fd_ < 0) {
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_ && progress.step < progress.train_steps) {
+    return;
+  }
+  next_ = now + kInterval;
+  std::array<char, 128> record{};
+  const int length = std::snprintf(record.data(), record.size(), "%llu %llu %.6g %llu\n",
+                                   static_cast<unsigned long long>(progress.step),
+                                   static_cast<unsigned long long>(progress.train_steps),
+                                   progress.loss, static_cast<unsigned long long>(progress.images));
+  // The pipe does not block and a record is written whole or not at all (below PIPE_BUF).
+  if (::write(fd_, record.data(), static_cast<std::size_t>(length)) < 0 && errno == EPIPE) {
+    fd_ = -1;
+  }
+}
+
+std::optional<Progress> parse_progress(std::string_view record) {
+  std::string text(record);
+  text += '\n';
+  std::string_view rest = text;
+  Progress progress;
+  if (take_number(rest, ' ', progress.step) && take_number(rest, ' ', progress.train_steps) &&
+      take_number(rest, ' ', progress.loss) && take_number(rest, '\n', progress.images) &&
+      rest.empty()) {
+    return progress;
+  }
+  return std::nullopt;
+}
+
+std::string progress_line(const Progress& progress, const Progress& first,
+                          std::chrono::duration<double> elapsed) {
+  std::array<char, 128> line{};
+  const double seconds = elapsed.count();
+  if (seconds <= 0 || progress.step <= first.step || progress.images < first.images ||
+      progress.step > progress.train_steps) {
+    std::snprintf(line.data(), line.size(), "step %llu/%llu  loss %.4f",
+                  static_cast<unsigned long long>(progress.step),
+                  static_cast<unsigned long long>(progress.train_steps), progress.loss);
+    return line.data();
+  }
+  const auto steps = static_cast<double>(progress.step - first.step);
+  const double rate = static_cast<double>(progress.images - first.images) / seconds;
+  const auto left = static_cast<long>(
+      std::ceil(static_cast<double>(progress.train_steps - progress.step) * seconds / steps));
+  std::snprintf(line.data(), line.size(),
+                "step %llu/%llu  loss %.4f  %.0f images/s  %ld:%02ld left",
+                static_cast<unsigned long long>(progress.step),
+                static_cast<unsigned long long>(progress.train_steps), progress.loss, rate,
+                left / 60, left % 60);
+  return line.data();
+}
+
+std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {
+  if (!first_ || progress.step < last_->step) {
+    first_ = progress;
+    first_at_ = now;
+  }
+  last_ = progress;
+  return progress.step >= progress.train_steps ? std::string()
+                                               : progress_line(progress, *first_, now - first_at_);
+}
+
+std::string ProgressMeter::on_chief_away() {
+  first_.reset();
+  if (!last_ || last_->step >= last_->train_steps) {
+    return {};
+  }
+  return "step " + std::to_string(last_->step) + "/" + std::to_string(last_->train_steps) +
+         "  waiting for the chief";
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,29 @@
+#include "roles/process/start_thread.h"
+
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace disttf::roles {
+
+std::thread start_thread(std::function<void()> body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(),
+                            "cannot start a thread, for lack of memory or by a limit on threads "
+                            "(ulimit -v, ulimit -u)");
+  }
+}
+
+std::thread start_thread(StopSignal& stop, std::function<void()> body) {
+  return start_thread([&stop, body = std::move(body)] {
+    try {
+      body();
+    } catch (...) {
+      stop.stop_with(std::current_exception());
+    }
+  });
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,17 @@
+// A thread of a task's own, or a sentence that says why there is none.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "roles/process/stop_signal.h"
+
+namespace disttf::roles {
+
+// Throws std::system_error where the system grants no thread, for lack of memory or by a limit.
+[[nodiscard]] std::thread start_thread(std::function<void()> body);
+// The same for a thread without which the task is nothing: what `body` throws ends the task,
+// through `stop`, which must outlive the thread.
+[[nodiscard]] std::thread start_thread(StopSignal& stop, std::function<void()> body);
+
+}  // namespace disttf::roles

@@ -1,0 +1,127 @@
+#include "roles/process/stop_signal.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// Until who could not be told of a signal is told again. Nobody sees a tenth of a second, and a
+// process that lacks memory is not kept busy.
+constexpr int kTellAgainMs = 100;
+
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+StopSignal::StopSignal(std::function<void(int)> on_signal) : on_signal_(std::move(on_signal)) {
+  const sigset_t set = stop_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+  if (signal_fd < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
+  }
+  thread_ = start_thread([this, signal_fd] { watch(signal_fd); });
+}
+
+StopSignal::~StopSignal() {
+  done_.interrupt();
+  // The signals stay blocked: a second Ctrl-C must not kill a process that is on its way out.
+  thread_.join();
+}
+
+void StopSignal::watch(int signal_fd) {
+  std::array<pollfd, 2> waits{pollfd{.fd = signal_fd, .events = POLLIN, .revents = 0},
+                              pollfd{.fd = done_.fd(), .events = POLLIN, .revents = 0}};
+  bool is_told = true;
+  while (true) {
+    const int ready = poll(waits.data(), waits.size(), is_told ? -1 : kTellAgainMs);
+    if (ready < 0) {
+      continue;  // EINTR; anything else cannot happen with two descriptors of our own
+    }
+    if (ready == 0) {
+      is_told = tell();
+      continue;
+    }
+    if (waits[1].revents != 0) {
+      break;
+    }
+    signalfd_siginfo info{};
+    if (read(signal_fd, &info, sizeof info) == sizeof info && number() == 0) {
+      number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
+      interrupt_.interrupt();
+      is_told = tell();
+    }
+  }
+  close(signal_fd);
+}
+
+bool StopSignal::tell() {
+  try {
+    if (on_signal_) {
+      on_signal_(number());
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void StopSignal::stop_with(const Failure& failure) {
+  if (!fails_.exchange(true)) {
+    failure_.emplace(failure);
+    has_failed_.store(true, std::memory_order_release);
+    interrupt_.interrupt();
+  }
+}
+
+void StopSignal::stop_with(const std::exception_ptr& exception) {
+  try {
+    stop_with(failure_of(exception));
+  } catch (const std::bad_alloc&) {
+    stop_with(no_memory_);
+  }
+}
+
+void StopSignal::throw_if_stopped() const {
+  if (has_failed_.load(std::memory_order_acquire)) {
+    throw Failure(*failure_);
+  }
+  if (const int signal = number(); signal != 0) {
+    throw Failure(exit_code_for(signal),
+                  std::string("stopped by ") + signal_name(signal) + " before the run finished");
+  }
+}
+
+const char* signal_name(int number) noexcept {
+  switch (number) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    default:
+      return "a signal";
+  }
+}
+
+int exit_code_for(int number) noexcept { return 128 + number; }
+
+}  // namespace disttf::roles

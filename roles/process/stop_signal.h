@@ -1,0 +1,58 @@
+// SIGINT and SIGTERM as an orderly request to stop.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "net/transport/channel.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+// From construction on the two signals are blocked in this thread and those it starts, and taken by
+// a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
+// thread.
+class StopSignal {
+ public:
+  // `on_signal` runs on the watcher's thread, once, with the first signal; where it throws, as for
+  // lack of memory, once more a little later.
+  explicit StopSignal(std::function<void(int)> on_signal = {});
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // The first signal that came, or 0.
+  [[nodiscard]] int number() const noexcept { return number_.load(std::memory_order_relaxed); }
+  // Ends waits when a signal has come.
+  [[nodiscard]] const net::Interrupt& interrupt() const noexcept { return interrupt_; }
+  // Ends waits as a signal does, because of `failure`. From any thread; only the first call counts.
+  void stop_with(const Failure& failure);
+  // The same, because of what a thread or coroutine has thrown: failure_of(exception).
+  void stop_with(const std::exception_ptr& exception);
+  // Throws Failure when a signal has come (130 or 143), or that of stop_with().
+  void throw_if_stopped() const;
+
+ private:
+  void watch(int signal_fd);
+  bool tell();  // false: on_signal_ has thrown
+
+  std::function<void(int)> on_signal_;
+  std::atomic<int> number_ = 0;
+  std::atomic<bool> fails_ = false;  // somebody sets failure_, or has
+  std::optional<Failure> failure_;   // constant once has_failed_
+  std::atomic<bool> has_failed_ = false;
+  const Failure no_memory_{kError, kNoMemory};  // made while there is some
+  net::Interrupt interrupt_;                    // signalled
+  net::Interrupt done_;                         // the watcher's thread may end
+  std::thread thread_;
+};
+
+// "SIGTERM" or "SIGINT"; "a signal" for others.
+[[nodiscard]] const char* signal_name(int number) noexcept;
+// What a process ends with that `number` stopped: 128 + number.
+[[nodiscard]] int exit_code_for(int number) noexcept;
+
+}  // namespace disttf::roles

@@ -1,0 +1,31 @@
+// A task's own port, opened the same way by every role.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+
+#include "net/transport/server.h"
+#include "roles/run/outcome.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+// Listens on the task's port (or on the socket it was started with) and says so in the log.
+// `hooks.log` is filled in. `is_server`: the task waits for orders. Throws cannot_listen().
+[[nodiscard]] std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context,
+                                                                const Task& task,
+                                                                net::ServerHooks hooks,
+                                                                bool is_server = false);
+
+// Listens on a server's port. Where another process has it, which may be the task of a server that
+// was killed and is dying, that is waited for for a moment. Throws std::system_error.
+[[nodiscard]] asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context,
+                                                               std::uint16_t port);
+
+// Why the task ends that could not listen: because of the port, or for lack of descriptors.
+[[nodiscard]] Failure cannot_listen(const Task& task, const std::system_error& error);
+
+}  // namespace disttf::roles

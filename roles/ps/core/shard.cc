@@ -1,0 +1,467 @@
+#include "roles/ps/core/shard.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <new>
+#include <utility>
+
+namespace disttf::roles {
+
+namespace {
+
+// Floats of a part of the arena.
+std::size_t part_size(math::Range range) {
+  constexpr std::size_t kStep = Shard::kArenaAlignment;
+  return (range.size() + kStep - 1) / kStep * kStep;
+}
+
+// Strict: two buffers; else one, and what each trainer was answered with.
+std::size_t part_count(const RunConfig& config) {
+  return config.every_gradient_counts() ? 2 : 1 + config.trainers;
+}
+
+}  // namespace
+
+std::size_t Shard::arena_size(const RunConfig& config, math::Range range) {
+  return part_count(config) * part_size(range);
+}
+
+Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena arena)
+    : config_(std::move(config)),
+      range_(range),
+      strict_(config_.every_gradient_counts()),
+      wire_(wire_format_of(config_)),
+      arena_owner_(std::move(arena.owner)),
+      optimizer_(config_.optimizer, range.size(), config_.isa, threads),
+      slots_(config_.slots()),
+      trainers_(config_.trainers) {
+  if (arena.floats.empty()) {
+    own_arena_ = math::AlignedVector(arena_size(config_, range_));
+    arena.floats = own_arena_.span();
+  }
+  lay_out(arena.floats);
+}
+
+void Shard::lay_out(std::span<float> arena) {
+  assert(arena.size() >= arena_size(config_, range_));
+  const auto part = [&](std::size_t number) {
+    return arena.subspan(number * part_size(range_), range_.size());
+  };
+  buffers_[0] = part(0);
+  if (strict_) {
+    buffers_[1] = part(1);
+    return;
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    trainers_[rank].snapshot = part(1 + rank);
+  }
+}
+
+std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
+  optimizer_.reset();
+  if (strict_) {
+    newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
+  }
+  std::vector<std::span<float>> places{newest()};
+  if (!parameters_only) {
+    for (const math::StateTensor& tensor : optimizer_.state()) {
+      places.push_back(tensor.values);
+    }
+  }
+  return places;
+}
+
+void Shard::finish_restore(std::uint64_t step) {
+  step_ = step;
+  arrived_ = 0;
+  folded_ = 0;
+  has_previous_ = false;
+  rounded_[0].is_current = false;
+  rounded_[1].is_current = false;
+  cut_wanted_.reset();
+  cut_.reset();
+  for (Slot& slot : slots_) {
+    slot.filled = false;
+    slot.memory.reset();
+  }
+  for (Trainer& trainer : trainers_) {
+    trainer.dropped = false;
+    trainer.settled = step;  // what made these parameters is in them
+    trainer.last_step = step;
+    trainer.incarnation = 0;
+    trainer.last_sequence = 0;
+  }
+}
+
+std::size_t Shard::state_size() { return (1 + optimizer_.state().size()) * range_.size(); }
+
+std::vector<std::string> Shard::state_names() {
+  std::vector<std::string> names;
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    names.emplace_back(tensor.name);
+  }
+  return names;
+}
+
+ShardIdentity Shard::identity() const {
+  ShardIdentity identity{.step = step_, .counters = counters_, .trainers = {}};
+  for (const Trainer& trainer : trainers_) {
+    identity.trainers.push_back({.incarnation = trainer.incarnation,
+                                 .last_sequence = trainer.last_sequence,
+                                 .clock = trainer.clock});
+  }
+  return identity;
+}
+
+std::vector<std::span<const float>> Shard::tensors() {
+  std::vector<std::span<const float>> tensors{newest()};
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    tensors.emplace_back(tensor.values);
+  }
+  if (has_previous_) {
+    tensors.emplace_back(buffers_[1 - newest_]);
+  }
+  return tensors;
+}
+
+std::vector<std::span<float>> Shard::begin_fill(bool with_previous) {
+  assert(!with_previous || strict_);
+  std::vector<std::span<float>> places = begin_restore(/*parameters_only=*/false);
+  if (with_previous) {
+    places.push_back(buffers_[1 - newest_]);
+  }
+  return places;
+}
+
+void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
+  finish_restore(identity.step);
+  has_previous_ = with_previous;
+  counters_ = identity.counters;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    Trainer& trainer = trainers_[rank];
+    trainer.last_step = 0;  // whoever still waits for an answer says for which
+    trainer.incarnation = identity.trainers[rank].incarnation;
+    trainer.last_sequence = identity.trainers[rank].last_sequence;
+    trainer.clock = identity.trainers[rank].clock;
+  }
+}
+
+void Shard::take_update(const PushId& push, std::size_t count) {
+  counters_.pushes += count;
+  if (!config_.sync_replicas) {
+    count_async(push);
+  }
+  apply(push, update_inbox(), {}, count);
+  for (Trainer& trainer : trainers_) {
+    trainer.settled = step_;
+  }
+}
+
+Admission Shard::admit(const PushId& push) {
+  assert(push.trainer < trainers_.size());
+  Trainer& trainer = trainers_[push.trainer];
+  // A copy that was made the primary may lack updates that were seen but never acknowledged.
+  const bool may_be_ahead = config_.ps_replicas > 1 && !config_.sync_replicas;
+  if (push.step > step_ && !finished() && !may_be_ahead) {
+    return {.verdict = Admission::Verdict::kRefuse,
+            .destination = {},
+            .why = "a gradient for step " + std::to_string(push.step) +
+                   " came while the parameters are at step " + std::to_string(step_)};
+  }
+  if (config_.elastic() && push.micro_batch >= slots_.size()) {
+    return {.verdict = Admission::Verdict::kRefuse,
+            .destination = {},
+            .why = "a gradient of micro-batch " + std::to_string(push.micro_batch) +
+                   " came, a step has " + std::to_string(slots_.size())};
+  }
+  // A late copy of an older one must not make the newest one look answered.
+  trainer.last_step = std::max(trainer.last_step, push.step);
+  const bool repeat = is_repeat(trainer, push);
+  const bool late = !repeat && config_.sync_replicas && push.step < step_;
+  if (repeat) {
+    ++counters_.repeats;
+  }
+  if (late) {
+    drop(trainer, push.step);
+    if (push.wants_cut) {
+      make_cut(push.sequence);
+    }
+  } else if (!repeat && !config_.sync_replicas && finished()) {
+    drop(trainer, step_);
+  }
+  if (repeat || late || finished()) {
+    return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
+  }
+  return {.verdict = Admission::Verdict::kReceive,
+          .destination = push.in_place ? std::span<float>() : inbox_of(push),
+          .why = {}};
+}
+
+// Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot.
+std::span<float> Shard::inbox_of(const PushId& push) {
+  if (!config_.elastic()) {
+    return own_memory(slots_[push.trainer]);
+  }
+  math::AlignedVector& inbox = trainers_[push.trainer].inbox;
+  if (inbox.size() != range_.size()) {
+    inbox = math::AlignedVector(range_.size());
+  }
+  return inbox.span();
+}
+
+std::span<float> Shard::own_memory(Slot& slot) {
+  if (slot.own.size() != range_.size()) {
+    slot.own = math::AlignedVector(range_.size());
+  }
+  return slot.own.span();
+}
+
+bool Shard::is_repeat(const Trainer& trainer, const PushId& push) const noexcept {
+  if (config_.elastic()) {
+    return push.step < step_ || slots_[push.micro_batch].filled;
+  }
+  if (config_.sync_replicas) {
+    return push.step < trainer.settled;
+  }
+  return push.incarnation == trainer.incarnation && push.sequence <= trainer.last_sequence;
+}
+
+void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
+  trainer.dropped = true;
+  trainer.settled = step + 1;
+  ++counters_.dropped;
+}
+
+void Shard::commit(const PushId& push) {
+  if (!config_.elastic()) {
+    Slot& slot = slots_[push.trainer];
+    slot.gradient = own_memory(slot);
+    slot.memory.reset();
+  }
+  settle(push);
+}
+
+void Shard::commit(const PushId& push, std::span<const float> gradient,
+                   std::shared_ptr<const void> memory) {
+  assert(!config_.elastic() && gradient.size() == range_.size());
+  Slot& slot = slots_[push.trainer];
+  slot.gradient = gradient;
+  slot.memory = std::move(memory);
+  settle(push);
+}
+
+void Shard::settle(const PushId& push) {
+  ++counters_.pushes;
+  if (push.wants_cut) {
+    cut_wanted_ = push.sequence;
+  }
+  if (config_.sync_replicas) {
+    commit_sync(push);
+  } else if (!finished()) {
+    commit_async(push);
+  } else {
+    drop(trainers_[push.trainer], step_);  // others made the last step while it was on its way
+  }
+}
+
+void Shard::commit_sync(const PushId& push) {
+  Trainer& trainer = trainers_[push.trainer];
+  if (config_.elastic() && is_repeat(trainer, push)) {
+    ++counters_.repeats;  // another trainer's came whole while this one was on its way
+    return;
+  }
+  if (push.step < step_) {
+    drop(trainer, push.step);  // backup workers: overtaken while the body was on its way
+    if (push.wants_cut) {
+      make_cut(push.sequence);
+    }
+    return;
+  }
+  Slot& slot = slots_[config_.elastic() ? push.micro_batch : push.trainer];
+  if (config_.elastic()) {
+    std::swap(slot.own, trainer.inbox);
+    slot.gradient = slot.own.span();
+  }
+  assert(!slot.filled);
+  slot.filled = true;
+  trainer.dropped = false;
+  trainer.settled = push.step + 1;
+  ++arrived_;
+  if (arrived_ < wanted()) {
+    while (strict_ && slots_[folded_].filled) {
+      fold(slots_[folded_]);
+    }
+    return;
+  }
+  // The last of several is added by the update itself, unless a copy is to be told the sum.
+  std::span<const float> last;
+  for (std::size_t each = folded_; each < slots_.size(); ++each) {
+    const Slot& next = slots_[each];
+    if (!next.filled) {
+      continue;
+    }
+    if (folded_ > 0 && folded_ + 1 == arrived_ && !on_update_) {
+      last = next.gradient;
+    } else {
+      fold(next);
+    }
+  }
+  apply(push, sum_, last, arrived_);
+}
+
+void Shard::fold(const Slot& slot) {
+  if (folded_++ == 0) {
+    sum_ = slot.gradient;
+    return;
+  }
+  if (sum_own_.size() != range_.size()) {
+    sum_own_ = math::AlignedVector(range_.size());
+  }
+  math::add(sum_own_.span(), sum_, slot.gradient, config_.isa);
+  sum_ = sum_own_.span();
+}
+
+void Shard::commit_async(const PushId& push) {
+  count_async(push);
+  apply(push, slots_[push.trainer].gradient, {}, 1);
+}
+
+void Shard::count_async(const PushId& push) {
+  Trainer& trainer = trainers_[push.trainer];
+  trainer.dropped = false;
+  trainer.incarnation = push.incarnation;
+  trainer.last_sequence = push.sequence;
+  ++trainer.clock;
+  const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
+  counters_.staleness_sum += staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+}
+
+void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
+                  std::span<const float> last, std::size_t count) {
+  if (on_update_) {
+    on_update_({.push = push, .gradient = gradient_sum, .count = count});
+  }
+  const float rate_factor =
+      config_.rate_decay == RateDecay::kLinear
+          ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)
+          : 1.0F;
+  const std::size_t next = strict_ ? 1 - newest_ : newest_;
+  optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
+                   step_ + 1, rate_factor, last);
+  newest_ = next;
+  rounded_[next].is_current = false;
+  has_previous_ = strict_;
+  counters_.applied += count;
+  ++step_;
+  arrived_ = 0;
+  folded_ = 0;
+  for (Slot& slot : slots_) {
+    slot.filled = false;
+    slot.memory.reset();
+  }
+  if (cut_wanted_) {
+    make_cut(*cut_wanted_);
+  }
+}
+
+void Shard::make_cut(std::uint64_t sequence) {
+  cut_wanted_.reset();
+  auto cut = std::make_shared<Cut>();
+  cut->sequence = sequence;
+  cut->step = step_;
+  try {
+    cut->values = math::AlignedVector(state_size());
+  } catch (const std::bad_alloc&) {
+    return;  // training goes on; whoever asks for this cut is told that there is none
+  }
+  float* to = std::ranges::copy(newest(), cut->values.data()).out;
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    to = std::ranges::copy(tensor.values, to).out;
+  }
+  cut_ = std::move(cut);
+}
+
+void Shard::want_cut(std::uint64_t sequence, std::uint64_t step) {
+  if (step <= step_) {
+    make_cut(sequence);
+  } else {
+    cut_wanted_ = sequence;
+  }
+}
+
+std::optional<Answer> Shard::previous() const {
+  if (!has_previous_) {
+    return std::nullopt;
+  }
+  return Answer{.parameters = buffers_[1 - newest_], .step = step_ - 1};
+}
+
+bool Shard::answerable(std::size_t trainer) const {
+  const Trainer& asking = trainers_[trainer];
+  if (finished()) {
+    return true;
+  }
+  if (config_.sync_replicas) {
+    return asking.last_step < step_;
+  }
+  if (!config_.max_staleness) {
+    return true;
+  }
+  std::uint64_t slowest = asking.clock;
+  for (const Trainer& other : trainers_) {
+    if (other.joined) {
+      slowest = std::min(slowest, other.clock);
+    }
+  }
+  return asking.clock <= slowest + *config_.max_staleness;
+}
+
+Answer Shard::answer(std::size_t trainer) {
+  Trainer& asking = trainers_[trainer];
+  Answer answer{
+      .parameters = newest(), .step = step_, .finished = finished(), .dropped = asking.dropped};
+  if (!strict_) {
+    // Others may move the parameters on while this reply is still leaving: a torn read.
+    std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.begin());
+    answer.parameters = asking.snapshot;
+  }
+  return answer;
+}
+
+void Shard::join(std::size_t trainer) {
+  Trainer& asking = trainers_[trainer];
+  if (asking.joined) {
+    return;
+  }
+  // A newcomer starts level with the slowest, else everybody would wait for it to catch up.
+  std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
+  for (const Trainer& other : trainers_) {
+    if (other.joined) {
+      slowest = std::min(slowest, other.clock);
+    }
+  }
+  if (slowest != std::numeric_limits<std::uint64_t>::max()) {
+    asking.clock = std::max(asking.clock, slowest);
+  }
+  asking.joined = true;
+}
+
+void Shard::leave(std::size_t trainer) { trainers_[trainer].joined = false; }
+
+std::vector<std::size_t> Shard::missing() const {
+  std::vector<std::size_t> ranks;
+  for (std::size_t rank = 0; rank < slots_.size(); ++rank) {
+    if (!slots_[rank].filled) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+std::size_t Shard::wanted() const noexcept {
+  return strict_ ? slots_.size() : config_.replicas_to_aggregate;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,274 @@
+// A shard: the range of the parameter vector that one ps owns, and the rules by which gradients
+// change it. No socket and no clock here: the ps's connections call this, and so can a test.
+//
+// A push goes through three calls:
+//   admit()   when its header has come: where its gradient belongs, or that it is not wanted. One
+//             that lies in memory which the trainer shares is read there, and stays there unchanged
+//             until the push is answered
+//   commit()  when its gradient has come whole; applies the step when it was the last one missing.
+//             One whose connection broke on the way is never committed; it may be admitted again
+//   answer()  when answerable() says so: the parameters to reply with
+//
+// Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
+// gradient is (step, trainer): a repeat is answered, never added twice.
+// Elastic: the same with (step, micro-batch), whichever trainer sends it: a micro-batch's gradient
+// is the same bits from all of them, and the first that comes counts.
+// Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
+// Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
+// retries. `max_staleness` S holds the answer of a trainer that is more than S pushes ahead of
+// the slowest joined one.
+//
+// In the strict mode (every gradient counts) the parameters from before the newest step are kept
+// beside the newest: a trainer that was lost between its pushes to two ps finds them at different
+// steps, one apart, and needs the older parameters everywhere to make its gradient again.
+//
+// With --ps_replicas 2 another ps keeps a copy: it is filled once, then makes the same updates in
+// the same order, from on_update's. So it has the same bits, and knows the same repeats.
+//
+// Not thread-safe: the ps's one thread owns it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "math/aligned.h"
+#include "math/optimizer.h"
+#include "math/parameter_layout.h"
+#include "roles/run/cut.h"
+#include "roles/run/run_config.h"
+#include "roles/run/wire_format.h"
+
+namespace disttf::roles {
+
+// What identifies a push, from its frame's header and its connection.
+struct PushId {
+  std::size_t trainer = 0;        // rank
+  std::uint64_t incarnation = 0;  // of the trainer's process
+  std::uint64_t step = 0;         // the step its parameters were of
+  std::uint64_t sequence = 0;     // the trainer's count of pushes, from 1
+  bool wants_cut = false;         // keep a copy of the state that this push leads to
+  std::size_t micro_batch = 0;    // elastic: which one of the step
+  bool in_place = false;          // the gradient is to be read where it lies; not elastic
+};
+
+struct Admission {
+  enum class Verdict : std::uint8_t {
+    kReceive,  // receive the gradient into `destination` (unless in_place), then commit()
+    kDiscard,  // a repeat, or too late: throw the body away, then answer when answerable()
+    kRefuse,   // makes no sense: `why` is the sentence
+  };
+  Verdict verdict = Verdict::kRefuse;
+  std::span<float> destination;
+  std::string why;
+};
+
+// What the reply to a push or a pull carries. `parameters` stays unchanged until the same trainer
+// pushes again (strict: until every trainer has pushed twice).
+struct Answer {
+  std::span<const float> parameters;
+  std::uint64_t step = 0;  // the step these parameters are of: updates applied so far
+  bool finished = false;   // the run has made all its steps
+  bool dropped = false;    // this trainer's last gradient came late and was not used
+};
+
+// Counted since the shard was made; reported by status and at the end of a run.
+struct ShardCounters {
+  std::uint64_t pushes = 0;   // gradients received whole
+  std::uint64_t applied = 0;  // gradients that changed parameters
+  std::uint64_t repeats = 0;  // gradients seen before
+  std::uint64_t dropped = 0;  // backup workers: late gradients
+  std::uint64_t staleness_sum =
+      0;  // async: updates by others between a trainer's read and its push
+  std::uint64_t staleness_max = 0;
+};
+
+// One update of the parameters, for whoever keeps a copy of the shard.
+struct ShardUpdate {
+  PushId push;                      // async: that it applies; sync: the one that completed the step
+  std::span<const float> gradient;  // the sum of `count` gradients; valid during the call
+  std::size_t count = 0;
+};
+
+// What a copy of a shard needs besides the tensors.
+struct ShardIdentity {
+  // Async: by which repeats are known.
+  struct Trainer {
+    std::uint64_t incarnation = 0;
+    std::uint64_t last_sequence = 0;
+    std::uint64_t clock = 0;
+  };
+  std::uint64_t step = 0;
+  ShardCounters counters;
+  std::vector<Trainer> trainers;  // by rank
+};
+
+// Memory that a shard answers from: the parameters, and where these may move on while an answer is
+// still leaving, a copy for each trainer.
+struct Arena {
+  std::span<float> floats;            // zeroed
+  std::shared_ptr<const void> owner;  // keeps them; the shard keeps it
+};
+
+class Shard {
+ public:
+  // How large an arena is, in floats, and on what boundary of floats each part of it begins: that
+  // of a page, so that a trainer may map it alone.
+  [[nodiscard]] static std::size_t arena_size(const RunConfig& config, math::Range range);
+  static constexpr std::size_t kArenaAlignment = 4096 / sizeof(float);
+
+  // `range`: this ps's part of the vector. `threads`: how many may compute an update. `arena`: of
+  // arena_size(); without one the shard takes memory of its own. Throws std::bad_alloc.
+  Shard(RunConfig config, math::Range range, std::size_t threads = 1, Arena arena = {});
+
+  // Where a training state goes: the parameters, then each tensor of the optimizer's. To be filled
+  // between the two calls of a restore; with `parameters_only` the optimizer begins anew.
+  [[nodiscard]] std::vector<std::span<float>> begin_restore(bool parameters_only);
+  // The state has come whole and is `step`'s: what was pushed before is forgotten.
+  void finish_restore(std::uint64_t step);
+  // Floats of a whole training state: (1 + optimizer tensors) * range.size().
+  [[nodiscard]] std::size_t state_size();
+  // Of the optimizer's tensors, in the order in which they lie in a state.
+  [[nodiscard]] std::vector<std::string> state_names();
+
+  // Called for each update, before the parameters change.
+  void on_update(std::function<void(const ShardUpdate&)> hook) { on_update_ = std::move(hook); }
+  // The whole of it, for a copy: what identity() says, and the tensors: the parameters, the
+  // optimizer's, and strict, after a step, the parameters of the step before.
+  [[nodiscard]] ShardIdentity identity() const;
+  [[nodiscard]] std::vector<std::span<const float>> tensors();
+  // The copy's side of it: where the tensors go, and that they have come. `with_previous`: there is
+  // one more than in a state.
+  [[nodiscard]] std::vector<std::span<float>> begin_fill(bool with_previous);
+  void finish_fill(const ShardIdentity& identity, bool with_previous);
+  // Where an update's gradient goes, and that it has come; as the other one's hook told it.
+  [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
+  void take_update(const PushId& push, std::size_t count);
+
+  [[nodiscard]] Admission admit(const PushId& push);
+  // The gradient of the admitted push lies whole in its destination.
+  void commit(const PushId& push);
+  // The same, in_place: there it lies, in `memory`, which is kept for as long as it is needed.
+  void commit(const PushId& push, std::span<const float> gradient,
+              std::shared_ptr<const void> memory);
+
+  // Whether the trainer's last push can be answered now.
+  [[nodiscard]] bool answerable(std::size_t trainer) const;
+  [[nodiscard]] Answer answer(std::size_t trainer);
+
+  // A trainer that has not joined, or has left, holds back nobody in async.
+  void join(std::size_t trainer);
+  void leave(std::size_t trainer);
+
+  // Elastic: a cut of the state that `step` leads to, now if it has been made already.
+  void want_cut(std::uint64_t sequence, std::uint64_t step);
+  // Sync: the trainers (elastic: micro-batches) whose gradient of the current step is still
+  // missing, in order.
+  [[nodiscard]] std::vector<std::size_t> missing() const;
+
+  [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
+  [[nodiscard]] math::Range range() const noexcept { return range_; }
+  [[nodiscard]] std::span<float> parameters() noexcept { return newest(); }
+  // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
+  [[nodiscard]] std::optional<Answer> previous() const;
+  // Makes a cut of the state as it is.
+  void cut_now(std::uint64_t sequence) { make_cut(sequence); }
+  // The newest cut, if one was asked for since the last restore.
+  [[nodiscard]] const std::shared_ptr<const Cut>& cut() const noexcept { return cut_; }
+  // How a gradient lies in a push's body. Where that is not as raw floats, its bytes are received
+  // into packed_inbox() first and unpacked from there.
+  [[nodiscard]] const WireFormat& wire() const noexcept { return wire_; }
+  // REQUIRES: bytes <= longest_gradient(wire(), range().size()).
+  [[nodiscard]] std::span<std::byte> packed_inbox(std::size_t trainer, std::size_t bytes);
+  // The parameters of the answer to this trainer as they are sent where wire() rounds them;
+  // unchanged for as long as they are.
+  [[nodiscard]] std::span<const std::byte> as_sent(std::size_t trainer, const Answer& answer);
+  [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
+  // Sync: gradients of the step that are not here yet; async: none is waited for.
+  [[nodiscard]] std::size_t lacks() const noexcept {
+    return config_.sync_replicas ? wanted() - arrived_ : 0;
+  }
+  [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
+  [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
+
+ private:
+  // A gradient of the step that is being made: of one trainer, or of one micro-batch.
+  struct Slot {
+    math::AlignedVector own;             // [range.size()]; empty until something is received
+    std::span<const float> gradient;     // in `own`, or
+    std::shared_ptr<const void> memory;  // in this
+    bool filled = false;                 // sync: holds this step's gradient
+  };
+  // Parameters as they are sent.
+  struct Rounded {
+    std::vector<std::byte> bytes;
+    bool is_current = false;
+  };
+  struct Trainer {
+    math::AlignedVector inbox;      // elastic: received into, then exchanged with the slot's
+    std::vector<std::byte> packed;  // a gradient's body, if it is not raw floats
+    Rounded rounded;                // of `snapshot`
+    std::span<float> snapshot;      // what the last answer carried, where parameters may move on
+    bool dropped = false;           // backup workers: the newest settled gradient came too late
+    bool joined = false;
+    std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
+    std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
+    std::uint64_t incarnation = 0;
+    std::uint64_t last_sequence = 0;  // async: the newest push applied
+    std::uint64_t clock = 0;          // async: pushes, for max_staleness
+  };
+
+  [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
+  [[nodiscard]] std::span<float> inbox_of(const PushId& push);
+  void drop(Trainer& trainer, std::uint64_t step) noexcept;
+  [[nodiscard]] std::span<float> own_memory(Slot& slot);
+  void settle(const PushId& push);
+  void commit_sync(const PushId& push);
+  void commit_async(const PushId& push);
+  void fold(const Slot& slot);
+  // `last`: one of the `count` gradients that is not in the sum yet; empty: all are.
+  void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
+             std::size_t count);
+  void count_async(const PushId& push);
+  void lay_out(std::span<float> arena);
+  void make_cut(std::uint64_t sequence);
+  [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
+  [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
+
+  // Constant after construction.
+  RunConfig config_;
+  math::Range range_;
+  bool strict_;  // config_.every_gradient_counts: parameters stay put until all have been answered
+  WireFormat wire_;
+
+  // Strict: a step is made from one buffer into the other, so that the older parameters stay and
+  // a reply that is still leaving is not disturbed. Else only the first one is used.
+  std::array<std::span<float>, 2> buffers_;
+  std::array<Rounded, 2> rounded_;
+  std::size_t newest_ = 0;
+  std::shared_ptr<const void> arena_owner_;  // holds buffers and snapshots, or
+  math::AlignedVector own_arena_;            // this does
+  bool has_previous_ = false;
+  math::Optimizer optimizer_;
+  std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
+  std::shared_ptr<const Cut> cut_;
+  std::vector<Slot> slots_;        // by rank; elastic: by micro-batch
+  std::vector<Trainer> trainers_;  // by rank
+  std::uint64_t step_ = 0;
+  std::size_t arrived_ = 0;  // sync: filled slots
+  // Gradients added up so far, in slot order. Strict: those of slots [0, folded_), while others are
+  // still on their way; the sum is the same as adding all at the end.
+  std::span<const float> sum_;   // in the only slot so far, or
+  math::AlignedVector sum_own_;  // here; empty until needed
+  std::size_t folded_ = 0;
+  ShardCounters counters_;
+  std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,28 @@
+// Gradients and parameters of a shard in the form in which they cross the wire.
+#include <algorithm>
+
+#include "roles/ps/core/shard.h"
+
+namespace disttf::roles {
+
+std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes) {
+  std::vector<std::byte>& packed = trainers_[trainer].packed;
+  if (packed.empty()) {
+    packed.resize(longest_gradient(wire_, range_.size()));
+  }
+  return std::span(packed).first(bytes);
+}
+
+// Strict: all are answered with the same, so it is rounded once.
+std::span<const std::byte> Shard::as_sent(std::size_t trainer, const Answer& answer) {
+  const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
+  Rounded& rounded = strict_ ? rounded_[buffer] : trainers_[trainer].rounded;
+  if (!strict_ || !rounded.is_current) {
+    rounded.bytes.resize(tensor_bytes(wire_, answer.parameters.size()));
+    pack_tensor(wire_, answer.parameters, rounded.bytes);
+    rounded.is_current = true;
+  }
+  return rounded.bytes;
+}
+
+}  // namespace disttf::roles

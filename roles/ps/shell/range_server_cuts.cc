@@ -1,0 +1,155 @@
+#include <array>
+#include <asio/post.hpp>
+#include <atomic>
+#include <string_view>
+#include <utility>
+
+#include "math/model.h"
+#include "net/transport/as_tuple.h"
+#include "net/wire/text.h"
+#include "net/wire/write_cut.h"
+#include "roles/process/log.h"
+#include "roles/ps/shell/ps_process.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::milliseconds;
+
+// Of a whole cut, to a chief that keeps taking some of it.
+constexpr std::chrono::hours kLongestTransfer{1};
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// What the connection's coroutine waits for while the other thread writes.
+struct Writing {
+  explicit Writing(asio::io_context& context) : done(context) {}
+  asio::steady_timer done;  // cancelled when there is a result, if there is the memory to say so
+  ShardWriter::Result result;
+  std::atomic<bool> has_result = false;  // `result` is no longer the writing thread's
+};
+
+}  // namespace
+
+// The chief's second thread collects a cut here, or has it written, while the first one trains.
+asio::awaitable<void> RangeServer::serve_state(Connection connection) {
+  while (connection->is_open()) {
+    FrameHeader header;
+    if (co_await connection->read_header(header, task_.timeouts.silence)) {
+      break;
+    }
+    if (header.kind == FrameKind::kWriteCut) {
+      if (!co_await handle_write_cut(connection, header)) {
+        break;
+      }
+      continue;
+    }
+    if ((header.kind != FrameKind::kGetCut && header.kind != FrameKind::kFindCut) ||
+        header.body_size != 0) {
+      refuse(connection, header, kError, "a state channel asks for cuts only");
+      break;
+    }
+    if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
+      shard_->cut_now(header.sequence);
+    }
+    const std::shared_ptr<const Cut> cut = kept_cut(header);
+    if (!cut) {
+      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+      continue;
+    }
+    const FrameHeader reply{.kind = FrameKind::kCut,
+                            .request_id = header.request_id,
+                            .step = cut->step,
+                            .sequence = cut->sequence,
+                            .range_begin = shard_->range().begin,
+                            .generation = generation_};
+    if (header.kind == FrameKind::kFindCut) {
+      connection->send(reply);
+      continue;
+    }
+    connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
+    // A peer that takes nothing is closed by the connection itself.
+    if (!co_await connection->drained(kLongestTransfer)) {
+      connection->close();
+    }
+  }
+}
+
+// The cut that the request is about, if there is one.
+std::shared_ptr<const Cut> RangeServer::kept_cut(const FrameHeader& header) const {
+  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
+  const bool is_it = cut && header.generation == generation_ && header.sequence == cut->sequence;
+  return is_it ? cut : nullptr;
+}
+
+asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection,
+                                                    const FrameHeader& header) {
+  std::array<std::byte, net::kWriteCutBytes> body{};
+  net::WriteCut order;
+  if (header.body_size != body.size()) {
+    co_return refuse(connection, header, kError, "WRITE_CUT has a body of 16 bytes");
+  }
+  if (co_await connection->read_body(body, task_.timeouts.silence)) {
+    co_return false;
+  }
+  const bool is_ours =
+      !net::decode(body, order) && order.shard == index_ && order.shards == task_.cluster.ps.size();
+  if (!is_ours) {
+    co_return refuse(connection, header, kError,
+                     process_.self_text() + " writes its own range only");
+  }
+  std::shared_ptr<const Cut> cut = kept_cut(header);
+  if (!cut) {
+    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+    co_return true;
+  }
+  auto writing = std::make_shared<Writing>(process_.context());
+  auto why_not = process_.writer().start(
+      {.id = {.step = header.step, .attempt = order.attempt},
+       .shard = order.shard,
+       .shards = order.shards,
+       .cut = std::move(cut),
+       .range = shard_->range(),
+       .optimizer = shard_->state_names(),
+       .layout = math::layout_of(shard_->config().model)},
+      // Moved on, so that the timer never ends on the writing thread.
+      [this, writing](ShardWriter::Result result) mutable {
+        writing->result = std::move(result);
+        writing->has_result = true;
+        asio::post(process_.context(),
+                   [writing = std::move(writing)]() mutable { writing->done.cancel(); });
+      });
+  if (why_not) {
+    writing->result = std::move(*why_not);
+    writing->has_result = true;
+  }
+  // Beats meanwhile, and looks. A chief that has hung up is not waited for; the file is nobody's
+  // then.
+  while (!writing->has_result && connection->is_open()) {
+    writing->done.expires_after(kHeartbeatInterval);
+    co_await writing->done.async_wait(net::kAsTuple);
+    if (!writing->has_result) {
+      connection->send({.kind = FrameKind::kHeartbeat, .request_id = header.request_id});
+    }
+  }
+  if (!writing->has_result) {
+    co_return false;
+  }
+  const auto* file = std::get_if<ShardFile>(&writing->result);
+  if (file == nullptr) {
+    log_warning("could not write the range of step " + std::to_string(header.step) + ": " +
+                std::get<std::string>(writing->result));
+  }
+  connection->send(
+      {.kind = file != nullptr ? FrameKind::kWritten : FrameKind::kNotWritten,
+       .request_id = header.request_id},
+      bytes_of(file != nullptr ? to_json(*file) : std::get<std::string>(writing->result)));
+  co_return true;
+}
+
+}  // namespace disttf::roles

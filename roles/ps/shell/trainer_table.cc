@@ -1,0 +1,206 @@
+#include "roles/ps/shell/trainer_table.h"
+
+#include <algorithm>
+
+#include "net/wire/replication.h"
+
+namespace disttf::roles {
+namespace {
+
+// Processes of one trainer that may sleep, be replaced and wake up: far more than any policy starts
+// while one of them is frozen. 2 KiB a trainer at most.
+constexpr std::size_t kReplacedKept = 256;
+// Who looks for the primary of a range tries one host after the other, a second each.
+constexpr std::chrono::seconds kKnocking{5};
+// Whoever has just started asks either host once, perhaps the wrong one first.
+constexpr std::chrono::seconds kInsistent{1};
+
+}  // namespace
+
+TrainerTable::TrainerTable(const Task& task, Clock::time_point now)
+    : task_(task), records_(task.cluster.trainer_count()) {
+  for (TrainerRecord& record : records_) {
+    record.absent_since = now;
+  }
+}
+
+std::optional<std::string> TrainerTable::reason_to_refuse(std::size_t rank,
+                                                          const net::Hello& hello) const {
+  const TrainerRecord& record = records_[rank];
+  if (hello.incarnation != 0 && std::ranges::count(record.replaced, hello.incarnation) != 0) {
+    return describe(task_.cluster, task_.cluster.trainer(rank)) +
+           " has been replaced by a newer process; this one is no longer part of the run";
+  }
+  return std::nullopt;
+}
+
+bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock::time_point now) {
+  TrainerRecord& record = records_[rank];
+  const net::Hello& hello = connection->hello();
+  if (record.joined && record.incarnation != hello.incarnation) {
+    if (record.replaced.size() == kReplacedKept) {
+      record.replaced.erase(record.replaced.begin());
+    }
+    record.replaced.push_back(record.incarnation);
+    for (Connection* old : {&record.step, &record.control}) {
+      if (*old) {
+        (*old)->close();
+        old->reset();
+      }
+    }
+    record.waiting.reset();
+    record.unshare();
+  }
+  if (record.incarnation != hello.incarnation) {
+    record.done = false;
+  }
+  record.incarnation = hello.incarnation;
+  record.joined = true;
+  record.last_heard = now;
+  const bool is_step = hello.purpose == net::ChannelPurpose::kStep;
+  Connection& place = is_step ? record.step : record.control;
+  const bool was_present = record.present();
+  if (place) {
+    place->close();
+  }
+  if (is_step) {
+    record.waiting.reset();
+    record.owed = 0;
+  }
+  place = connection;
+  return is_step && !was_present;
+}
+
+bool TrainerTable::detach(std::size_t rank, const Connection& connection, Clock::time_point now) {
+  TrainerRecord& record = records_[rank];
+  // Neither, when a newer connection has replaced it meanwhile.
+  const bool was_control = record.control == connection;
+  const bool was_step = record.step == connection;
+  if (was_control) {
+    record.control.reset();
+  }
+  if (was_step) {
+    record.step.reset();
+    record.waiting.reset();
+    record.owed = 0;
+  }
+  if (was_control || was_step) {
+    record.absent_since = now;
+  }
+  return was_step;
+}
+
+void TrainerTable::forgive(Clock::time_point now, Clock::duration missed) {
+  for (TrainerRecord& record : records_) {
+    record.last_heard = std::min(record.last_heard + missed, now);
+    record.absent_since = std::min(record.absent_since + missed, now);
+  }
+}
+
+void TrainerTable::close_silent(Clock::time_point now) {
+  for (TrainerRecord& record : records_) {
+    if (!record.present() || now - record.last_heard < task_.timeouts.silence) {
+      continue;
+    }
+    record.step->close();
+    if (record.control) {
+      record.control->close();
+    }
+  }
+}
+
+std::uint64_t TrainerTable::lacked(Clock::time_point now, Clock::duration longer_than) const {
+  std::uint64_t set = 0;
+  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
+    const TrainerRecord& record = records_[rank];
+    if (record.joined && !record.done && !record.alive() &&
+        now - record.absent_since > longer_than) {
+      set |= net::in_set(rank);
+    }
+  }
+  return set;
+}
+
+std::uint64_t TrainerTable::knocking(Clock::time_point now) const {
+  std::uint64_t set = 0;
+  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
+    const TrainerRecord& record = records_[rank];
+    if (now - record.knocked < kKnocking && record.knocked - record.knocks_since >= kInsistent) {
+      set |= net::in_set(rank);
+    }
+  }
+  return set;
+}
+
+void TrainerTable::knock(std::size_t rank, Clock::time_point now) {
+  TrainerRecord& record = records_[rank];
+  if (now - record.knocked >= kKnocking) {
+    record.knocks_since = now;
+  }
+  record.knocked = now;
+}
+
+std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
+                                             const std::vector<bool>& matters) const {
+  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
+    const TrainerRecord& record = records_[rank];
+    if (!matters[rank] || record.alive() || record.done) {
+      continue;
+    }
+    const auto limit = !record.joined ? task_.timeouts.start
+                       : rank == 0    ? task_.timeouts.peer
+                                      : task_.timeouts.worker;
+    if (now - record.absent_since > limit) {
+      return Absence{.rank = rank, .limit = limit, .joined = record.joined};
+    }
+  }
+  return std::nullopt;
+}
+
+bool TrainerTable::others_are_done(Clock::time_point now, const Patience& patience) const {
+  const auto waited = now - patience.since;
+  return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
+    if (record.done) {
+      return true;
+    }
+    if (!record.joined) {
+      return !patience.expects_all || !is_expected(record) || waited >= patience.absent;
+    }
+    return record.alive() ? waited >= patience.present
+                          : now - record.absent_since >= patience.absent;
+  });
+}
+
+bool TrainerTable::others_have_left() const {
+  return std::none_of(records_.begin() + 1, records_.end(),
+                      [](const TrainerRecord& record) { return record.alive(); });
+}
+
+void TrainerTable::nobody_is_done() noexcept {
+  for (TrainerRecord& record : records_) {
+    record.done = false;
+  }
+}
+
+void TrainerTable::learn_replaced(const TrainerTable& other) {
+  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
+    records_[rank].replaced = other.records_[rank].replaced;
+  }
+}
+
+bool TrainerTable::is_expected(const TrainerRecord& record) const {
+  const auto rank = static_cast<std::size_t>(&record - records_.data());
+  return task_.cluster.is_listed(task_.cluster.trainer(rank));
+}
+
+std::string TrainerTable::never_seen() const {
+  std::string list;
+  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
+    if (!records_[rank].joined) {
+      list += (list.empty() ? "" : ", ") + describe(task_.cluster, task_.cluster.trainer(rank));
+    }
+  }
+  return list;
+}
+
+}  // namespace disttf::roles

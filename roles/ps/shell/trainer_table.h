@@ -1,0 +1,137 @@
+// What a ps knows of each trainer: its connections, its outstanding request, when it was last
+// heard.
+//
+// No socket is touched here but to close or refuse a connection. Not thread-safe: the ps's one
+// thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/transport/server.h"
+#include "net/transport/shared_memory.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+using Clock = std::chrono::steady_clock;
+using Connection = std::shared_ptr<net::ServerConnection>;
+
+// A request that cannot be answered yet.
+struct WaitingRequest {
+  Connection connection;
+  net::FrameHeader header;
+  std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
+};
+
+struct TrainerRecord {
+  Connection step;                // the computing thread's channel; null when it has none
+  Connection control;             // the heartbeats'
+  std::uint64_t incarnation = 0;  // of the process that is this trainer now
+  // Of those before it, the oldest first: fenced off when they wake up. Bounded.
+  std::vector<std::uint64_t> replaced = {};
+  // Where that process's gradients lie, from the beginning on; null: in its frames.
+  std::shared_ptr<const net::SharedView> gradient;
+  // In that memory: where it says whether it sleeps; 0: nowhere, and it takes answers from frames.
+  std::uint64_t sleep_word = 0;
+  bool joined = false;  // has been seen at least once
+  bool done = false;    // has said GOODBYE: it has its result, and waits for the end of the run
+  Clock::time_point last_heard{};
+  Clock::time_point absent_since{};  // while it has no connection at all: since when
+  // Asked again and again for a range whose backup this is: from when until when.
+  Clock::time_point knocks_since{};
+  Clock::time_point knocked{};
+  std::optional<WaitingRequest> waiting;
+  std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
+
+  void unshare() noexcept {
+    gradient.reset();
+    sleep_word = 0;
+  }
+  // It can be sent parameters.
+  [[nodiscard]] bool present() const noexcept { return step != nullptr; }
+  // Its process lives. Heartbeats come before the step channel: it may be loading its data still.
+  [[nodiscard]] bool alive() const noexcept { return step != nullptr || control != nullptr; }
+};
+
+// A trainer that has been away for longer than its timeout.
+struct Absence {
+  std::size_t rank = 0;
+  std::chrono::seconds limit{0};
+  bool joined = false;  // lost, rather than never seen
+};
+
+class TrainerTable {
+ public:
+  // `now`: when the ps began to wait for everybody.
+  TrainerTable(const Task& task, Clock::time_point now);
+
+  [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+  [[nodiscard]] TrainerRecord& operator[](std::size_t rank) { return records_[rank]; }
+  [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
+  [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
+
+  // Why this process may not be trainer `rank`, if it may not: it was replaced by a newer one.
+  [[nodiscard]] std::optional<std::string> reason_to_refuse(std::size_t rank,
+                                                            const net::Hello& hello) const;
+  // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
+  // process, is closed. True when a step channel makes the trainer present that was not.
+  bool attach(std::size_t rank, const Connection& connection, Clock::time_point now);
+  // The connection has ended. True when that made the trainer absent.
+  bool detach(std::size_t rank, const Connection& connection, Clock::time_point now);
+
+  // This process did not run for so long, until a moment ago: nobody was silent or away meanwhile.
+  void forgive(Clock::time_point now, Clock::duration missed);
+
+  // Closes the connections of trainers that have been silent for too long; they become absent when
+  // their coroutines call detach().
+  void close_silent(Clock::time_point now);
+
+  // Sets of ranks, as a Report has them. Those that were here and have been absent for longer than
+  // that; those that have knocked more than once and are at it still.
+  [[nodiscard]] std::uint64_t lacked(Clock::time_point now, Clock::duration longer_than) const;
+  [[nodiscard]] std::uint64_t knocking(Clock::time_point now) const;
+  void knock(std::size_t rank, Clock::time_point now);
+
+  // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
+  // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
+  // A trainer with any connection is not absent; one that is done is not missed.
+  [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
+                                               const std::vector<bool>& matters) const;
+
+  // How long the chief, when it has its result, waits for the others to have theirs.
+  struct Patience {
+    Clock::time_point since;  // when it began to wait
+    Clock::duration absent;   // for one without a connection: it may be about to come back
+    Clock::duration present;  // for one that is there, and computes or is being restored
+    bool expects_all = true;  // one in the lists that was never seen may still come
+  };
+  // Whether no trainer but rank 0 is waited for any more: each is done, or has had its time.
+  [[nodiscard]] bool others_are_done(Clock::time_point now, const Patience& patience) const;
+
+  // Whether no trainer but rank 0 has any connection left.
+  [[nodiscard]] bool others_have_left() const;
+
+  // What was done is to be done again: the state was replaced.
+  void nobody_is_done() noexcept;
+
+  // Takes over who was replaced by whom, from another range of the same ps.
+  void learn_replaced(const TrainerTable& other);
+
+  // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
+  [[nodiscard]] std::string never_seen() const;
+
+ private:
+  // Is in the lists; others are only allowed to join. REQUIRES: of records_.
+  [[nodiscard]] bool is_expected(const TrainerRecord& record) const;
+
+  const Task& task_;
+  std::vector<TrainerRecord> records_;  // by rank
+};
+
+}  // namespace disttf::roles

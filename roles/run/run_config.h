@@ -1,0 +1,126 @@
+// What one run trains and how: everything that its final weights depend on. The chief publishes
+// it through the ps; the other tasks need only the addresses.
+//
+// Values and pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "math/kernels.h"
+#include "math/model.h"
+#include "math/optimizer.h"
+
+namespace disttf::roles {
+
+// How the learning rate moves over the run.
+enum class RateDecay : std::uint8_t {
+  kNone,
+  kLinear,  // falls evenly, to 0 at train_steps: the noise of the last steps does not stay in
+};
+[[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;  // "none", "linear"
+[[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
+
+// What tensors are sent as between trainers and ps (math/bf16.h, math/block_float.h).
+enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
+[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;  // "f32", "bf16", ...
+[[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
+
+struct RunConfig {
+  std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
+  std::string data_checksum;  // data::Dataset::checksum, hex
+  math::ModelSpec model;
+  math::OptimizerSpec optimizer;
+  RateDecay rate_decay = RateDecay::kLinear;
+  math::Isa isa = math::Isa::kGeneric;
+  math::ComputeDtype compute_dtype = math::ComputeDtype::kF32;
+  std::size_t batch_size = 100;      // rows per trainer and step
+  std::uint64_t train_steps = 2000;  // global steps; sync: aggregated updates
+  bool sync_replicas = true;
+  std::size_t replicas_to_aggregate = 0;       // sync: 0 = all trainers; fewer: backup workers
+  std::optional<std::uint64_t> max_staleness;  // async: none = unbounded
+  std::uint64_t seed = 1;
+  std::size_t trainers = 0;  // chief and workers: the cluster's; elastic: at most
+  // Elastic: a step is made of so many micro-batches of batch_size rows, whoever computes them;
+  // 0: not elastic, one of each trainer.
+  std::size_t micro_batches = 0;
+  std::size_t min_workers = 0;  // elastic: fewer make no step; the chief task not counted
+  std::size_t ps_replicas = 1;  // ps that hold each range: 1, or 2 with live replicas
+  // Less than f32: gradients are computed at parameters that are rounded to it, and are rounded,
+  // too. The parameters that the ps keep, and the final ones, are not.
+  WireDtype wire_dtype = WireDtype::kF32;
+  float top_k = 0;               // share of a gradient's components that is pushed; 0: all
+  std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
+
+  // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
+  [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
+    const std::size_t counted = replicas_to_aggregate == 0 ? slots() : replicas_to_aggregate;
+    return batch_size * (sync_replicas ? counted : 1);
+  }
+  [[nodiscard]] bool elastic() const noexcept { return micro_batches != 0; }
+  // Gradients that are computed for one step.
+  [[nodiscard]] std::size_t slots() const noexcept { return elastic() ? micro_batches : trainers; }
+  // The strictest mode: every trainer's gradient counts in every step, so the final weights are a
+  // function of this configuration alone.
+  [[nodiscard]] bool every_gradient_counts() const noexcept {
+    return sync_replicas && (replicas_to_aggregate == 0 || replicas_to_aggregate >= trainers);
+  }
+};
+
+// The largest parameter vector that a run may ask a ps to hold, in floats (8 GiB): a limit for
+// configurations that come over the wire, not for users' ambitions.
+inline constexpr std::size_t kMaxParameters = std::size_t{1} << 31U;
+inline constexpr std::size_t kMaxTrainers = 10'000;
+inline constexpr std::size_t kMaxBatchSize = std::size_t{1} << 20U;
+// What a batch and the outputs of all layers for it may take of a trainer's memory: as much as the
+// largest parameter vector. A hundredth of it is already beyond every cache.
+inline constexpr std::size_t kMaxActivationBytes = std::size_t{8} << 30U;
+// What the gradients of the micro-batches of one step may take of the memory of all ps together.
+inline constexpr std::size_t kMaxMicroBatchBytes = std::size_t{64} << 30U;
+// Of steps and seeds: numbers in JSON survive every reader up to 2^53.
+inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
+
+// What --compress takes: "none", or "topk:0.01" for a share above 0 and below 1.
+[[nodiscard]] std::string compress_name(float top_k);
+[[nodiscard]] std::optional<float> compress_from_name(std::string_view name) noexcept;
+
+// One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
+[[nodiscard]] std::string to_json(const RunConfig& config);
+
+// Reads it back. Throws std::invalid_argument with the key, the value and what is allowed: the
+// bytes come from a peer.
+[[nodiscard]] RunConfig run_config_from_json(std::string_view json);
+
+// Throws std::invalid_argument naming the flag, the value and what is allowed.
+void validate(const RunConfig& config);
+
+// The same unless the model takes images of so many pixels and tells apart so many classes. A ps,
+// which never sees an image, serves any model; a worker that did would read beside its images.
+void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_t classes);
+
+// The first flag in `explicit_flags` (names as on the command line, without dashes) on which
+// `mine` contradicts what the chief published, as a sentence with both values; else nullopt.
+[[nodiscard]] std::optional<std::string> contradiction(const RunConfig& mine,
+                                                       const std::set<std::string>& explicit_flags,
+                                                       const RunConfig& published);
+
+// How a run with `config` differs from the one that `saved_json` (to_json's, from a checkpoint)
+// describes, if it does: the first field that does, with both values. Its weights are then not
+// those of an undisturbed run.
+[[nodiscard]] std::optional<std::string> difference(const RunConfig& config,
+                                                    std::string_view saved_json);
+
+// Why a CPU that has `supported` (math::supported_isas()) cannot take part, if it cannot: the
+// published arithmetic is not among them.
+[[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,
+                                                     std::span<const math::Isa> supported);
+
+// What trains well in the default number of steps, with linear decay, on every model here.
+[[nodiscard]] float default_learning_rate(math::OptimizerKind optimizer);
+
+}  // namespace disttf::roles

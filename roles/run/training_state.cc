@@ -1,0 +1,24 @@
+#include "roles/run/training_state.h"
+
+#include <algorithm>
+
+namespace disttf::roles {
+namespace {
+
+math::AlignedVector copy_of(const math::AlignedVector& values) {
+  math::AlignedVector copy(values.size());
+  std::ranges::copy(values.span(), copy.data());
+  return copy;
+}
+
+}  // namespace
+
+TrainingState copy_of(const TrainingState& state) {
+  TrainingState copy{.step = state.step, .parameters = copy_of(state.parameters)};
+  for (const TrainingState::Tensor& tensor : state.optimizer) {
+    copy.optimizer.push_back({.name = tensor.name, .values = copy_of(tensor.values)});
+  }
+  return copy;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,55 @@
+// What a server does when a driver has it train (net/wire/run_order.h): its task of the run, as a
+// child process of this same file that is given the server's listening socket.
+//
+// On the thread that runs the io_context, which must be the one that ends last: the kernel kills
+// the child with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/wire/run_order.h"
+#include "roles/launch/shell/child_process.h"
+#include "roles/launch/shell/console.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class OrderedTask {
+ public:
+  // `server`: its task is the child's, its lists are, driven, the run's cluster.
+  // `arguments`: what every child gets besides, words of the server's own command line.
+  OrderedTask(asio::io_context& context, const Task& server, std::vector<std::string> arguments);
+
+  // Starts the process. What it prints is written to standard error behind its name. `listen_fd` is
+  // borrowed. REQUIRES: none runs. Throws std::system_error.
+  void start(const net::RunOrder& order, int listen_fd);
+  [[nodiscard]] bool is_running() const noexcept { return process_.pid > 0; }
+  // How it has ended. One caller for each start(), soon after it.
+  asio::awaitable<net::TaskEnd> ended();
+  // Tells it to end, and kills it when it takes longer than kStopGrace.
+  void stop();
+
+ private:
+  [[nodiscard]] std::vector<std::string> arguments_for(const net::RunOrder& order) const;
+  asio::awaitable<void> print_results(data::FileDescriptor output);
+  asio::awaitable<void> kill_after_grace();
+  void print(std::string_view line);
+
+  asio::io_context& context_;
+  const Task& server_;
+  const std::vector<std::string> arguments_;
+  asio::signal_set child_signals_;
+  asio::steady_timer grace_;
+  Console console_;
+  ChildProcess process_;  // its pid is -1 while none runs
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,150 @@
+#include "roles/trainer/shell/background.h"
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/dial.h"
+#include "net/transport/server.h"
+#include "net/transport/spawn.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+#include "roles/process/task_listener.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// One attempt to open a control channel.
+constexpr std::chrono::milliseconds kBeatConnectAttempt{2000};
+
+}  // namespace
+
+class Background::Impl {
+ public:
+  Impl(const Task& task, StopSignal& stop) : task_(task), stop_(stop) {
+    net::ServerHooks hooks;
+    hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
+    hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
+      co_return;  // welcome() lets nobody but probes in
+    };
+    hooks.on_error = log_exception;
+    listener_ = open_task_listener(context_, task, std::move(hooks));
+    for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
+      beats_.push_back(std::make_unique<Beat>(context_, index));
+      net::spawn(
+          context_, [this, index] { return beat(*beats_[index]); },
+          [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
+    }
+    thread_ = start_thread(stop_, [this] { context_.run(); });
+  }
+
+  ~Impl() {
+    asio::post(context_, [this] { context_.stop(); });
+    thread_.join();
+  }
+
+  void set_generation(std::uint32_t generation) {
+    if (generation_.exchange(generation) != generation) {
+      asio::post(context_, [this] {  // a ps that was replaced must not wait for it
+        for (const auto& beat : beats_) {
+          beat->pause.cancel();
+        }
+      });
+    }
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const {
+    if (hello.purpose != net::ChannelPurpose::kProbe) {
+      return net::Refusal{.exit_code = kUsage,
+                          .sentence = describe(task_.cluster, task_.self) +
+                                      " holds no parameters; --ps_hosts must name ps tasks"};
+    }
+    return net::Welcome{.incarnation = task_.incarnation};
+  }
+
+  // The control channel to one ps. None of them waits for another: a name that is slow to be looked
+  // up, or a host that swallows packets, must not make this trainer silent elsewhere.
+  struct Beat {
+    Beat(asio::io_context& context, std::size_t index)
+        : ps{.job = net::Job::kPs, .index = index}, pause(context) {}
+
+    const net::TaskId ps;
+    asio::steady_timer pause;  // until the next heartbeat
+    net::NameLookup lookup;
+    std::shared_ptr<net::ServerConnection> connection;
+    std::uint32_t generation = 0;  // of the last heartbeat
+  };
+
+  // A heartbeat, then again kHeartbeatInterval later. Errors are the step channel's to report; here
+  // a broken channel is simply opened again.
+  asio::awaitable<void> beat(Beat& beat) {
+    while (true) {
+      const std::uint32_t generation = generation_;
+      send(beat, generation);
+      if (beat.connection && generation != beat.generation) {
+        beat.connection->close();
+      }
+      beat.generation = generation;
+      if (!beat.connection || !beat.connection->is_open()) {
+        co_await open(beat);
+        send(beat, generation);
+      }
+      if (generation == generation_) {
+        beat.pause.expires_after(kHeartbeatInterval);
+        co_await beat.pause.async_wait(net::kAsTuple);
+      }
+    }
+  }
+
+  asio::awaitable<void> open(Beat& beat) {
+    const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(beat.ps),
+                                                  {.cluster = net::hash_of(task_.cluster),
+                                                   .from = task_.self,
+                                                   .to = beat.ps,
+                                                   .purpose = net::ChannelPurpose::kControl,
+                                                   .incarnation = task_.incarnation},
+                                                  {}, kBeatConnectAttempt, beat.lookup);
+    throw_if_out_of_descriptors(dialed.error,
+                                "send heartbeats to " + describe(task_.cluster, beat.ps));
+    beat.connection = dialed.connection;
+  }
+
+  static void send(const Beat& beat, std::uint32_t generation) {
+    if (beat.connection) {
+      beat.connection->send({.kind = net::FrameKind::kHeartbeat, .generation = generation});
+    }
+  }
+
+  const Task& task_;
+  StopSignal& stop_;
+  std::atomic<std::uint32_t> generation_{0};  // the computing thread's to set
+  // The thread owns everything below once it runs.
+  asio::io_context context_{1};
+  std::unique_ptr<net::Listener> listener_;
+  std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
+  std::thread thread_;
+};
+
+Background::Background(const Task& task, StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, stop)) {}
+Background::~Background() = default;
+
+void Background::set_generation(std::uint32_t generation) { impl_->set_generation(generation); }
+
+}  // namespace disttf::roles

@@ -1,0 +1,37 @@
+// A trainer's second thread: everything that is not the step.
+//
+//   - heartbeats to every ps on a control channel of its own, so that a ps can tell a trainer that
+//     computes for a minute from one that is frozen or cut off;
+//   - the task's own port, which answers HELLO: whoever was given a wrong address learns so by a
+//     sentence instead of waiting for nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "roles/process/stop_signal.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class Background {
+ public:
+  // Opens the port and starts the thread. `task` and `stop` must outlive it. Throws Failure when
+  // the port cannot be had. What ends the thread too early ends the task, through `stop`: without
+  // its heartbeats a trainer is taken for dead.
+  Background(const Task& task, StopSignal& stop);
+  ~Background();  // ends the thread
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // The trainer has joined this generation of the run, which all ps hold. Heartbeats say so from
+  // now on: to a ps that was taken for dead and replaced, too, which learns so that it was. After
+  // that the channels are opened anew, since the name of a ps may mean another address now.
+  void set_generation(std::uint32_t generation);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace disttf::roles

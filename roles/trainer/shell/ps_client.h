@@ -1,0 +1,235 @@
+// A trainer's way to all ps: what the computing thread says and hears.
+//
+// Each call talks to all ps at once: every request is sent before the first reply is awaited, and
+// the loss of any ps is noticed while others are waited for. The gradient is sent from where
+// backward wrote it, parameters are received where forward reads them. A lost connection is opened
+// again (the name resolved anew) and the request repeated, until Timeouts::peer has passed;
+// requests are made so that a repeat does no harm.
+//
+// A ps that lost its parameters ends nothing: pull() and push_pull() then wait until the chief has
+// set all ps to one state again, and return that. Every call throws Failure when the run cannot go
+// on (138), a ps refused (its sentence and code), or a signal came; and RunOver where this trainer
+// would have to wait for a state that will not come any more.
+//
+// Not thread-safe: the computing thread owns it.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "math/aligned.h"
+#include "net/transport/shared_memory.h"
+#include "net/wire/backoff.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/task.h"
+#include "roles/run/training_state.h"
+#include "roles/trainer/shell/parameter_windows.h"
+#include "roles/trainer/shell/ps_link.h"
+
+namespace disttf::roles {
+
+// Where a pull or a push has brought the trainer.
+struct StepReply {
+  // In the caller's memory, or in the ps's: unchanged until the next call.
+  std::span<const float> parameters = {};
+  std::uint64_t step = 0;        // global step of the parameters received (ps 0's)
+  std::uint32_t generation = 0;  // of the run's state
+  bool finished = false;         // ps 0 says that training is over
+  bool same_step = true;         // all ps answered with parameters of the same step
+  bool joined = false;           // the parameters are another state's: a gradient went nowhere
+  std::uint64_t share = 0;       // elastic: the micro-batches to compute, as ps 0 put it
+  std::size_t dropped = 0;       // ps that did not use the gradient: it came late (backup workers)
+};
+
+class PsClient {
+ public:
+  // `task` and `stop` must outlive the client.
+  PsClient(const Task& task, const StopSignal& stop);
+
+  // Connects to every ps, retrying those that are not up until Timeouts::start has passed; then
+  // Failure names all that are missing, and why. True when the run is over: a ps says so; then some
+  // may not be connected.
+  [[nodiscard]] bool connect();
+
+  // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
+  void expect_replicas() noexcept { replicated_ = true; }
+
+  [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
+  // Of the state that the last exchange was about.
+  [[nodiscard]] std::uint32_t generation() const noexcept { return links_.front().generation(); }
+
+  // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
+  [[nodiscard]] std::string get_config();
+
+  // Of the run, known from its configuration.
+  struct Run {
+    std::size_t size = 0;  // floats of the parameter vector
+    bool strict = true;    // every gradient counts
+    bool elastic = false;
+    std::size_t trainers = 0;
+    WireFormat wire = {};
+  };
+  // Before the calls below.
+  void prepare(const Run& run);
+  // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps on this
+  // machine reads them there.
+  [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
+
+  // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
+  // already checks that it is this one) and, whenever the ps do not hold one state, at the start
+  // too, set them all to the state that `provide` returns, in a new generation.
+  void lead(std::string config_json, std::function<TrainingState()> provide);
+
+  // Joins the run: waits until all ps hold one state and brings its parameters (the whole vector).
+  StepReply pull(std::span<float> parameters);
+  // Whether to tell push_ahead() how far the gradient is saves time.
+  [[nodiscard]] bool pushes_ahead() const noexcept;
+  // The first `ready` floats of gradient() are final: begins to push them. push_pull() with the
+  // same arguments follows.
+  void push_ahead(std::uint64_t sequence, bool cut, std::size_t ready);
+  // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
+  // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
+  // the ps keep a copy of the state it leads to, by the name of `sequence`.
+  // `meanwhile` is called once, while the ps are at work. Where all ps share their memory the
+  // parameters stay there: see StepReply.
+  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
+                      const std::function<void()>& meanwhile = {});
+
+  // Of the last push_pull(): the ranges whose ps did not use the gradient, as it came late.
+  [[nodiscard]] std::vector<math::Range> dropped_ranges() const;
+
+  // Elastic: hands gradient(), of one micro-batch of the step that the last parameters are of, to
+  // every ps that has not answered with the next ones; what becomes of it await_step() tells.
+  void push(std::uint64_t micro_batch);
+  // Elastic: waits until the step has been made; `parameters` must not be those that gradients
+  // are computed from. False: first the micro-batches in `missing` are to be pushed, then this is
+  // to be called again, with the same arguments.
+  [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                                StepReply& reply, std::vector<std::uint64_t>& missing);
+
+  // The parameters as they are now, on every ps for itself.
+  StepReply peek(std::span<float> parameters);
+
+  // The end (ps_client_end.cc; what the ps make of it: ps/range_server_end.cc).
+  //
+  // Worker: has the result of the last step, and waits until the chief has made it durable. False:
+  // the ps were set back to another state meanwhile; the run is to be joined again.
+  [[nodiscard]] bool await_end();
+  // Worker, when the run is over: the parameters that the ps hold then, and ps 0's step; nothing
+  // where one of them is gone.
+  [[nodiscard]] std::optional<std::uint64_t> fetch_final(std::span<float> parameters);
+  // Chief: has the result, and waits until the other trainers have it too. Ps that are lost
+  // meanwhile are set to it again; `parameters` is then overwritten with what it already is.
+  void await_others(std::span<float> parameters);
+  // Chief: the result is durable. Tells every ps, then waits until they let it go: the other
+  // trainers have left, or have had their time to. A ps that was lost is told if it comes back
+  // within a few seconds. A signal ends the waiting, not the telling: nothing is thrown.
+  void shutdown();
+  // Pushes that each range has used, by ps.
+  [[nodiscard]] std::vector<std::uint64_t> acknowledged() const;
+  // JSON; empty when the ps cannot be asked.
+  [[nodiscard]] std::string status(std::size_t ps_index);
+
+ private:
+  // Answers that ps leave in their memory while this trainer is awake.
+  class AnswerLookout final : public net::Lookout {
+   public:
+    explicit AnswerLookout(PsClient& client) : client_(client) {}
+    [[nodiscard]] bool sees() noexcept override;
+    void set_asleep(bool asleep) noexcept override;
+
+   private:
+    PsClient& client_;
+  };
+  // One link's part of an exchange with all.
+  struct Pending {
+    enum class State : std::uint8_t { kWaiting, kLost, kDone };
+    State state = State::kDone;
+    PsRequest request;
+    net::FrameHeader reply;
+    net::Deadline silent_at{};  // waiting: the ps is dead when nothing has come until then
+    net::Deadline lost_since{};
+    net::Deadline retry_at{};
+    std::error_code error;
+
+    [[nodiscard]] bool is_done() const noexcept { return state == State::kDone; }
+  };
+
+  // Sends all, then awaits all. `request_for` makes the request of one link.
+  template <typename RequestFor>
+  StepReply exchange_all(RequestFor request_for, const std::function<void()>& meanwhile = {});
+  [[nodiscard]] StepReply outcome();
+  [[nodiscard]] PsRequest push_request(const PsLink& link, std::uint64_t sequence, bool cut) const;
+  // What all have answered with, as one vector: where it lies, or else in `parameters`.
+  [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
+  // Until all have answered, or one has asked for work: then false.
+  bool await_all();
+  void await_some();
+  [[nodiscard]] net::Deadline prepare_poll();
+  void forgive(net::Clock::duration missed);
+  [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
+  // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
+  [[nodiscard]] std::size_t sleep_word() const noexcept;
+  [[nodiscard]] std::error_code share(PsLink& link);
+  void begin(std::size_t index);
+  void take(std::size_t index);
+  void retry(std::size_t index);
+  void lose(std::size_t index, std::error_code error);
+  void open_all(std::chrono::seconds limit, const char* sentence);
+  // Whether all ps hold a state, and the same one.
+  [[nodiscard]] bool agree() const;
+  // These two throw StateLost when a ps is lost.
+  void publish();
+  void restore(const TrainingState& state);
+  StepReply join(std::span<float> parameters);
+  StepReply join_again(std::span<float> parameters);
+  void share_memory();
+  StepReply pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead = 0);
+  // A ps says that the run is over; from then on it is.
+  void note_end(const PsLink& link) noexcept;
+  void say_goodbye();
+  void await_other_releases(net::Deadline deadline);
+  [[nodiscard]] bool answers_before(PsLink& link, const PsRequest& request, net::FrameHeader& reply,
+                                    net::Deadline deadline);
+  void tell_all_the_end(net::FrameKind kind);
+  [[nodiscard]] bool hears_answer(PsLink& link, const PsRequest& request);
+  [[nodiscard]] bool tells_end_again(PsLink& link, net::FrameKind kind, net::Deadline deadline);
+  void close_all();
+
+  const Task& task_;
+  const StopSignal& stop_;
+  bool replicated_ = false;                       // before links_, which refer to it
+  std::vector<PsLink> links_;                     // by ps index
+  std::string config_json_;                       // chief
+  std::function<TrainingState()> provide_state_;  // chief
+  std::uint32_t newest_generation_ = 0;           // seen or made; ps that were lost forget theirs
+  bool over_ = false;                             // a ps has said that the run is
+  bool strict_ = true;
+  std::span<float> gradient_;                  // in
+  std::unique_ptr<net::SharedMemory> shared_;  // this, or, where nothing is shared,
+  math::AlignedVector unshared_;               // in this
+  ParameterWindows windows_;                   // where all share theirs
+  std::optional<std::size_t> sharing_;         // how many ps, as last logged
+  // Of the exchange under way, by ps index; kept so that a step allocates nothing.
+  std::vector<Pending> pending_;
+  std::vector<net::JoinedView::Piece> places_;  // without a view: in the caller's memory
+  std::vector<std::uint64_t> work_;             // elastic: micro-batches that ps have asked for
+  bool awaiting_ = false;                       // elastic: await_step() has sent its requests
+  bool broken_ = false;                         // elastic: a push could not be sent
+  bool retries_ = true;         // lost links are opened again; elastic: the run is joined anew
+  std::vector<pollfd> polled_;  // one more: the interrupt's
+  net::EagerWait wait_;
+  AnswerLookout lookout_{*this};
+  net::Backoff backoff_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,142 @@
+// What chief and worker have in common: the data, the model, and the loop of steps.
+//
+//   rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "math/aligned.h"
+#include "math/model.h"
+#include "math/top_k.h"
+#include "roles/download/dataset_source.h"
+#include "roles/process/progress.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/checkpoint_options.h"
+#include "roles/run/outcome.h"
+#include "roles/run/run_config.h"
+#include "roles/run/task.h"
+#include "roles/trainer/shell/background.h"
+#include "roles/trainer/shell/ps_client.h"
+
+namespace disttf::roles {
+
+struct TrainerOptions {
+  Task task;
+  RunConfig config;                      // what this task's command line says
+  std::set<std::string> explicit_flags;  // of it: what the user wrote, rather than a default
+  DataOptions data;
+  std::uint64_t log_every = 500;  // local steps between log lines; 0: none
+  bool print_weights_hash = false;
+  // Testing: before each push wait a random time of at most this long.
+  std::chrono::milliseconds max_injected_delay{0};
+  CheckpointOptions checkpoint;  // chief
+  int progress_fd = -1;          // where `launch` reads progress from; -1: nowhere
+};
+
+// What the chief does beside the steps; every function on the computing thread.
+struct StepHooks {
+  // Whether the push that makes `step` is to ask for a cut.
+  std::function<bool(std::uint64_t step)> wants_cut;
+  // That push, with this sequence, was answered.
+  std::function<void(std::uint64_t sequence, const StepReply& reply)> on_cut;
+  // After each local step.
+  std::function<void(std::uint64_t step)> after_step;
+};
+
+class Trainer {
+ public:
+  // Opens the own port and the data set. `options` and `stop` must outlive the trainer. Throws
+  // Failure.
+  Trainer(const TrainerOptions& options, StopSignal& stop);
+
+  [[nodiscard]] PsClient& client() noexcept { return client_; }
+  [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
+  // For a worker whose chief trains on the built-in digits.
+  void use_digits();
+
+  // Makes the model that `config` describes; before the calls below.
+  void prepare(const RunConfig& config);
+  [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
+  // The whole parameter vector as this trainer last saw it.
+  [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
+  // After train(): the same, to be overwritten with what the ps hold.
+  [[nodiscard]] std::span<float> own_parameters() noexcept { return parameters_.span(); }
+  [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
+
+  // Joins the run and trains until its last step has been made; again, if the ps were set back
+  // since.
+  void train(const StepHooks& hooks);
+  // When the run is over: whether this trainer has its result, or can still have it from the ps.
+  [[nodiscard]] bool has_result();
+
+  // Prints the validation cross-entropy as the tutorials do, and returns the test accuracy.
+  void print_evaluation(std::uint64_t step);
+  // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for. Or
+  // nothing, when training has diverged: then what the task is to end with.
+  [[nodiscard]] std::optional<Failure> print_result_lines();
+  // Where the last pull or push has brought it.
+  [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
+
+ private:
+  struct Result {
+    math::Evaluation validation;
+    math::Evaluation test;
+  };
+  Result evaluate();
+  void allocate(const RunConfig& config);
+  void take_step(std::uint64_t local_step, const StepHooks& hooks);
+  // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
+  // until the step has been made. Returns the last loss.
+  float take_elastic_step(std::uint64_t sequence, bool cut);
+  // The gradient of one batch: of this trainer's, or of that micro-batch.
+  float compute(std::uint64_t step, std::size_t slot, const math::Model::OnReady& on_ready = {});
+  // Makes of the gradient, in its place, what is pushed of it.
+  void reduce_gradient();
+  void keep_unused();
+  void keep_result();
+  // The parameters that came become those that a gradient is computed from.
+  void round_parameters();
+  void load(std::uint64_t step, std::size_t slot);
+  void delay(std::uint64_t local_step);
+  void log_step(std::uint64_t local_step, float loss);
+  [[nodiscard]] std::size_t rank() const;
+  [[nodiscard]] math::ImageSet train_set() const;
+
+  const TrainerOptions& options_;
+  const StopSignal& stop_;
+  Background background_;
+  data::Dataset dataset_;
+  PsClient client_;
+  ProgressWriter progress_;
+  RunConfig config_;
+  WireFormat wire_;
+  std::optional<math::Model> model_;
+  std::optional<data::Sampler> sampler_;
+  std::optional<math::TopK> top_k_;  // --compress: what has not been pushed yet
+  math::AlignedVector parameters_;
+  math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
+  std::vector<std::uint32_t> rows_;
+  struct Batch {
+    std::uint64_t step = 0;
+    std::size_t slot = 0;
+    friend bool operator==(const Batch&, const Batch&) = default;
+  };
+  std::optional<Batch> loaded_;  // which one the model has
+  StepReply reply_;
+  // Strict mode: the result, while the ps make it a second time. Every time has the same bits.
+  math::AlignedVector kept_result_;
+};
+
+// SHA-256 (hex) over all variables in order, each as little-endian float32, padding left out.
+[[nodiscard]] std::string weights_hash(const math::ParameterLayout& layout,
+                                       std::span<const float> parameters);
+
+}  // namespace disttf::roles

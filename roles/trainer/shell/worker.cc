@@ -1,0 +1,84 @@
+#include "roles/trainer/shell/worker.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "roles/process/finish.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// What the chief published, after holding it against this task's own flags and data.
+RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
+  RunConfig published;
+  try {
+    published = run_config_from_json(trainer.client().get_config());
+    validate(published);
+    validate_for_images(published, data::kImagePixels, data::kClasses);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kError,
+                  std::string("the chief published what this version cannot use: ") + error.what());
+  }
+  if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
+    throw Failure(kUsage, *why);
+  }
+  if (published.dataset == "Digits" && options.data.dataset == DatasetChoice::kAuto) {
+    trainer.use_digits();
+  }
+  const data::Dataset& own = trainer.dataset();
+  if (own.name != published.dataset || own.checksum != published.data_checksum) {
+    throw Failure(kBadData, "--dataset: the chief trains on " + published.dataset + " (SHA-256 " +
+                                published.data_checksum.substr(0, 12) + "), this task has " +
+                                own.name + " (SHA-256 " + own.checksum.substr(0, 12) + ")");
+  }
+  if (const auto why = missing_isa(published, math::supported_isas())) {
+    throw Failure(kUsage, *why);
+  }
+  return published;
+}
+
+// Until the chief has made the result durable: before that, the ps may be set back to a state from
+// which this worker is needed again.
+void train_to_the_end(Trainer& trainer) {
+  try {
+    do {
+      trainer.train({});
+    } while (!trainer.client().await_end());
+  } catch (const RunOver&) {
+    log_info("the run is over");
+  }
+}
+
+// From the first step to the result.
+void train(const TrainerOptions& options, StopSignal& stop) {
+  Trainer trainer(options, stop);
+  try {
+    if (trainer.client().connect()) {
+      throw RunOver();
+    }
+    trainer.prepare(adopt_config(trainer, options));
+  } catch (const RunOver&) {
+    log_info("the run has finished already");
+    return;
+  }
+  train_to_the_end(trainer);
+  if (!trainer.has_result()) {
+    log_warning("the final parameters went with a ps; the chief has printed the result");
+    return;
+  }
+  if (const auto failure = trainer.print_result_lines()) {
+    throw Failure(*failure);
+  }
+}
+
+}  // namespace
+
+int run_worker(const TrainerOptions& options) {
+  StopSignal stop;
+  train(options, stop);
+  return finish(options.task.on_finish, stop);
+}
+
+}  // namespace disttf::roles

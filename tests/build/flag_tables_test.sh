@@ -1,0 +1,69 @@
+#!/bin/bash
+# Usage: flag_tables_test.sh FILE
+#
+# The flag tables of docs/flags.md and `FILE COMMAND --help` list the same flags with the same
+# defaults, and what the documents call a flag is one.
+set -euo pipefail
+
+readonly commands=(launch ps worker chief train server plus download checkpoint resolve render status endpoints logs pods update)
+# Understood, but not listed by any command's --help: it needs no command.
+readonly unlisted=(--version)
+
+# flags_of_help < HELP: a line `NAME DEFAULT` for every name that an entry has. An entry is
+# "  -s,--ps N:1..1000=1   What it is"; the description may stand on the next line.
+flags_of_help() {
+  awk '/^  -/ {
+    sub(/^  /, ""); sub(/  +.*/, "")
+    names = $0; sub(/ .*/, "", names)
+    default_value = ""
+    if (match($0, /=[^ ]*/)) default_value = substr($0, RSTART + 1, RLENGTH - 1)
+    count = split(names, name, ",")
+    for (i = 1; i <= count; i++) if (name[i] ~ /^--/) print name[i], default_value
+  }'
+}
+
+# flags_of_tables < MARKDOWN: the same of the rows "| `--ps`, `-s` | `1` | What it is |".
+flags_of_tables() {
+  awk -F '|' '/^\| `-/ {
+    default_value = ""
+    if (match($3, /`[^`]*`/)) default_value = substr($3, RSTART + 1, RLENGTH - 2)
+    count = split($2, name, "`")
+    for (i = 2; i <= count; i += 2) if (name[i] ~ /^--/) print name[i], default_value
+  }'
+}
+
+# mentions < MARKDOWN: the flags that running text quotes: `--ps`, `--ps 2`, `--ps=2`.
+mentions() { grep -oE '`--[a-z_]+' | tr -d '`' | sort -u; }
+
+# Two lists are told apart only by a reader that sees both: so these must first be read right.
+self_test() {
+  local help table
+  help=$(printf '  -s,--ps N:1..9=1  Sets --this=2\n  --old,--new\n      Text\n' | flags_of_help)
+  table=$(printf '| `--ps`, `-s` | `1` | as `--this` |\n| `--old`, `--new` | | |\n' | flags_of_tables)
+  [ "$help" = $'--ps 1\n--old \n--new ' ] && [ "$table" = "$help" ] ||
+    { echo "this check is broken: it read '$help' and '$table'"; exit 1; }
+}
+
+main() {
+  local command help tables findings
+  help=$(for command in "${commands[@]}"; do "$1" "$command" --help | flags_of_help; done | sort -u)
+  tables=$(flags_of_tables <docs/flags.md | sort -u)
+  # A default that the table words differently (`true`) but --help does not have is no finding.
+  findings=$(
+    comm -23 <(cut -d ' ' -f 1 <<<"$help" | sort -u) <(cut -d ' ' -f 1 <<<"$tables" | sort -u) |
+      sed 's|$|: no row in docs/flags.md|'
+    comm -13 <(cut -d ' ' -f 1 <<<"$help" | sort -u) <(cut -d ' ' -f 1 <<<"$tables" | sort -u) |
+      sed 's|$|: in docs/flags.md, but not in --help|'
+    awk 'NR == FNR { if ($2 != "") in_help[$1] = $2; next }
+         $1 in in_help && in_help[$1] != $2 {
+           print $1 ": default " in_help[$1] " in --help, \"" $2 "\" in docs/flags.md"
+         }' <(echo "$help") <(echo "$tables")
+    comm -13 <({ cut -d ' ' -f 1 <<<"$help"; printf '%s\n' "${unlisted[@]}"; } | sort -u) \
+      <(cat README.md docs/{flags,operations,managing,resolvers,design,glossary}.md docs/targets/*.md | mentions) |
+      sed 's/$/: mentioned in README.md or docs\/, but no flag/'
+  )
+  [ -z "$findings" ] || { echo "$findings"; exit 1; }
+}
+
+self_test
+main "$1"
