@@ -48,7 +48,7 @@ int ParameterServer::run() {
       [this](int number) { asio::post(context_, [this, number] { on_signal(number); }); });
   net::ServerHooks hooks;
   hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
-  hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
+  hooks.on_connection = [this](ConnectionPtr connection) { return serve(std::move(connection)); };
   hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
   listener_ = open_task_listener(context_, task_, std::move(hooks));
   spawn([this] { return watch(); });
@@ -72,7 +72,8 @@ void ParameterServer::loop() {
 }
 
 bool ParameterServer::expects_gradient() const noexcept {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_gradient(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->core().expects_gradient(); });
 }
 
 bool ParameterServer::look() {
@@ -93,7 +94,7 @@ void ParameterServer::on_signal(int number) {
   if (ended_ || is_finishing()) {
     is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
     for (const auto& range : ranges_) {
-      range->end_now();
+      range->tell(&RangeReplica::end_now);
     }
     if (is_idle_) {
       context_.stop();
@@ -117,7 +118,7 @@ std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hel
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
   }
-  return range_of(hello).welcome(hello);
+  return range_of(hello).core().welcome(hello);
 }
 
 RangeServer& ParameterServer::range_of(const net::Hello& hello) {
@@ -125,8 +126,8 @@ RangeServer& ParameterServer::range_of(const net::Hello& hello) {
     ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{1}));
     ranges_.back()->trainers().learn_replaced(ranges_.front()->trainers());
     for (const TrainerRecord& record : ranges_.front()->trainers().records()) {
-      if (record.control) {
-        ranges_.back()->attach_control(record.control);
+      if (const net::ServerConnection* const connection = find(record.control)) {
+        ranges_.back()->tell(&RangeReplica::attach_control, record.control, connection->hello());
       }
     }
   }
@@ -135,24 +136,40 @@ RangeServer& ParameterServer::range_of(const net::Hello& hello) {
 
 bool ParameterServer::is_finishing() const {
   return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
-           return range->is_finishing() || range->is_unused() || range->is_backup();
+           const RangeReplica& core = range->core();
+           return core.is_finishing() || core.is_unused() || core.is_backup();
          });
 }
 
 // What the chief has said of one range holds for all.
 bool ParameterServer::is_over() const {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->core().is_finishing(); });
 }
 
-asio::awaitable<void> ParameterServer::serve(Connection connection) {
-  return connection->hello().purpose == net::ChannelPurpose::kControl
-             ? serve_control(std::move(connection))
-             : range_of(connection->hello()).serve(connection);
+ConnectionId ParameterServer::add(const ConnectionPtr& connection) {
+  connections_.emplace(++last_id_, connection);
+  return last_id_;
 }
 
-asio::awaitable<void> ParameterServer::serve_control(Connection connection) {
+net::ServerConnection* ParameterServer::find(ConnectionId id) const {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
+  const ConnectionId id = add(connection);
+  if (connection->hello().purpose == net::ChannelPurpose::kControl) {
+    co_await serve_control(id, connection);
+  } else {
+    co_await range_of(connection->hello()).serve(id, connection);
+  }
+  remove(id);
+}
+
+asio::awaitable<void> ParameterServer::serve_control(ConnectionId id, ConnectionPtr connection) {
   for (const auto& range : ranges_) {
-    range->attach_control(connection);
+    range->tell(&RangeReplica::attach_control, id, connection->hello());
   }
   while (connection->is_open()) {
     FrameHeader header;
@@ -166,11 +183,11 @@ asio::awaitable<void> ParameterServer::serve_control(Connection connection) {
       break;
     }
     for (const auto& range : ranges_) {
-      range->hear(connection, header.generation);
+      range->tell(&RangeReplica::hear, connection->hello(), header.generation);
     }
   }
   for (const auto& range : ranges_) {
-    range->detach_control(connection);
+    range->tell(&RangeReplica::detach_control, id, connection->hello());
   }
 }
 
@@ -181,7 +198,7 @@ asio::awaitable<void> ParameterServer::watch() {
     const auto now = Clock::now();
     if (const auto missed = now - watch_timer_.expiry(); missed >= kHeartbeatInterval) {
       for (const auto& range : ranges_) {
-        range->forgive(now, missed);
+        range->tell(&RangeReplica::forgive, missed);
       }
     }
     const bool beats = now >= next_heartbeat_;
@@ -189,17 +206,17 @@ asio::awaitable<void> ParameterServer::watch() {
       next_heartbeat_ = now + kHeartbeatInterval;
     }
     for (const auto& range : ranges_) {
-      range->close_silent(now);
+      range->tell(&RangeReplica::close_silent);
       if (beats) {
-        range->send_heartbeats();
+        range->tell(&RangeReplica::send_heartbeats);
       }
-      range->check_end();
-      if (verdict_ || range->is_finishing()) {
+      range->tell(&RangeReplica::check_end);
+      if (verdict_ || range->core().is_finishing()) {
         continue;
       }
-      if (const auto sentence = range->overdue(now)) {
+      if (const auto sentence = range->core().overdue(now)) {
         if (is_over()) {
-          range->end_now();
+          range->tell(&RangeReplica::end_now);
           continue;
         }
         fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
@@ -208,15 +225,21 @@ asio::awaitable<void> ParameterServer::watch() {
   }
 }
 
-void ParameterServer::range_ended(const std::vector<Connection>& last) {
-  last_.insert(last_.end(), last.begin(), last.end());
-  const auto has_ended = [](const auto& range) { return range->has_ended() || range->is_unused(); };
+void ParameterServer::range_ended(const std::vector<ConnectionId>& last) {
+  for (const ConnectionId id : last) {
+    if (const auto found = connections_.find(id); found != connections_.end()) {
+      last_.push_back(found->second);
+    }
+  }
+  const auto has_ended = [](const auto& range) {
+    return range->core().has_ended() || range->core().is_unused();
+  };
   if (ended_ || !std::ranges::all_of(ranges_, has_ended)) {
     return;
   }
   ended_ = true;
   spawn([this]() -> asio::awaitable<void> {
-    for (const Connection& connection : last_) {
+    for (const ConnectionPtr& connection : last_) {
       co_await connection->drained(kDrainTimeout);
     }
     if (task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {

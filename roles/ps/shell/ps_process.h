@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,25 +43,27 @@ class ParameterServer {
   [[nodiscard]] const Task& task() const noexcept { return task_; }
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
   [[nodiscard]] ShardWriter& writer() noexcept { return writer_; }
-  // What peers are told once the run has failed.
-  [[nodiscard]] const std::optional<net::Refusal>& verdict() const noexcept { return verdict_; }
-  [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost
+  // Connections have names, by which cores know them. nullptr: it is no more.
+  [[nodiscard]] ConnectionId add(const ConnectionPtr& connection);
+  [[nodiscard]] net::ServerConnection* find(ConnectionId id) const;
+  void remove(ConnectionId id) { connections_.erase(id); }
   // Ends. fail() ends the run: the trainers are told why. leave() ends this process alone: for them
   // it is lost, and they wait for another one in its place.
   void leave(ExitCode code, const std::string& sentence);
   void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
   // A range's part of the run is over. `last`: connections whose last frames are to leave.
-  void range_ended(const std::vector<Connection>& last);
+  void range_ended(const std::vector<ConnectionId>& last);
 
  private:
   // Connections. Each coroutine ends with its connection.
   std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello);
-  asio::awaitable<void> serve(Connection connection);
-  asio::awaitable<void> serve_control(Connection connection);
+  asio::awaitable<void> serve(ConnectionPtr connection);
+  asio::awaitable<void> serve_control(ConnectionId id, ConnectionPtr connection);
 
   // The range that a HELLO means.
   [[nodiscard]] RangeServer& range_of(const net::Hello& hello);
+  [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   [[nodiscard]] bool is_finishing() const;
   [[nodiscard]] bool is_over() const;
 
@@ -81,7 +84,9 @@ class ParameterServer {
   // Its own range; and that of the ps before it, once a HELLO has meant it (--ps_replicas 2).
   std::vector<std::unique_ptr<RangeServer>> ranges_;
   net::Eagerness eagerness_;
-  std::vector<Connection> last_;  // to be drained before the process ends
+  std::map<ConnectionId, ConnectionPtr> connections_;  // that are served
+  ConnectionId last_id_ = 0;
+  std::vector<ConnectionPtr> last_;  // to be drained before the process ends
   bool ended_ = false;
   bool is_told_to_stop_ = false;  // by a signal, after the run
   bool is_idle_ = false;          // stays after the run, for late trainers

@@ -37,14 +37,14 @@ struct Writing {
 }  // namespace
 
 // The chief's second thread collects a cut here, or has it written, while the first one trains.
-asio::awaitable<void> RangeServer::serve_state(Connection connection) {
+asio::awaitable<void> RangeServer::serve_state(ConnectionPtr connection) {
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, task_.timeouts.silence)) {
       break;
     }
     if (header.kind == FrameKind::kWriteCut) {
-      if (!co_await handle_write_cut(connection, header)) {
+      if (!co_await write_cut(connection, header)) {
         break;
       }
       continue;
@@ -54,10 +54,7 @@ asio::awaitable<void> RangeServer::serve_state(Connection connection) {
       refuse(connection, header, kError, "a state channel asks for cuts only");
       break;
     }
-    if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
-      shard_->cut_now(header.sequence);
-    }
-    const std::shared_ptr<const Cut> cut = kept_cut(header);
+    const std::shared_ptr<const Cut> cut = core_.make_cut(header);
     if (!cut) {
       connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
       continue;
@@ -66,8 +63,8 @@ asio::awaitable<void> RangeServer::serve_state(Connection connection) {
                             .request_id = header.request_id,
                             .step = cut->step,
                             .sequence = cut->sequence,
-                            .range_begin = shard_->range().begin,
-                            .generation = generation_};
+                            .range_begin = core_.shard()->range().begin,
+                            .generation = core_.generation()};
     if (header.kind == FrameKind::kFindCut) {
       connection->send(reply);
       continue;
@@ -80,15 +77,8 @@ asio::awaitable<void> RangeServer::serve_state(Connection connection) {
   }
 }
 
-// The cut that the request is about, if there is one.
-std::shared_ptr<const Cut> RangeServer::kept_cut(const FrameHeader& header) const {
-  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
-  const bool is_it = cut && header.generation == generation_ && header.sequence == cut->sequence;
-  return is_it ? cut : nullptr;
-}
-
-asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection,
-                                                    const FrameHeader& header) {
+asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
+                                             const FrameHeader& header) {
   std::array<std::byte, net::kWriteCutBytes> body{};
   net::WriteCut order;
   if (header.body_size != body.size()) {
@@ -97,13 +87,12 @@ asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection
   if (co_await connection->read_body(body, task_.timeouts.silence)) {
     co_return false;
   }
-  const bool is_ours =
-      !net::decode(body, order) && order.shard == index_ && order.shards == task_.cluster.ps.size();
+  const bool is_ours = !net::decode(body, order) && order.shard == core_.index() &&
+                       order.shards == task_.cluster.ps.size();
   if (!is_ours) {
-    co_return refuse(connection, header, kError,
-                     process_.self_text() + " writes its own range only");
+    co_return refuse(connection, header, kError, core_.self_text() + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut = kept_cut(header);
+  std::shared_ptr<const Cut> cut = core_.kept_cut(header);
   if (!cut) {
     connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
     co_return true;
@@ -114,9 +103,9 @@ asio::awaitable<bool> RangeServer::handle_write_cut(const Connection& connection
        .shard = order.shard,
        .shards = order.shards,
        .cut = std::move(cut),
-       .range = shard_->range(),
-       .optimizer = shard_->state_names(),
-       .layout = math::layout_of(shard_->config().model)},
+       .range = core_.shard()->range(),
+       .optimizer = core_.shard()->state_names(),
+       .layout = math::layout_of(core_.shard()->config().model)},
       // Moved on, so that the timer never ends on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
         writing->result = std::move(result);

@@ -119,7 +119,7 @@ class PsClient {
   // The parameters as they are now, on every ps for itself.
   StepReply peek(std::span<float> parameters);
 
-  // The end (ps_client_end.cc; what the ps make of it: ps/range_server_end.cc).
+  // The end (ps_client_end.cc; what the ps make of it: roles/ps/core/range_replica_end.cc).
   //
   // Worker: has the result of the last step, and waits until the chief has made it durable. False:
   // the ps were set back to another state meanwhile; the run is to be joined again.

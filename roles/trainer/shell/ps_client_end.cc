@@ -1,4 +1,5 @@
-// How a trainer leaves a run: the trainers' side of what is told in ps/range_server_end.cc.
+// How a trainer leaves a run: the trainers' side of what is told in
+// roles/ps/core/range_replica_end.cc.
 #include <algorithm>
 #include <array>
 #include <exception>

@@ -1,44 +1,37 @@
 // What a ps knows of each trainer: its connections, its outstanding request, when it was last
-// heard.
-//
-// No socket is touched here but to close or refuse a connection. Not thread-safe: the ps's one
-// thread owns it.
+// heard; so, who of them is there, who is missed, and who has been replaced.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "net/transport/server.h"
-#include "net/transport/shared_memory.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+#include "roles/ps/core/outbox.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
 
-using Clock = std::chrono::steady_clock;
-using Connection = std::shared_ptr<net::ServerConnection>;
+using Clock = std::chrono::steady_clock;  // whoever calls a core says what it shows
 
 // A request that cannot be answered yet.
 struct WaitingRequest {
-  Connection connection;
+  ConnectionId connection = 0;
   net::FrameHeader header;
   std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
 };
 
 struct TrainerRecord {
-  Connection step;                // the computing thread's channel; null when it has none
-  Connection control;             // the heartbeats'
+  ConnectionId step = 0;          // the computing thread's channel
+  ConnectionId control = 0;       // the heartbeats'
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
   // Of those before it, the oldest first: fenced off when they wake up. Bounded.
   std::vector<std::uint64_t> replaced = {};
-  // Where that process's gradients lie, from the beginning on; null: in its frames.
-  std::shared_ptr<const net::SharedView> gradient;
-  // In that memory: where it says whether it sleeps; 0: nowhere, and it takes answers from frames.
-  std::uint64_t sleep_word = 0;
+  bool shares = false;  // memory with this ps: its gradients lie there, and its answers may
   bool joined = false;  // has been seen at least once
   bool done = false;    // has said GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
@@ -49,14 +42,10 @@ struct TrainerRecord {
   std::optional<WaitingRequest> waiting;
   std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
-  void unshare() noexcept {
-    gradient.reset();
-    sleep_word = 0;
-  }
   // It can be sent parameters.
-  [[nodiscard]] bool present() const noexcept { return step != nullptr; }
+  [[nodiscard]] bool present() const noexcept { return step != 0; }
   // Its process lives. Heartbeats come before the step channel: it may be loading its data still.
-  [[nodiscard]] bool alive() const noexcept { return step != nullptr || control != nullptr; }
+  [[nodiscard]] bool alive() const noexcept { return step != 0 || control != 0; }
 };
 
 // A trainer that has been away for longer than its timeout.
@@ -66,31 +55,35 @@ struct Absence {
   bool joined = false;  // lost, rather than never seen
 };
 
-class TrainerTable {
+class Membership {
  public:
   // `now`: when the ps began to wait for everybody.
-  TrainerTable(const Task& task, Clock::time_point now);
+  Membership(const Task& task, Clock::time_point now);
 
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
   [[nodiscard]] TrainerRecord& operator[](std::size_t rank) { return records_[rank]; }
   [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
   [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
 
+  // How many can be sent parameters.
+  [[nodiscard]] std::size_t present() const noexcept;
+
   // Why this process may not be trainer `rank`, if it may not: it was replaced by a newer one.
   [[nodiscard]] std::optional<std::string> reason_to_refuse(std::size_t rank,
                                                             const net::Hello& hello) const;
   // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
   // process, is closed. True when a step channel makes the trainer present that was not.
-  bool attach(std::size_t rank, const Connection& connection, Clock::time_point now);
+  bool attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
+              Clock::time_point now, Outbox& out);
   // The connection has ended. True when that made the trainer absent.
-  bool detach(std::size_t rank, const Connection& connection, Clock::time_point now);
+  bool detach(std::size_t rank, ConnectionId connection, Clock::time_point now);
 
   // This process did not run for so long, until a moment ago: nobody was silent or away meanwhile.
   void forgive(Clock::time_point now, Clock::duration missed);
 
-  // Closes the connections of trainers that have been silent for too long; they become absent when
-  // their coroutines call detach().
-  void close_silent(Clock::time_point now);
+  // Closes the connections of trainers that have been silent for too long; they become absent with
+  // detach().
+  void close_silent(Clock::time_point now, Outbox& out) const;
 
   // Sets of ranks, as a Report has them. Those that were here and have been absent for longer than
   // that; those that have knocked more than once and are at it still.
@@ -114,6 +107,9 @@ class TrainerTable {
   // Whether no trainer but rank 0 is waited for any more: each is done, or has had its time.
   [[nodiscard]] bool others_are_done(Clock::time_point now, const Patience& patience) const;
 
+  // Its memory is not looked at any more.
+  void forget_sharing(std::size_t rank, Outbox& out);
+
   // Whether no trainer but rank 0 has any connection left.
   [[nodiscard]] bool others_have_left() const;
 
@@ -121,7 +117,7 @@ class TrainerTable {
   void nobody_is_done() noexcept;
 
   // Takes over who was replaced by whom, from another range of the same ps.
-  void learn_replaced(const TrainerTable& other);
+  void learn_replaced(const Membership& other);
 
   // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;

@@ -1,6 +1,7 @@
-#include "roles/ps/shell/trainer_table.h"
+#include "roles/ps/core/membership.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "net/wire/replication.h"
 
@@ -17,15 +18,19 @@ constexpr std::chrono::seconds kInsistent{1};
 
 }  // namespace
 
-TrainerTable::TrainerTable(const Task& task, Clock::time_point now)
+Membership::Membership(const Task& task, Clock::time_point now)
     : task_(task), records_(task.cluster.trainer_count()) {
   for (TrainerRecord& record : records_) {
     record.absent_since = now;
   }
 }
 
-std::optional<std::string> TrainerTable::reason_to_refuse(std::size_t rank,
-                                                          const net::Hello& hello) const {
+std::size_t Membership::present() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(records_, &TrainerRecord::present));
+}
+
+std::optional<std::string> Membership::reason_to_refuse(std::size_t rank,
+                                                        const net::Hello& hello) const {
   const TrainerRecord& record = records_[rank];
   if (hello.incarnation != 0 && std::ranges::count(record.replaced, hello.incarnation) != 0) {
     return describe(task_.cluster, task_.cluster.trainer(rank)) +
@@ -34,22 +39,19 @@ std::optional<std::string> TrainerTable::reason_to_refuse(std::size_t rank,
   return std::nullopt;
 }
 
-bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock::time_point now) {
+bool Membership::attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
+                        Clock::time_point now, Outbox& out) {
   TrainerRecord& record = records_[rank];
-  const net::Hello& hello = connection->hello();
   if (record.joined && record.incarnation != hello.incarnation) {
     if (record.replaced.size() == kReplacedKept) {
       record.replaced.erase(record.replaced.begin());
     }
     record.replaced.push_back(record.incarnation);
-    for (Connection* old : {&record.step, &record.control}) {
-      if (*old) {
-        (*old)->close();
-        old->reset();
-      }
+    for (ConnectionId* old : {&record.step, &record.control}) {
+      out.close(std::exchange(*old, 0));
     }
     record.waiting.reset();
-    record.unshare();
+    forget_sharing(rank, out);
   }
   if (record.incarnation != hello.incarnation) {
     record.done = false;
@@ -58,11 +60,9 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
   record.joined = true;
   record.last_heard = now;
   const bool is_step = hello.purpose == net::ChannelPurpose::kStep;
-  Connection& place = is_step ? record.step : record.control;
+  ConnectionId& place = is_step ? record.step : record.control;
   const bool was_present = record.present();
-  if (place) {
-    place->close();
-  }
+  out.close(place);
   if (is_step) {
     record.waiting.reset();
     record.owed = 0;
@@ -71,16 +71,16 @@ bool TrainerTable::attach(std::size_t rank, const Connection& connection, Clock:
   return is_step && !was_present;
 }
 
-bool TrainerTable::detach(std::size_t rank, const Connection& connection, Clock::time_point now) {
+bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
   // Neither, when a newer connection has replaced it meanwhile.
   const bool was_control = record.control == connection;
   const bool was_step = record.step == connection;
   if (was_control) {
-    record.control.reset();
+    record.control = 0;
   }
   if (was_step) {
-    record.step.reset();
+    record.step = 0;
     record.waiting.reset();
     record.owed = 0;
   }
@@ -90,26 +90,24 @@ bool TrainerTable::detach(std::size_t rank, const Connection& connection, Clock:
   return was_step;
 }
 
-void TrainerTable::forgive(Clock::time_point now, Clock::duration missed) {
+void Membership::forgive(Clock::time_point now, Clock::duration missed) {
   for (TrainerRecord& record : records_) {
     record.last_heard = std::min(record.last_heard + missed, now);
     record.absent_since = std::min(record.absent_since + missed, now);
   }
 }
 
-void TrainerTable::close_silent(Clock::time_point now) {
-  for (TrainerRecord& record : records_) {
+void Membership::close_silent(Clock::time_point now, Outbox& out) const {
+  for (const TrainerRecord& record : records_) {
     if (!record.present() || now - record.last_heard < task_.timeouts.silence) {
       continue;
     }
-    record.step->close();
-    if (record.control) {
-      record.control->close();
-    }
+    out.close(record.step);
+    out.close(record.control);
   }
 }
 
-std::uint64_t TrainerTable::lacked(Clock::time_point now, Clock::duration longer_than) const {
+std::uint64_t Membership::lacked(Clock::time_point now, Clock::duration longer_than) const {
   std::uint64_t set = 0;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
@@ -121,7 +119,7 @@ std::uint64_t TrainerTable::lacked(Clock::time_point now, Clock::duration longer
   return set;
 }
 
-std::uint64_t TrainerTable::knocking(Clock::time_point now) const {
+std::uint64_t Membership::knocking(Clock::time_point now) const {
   std::uint64_t set = 0;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
@@ -132,7 +130,7 @@ std::uint64_t TrainerTable::knocking(Clock::time_point now) const {
   return set;
 }
 
-void TrainerTable::knock(std::size_t rank, Clock::time_point now) {
+void Membership::knock(std::size_t rank, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
   if (now - record.knocked >= kKnocking) {
     record.knocks_since = now;
@@ -140,8 +138,8 @@ void TrainerTable::knock(std::size_t rank, Clock::time_point now) {
   record.knocked = now;
 }
 
-std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
-                                             const std::vector<bool>& matters) const {
+std::optional<Absence> Membership::overdue(Clock::time_point now,
+                                           const std::vector<bool>& matters) const {
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
     if (!matters[rank] || record.alive() || record.done) {
@@ -157,7 +155,7 @@ std::optional<Absence> TrainerTable::overdue(Clock::time_point now,
   return std::nullopt;
 }
 
-bool TrainerTable::others_are_done(Clock::time_point now, const Patience& patience) const {
+bool Membership::others_are_done(Clock::time_point now, const Patience& patience) const {
   const auto waited = now - patience.since;
   return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
     if (record.done) {
@@ -171,29 +169,35 @@ bool TrainerTable::others_are_done(Clock::time_point now, const Patience& patien
   });
 }
 
-bool TrainerTable::others_have_left() const {
+void Membership::forget_sharing(std::size_t rank, Outbox& out) {
+  if (std::exchange(records_[rank].shares, false)) {
+    out.add(ForgetSharing{rank});
+  }
+}
+
+bool Membership::others_have_left() const {
   return std::none_of(records_.begin() + 1, records_.end(),
                       [](const TrainerRecord& record) { return record.alive(); });
 }
 
-void TrainerTable::nobody_is_done() noexcept {
+void Membership::nobody_is_done() noexcept {
   for (TrainerRecord& record : records_) {
     record.done = false;
   }
 }
 
-void TrainerTable::learn_replaced(const TrainerTable& other) {
+void Membership::learn_replaced(const Membership& other) {
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     records_[rank].replaced = other.records_[rank].replaced;
   }
 }
 
-bool TrainerTable::is_expected(const TrainerRecord& record) const {
+bool Membership::is_expected(const TrainerRecord& record) const {
   const auto rank = static_cast<std::size_t>(&record - records_.data());
   return task_.cluster.is_listed(task_.cluster.trainer(rank));
 }
 
-std::string TrainerTable::never_seen() const {
+std::string Membership::never_seen() const {
   std::string list;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     if (!records_[rank].joined) {

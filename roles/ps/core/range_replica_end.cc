@@ -13,8 +13,7 @@
 // over, so a ps that waits in vain ends with 0.
 #include <algorithm>
 
-#include "roles/process/log.h"
-#include "roles/ps/shell/ps_process.h"
+#include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
 namespace {
@@ -31,89 +30,89 @@ constexpr milliseconds kGoodbyeGrace{1500};
 
 }  // namespace
 
-bool RangeServer::handle_goodbye(const Connection& connection, std::size_t rank,
-                                 const FrameHeader& header) {
-  if (process_.verdict()) {  // it has failed: this is no end to be told of
-    return refuse(connection, header, kLostPeers, process_.verdict()->sentence);
+BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  const std::size_t rank = from.rank;
+  if (verdict_) {  // it has failed: this is no end to be told of
+    return refuse(id, from, kLostPeers, verdict_->sentence);
   }
   if (has_ended()) {
-    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
-    return true;
+    out_.send(id, {.kind = FrameKind::kAck, .request_id = header.request_id});
+    return {};
   }
   if (is_finishing()) {
     if (rank == 0) {
-      chief_leaves_ = Clock::now();
+      chief_leaves_ = now_;
     }
   } else if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
-    fence(connection, header);  // it has the result of a state that is no more
-    return true;
+    fence(id, header);  // it has the result of a state that is no more
+    return {};
   } else {
     TrainerRecord& record = trainers_[rank];
     if (rank != 0 && !record.done) {
-      log_info(connection->peer_text() + " said goodbye");
+      out_.info(from.peer + " said goodbye");
     }
     record.done = true;
     if (rank == 0) {
-      chief_done_ = Clock::now();
+      chief_done_ = now_;
     }
     end_steps();
   }
-  wait_for_answer(rank, connection, header);
-  check_end();
-  return true;
+  wait_for_answer(rank, id, header);
+  check_end(now_);
+  return {};
 }
 
-bool RangeServer::handle_shutdown(const Connection& connection, std::size_t rank,
-                                  const FrameHeader& header) {
-  if (rank != 0) {
-    return refuse(connection, header, kError, "only the chief says that the run is over");
+BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
+  if (from.rank != 0) {
+    return refuse(id, from, kError, "only the chief says that the run is over");
   }
-  if (process_.verdict()) {
-    return refuse(connection, header, kLostPeers, process_.verdict()->sentence);
+  if (verdict_) {
+    return refuse(id, from, kLostPeers, verdict_->sentence);
   }
-  connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
   if (is_finishing()) {
-    return true;
+    return {};
   }
   if (phase_ == Phase::kWaitingForChief) {
     shard_.reset();  // published to and not restored: what is in it is nobody's
-    answers_.reset();
   }
   phase_ = Phase::kFinishing;
   if (shard_) {
-    log_info("the run is over after step " + std::to_string(shard_->step()));
+    out_.info("the run is over after step " + std::to_string(shard_->step()));
   } else {
-    log_info("the run is over; this task holds nothing of it");
+    out_.info("the run is over; this task holds nothing of it");
     fence_waiting();  // there is nothing here to answer with
   }
   end_steps();
-  return true;
+  return {};
 }
 
 // No more steps are waited for. Backup workers: here a gradient may have come late that counted at
 // ps 0, so that the last step lacks one, and nobody is left to push it.
-void RangeServer::end_steps() {
+void RangeReplica::end_steps() {
   over_ = true;
   answer_waiting();
 }
 
 // Whether the GOODBYE of this trainer can be answered.
-bool RangeServer::may_leave(std::size_t rank) const {
-  const auto now = Clock::now();
+bool RangeReplica::may_leave(std::size_t rank) const {
   if (rank != 0) {
     return is_finishing();
   }
   if (is_finishing()) {
-    return chief_leaves_ && (trainers_.others_have_left() || now - *chief_leaves_ >= kGoodbyeGrace);
+    return chief_leaves_ &&
+           (trainers_.others_have_left() || now_ - *chief_leaves_ >= kGoodbyeGrace);
   }
   // Elastic: nobody has to come.
-  return trainers_.others_are_done(now, {.since = chief_done_,
-                                         .absent = kGoodbyeGrace,
-                                         .present = task_.timeouts.worker,
-                                         .expects_all = !shard_->config().elastic()});
+  return trainers_.others_are_done(now_, {.since = chief_done_,
+                                          .absent = kGoodbyeGrace,
+                                          .present = task_.timeouts.worker,
+                                          .expects_all = !shard_->config().elastic()});
 }
 
-void RangeServer::check_end() {
+void RangeReplica::check_end(Clock::time_point now) {
+  now_ = now;
   if (phase_ != Phase::kTraining && phase_ != Phase::kFinishing) {
     return;
   }
@@ -126,17 +125,20 @@ void RangeServer::check_end() {
   }
   if (chief_leaves_ && may_leave(0)) {
     end(chief.step);
-  } else if (!chief.alive() && Clock::now() - chief.absent_since > task_.timeouts.peer) {
-    log_info("the run is over, and the chief has been gone for " +
-             seconds_text(task_.timeouts.peer));
-    end(nullptr);
+  } else if (!chief.alive() && now - chief.absent_since > task_.timeouts.peer) {
+    out_.info("the run is over, and the chief has been gone for " +
+              seconds_text(task_.timeouts.peer));
+    end(0);
   }
 }
 
-void RangeServer::end_now() { end(trainers_[0].step); }
+void RangeReplica::end_now(Clock::time_point now) {
+  now_ = now;
+  end(trainers_[0].step);
+}
 
 // What waits for a step of a state that is no more, or for an answer that there will not be.
-void RangeServer::fence_waiting() {
+void RangeReplica::fence_waiting() {
   for (TrainerRecord& record : trainers_.records()) {
     if (!record.waiting) {
       continue;

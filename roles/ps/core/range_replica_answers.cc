@@ -3,24 +3,31 @@
 #include <utility>
 #include <vector>
 
-#include "roles/ps/shell/ps_process.h"
+#include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
 
 using net::FrameHeader;
 using net::FrameKind;
 
-void RangeServer::wait_for_answer(std::size_t rank, const Connection& connection,
-                                  const FrameHeader& header) {
-  if (trainers_[rank].step == connection) {  // else a newer connection has taken its place
+// The request is about a state that is no more: its sender is to pull again.
+void RangeReplica::fence(ConnectionId id, const FrameHeader& header) {
+  out_.send(id, {.kind = FrameKind::kFenced,
+                 .request_id = header.request_id,
+                 .step = shard_ ? shard_->step() : 0,
+                 .generation = generation_});
+}
+
+void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id, const FrameHeader& header) {
+  if (trainers_[rank].step == id) {  // else a newer connection has taken its place
     trainers_[rank].waiting =
-        WaitingRequest{.connection = connection, .header = header, .log_index = log_head_};
+        WaitingRequest{.connection = id, .header = header, .log_index = log_head_};
     answer_waiting();
     deal_missing();
   }
 }
 
-void RangeServer::answer_waiting() {
+void RangeReplica::answer_waiting() {
   if (phase_ == Phase::kWaitingForChief) {
     return;
   }
@@ -37,8 +44,8 @@ void RangeServer::answer_waiting() {
         send_config(request);
         break;
       case FrameKind::kGoodbye:
-        request.connection->send(
-            {.kind = FrameKind::kAck, .request_id = request.header.request_id});
+        out_.send(request.connection,
+                  {.kind = FrameKind::kAck, .request_id = request.header.request_id});
         break;
       default:
         send_parameters(rank, request);
@@ -47,7 +54,7 @@ void RangeServer::answer_waiting() {
   }
 }
 
-bool RangeServer::is_answerable(std::size_t rank, const FrameHeader& header) const {
+bool RangeReplica::is_answerable(std::size_t rank, const FrameHeader& header) const {
   if (header.kind == FrameKind::kGoodbye) {
     return may_leave(rank);
   }
@@ -64,7 +71,7 @@ bool RangeServer::is_answerable(std::size_t rank, const FrameHeader& header) con
 }
 
 // Whoever is here when a step begins shares it. Only ps 0's word counts, in its replies.
-void RangeServer::deal_step() {
+void RangeReplica::deal_step() {
   dealt_to_.clear();
   const bool enough = enough_present();
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -75,7 +82,7 @@ void RangeServer::deal_step() {
 }
 
 // "First and stride" of the micro-batches that this trainer takes: first | stride << 32; 0: none.
-std::uint64_t RangeServer::share_of(std::size_t rank) const {
+std::uint64_t RangeReplica::share_of(std::size_t rank) const {
   const auto place = std::ranges::find(dealt_to_, rank);
   if (place == dealt_to_.end()) {
     return 0;
@@ -87,7 +94,7 @@ std::uint64_t RangeServer::share_of(std::size_t rank) const {
 // When everybody who is here waits and the step is still not made, then those who were to compute
 // the rest have left, or it was never dealt: it is dealt now. Whichever trainer computes a
 // micro-batch, and if two do, the bits are the same, so ps need not agree on any of this.
-void RangeServer::deal_missing() {
+void RangeReplica::deal_missing() {
   if (!shard_ || !shard_->config().elastic() || phase_ != Phase::kTraining || shard_->finished() ||
       !enough_present()) {
     return;
@@ -107,33 +114,30 @@ void RangeServer::deal_missing() {
   for (std::size_t each = 0; each < missing.size() && !idle.empty(); ++each) {
     TrainerRecord& record = *idle[each % idle.size()];
     ++record.owed;
-    record.waiting->connection->send({.kind = FrameKind::kWork,
-                                      .request_id = record.waiting->header.request_id,
-                                      .step = shard_->step(),
-                                      .sequence = missing[each],
-                                      .generation = generation_});
+    out_.send(record.waiting->connection, {.kind = FrameKind::kWork,
+                                           .request_id = record.waiting->header.request_id,
+                                           .step = shard_->step(),
+                                           .sequence = missing[each],
+                                           .generation = generation_});
   }
 }
 
 // The chief task is no worker, but trains.
-bool RangeServer::enough_present() const {
-  std::size_t present = 0;
-  for (const TrainerRecord& record : trainers_.records()) {
-    present += record.present() ? 1U : 0U;
-  }
-  return present >= shard_->config().min_workers + task_.cluster.chief.size();
+bool RangeReplica::enough_present() const {
+  return trainers_.present() >= shard_->config().min_workers + task_.cluster.chief.size();
 }
 
-void RangeServer::send_config(const WaitingRequest& request) {
+void RangeReplica::send_config(const WaitingRequest& request) {
   const auto bytes = std::as_bytes(std::span(config_json_));
-  request.connection->send({.kind = FrameKind::kConfig,
-                            .request_id = request.header.request_id,
-                            .step = shard_->step(),
-                            .generation = generation_},
-                           {bytes.begin(), bytes.end()});
+  out_.send(request.connection,
+            {.kind = FrameKind::kConfig,
+             .request_id = request.header.request_id,
+             .step = shard_->step(),
+             .generation = generation_},
+            {bytes.begin(), bytes.end()});
 }
 
-void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& request) {
+void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& request) {
   Answer answer = shard_->answer(rank);
   if ((request.header.flags & net::kFlagPrevious) != 0) {
     answer = shard_->previous().value_or(answer);
@@ -151,32 +155,19 @@ void RangeServer::send_parameters(std::size_t rank, const WaitingRequest& reques
       .sequence = shard_->config().elastic() ? share_of(rank) : request.header.sequence,
       .range_begin = shard_->range().begin,
       .generation = generation_};
-  const auto body = std::as_bytes(answer.parameters);
-  if ((request.header.flags & net::kFlagShared) != 0 && trainers_[rank].gradient) {
+  std::span<const std::byte> body = std::as_bytes(answer.parameters);
+  if ((request.header.flags & net::kFlagShared) != 0 && trainers_[rank].shares) {
     header.flags |= net::kFlagShared;
-    header.sequence = answers_->offset_of(body);
-    leave_answer(rank, request.connection, header);
-  } else if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
-    header.flags |= tensor_flags(shard_->wire());
-    request.connection->send_borrowed(header, shard_->as_sent(rank, answer), shard_);
-  } else {
-    request.connection->send_borrowed(header, body, shard_);
-  }
-}
-
-// In memory for a trainer that looks there, with a ring where it sleeps; else as a frame.
-void RangeServer::leave_answer(std::size_t rank, const Connection& connection,
-                               const FrameHeader& header) {
-  const TrainerRecord& record = trainers_[rank];
-  if (record.sleep_word == 0) {
-    connection->send(header);
+    out_.add(
+        LeaveAnswer{.rank = rank, .to = request.connection, .header = header, .parameters = body});
     return;
   }
-  net::leave_answer(answers_->slot(rank), header);
-  const auto word = record.gradient->bytes().subspan(record.sleep_word, net::kSleepWordBytes);
-  if (net::is_asleep(net::SleepWordView(word))) {
-    connection->send({.kind = FrameKind::kHeartbeat});
+  if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
+    header.flags |= tensor_flags(shard_->wire());
+    body = shard_->as_sent(rank, answer);
   }
+  out_.add(SendFrame{
+      .to = request.connection, .header = header, .body = {}, .borrowed = body, .owner = shard_});
 }
 
 }  // namespace disttf::roles

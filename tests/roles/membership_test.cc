@@ -1,12 +1,12 @@
-#include "roles/ps/shell/trainer_table.h"
+#include "roles/ps/core/membership.h"
 
 #include <gtest/gtest.h>
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "net/wire/replication.h"
@@ -14,7 +14,6 @@
 namespace disttf::roles {
 namespace {
 
-using asio::ip::tcp;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -34,25 +33,25 @@ Task make_task() {
 
 // The chief is rank 0, the workers are ranks 1 and 2. Time is the test's own: seconds since the ps
 // began to wait.
-class TrainerTableTest : public testing::Test {
+class MembershipTest : public testing::Test {
  protected:
   static Clock::time_point at(int second) { return kStart + seconds(second); }
 
-  // A connection that a trainer's process has opened, as the listener hands it on.
-  Connection connect(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process) {
-    tcp::acceptor acceptor(context_, {asio::ip::address_v4::loopback(), 0});
-    peers_.emplace_back(context_);
-    peers_.back().connect(acceptor.local_endpoint());
-    auto connection = std::make_shared<net::ServerConnection>(acceptor.accept(),
-                                                              net::ConnectionLimits{}, nullptr);
-    connection->set_hello(hello_of(rank, process, purpose));
-    return connection;
+  // A connection that a trainer's process has opened. True when that makes the trainer present.
+  bool connect(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process, int second) {
+    return table_.attach(rank, ++last_, hello_of(rank, process, purpose), at(second), out_);
   }
-  Connection attach(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process,
-                    int second) {
-    Connection connection = connect(rank, purpose, process);
-    table_.attach(rank, connection, at(second));
-    return connection;
+  ConnectionId attach(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process,
+                      int second) {
+    connect(rank, purpose, process, second);
+    return last_;
+  }
+  // Nobody has asked for its end.
+  [[nodiscard]] bool is_open(ConnectionId id) const {
+    return std::ranges::none_of(out_.effects(), [id](const Effect& effect) {
+      const auto* close = std::get_if<CloseConnection>(&effect);
+      return close != nullptr && close->id == id;
+    });
   }
   [[nodiscard]] std::optional<Absence> overdue(int second) const {
     return table_.overdue(at(second), kAllMatter);
@@ -73,30 +72,30 @@ class TrainerTableTest : public testing::Test {
   static constexpr Clock::time_point kStart{std::chrono::hours(1)};
   const std::vector<bool> kAllMatter = {true, true, true};
   const Task task_ = make_task();
-  asio::io_context context_{1};
-  std::vector<tcp::socket> peers_;
-  TrainerTable table_{task_, kStart};
+  Membership table_{task_, kStart};
+  Outbox out_;
+  ConnectionId last_ = 0;
 };
 
-TEST_F(TrainerTableTest, TimeThatWasMissedIsNobodysAbsence) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, TimeThatWasMissedIsNobodysAbsence) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   table_.detach(1, step, at(5));
   table_.forgive(at(100), seconds(80));  // absent since 85 now, of 20 s
   EXPECT_FALSE(overdue(104));
   EXPECT_TRUE(overdue(106));
 }
 
-TEST_F(TrainerTableTest, TimeThatWasMissedIsNobodysSilence) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, TimeThatWasMissedIsNobodysSilence) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   table_.forgive(at(100), seconds(95));
-  table_.close_silent(at(100));
-  EXPECT_TRUE(step->is_open());
-  table_.close_silent(at(106));
-  EXPECT_FALSE(step->is_open());
+  table_.close_silent(at(100), out_);
+  EXPECT_TRUE(is_open(step));
+  table_.close_silent(at(106), out_);
+  EXPECT_FALSE(is_open(step));
 }
 
-TEST_F(TrainerTableTest, LacksWhoWasHereAndHasBeenAwayForLong) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, LacksWhoWasHereAndHasBeenAwayForLong) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   EXPECT_EQ(table_.lacked(at(100), seconds(3)), 0U);
   table_.detach(1, step, at(100));
   EXPECT_EQ(table_.lacked(at(102), seconds(3)), 0U);
@@ -105,7 +104,7 @@ TEST_F(TrainerTableTest, LacksWhoWasHereAndHasBeenAwayForLong) {
   EXPECT_EQ(table_.lacked(at(104), seconds(3)), 0U);
 }
 
-TEST_F(TrainerTableTest, WhoKnocksAgainAndAgainIsHeard) {
+TEST_F(MembershipTest, WhoKnocksAgainAndAgainIsHeard) {
   table_.knock(2, at(10));
   EXPECT_EQ(table_.knocking(at(12)), 0U);
   table_.knock(2, at(12));
@@ -117,56 +116,56 @@ TEST_F(TrainerTableTest, WhoKnocksAgainAndAgainIsHeard) {
 
 // ---- attach and detach ----
 
-TEST_F(TrainerTableTest, AStepChannelMakesATrainerPresent) {
+TEST_F(MembershipTest, AStepChannelMakesATrainerPresent) {
   EXPECT_FALSE(table_[1].present());
-  EXPECT_TRUE(table_.attach(1, connect(1, kStep, 7), at(1)));
+  EXPECT_TRUE(connect(1, kStep, 7, 1));
   EXPECT_TRUE(table_[1].present());
   EXPECT_TRUE(table_[1].joined);
 }
 
-TEST_F(TrainerTableTest, AControlChannelAloneDoesNotMakeItPresent) {
-  EXPECT_FALSE(table_.attach(1, connect(1, kControl, 7), at(1)));
+TEST_F(MembershipTest, AControlChannelAloneDoesNotMakeItPresent) {
+  EXPECT_FALSE(connect(1, kControl, 7, 1));
   EXPECT_FALSE(table_[1].present());
   EXPECT_TRUE(table_[1].alive());
 }
 
-TEST_F(TrainerTableTest, AttachingIsHearing) {
+TEST_F(MembershipTest, AttachingIsHearing) {
   attach(1, kControl, 7, 5);
   EXPECT_EQ(table_[1].last_heard, at(5));
 }
 
-TEST_F(TrainerTableTest, ASecondStepChannelOfTheSameProcessReplacesTheFirst) {
-  const Connection first = attach(1, kStep, 7, 1);
-  const Connection control = attach(1, kControl, 7, 1);
-  const Connection second = connect(1, kStep, 7);
-  EXPECT_FALSE(table_.attach(1, second, at(2))) << "it was present already";
-  EXPECT_FALSE(first->is_open());
-  EXPECT_TRUE(control->is_open());
+TEST_F(MembershipTest, ASecondStepChannelOfTheSameProcessReplacesTheFirst) {
+  const ConnectionId first = attach(1, kStep, 7, 1);
+  const ConnectionId control = attach(1, kControl, 7, 1);
+  EXPECT_FALSE(connect(1, kStep, 7, 2)) << "it was present already";
+  const ConnectionId second = last_;
+  EXPECT_FALSE(is_open(first));
+  EXPECT_TRUE(is_open(control));
   EXPECT_EQ(table_[1].step, second);
 }
 
-TEST_F(TrainerTableTest, TheEndOfAReplacedConnectionChangesNothing) {
-  const Connection first = attach(1, kStep, 7, 1);
-  const Connection second = attach(1, kStep, 7, 2);
+TEST_F(MembershipTest, TheEndOfAReplacedConnectionChangesNothing) {
+  const ConnectionId first = attach(1, kStep, 7, 1);
+  const ConnectionId second = attach(1, kStep, 7, 2);
   EXPECT_FALSE(table_.detach(1, first, at(3)));
   EXPECT_EQ(table_[1].step, second);
 }
 
-TEST_F(TrainerTableTest, TheEndOfTheStepChannelMakesItAbsent) {
-  const Connection step = attach(1, kStep, 7, 1);
+TEST_F(MembershipTest, TheEndOfTheStepChannelMakesItAbsent) {
+  const ConnectionId step = attach(1, kStep, 7, 1);
   EXPECT_TRUE(table_.detach(1, step, at(2)));
   EXPECT_FALSE(table_[1].present());
 }
 
-TEST_F(TrainerTableTest, ARequestIsForgottenWithItsConnection) {
-  const Connection step = attach(1, kStep, 7, 1);
+TEST_F(MembershipTest, ARequestIsForgottenWithItsConnection) {
+  const ConnectionId step = attach(1, kStep, 7, 1);
   table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
   table_.detach(1, step, at(2));
   EXPECT_FALSE(table_[1].waiting.has_value());
 }
 
-TEST_F(TrainerTableTest, ARequestIsForgottenWhenANewStepChannelComes) {
-  const Connection step = attach(1, kStep, 7, 1);
+TEST_F(MembershipTest, ARequestIsForgottenWhenANewStepChannelComes) {
+  const ConnectionId step = attach(1, kStep, 7, 1);
   table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
   attach(1, kControl, 7, 2);
   EXPECT_TRUE(table_[1].waiting.has_value());
@@ -174,26 +173,26 @@ TEST_F(TrainerTableTest, ARequestIsForgottenWhenANewStepChannelComes) {
   EXPECT_FALSE(table_[1].waiting.has_value());
 }
 
-TEST_F(TrainerTableTest, TheEndOfTheControlChannelLeavesItPresent) {
+TEST_F(MembershipTest, TheEndOfTheControlChannelLeavesItPresent) {
   attach(1, kStep, 7, 1);
-  const Connection control = attach(1, kControl, 7, 1);
+  const ConnectionId control = attach(1, kControl, 7, 1);
   EXPECT_FALSE(table_.detach(1, control, at(2)));
   EXPECT_TRUE(table_[1].present());
 }
 
 // ---- A newer process takes over ----
 
-TEST_F(TrainerTableTest, ANewProcessClosesAllThatTheOldOneHad) {
-  const Connection step = attach(1, kStep, 7, 1);
-  const Connection control = attach(1, kControl, 7, 1);
+TEST_F(MembershipTest, ANewProcessClosesAllThatTheOldOneHad) {
+  const ConnectionId step = attach(1, kStep, 7, 1);
+  const ConnectionId control = attach(1, kControl, 7, 1);
   attach(1, kControl, 8, 2);
-  EXPECT_FALSE(step->is_open());
-  EXPECT_FALSE(control->is_open());
+  EXPECT_FALSE(is_open(step));
+  EXPECT_FALSE(is_open(control));
   EXPECT_FALSE(table_[1].present());
   EXPECT_EQ(table_[1].incarnation, 8U);
 }
 
-TEST_F(TrainerTableTest, TheReplacedProcessIsFencedOff) {
+TEST_F(MembershipTest, TheReplacedProcessIsFencedOff) {
   attach(1, kStep, 7, 1);
   EXPECT_FALSE(refuses(1, 7));
   attach(1, kStep, 8, 2);
@@ -206,19 +205,19 @@ TEST_F(TrainerTableTest, TheReplacedProcessIsFencedOff) {
 }
 
 // A process sleeps while two others take its place, one after the other.
-TEST_F(TrainerTableTest, EveryProcessThatWasReplacedIsRefused) {
+TEST_F(MembershipTest, EveryProcessThatWasReplacedIsRefused) {
   attach(1, kStep, 7, 0);
   attach(1, kStep, 8, 1);
   attach(1, kStep, 9, 2);
   EXPECT_TRUE(refuses(1, 7));
   EXPECT_TRUE(refuses(1, 8));
   EXPECT_FALSE(refuses(1, 9));
-  TrainerTable other(task_, kStart);
+  Membership other(task_, kStart);
   other.learn_replaced(table_);
   EXPECT_TRUE(other.reason_to_refuse(1, hello_of(1, 7)));
 }
 
-TEST_F(TrainerTableTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {
+TEST_F(MembershipTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {
   attach(1, kStep, 7, 1);
   table_[1].done = true;
   attach(1, kStep, 7, 2);
@@ -229,26 +228,26 @@ TEST_F(TrainerTableTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess)
 
 // ---- Silence ----
 
-TEST_F(TrainerTableTest, ASilentTrainersConnectionsAreClosed) {
-  const Connection step = attach(1, kStep, 7, 0);
-  const Connection control = attach(1, kControl, 7, 0);
-  table_.close_silent(at(10) - milliseconds(1));
-  EXPECT_TRUE(step->is_open());
-  table_.close_silent(at(10));
-  EXPECT_FALSE(step->is_open());
-  EXPECT_FALSE(control->is_open());
+TEST_F(MembershipTest, ASilentTrainersConnectionsAreClosed) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
+  const ConnectionId control = attach(1, kControl, 7, 0);
+  table_.close_silent(at(10) - milliseconds(1), out_);
+  EXPECT_TRUE(is_open(step));
+  table_.close_silent(at(10), out_);
+  EXPECT_FALSE(is_open(step));
+  EXPECT_FALSE(is_open(control));
 }
 
-TEST_F(TrainerTableTest, ATrainerThatIsHeardKeepsItsConnections) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, ATrainerThatIsHeardKeepsItsConnections) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   table_[1].last_heard = at(9);
-  table_.close_silent(at(18));
-  EXPECT_TRUE(step->is_open());
+  table_.close_silent(at(18), out_);
+  EXPECT_TRUE(is_open(step));
 }
 
 // ---- Absence ----
 
-TEST_F(TrainerTableTest, NobodyIsOverdueBeforeTheStartTimeout) {
+TEST_F(MembershipTest, NobodyIsOverdueBeforeTheStartTimeout) {
   EXPECT_FALSE(overdue(300));
   const auto absence = overdue(301);
   ASSERT_TRUE(absence);
@@ -257,8 +256,8 @@ TEST_F(TrainerTableTest, NobodyIsOverdueBeforeTheStartTimeout) {
   EXPECT_EQ(absence->limit, seconds(300));
 }
 
-TEST_F(TrainerTableTest, ALostWorkerIsOverdueAfterItsTimeout) {
-  const Connection step = attach(1, kStep, 7, 100);
+TEST_F(MembershipTest, ALostWorkerIsOverdueAfterItsTimeout) {
+  const ConnectionId step = attach(1, kStep, 7, 100);
   table_.detach(1, step, at(110));
   EXPECT_FALSE(overdue(130));
   const auto absence = overdue(131);
@@ -268,8 +267,8 @@ TEST_F(TrainerTableTest, ALostWorkerIsOverdueAfterItsTimeout) {
   EXPECT_EQ(absence->limit, seconds(20));
 }
 
-TEST_F(TrainerTableTest, ALostChiefIsOverdueAfterThePeerTimeout) {
-  const Connection step = attach(0, kStep, 7, 100);
+TEST_F(MembershipTest, ALostChiefIsOverdueAfterThePeerTimeout) {
+  const ConnectionId step = attach(0, kStep, 7, 100);
   table_.detach(0, step, at(110));
   EXPECT_FALSE(overdue(170));
   const auto absence = overdue(171);
@@ -277,28 +276,28 @@ TEST_F(TrainerTableTest, ALostChiefIsOverdueAfterThePeerTimeout) {
   EXPECT_EQ(absence->limit, seconds(60));
 }
 
-TEST_F(TrainerTableTest, OneThatDoesNotMatterIsNeverOverdue) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, OneThatDoesNotMatterIsNeverOverdue) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   table_.detach(1, step, at(1));
   EXPECT_FALSE(table_.overdue(at(200), {true, false, true}));
 }
 
-TEST_F(TrainerTableTest, OneThatIsDoneIsNeverOverdue) {
-  const Connection step = attach(1, kStep, 7, 0);
+TEST_F(MembershipTest, OneThatIsDoneIsNeverOverdue) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
   table_[1].done = true;
   table_.detach(1, step, at(1));
   EXPECT_FALSE(overdue(200));
 }
 
 // The heartbeats begin while the data set is still being downloaded.
-TEST_F(TrainerTableTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
+TEST_F(MembershipTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
   attach(1, kControl, 7, 100);
   EXPECT_FALSE(overdue(299));
 }
 
-TEST_F(TrainerTableTest, AbsenceBeginsWhenTheLastConnectionEnds) {
-  const Connection step = attach(1, kStep, 7, 0);
-  const Connection control = attach(1, kControl, 7, 0);
+TEST_F(MembershipTest, AbsenceBeginsWhenTheLastConnectionEnds) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
+  const ConnectionId control = attach(1, kControl, 7, 0);
   table_.detach(1, step, at(100));
   EXPECT_FALSE(overdue(150)) << "its process lives: it is connecting again";
   table_.detach(1, control, at(150));
@@ -306,9 +305,9 @@ TEST_F(TrainerTableTest, AbsenceBeginsWhenTheLastConnectionEnds) {
   EXPECT_TRUE(overdue(171));
 }
 
-TEST_F(TrainerTableTest, AReplacedTrainerIsNotOverdueForTheTimeItWasThere) {
+TEST_F(MembershipTest, AReplacedTrainerIsNotOverdueForTheTimeItWasThere) {
   attach(1, kStep, 7, 0);
-  const Connection control = attach(1, kControl, 8, 100);
+  const ConnectionId control = attach(1, kControl, 8, 100);
   table_.detach(1, control, at(110));
   EXPECT_FALSE(overdue(130));
   EXPECT_TRUE(overdue(131));
@@ -316,20 +315,20 @@ TEST_F(TrainerTableTest, AReplacedTrainerIsNotOverdueForTheTimeItWasThere) {
 
 // ---- Who is left ----
 
-TEST_F(TrainerTableTest, NamesThoseThatWereNeverSeen) {
+TEST_F(MembershipTest, NamesThoseThatWereNeverSeen) {
   attach(1, kStep, 7, 0);
   EXPECT_EQ(table_.never_seen(), "chief 0 (boss:2), worker 1 (w1:4)");
 }
 
 // The chief has waited since second 0; who is away has 2 s, who is there 20.
-TrainerTable::Patience patience(bool expects_all = true) {
+Membership::Patience patience(bool expects_all = true) {
   return {.since = Clock::time_point{std::chrono::hours(1)},
           .absent = seconds(2),
           .present = seconds(20),
           .expects_all = expects_all};
 }
 
-TEST_F(TrainerTableTest, OthersAreDoneOnceTheyHaveSaidSo) {
+TEST_F(MembershipTest, OthersAreDoneOnceTheyHaveSaidSo) {
   attach(0, kStep, 7, 0);
   attach(1, kStep, 7, 0);
   attach(2, kStep, 7, 0);
@@ -341,7 +340,7 @@ TEST_F(TrainerTableTest, OthersAreDoneOnceTheyHaveSaidSo) {
   EXPECT_FALSE(table_.others_are_done(at(1), patience()));
 }
 
-TEST_F(TrainerTableTest, OneThatComputesIsWaitedForButNotForEver) {
+TEST_F(MembershipTest, OneThatComputesIsWaitedForButNotForEver) {
   attach(1, kStep, 7, 0);
   attach(2, kControl, 7, 0);
   table_[1].done = true;
@@ -349,7 +348,7 @@ TEST_F(TrainerTableTest, OneThatComputesIsWaitedForButNotForEver) {
   EXPECT_TRUE(table_.others_are_done(at(20), patience()));
 }
 
-TEST_F(TrainerTableTest, OneThatWasNeverSeenMayStillComeForAMoment) {
+TEST_F(MembershipTest, OneThatWasNeverSeenMayStillComeForAMoment) {
   attach(1, kStep, 7, 0);
   table_[1].done = true;
   EXPECT_FALSE(table_.others_are_done(at(1), patience()));
@@ -357,31 +356,31 @@ TEST_F(TrainerTableTest, OneThatWasNeverSeenMayStillComeForAMoment) {
   EXPECT_TRUE(table_.others_are_done(at(0), patience(/*expects_all=*/false)));
 }
 
-TEST_F(TrainerTableTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
+TEST_F(MembershipTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
   Task task = make_task();
   net::open_to(task.cluster, 3);
-  TrainerTable table(task, kStart);
-  table.attach(0, connect(0, kStep, 7), at(0));
+  Membership table(task, kStart);
+  table.attach(0, 1, hello_of(0, 7), at(0), out_);
   table[1].done = true;
   table[2].done = true;
   EXPECT_TRUE(table.others_are_done(at(0), patience()));
-  table.attach(3, connect(1, kStep, 8), at(0));
+  table.attach(3, 2, hello_of(1, 8), at(0), out_);
   EXPECT_FALSE(table.others_are_done(at(0), patience())) << "it has joined";
 }
 
-TEST_F(TrainerTableTest, WhoHasJustLostItsConnectionMayComeBack) {
+TEST_F(MembershipTest, WhoHasJustLostItsConnectionMayComeBack) {
   attach(0, kStep, 7, 0);
-  const Connection other = attach(2, kStep, 7, 0);
+  const ConnectionId other = attach(2, kStep, 7, 0);
   table_[1].done = true;
   table_.detach(2, other, at(1));
   EXPECT_FALSE(table_.others_are_done(at(2), patience()));
   EXPECT_TRUE(table_.others_are_done(at(3), patience()));
 }
 
-TEST_F(TrainerTableTest, OthersHaveLeftWhenNoneHasAConnection) {
+TEST_F(MembershipTest, OthersHaveLeftWhenNoneHasAConnection) {
   attach(0, kStep, 7, 0);
   EXPECT_TRUE(table_.others_have_left());
-  const Connection control = attach(1, kControl, 7, 0);
+  const ConnectionId control = attach(1, kControl, 7, 0);
   EXPECT_FALSE(table_.others_have_left());
   table_.detach(1, control, at(1));
   EXPECT_TRUE(table_.others_have_left());

@@ -1,0 +1,121 @@
+// What a core of a ps wants done. It does none of it: the shell takes the effects after each call,
+// in their order, and so does a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/wire/frame.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+// Names a connection. 0: none. None is used twice in a process.
+using ConnectionId = std::uint64_t;
+
+struct SendFrame {
+  ConnectionId to = 0;
+  net::FrameHeader header;                   // body_size is set by whoever sends it
+  std::vector<std::byte> body;               // or else
+  std::span<const std::byte> borrowed = {};  // unchanged for as long as `owner` says: see Answer
+  std::shared_ptr<const void> owner = {};
+};
+
+// Parameters for a trainer that shares memory with this ps: they lie in the shard's arena.
+struct LeaveAnswer {
+  std::size_t rank = 0;
+  ConnectionId to = 0;
+  net::FrameHeader header;
+  std::span<const std::byte> parameters;
+};
+
+// At once: what is queued is dropped.
+struct CloseConnection {
+  ConnectionId id = 0;
+};
+// Once what is queued has left.
+struct FinishConnection {
+  ConnectionId id = 0;
+};
+// The same, with a sentence for the peer.
+struct RefuseConnection {
+  ConnectionId id = 0;
+  std::uint64_t request_id = 0;
+  std::uint8_t exit_code = 0;
+  std::string sentence;
+};
+
+// A line of the log.
+struct Note {
+  enum class Level : std::uint8_t { kInfo, kWarning };
+  Level level = Level::kInfo;
+  std::string text;
+};
+
+// What this trainer shared is not to be looked at any more.
+struct ForgetSharing {
+  std::size_t rank = 0;
+};
+
+// The other host of the range is to be reached, for as long as RangeReplica::reaches_out().
+struct ReachOut {};
+
+// This range's part of the run is over; the last frames of these connections are to leave.
+struct RangeEnded {
+  std::vector<ConnectionId> last;
+};
+
+// This process ends; the run goes on with another one in its place.
+struct LeaveRun {
+  ExitCode code = kError;
+  std::string sentence;
+};
+
+using Effect = std::variant<SendFrame, LeaveAnswer, CloseConnection, FinishConnection,
+                            RefuseConnection, Note, ForgetSharing, ReachOut, RangeEnded, LeaveRun>;
+
+// Keeps its memory, so that a step allocates nothing.
+class Outbox {
+ public:
+  template <typename Kind>
+  void add(Kind effect) {
+    effects_.emplace_back(std::move(effect));
+  }
+  void info(std::string text) { add(Note{.level = Note::Level::kInfo, .text = std::move(text)}); }
+  void warn(std::string text) {
+    add(Note{.level = Note::Level::kWarning, .text = std::move(text)});
+  }
+  void send(ConnectionId to, const net::FrameHeader& header, std::vector<std::byte> body = {}) {
+    add(SendFrame{.to = to, .header = header, .body = std::move(body)});
+  }
+  // No effect where there is no connection.
+  void close(ConnectionId id) {
+    if (id != 0) {
+      add(CloseConnection{id});
+    }
+  }
+
+  // Hands each to `apply`, which must not call the core, and forgets them all: also where it
+  // throws.
+  template <typename Apply>
+  void drain(Apply apply) {
+    taken_.clear();
+    std::swap(taken_, effects_);
+    for (Effect& effect : taken_) {
+      std::visit(apply, effect);
+    }
+    taken_.clear();
+  }
+  [[nodiscard]] const std::vector<Effect>& effects() const noexcept { return effects_; }
+
+ private:
+  std::vector<Effect> effects_;
+  std::vector<Effect> taken_;  // being drained
+};
+
+}  // namespace disttf::roles

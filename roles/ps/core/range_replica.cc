@@ -1,0 +1,360 @@
+#include "roles/ps/core/range_replica.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+// A backup judges an absence later than its primary, which may know that the run is over.
+constexpr std::chrono::seconds kPrimaryFirst{2};
+
+}  // namespace
+
+RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads,
+                           MakeArena make_arena, Clock::time_point now)
+    : task_(task),
+      replica_(replica),
+      index_((task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size()),
+      threads_(threads),
+      make_arena_(std::move(make_arena)),
+      now_(now),
+      trainers_(task, now),
+      lineage_(task.incarnation) {}
+
+// ---------------------------------------------------------------------------------- connections
+
+std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello& hello) const {
+  net::Welcome welcome{.incarnation = lineage_,
+                       .state = net::ShardState::kEmpty,
+                       .standing = standing_,
+                       .generation = generation_,
+                       .step = shard_ ? shard_->step() : 0,
+                       .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
+  if (is_finishing()) {
+    welcome.state = net::ShardState::kFinished;
+  } else if (phase_ == Phase::kTraining) {
+    welcome.state = net::ShardState::kReady;
+  }
+  if (hello.purpose == net::ChannelPurpose::kProbe) {
+    return welcome;
+  }
+  if (hello.purpose == net::ChannelPurpose::kReplica) {
+    if (hello.from != other_host() || (standing_ == net::Standing::kOnly && shard_)) {
+      return net::Refusal{.exit_code = kUsage,
+                          .sentence = net::to_string(hello.from) + " keeps no copy of this range"};
+    }
+    return welcome;
+  }
+  if (hello.from.job != net::Job::kChief && hello.from.job != net::Job::kWorker) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = net::to_string(hello.from) +
+                                    " is no trainer: only chief and "
+                                    "workers push to " +
+                                    self_text()};
+  }
+  const bool is_chief = rank_of(hello) == 0;
+  if (hello.purpose == net::ChannelPurpose::kState && !is_chief) {
+    return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
+  }
+  if (hello.purpose == net::ChannelPurpose::kView &&
+      (!is_chief || (standing_ == net::Standing::kOnly && shard_))) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = "only the chief makes views, of a run that has replicas"};
+  }
+  if (auto why = trainers_.reason_to_refuse(rank_of(hello), hello)) {
+    return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
+                        .sentence = std::move(*why)};
+  }
+  return welcome;
+}
+
+bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
+                             Clock::time_point now) {
+  now_ = now;
+  Connection connection(Role::kTrainer, peer, hello);
+  switch (hello.purpose) {
+    case net::ChannelPurpose::kView:
+      out_.close(view_channel_);  // of a chief that was lost
+      view_channel_ = id;
+      connection.role = Role::kView;
+      send_report();
+      break;
+    case net::ChannelPurpose::kReplica:
+      connection.role = Role::kPrimary;
+      break;
+    default:
+      connection.rank = rank_of(hello);
+      if (standing_ == net::Standing::kBackup) {
+        trainers_.knock(connection.rank, now);  // WELCOME has told it to ask the other host
+        return false;
+      }
+      if (trainers_.attach(connection.rank, id, hello, now, out_)) {
+        out_.info(peer + " joined");
+        send_report();  // it is lacked no longer
+        if (shard_) {
+          shard_->join(connection.rank);
+        }
+      }
+      break;
+  }
+  connections_.emplace(id, std::move(connection));
+  return true;
+}
+
+BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
+                              const SharedGradient& shared) {
+  now_ = now;
+  Connection& from = connections_.at(id);
+  from.header = header;
+  switch (from.role) {
+    case Role::kView:
+      return view_header(id, from);
+    case Role::kPrimary:
+      return primary_header(id, from);
+    case Role::kBackup:
+      return backup_header(id, from);
+    case Role::kTrainer:
+      break;
+  }
+  trainers_[from.rank].last_heard = now;
+  return trainer_header(id, from, shared);
+}
+
+BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
+  now_ = now;
+  Connection& from = connections_.at(id);
+  switch (std::exchange(from.part, Part::kNone)) {
+    case Part::kNone:
+      break;
+    case Part::kPublish:
+      return publish_came(id, from);
+    case Part::kRestore:
+      return restore_came(id, from);
+    case Part::kStaleRestore:
+      fence(id, from.header);
+      break;
+    case Part::kGradient:
+      return commit(id, from, {});
+    case Part::kPackedGradient:
+      return packed_gradient_came(id, from);
+    case Part::kUnwantedGradient:
+      return push_ended(id, from, true);
+    case Part::kFencedGradient:
+      return push_ended(id, from, false);
+    case Part::kView: {
+      net::View view;
+      if (net::decode(from.bytes, view)) {
+        return refuse(id, from, kError, "a view that means nothing");
+      }
+      take_view(view);
+      break;
+    }
+    case Part::kConfig:
+      return config_came(id, from);
+    case Part::kFillHead:
+      return fill_head_came(id, from);
+    case Part::kFillTrainers:
+      return fill_trainers_came(id, from);
+    case Part::kFillTensors:
+      return fill_came(id, from);
+    case Part::kUpdateHead:
+      return update_head_came(id, from);
+    case Part::kUpdate:
+      return update_came(id, from);
+  }
+  return {};
+}
+
+void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
+  now_ = now;
+  const auto found = connections_.find(id);
+  const Connection from = std::move(found->second);
+  connections_.erase(found);
+  switch (from.role) {
+    case Role::kView:
+      if (view_channel_ == id) {
+        view_channel_ = 0;
+      }
+      return;
+    case Role::kPrimary:
+      if (primary_ == id) {
+        out_.close(id);
+        primary_ = 0;
+      }
+      return;
+    case Role::kBackup:
+      if (backup_ == id) {
+        if (!verdict_) {
+          out_.warn(from.peer + " and its copy of range " + std::to_string(index_) + " were lost");
+        }
+        lose_backup();
+      }
+      return;
+    case Role::kTrainer:
+      break;
+  }
+  if (!trainers_.detach(from.rank, id, now)) {
+    return;
+  }
+  if (shard_) {
+    shard_->leave(from.rank);
+    answer_waiting();  // async: it may have been the slowest
+    deal_missing();    // elastic: it may have been the only one that was computing
+  }
+  if (!trainers_[from.rank].done && !verdict_) {
+    out_.warn(from.peer + " was lost");
+  }
+  check_end(now);
+}
+
+void RangeReplica::attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
+  trainers_.attach(rank_of(hello), id, hello, now, out_);
+}
+
+void RangeReplica::hear(const net::Hello& hello, std::uint32_t generation, Clock::time_point now) {
+  TrainerRecord& record = trainers_[rank_of(hello)];
+  record.last_heard = now;
+  // Trainers name a generation only once every ps holds it. That this one does not means that
+  // another process has taken its place. Only a trainer that it knows is believed: the
+  // incarnation is a secret between the two.
+  if (phase_ == Phase::kTraining && generation > generation_ &&
+      hello.incarnation == record.incarnation) {
+    out_.add(LeaveRun{.code = kLostPeers,
+                      .sentence = "was replaced while it was silent: the run is in generation " +
+                                  std::to_string(generation) + ", this task holds generation " +
+                                  std::to_string(generation_)});
+  }
+}
+
+void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
+  trainers_.detach(rank_of(hello), id, now);
+  check_end(now);
+}
+
+// ----------------------------------------------------------------------------------------- plans
+
+BodyPlan RangeReplica::into(Connection& from, Part part) {
+  from.part = part;
+  return {.next = BodyPlan::Next::kInto, .places = from.places};
+}
+
+BodyPlan RangeReplica::into(Connection& from, Part part, std::span<std::byte> place) {
+  from.places.assign(1, place);
+  return into(from, part);
+}
+
+BodyPlan RangeReplica::into_bytes(Connection& from, Part part, std::size_t size) {
+  from.bytes.resize(size);
+  return into(from, part, from.bytes);
+}
+
+BodyPlan RangeReplica::discard(ConnectionId id, Connection& from, Part part) {
+  from.part = part;
+  return from.header.body_size == 0
+             ? body(id, now_)
+             : BodyPlan{.next = BodyPlan::Next::kDiscard, .bytes = from.header.body_size};
+}
+
+BodyPlan RangeReplica::refuse(ConnectionId id, const Connection& from, ExitCode code,
+                              const std::string& sentence) {
+  out_.warn("refused " + from.peer + ": " + sentence);
+  out_.add(RefuseConnection{.id = id,
+                            .request_id = from.header.request_id,
+                            .exit_code = static_cast<std::uint8_t>(code),
+                            .sentence = sentence});
+  return {.next = BodyPlan::Next::kStop};
+}
+
+// ------------------------------------------------------------------------------------------ time
+
+void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
+  trainers_.forgive(now, missed);
+  chief_done_ = std::min(chief_done_ + missed, now);
+  if (chief_leaves_) {
+    chief_leaves_ = std::min(*chief_leaves_ + missed, now);
+  }
+}
+
+void RangeReplica::send_heartbeats(Clock::time_point now) {
+  now_ = now;
+  for (const TrainerRecord& record : trainers_.records()) {
+    if (record.waiting) {
+      out_.send(record.waiting->connection, {.kind = FrameKind::kHeartbeat,
+                                             .request_id = record.waiting->header.request_id,
+                                             .step = shard_ ? shard_->step() : 0,
+                                             .generation = generation_});
+    }
+  }
+  for (const ConnectionId other : {backup_, primary_}) {
+    if (other != 0) {
+      out_.send(other, {.kind = FrameKind::kHeartbeat, .generation = generation_});
+    }
+  }
+  send_report();
+}
+
+std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
+  // The chief always matters. Workers do when a step cannot be made without them: always in the
+  // strict mode, with backup or elastic workers once too few are left, in async or after the last
+  // step never.
+  std::vector<bool> matters(trainers_.size(), false);
+  matters[0] = true;
+  const bool is_served_here =
+      standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
+  if (is_served_here && (!shard_ || (shard_->config().sync_replicas && !shard_->finished()))) {
+    std::size_t needed = trainers_.size();
+    if (shard_ && shard_->config().elastic()) {
+      needed = shard_->config().min_workers + task_.cluster.chief.size();
+    } else if (shard_ && shard_->config().replicas_to_aggregate != 0) {
+      needed = shard_->config().replicas_to_aggregate;
+    }
+    if (trainers_.present() < needed) {
+      matters.assign(trainers_.size(), true);
+    }
+  }
+  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now, matters);
+  if (!absence) {
+    return std::nullopt;
+  }
+  const std::string limit = seconds_text(absence->limit);
+  if (!absence->joined) {
+    return "waited " + limit + " for " + trainers_.never_seen() + " to join";
+  }
+  const std::string name = describe(task_.cluster, task_.cluster.trainer(absence->rank));
+  return (absence->rank == 0 ? "the chief, " + name + "," : name) + " has been gone for " + limit;
+}
+
+void RangeReplica::refuse_all(const net::Refusal& verdict) {
+  verdict_ = verdict;
+  for (const TrainerRecord& record : trainers_.records()) {
+    if (record.step != 0) {
+      out_.add(
+          RefuseConnection{.id = record.step,
+                           .request_id = record.waiting ? record.waiting->header.request_id : 0,
+                           .exit_code = verdict.exit_code,
+                           .sentence = verdict.sentence});
+    }
+  }
+  phase_ = Phase::kEnded;
+}
+
+// ------------------------------------------------------------------------------------------ cuts
+
+std::shared_ptr<const Cut> RangeReplica::make_cut(const FrameHeader& header) {
+  if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
+    shard_->cut_now(header.sequence);
+  }
+  return kept_cut(header);
+}
+
+std::shared_ptr<const Cut> RangeReplica::kept_cut(const FrameHeader& header) const {
+  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
+  const bool is_it = cut && header.generation == generation_ && header.sequence == cut->sequence;
+  return is_it ? cut : nullptr;
+}
+
+}  // namespace disttf::roles

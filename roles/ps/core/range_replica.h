@@ -1,0 +1,335 @@
+// One host's replica of a range of the parameter vector, and what trainers, the chief and the other
+// host may say to it: who of them is there, and what they are answered. What happens to gradients
+// is roles/ps/core/shard.h; who the trainers are is membership.h.
+//   range_replica.cc           its life: connections come and go, time passes
+//   range_replica_run.cc       the chief begins a run: its configuration, its state
+//   range_replica_requests.cc  what a trainer may ask for, one handler a frame kind
+//   range_replica_answers.cc   when a trainer that waits is answered, and with what
+//   range_replica_end.cc       the end of a run
+//   range_replica_views.cc     replicas: what this host is to the range, as the chief tells it
+//   range_replica_primary.cc   replicas: fills the other host, and tells it each update
+//   range_replica_backup.cc    replicas: is filled, and told
+//
+// A state machine. It is told what has happened, and at what time; what it wants done it puts into
+// the outbox, which whoever calls it empties after each call (but for queries, which are const). No
+// byte of a tensor passes through it: it says where the body of a frame goes, and is told that it
+// has come.
+//
+// Not thread-safe: the ps's one thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/wire/replication.h"
+#include "roles/ps/core/membership.h"
+#include "roles/ps/core/outbox.h"
+#include "roles/ps/core/shard.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+// What is to be read from a connection next.
+struct BodyPlan {
+  enum class Next : std::uint8_t {
+    kHeader,   // a frame's header
+    kInto,     // the body, or the next part of it, into `places`, in their order; then body()
+    kDiscard,  // the same, `bytes` bytes to be thrown away
+    kStop,     // nothing: what this connection says does not matter any more
+  };
+  Next next = Next::kHeader;
+  std::span<const std::span<std::byte>> places = {};  // until body()
+  std::uint64_t bytes = 0;
+
+  // There is more of the frame.
+  [[nodiscard]] bool is_body() const noexcept {
+    return next == Next::kInto || next == Next::kDiscard;
+  }
+};
+
+// Where a trainer that shares memory has put its gradient: of the whole vector, from its beginning
+// to at least the range's end.
+struct SharedGradient {
+  std::span<const float> vector = {};
+  std::shared_ptr<const void> owner = {};  // keeps it
+};
+
+class RangeReplica {
+ public:
+  // `task` must outlive it. `replica`: 0, the range is this ps's own; 1, it is that of the ps
+  // before it. `make_arena`: memory for a shard, as Arena says; may be empty. `threads`: that may
+  // compute an update.
+  using MakeArena = std::function<Arena(std::size_t floats, std::size_t trainers)>;
+  RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads, MakeArena make_arena,
+               Clock::time_point now);
+
+  // --- connections
+
+  // The answer to a HELLO that fits the cluster.
+  [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
+  // It has been welcomed: a step, a view, or a replica channel. `peer`: how messages call it.
+  // False: it is not to be read from.
+  bool connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
+                 Clock::time_point now);
+  // The other host was reached, over a replica channel, after may_fill().
+  void reached(ConnectionId id, Clock::time_point now);
+  // A frame's header has come. `shared`: where the gradient lies, if the header says that it is in
+  // memory, and the trainer shares some.
+  BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
+                  const SharedGradient& shared = {});
+  // What the plan said has been read.
+  BodyPlan body(ConnectionId id, Clock::time_point now);
+  // The connection is no more. What it was sending did not come whole.
+  void closed(ConnectionId id, Clock::time_point now);
+
+  // A trainer has said something that is the shell's to answer; and it shares its memory now.
+  void heard(std::size_t rank, Clock::time_point now) { trainers_[rank].last_heard = now; }
+  void set_shares(std::size_t rank) noexcept { trainers_[rank].shares = true; }
+
+  // A control channel has come, beats with a trainer's generation, and has gone.
+  void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
+  void hear(const net::Hello& hello, std::uint32_t generation, Clock::time_point now);
+  void detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
+
+  // --- time
+
+  // `missed`: of the time until now, what this process did not see.
+  void forgive(Clock::duration missed, Clock::time_point now);
+  void close_silent(Clock::time_point now) { trainers_.close_silent(now, out_); }
+  void send_heartbeats(Clock::time_point now);
+  // Answers who waits for the end of the run, and ends this range's part of it when it is time to.
+  void check_end(Clock::time_point now);
+  // Whose absence ends the run, if anybody's: the sentence.
+  [[nodiscard]] std::optional<std::string> overdue(Clock::time_point now) const;
+
+  // --- the end
+
+  // REQUIRES: the run is over. Nobody is waited for: a signal has come, or the chief has not.
+  void end_now(Clock::time_point now);
+  // The run has failed: whoever is connected is told.
+  void refuse_all(const net::Refusal& verdict);
+  // The chief has said that the run is over.
+  [[nodiscard]] bool is_finishing() const noexcept {
+    return phase_ == Phase::kFinishing || phase_ == Phase::kEnded;
+  }
+  [[nodiscard]] bool has_ended() const noexcept { return phase_ == Phase::kEnded; }
+  // Holds a copy for another ps. It is not told of the end before that ps ends.
+  [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
+  // Nobody has asked this ps to host the range of the one before it.
+  [[nodiscard]] bool is_unused() const noexcept {
+    return replica_ == 1 && standing_ == net::Standing::kOnly;
+  }
+
+  // --- queries
+
+  // The last gradient of a step is about to come: the others are here, or there are none.
+  [[nodiscard]] bool expects_gradient() const noexcept {
+    return phase_ == Phase::kTraining && shard_ && shard_->lacks() == 1;
+  }
+  // Of which range, among all.
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] std::uint8_t other_replica() const noexcept { return replica_ == 0 ? 1 : 0; }
+  [[nodiscard]] net::TaskId other_host() const {
+    return host_of_range(task_.cluster, index_, other_replica());
+  }
+  [[nodiscard]] Membership& trainers() noexcept { return trainers_; }
+  [[nodiscard]] std::size_t rank_of(const net::Hello& hello) const {
+    return task_.cluster.rank_of(hello.from);
+  }
+  // "ps 1 (10.0.0.7:2222)"
+  [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
+  // nullptr before a configuration has come.
+  [[nodiscard]] Shard* shard() const noexcept { return shard_.get(); }
+  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  // The cut that a request of the chief's is about, if there is one; with kFlagCut it is made
+  // first.
+  [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::FrameHeader& header);
+  [[nodiscard]] std::shared_ptr<const Cut> kept_cut(const net::FrameHeader& header) const;
+
+  // After ReachOut: whether the other host is still to be reached, and may be filled now.
+  [[nodiscard]] bool reaches_out() const noexcept {
+    return standing_ == net::Standing::kPrimary && !has_ended();
+  }
+  [[nodiscard]] bool may_fill() const noexcept {
+    return standing_ == net::Standing::kPrimary && phase_ == Phase::kTraining && !needs_acks_;
+  }
+  // It is no longer tried.
+  void stopped_reaching() noexcept { reaching_ = false; }
+
+  [[nodiscard]] Outbox& out() noexcept { return out_; }
+
+ private:
+  enum class Phase : std::uint8_t { kWaitingForChief, kTraining, kFinishing, kEnded };
+  enum class Role : std::uint8_t { kTrainer, kView, kPrimary, kBackup };  // of a peer
+  // Which part of which frame is being read.
+  enum class Part : std::uint8_t {
+    kNone,
+    kPublish,
+    kRestore,
+    kStaleRestore,
+    kGradient,
+    kPackedGradient,
+    kUnwantedGradient,  // a repeat, or one that came late
+    kFencedGradient,    // of a state that is no more
+    kView,
+    kConfig,
+    kFillHead,
+    kFillTrainers,
+    kFillTensors,
+    kUpdateHead,
+    kUpdate,
+  };
+  struct Connection {
+    Connection(Role what, std::string name, const net::Hello& said)
+        : role(what), peer(std::move(name)), hello(said) {}
+
+    Role role;
+    std::size_t rank = 0;  // of a trainer
+    std::string peer;      // how messages call it
+    net::Hello hello;
+    // The frame that is being read.
+    Part part = Part::kNone;
+    net::FrameHeader header;
+    std::shared_ptr<Shard> shard;  // that it goes into: kept while it does
+    PushId push;
+    std::span<float> gradient;     // where a packed one is unpacked to
+    std::vector<std::byte> bytes;  // a body that is no tensor
+    std::vector<std::span<std::byte>> places;
+    net::FillHead fill;
+    net::UpdateHead update;
+    ShardIdentity identity;
+    bool with_previous = false;
+  };
+
+  BodyPlan trainer_header(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan view_header(ConnectionId id, Connection& from);
+  BodyPlan primary_header(ConnectionId id, Connection& from);
+  BodyPlan backup_header(ConnectionId id, Connection& from);
+
+  // Plans.
+  static BodyPlan into(Connection& from, Part part);  // `from.places`
+  static BodyPlan into(Connection& from, Part part, std::span<std::byte> place);
+  static BodyPlan into_bytes(Connection& from, Part part, std::size_t size);
+  BodyPlan discard(ConnectionId id, Connection& from, Part part);
+  // Says why, and closes. Returns kStop.
+  BodyPlan refuse(ConnectionId id, const Connection& from, ExitCode code,
+                  const std::string& sentence);
+
+  // A run begins.
+  BodyPlan publish_header(ConnectionId id, Connection& from);
+  BodyPlan publish_came(ConnectionId id, Connection& from);
+  BodyPlan restore_header(ConnectionId id, Connection& from);
+  BodyPlan restore_came(ConnectionId id, Connection& from);
+  // Throws std::invalid_argument when this ps cannot serve such a run.
+  [[nodiscard]] RunConfig checked_config(const std::string& json) const;
+  // Throws std::bad_alloc. `chief`: the connection that is not closed.
+  void make_shard(const RunConfig& config, ConnectionId chief);
+
+  // Requests.
+  BodyPlan push_header(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan admit(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan packed_gradient_came(ConnectionId id, Connection& from);
+  BodyPlan commit(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan push_ended(ConnectionId id, Connection& from, bool stands);
+  BodyPlan bodiless(ConnectionId id, Connection& from);
+  [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
+  [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header) const;
+  [[nodiscard]] std::string status() const;
+
+  // The end.
+  BodyPlan goodbye(ConnectionId id, Connection& from);
+  BodyPlan shutdown(ConnectionId id, Connection& from);
+  void end_steps();
+  [[nodiscard]] bool may_leave(std::size_t rank) const;
+  void fence_waiting();
+  // The run is over for the range, as it was told to `chief`, or by the other host.
+  void end(ConnectionId chief);
+
+  // Answers.
+  // The request is about a state that is no more: its sender is to pull again.
+  void fence(ConnectionId id, const net::FrameHeader& header);
+  void wait_for_answer(std::size_t rank, ConnectionId id, const net::FrameHeader& header);
+  void answer_waiting();
+  [[nodiscard]] bool is_answerable(std::size_t rank, const net::FrameHeader& header) const;
+  // Elastic: who takes which micro-batches of the next step, and who of those still missing.
+  void deal_step();
+  void deal_missing();
+  [[nodiscard]] std::uint64_t share_of(std::size_t rank) const;
+  [[nodiscard]] bool enough_present() const;
+  void send_config(const WaitingRequest& request);
+  void send_parameters(std::size_t rank, const WaitingRequest& request);
+
+  // Replicas: what this host is to the range.
+  void take_view(const net::View& view);
+  void become_primary();
+  void become_backup();
+  void forget_state();
+  [[nodiscard]] net::Report report() const;
+  [[nodiscard]] Clock::duration patience() const;
+  void send_report();
+  // The primary's side.
+  void send_state(ConnectionId to);
+  void forward(const ShardUpdate& update);
+  void lose_backup();
+  // Whether the backup has what an answer to this request would tell.
+  [[nodiscard]] bool is_safe(const WaitingRequest& request) const;
+  // The backup's side.
+  BodyPlan config_came(ConnectionId id, Connection& from);
+  BodyPlan fill_header(ConnectionId id, Connection& from);
+  BodyPlan fill_head_came(ConnectionId id, Connection& from);
+  BodyPlan fill_trainers_came(ConnectionId id, Connection& from);
+  BodyPlan fill_came(ConnectionId id, Connection& from);
+  BodyPlan update_header(ConnectionId id, Connection& from);
+  BodyPlan update_head_came(ConnectionId id, Connection& from);
+  BodyPlan update_came(ConnectionId id, Connection& from);
+
+  const Task& task_;
+  const std::uint8_t replica_;
+  const std::size_t index_;  // of the range
+  const std::size_t threads_;
+  const MakeArena make_arena_;
+  Outbox out_;
+  Clock::time_point now_;  // of the call under way
+  Membership trainers_;
+  std::map<ConnectionId, Connection> connections_;
+  std::shared_ptr<Shard> shard_;  // shared with what is being received into it, and sent from it
+  std::string config_json_;
+  std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
+  std::uint32_t generation_ = 0;
+  bool over_ = false;  // no more steps are waited for
+  Phase phase_ = Phase::kWaitingForChief;
+  std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
+  Clock::time_point chief_done_{};       // when the chief said that it has its result
+  // The run is over, and the chief needs nothing more: since when.
+  std::optional<Clock::time_point> chief_leaves_;
+
+  // Replicas. Without them the standing stays kOnly, and all of this as it is.
+  net::Standing standing_ = net::Standing::kOnly;
+  net::View view_;                 // the newest that the chief has told
+  std::uint64_t lineage_;          // incarnation of the process in which this state began
+  ConnectionId view_channel_ = 0;  // the chief's
+  ConnectionId backup_ = 0;        // primary: the other host, that is being filled or is complete
+  bool reaching_ = false;          // primary: ReachOut is under way
+  bool needs_acks_ = false;        // primary: nothing is acknowledged that the backup has not
+  bool backup_complete_ = false;   // primary: and knows it
+  std::uint64_t log_head_ = 0;     // primary: the newest entry sent, or that would have been
+  std::uint64_t log_acked_ = 0;    // primary: the newest that the backup has
+  std::uint64_t fill_entry_ = 0;   // primary: that of the state itself
+  // Primary: that of COMPLETE, once it is sent.
+  std::uint64_t complete_entry_ = std::numeric_limits<std::uint64_t>::max();
+  ConnectionId primary_ = 0;  // backup: the other host
+  bool filled_ = false;       // backup: its state has come whole over that connection
+  bool complete_ = false;     // backup: holds all that was ever acknowledged
+};
+
+}  // namespace disttf::roles

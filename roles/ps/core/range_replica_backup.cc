@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "roles/ps/core/range_replica.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  if (header.kind == FrameKind::kPublish) {
+    if (header.body_size > net::kMaxControlBodyBytes) {
+      return refuse(id, from, kError, "no configuration is that large");
+    }
+    return into_bytes(from, Part::kConfig, header.body_size);
+  }
+  if (primary_ != id) {
+    return refuse(id, from, kError, "another host is the primary of this range");
+  }
+  switch (header.kind) {
+    case FrameKind::kFill:
+      return fill_header(id, from);
+    case FrameKind::kUpdate:
+      return update_header(id, from);
+    default:
+      break;
+  }
+  if (header.body_size == 0 && header.kind == FrameKind::kHeartbeat) {
+    return {};
+  }
+  if (header.body_size == 0 && header.kind == FrameKind::kShutdown) {
+    end(id);
+    return {};
+  }
+  if (header.body_size != 0 || header.kind != FrameKind::kComplete || !filled_ ||
+      header.generation != generation_) {
+    return refuse(id, from, kError, "no frame that a backup takes now");
+  }
+  complete_ = true;
+  out_.send(id, {.kind = FrameKind::kAck, .request_id = header.request_id});
+  send_report();
+  return {};
+}
+
+// `sequence` is the view in which the sender is the primary. One that was replaced in a newer view
+// learns so from the chief.
+BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  const bool is_newer = standing_ == net::Standing::kPrimary ? header.sequence > view_.number
+                                                             : header.sequence >= view_.number;
+  if (has_ended() || !is_newer || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
+    return refuse(id, from, kLostPeers, "that view of the range is an older one");
+  }
+  if (primary_ != id) {
+    out_.close(primary_);
+  }
+  primary_ = 0;
+  complete_ = false;
+  filled_ = false;
+  if (header.sequence > view_.number) {
+    view_ = {.number = static_cast<std::uint32_t>(header.sequence), .primary = other_replica()};
+    become_backup();
+  }
+  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
+  try {
+    const RunConfig config = checked_config(json);
+    if (json != config_json_ || !shard_) {
+      make_shard(config, 0);
+      config_json_ = std::move(json);
+    }
+  } catch (const std::exception& error) {  // what is wrong, or no memory
+    return refuse(id, from, kError, error.what());
+  }
+  phase_ = Phase::kWaitingForChief;
+  primary_ = id;
+  send_report();
+  return {};
+}
+
+// ------------------------------------------------------------------------------- the whole state
+
+BodyPlan RangeReplica::fill_header(ConnectionId id, Connection& from) {
+  filled_ = false;
+  complete_ = false;
+  from.shard = shard_;
+  if (from.header.body_size < net::kFillHeadBytes) {
+    return refuse(id, from, kError, "not the state of a range");
+  }
+  return into_bytes(from, Part::kFillHead, net::kFillHeadBytes);
+}
+
+BodyPlan RangeReplica::fill_head_came(ConnectionId id, Connection& from) {
+  net::FillHead& head = from.fill;
+  if (net::decode(from.bytes, head)) {
+    return refuse(id, from, kError, "not the state of a range");
+  }
+  Shard& shard = *from.shard;
+  const std::size_t tensor_bytes = shard.range().size() * sizeof(float);
+  const std::size_t plain = shard.state_size() / std::max<std::size_t>(shard.range().size(), 1);
+  from.with_previous = head.tensors == plain + 1 && shard.config().every_gradient_counts();
+  if (head.trainers != trainers_.size() || (head.tensors != plain && !from.with_previous) ||
+      from.header.range_begin != shard.range().begin ||
+      from.header.body_size != net::kFillHeadBytes + head.trainers * net::kFillTrainerBytes +
+                                   head.tensors * tensor_bytes) {
+    return refuse(id, from, kError, "the state of another range");
+  }
+  return into_bytes(from, Part::kFillTrainers, head.trainers * net::kFillTrainerBytes);
+}
+
+BodyPlan RangeReplica::fill_trainers_came(ConnectionId id, Connection& from) {
+  const auto& counters = from.fill.counters;
+  from.identity = {.step = from.header.step,
+                   .counters = {.pushes = counters[0],
+                                .applied = counters[1],
+                                .repeats = counters[2],
+                                .dropped = counters[3],
+                                .staleness_sum = counters[4],
+                                .staleness_max = counters[5]},
+                   .trainers = {}};
+  const std::span<const std::byte> bytes = from.bytes;
+  for (std::size_t rank = 0; rank < from.fill.trainers; ++rank) {
+    net::FillTrainer trainer;
+    if (net::decode(bytes.subspan(rank * net::kFillTrainerBytes, net::kFillTrainerBytes),
+                    trainer)) {
+      return {.next = BodyPlan::Next::kStop};
+    }
+    from.identity.trainers.push_back({.incarnation = trainer.incarnation,
+                                      .last_sequence = trainer.last_sequence,
+                                      .clock = trainer.clock});
+  }
+  if (primary_ != id) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  from.places.clear();
+  for (const std::span<float> place : from.shard->begin_fill(from.with_previous)) {
+    from.places.push_back(std::as_writable_bytes(place));
+  }
+  return into(from, Part::kFillTensors);
+}
+
+BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
+  const std::shared_ptr<Shard> shard = std::move(from.shard);
+  if (primary_ != id) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  shard->finish_fill(from.identity, from.with_previous);
+  generation_ = from.header.generation;
+  lineage_ = from.fill.lineage;
+  filled_ = true;
+  out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
+            std::to_string(from.header.step) + ", generation " + std::to_string(generation_));
+  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
+  return {};
+}
+
+// ------------------------------------------------------------------------------------ one update
+
+BodyPlan RangeReplica::update_header(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  if (!filled_ || header.generation != generation_ || header.range_begin != shard_->range().begin ||
+      header.body_size != net::kUpdateHeadBytes + shard_->range().size() * sizeof(float)) {
+    return refuse(id, from, kError, "an update of another state");
+  }
+  from.shard = shard_;
+  return into_bytes(from, Part::kUpdateHead, net::kUpdateHeadBytes);
+}
+
+BodyPlan RangeReplica::update_head_came(ConnectionId id, Connection& from) {
+  const Shard& shard = *from.shard;
+  if (net::decode(from.bytes, from.update) || from.update.trainer >= trainers_.size() ||
+      from.update.count > trainers_.size() || shard.finished() ||
+      (shard.config().sync_replicas && from.header.step != shard.step())) {
+    return refuse(id, from, kError, "an update that does not follow the last one");
+  }
+  return into(from, Part::kUpdate, std::as_writable_bytes(from.shard->update_inbox()));
+}
+
+BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
+  const std::shared_ptr<Shard> shard = std::move(from.shard);
+  if (primary_ != id) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  shard->take_update({.trainer = from.update.trainer,
+                      .incarnation = from.update.incarnation,
+                      .step = from.header.step,
+                      .sequence = from.header.sequence},
+                     from.update.count);
+  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
+  return {};
+}
+
+}  // namespace disttf::roles

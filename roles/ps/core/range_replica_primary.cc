@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "roles/ps/core/range_replica.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+// Entries of the log that may be on their way to a host that is still being filled, the state
+// itself among them: no trainer is answered while there are more. So beside the state at most two
+// updates, in async mode two and one of each trainer, wait in memory for a host that is slow to
+// take them, and training goes on as fast as it takes them.
+constexpr std::uint64_t kMaxBacklog = 2;
+
+void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+// For as long as the other host is there.
+void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
+  now_ = now;
+  connections_.emplace(id, Connection(Role::kBackup, describe(task_.cluster, other_host()), {}));
+  backup_ = id;
+  backup_complete_ = false;
+  log_acked_ = log_head_;
+  complete_entry_ = std::numeric_limits<std::uint64_t>::max();
+  send_state(id);
+  fill_entry_ = log_head_;
+}
+
+BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  if (header.body_size != 0 || backup_ != id) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  if (header.kind == FrameKind::kHeartbeat) {
+    return {};
+  }
+  if (header.kind != FrameKind::kAck || header.request_id > log_head_) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  log_acked_ = std::max(log_acked_, header.request_id);
+  if (header.request_id == fill_entry_) {
+    // From here on the other host may be made the primary, so nothing counts that it has not.
+    needs_acks_ = true;
+    complete_entry_ = ++log_head_;
+    out_.send(
+        id,
+        {.kind = FrameKind::kComplete, .request_id = complete_entry_, .generation = generation_});
+  }
+  if (header.request_id == complete_entry_) {
+    backup_complete_ = true;
+    out_.info(from.peer + " holds a copy of range " + std::to_string(index_));
+    send_report();
+  }
+  answer_waiting();
+  return {};
+}
+
+// A copy of everything as it is now. Updates that follow it on the connection are made to it.
+void RangeReplica::send_state(ConnectionId to) {
+  std::vector<std::byte> config;
+  append(config, std::as_bytes(std::span(config_json_)));
+  out_.send(to, {.kind = FrameKind::kPublish, .sequence = view_.number, .generation = generation_},
+            std::move(config));
+  const ShardIdentity identity = shard_->identity();
+  const ShardCounters& counters = identity.counters;
+  const std::vector<std::span<const float>> tensors = shard_->tensors();
+  std::vector<std::byte> body;
+  body.reserve(net::kFillHeadBytes + identity.trainers.size() * net::kFillTrainerBytes +
+               tensors.size() * shard_->range().size() * sizeof(float));
+  append(body, net::encode(net::FillHead{
+                   .lineage = lineage_,
+                   .counters = {counters.pushes, counters.applied, counters.repeats,
+                                counters.dropped, counters.staleness_sum, counters.staleness_max},
+                   .trainers = static_cast<std::uint32_t>(identity.trainers.size()),
+                   .tensors = static_cast<std::uint32_t>(tensors.size())}));
+  for (const ShardIdentity::Trainer& trainer : identity.trainers) {
+    append(body, net::encode(net::FillTrainer{.incarnation = trainer.incarnation,
+                                              .last_sequence = trainer.last_sequence,
+                                              .clock = trainer.clock}));
+  }
+  for (const std::span<const float> tensor : tensors) {
+    append(body, std::as_bytes(tensor));
+  }
+  out_.send(to,
+            {.kind = FrameKind::kFill,
+             .request_id = ++log_head_,
+             .step = identity.step,
+             .range_begin = shard_->range().begin,
+             .generation = generation_},
+            std::move(body));
+}
+
+// The gradient is copied: its trainer may be gone, and another one's lie there, before it leaves.
+void RangeReplica::forward(const ShardUpdate& update) {
+  if (backup_ == 0 && !needs_acks_) {
+    return;
+  }
+  ++log_head_;
+  if (backup_ == 0) {
+    return;
+  }
+  std::vector<std::byte> body;
+  body.reserve(net::kUpdateHeadBytes + update.gradient.size_bytes());
+  append(body,
+         net::encode(net::UpdateHead{.incarnation = update.push.incarnation,
+                                     .trainer = static_cast<std::uint32_t>(update.push.trainer),
+                                     .count = static_cast<std::uint32_t>(update.count)}));
+  append(body, std::as_bytes(update.gradient));
+  out_.send(backup_,
+            {.kind = FrameKind::kUpdate,
+             .request_id = log_head_,
+             .step = update.push.step,
+             .sequence = update.push.sequence,
+             .range_begin = shard_->range().begin,
+             .generation = generation_},
+            std::move(body));
+}
+
+void RangeReplica::lose_backup() {
+  if (backup_ == 0) {
+    return;
+  }
+  out_.close(std::exchange(backup_, 0));
+  backup_complete_ = false;
+  send_report();
+  answer_waiting();
+}
+
+// Sync: no reply may tell of a step that a failover would take back, since the next gradient would
+// be for a step that nobody is at. Async: nobody's own push is taken back; whose parameters have
+// seen another's that is made again loses nothing.
+bool RangeReplica::is_safe(const WaitingRequest& request) const {
+  if (standing_ != net::Standing::kPrimary || request.header.kind == FrameKind::kGetConfig ||
+      request.header.kind == FrameKind::kGoodbye) {
+    return true;
+  }
+  if (!needs_acks_) {
+    return backup_ == 0 || log_head_ - log_acked_ <= kMaxBacklog;
+  }
+  return shard_->config().sync_replicas ? log_acked_ == log_head_ : log_acked_ >= request.log_index;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "roles/ps/core/range_replica.h"
+#include "roles/run/wire_format.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+BodyPlan RangeReplica::trainer_header(ConnectionId id, Connection& from,
+                                      const SharedGradient& shared) {
+  switch (from.header.kind) {
+    case FrameKind::kPushPull:
+    case FrameKind::kPush:
+      return push_header(id, from, shared);
+    case FrameKind::kPublish:
+      return publish_header(id, from);
+    case FrameKind::kRestore:
+      return restore_header(id, from);
+    default:
+      break;
+  }
+  if (from.header.body_size != 0) {
+    return refuse(id, from, kError, "this kind of frame has no body here");
+  }
+  return bodiless(id, from);
+}
+
+BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  switch (header.kind) {
+    case FrameKind::kHeartbeat:
+      return {};
+    case FrameKind::kGetConfig:
+    case FrameKind::kPull:
+      if (is_finishing() && !shard_) {  // a ps that was started again just when the run ended
+        fence(id, header);
+        return {};
+      }
+      if ((header.flags & net::kFlagNext) != 0) {
+        if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+          fence(id, header);
+          return {};
+        }
+        if (from.rank == 0 && (header.flags & net::kFlagCut) != 0) {
+          shard_->want_cut(header.sequence, header.step + 1);
+        }
+      }
+      wait_for_answer(from.rank, id, header);
+      return {};
+    case FrameKind::kGoodbye:
+      return goodbye(id, from);
+    case FrameKind::kShutdown:
+      return shutdown(id, from);
+    case FrameKind::kStatus: {
+      const std::string text = status();
+      const auto bytes = std::as_bytes(std::span(text));
+      out_.send(id, {.kind = FrameKind::kStatusReply, .request_id = header.request_id},
+                {bytes.begin(), bytes.end()});
+      return {};
+    }
+    default:
+      break;
+  }
+  return refuse(id, from, kError,
+                "frame kind " + std::to_string(static_cast<int>(header.kind)) +
+                    " makes no sense from this task now");
+}
+
+// Why a frame with a tensor cannot be about this ps's range, if it cannot.
+std::optional<std::string> RangeReplica::fault_in(const FrameHeader& header) const {
+  const math::Range range = shard_->range();
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (header.range_begin != range.begin ||
+      header.body_size != (in_place ? 0 : range.size() * sizeof(float))) {
+    return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not the range of " + self_text() + ": " +
+           std::to_string(range.size() * sizeof(float)) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+// The same of one with a gradient, which lies there as the run's configuration says.
+std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& header) const {
+  const WireFormat& wire = shard_->wire();
+  const std::uint16_t flags = gradient_flags(wire);
+  constexpr unsigned kForms = net::kFlagBf16 | net::kFlagInt8 | net::kFlagInt4 | net::kFlagSparse;
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (!in_place && (header.flags & kForms) != flags) {
+    return "a gradient in another form than --wire_dtype and --compress of the run say";
+  }
+  if (in_place || flags == 0) {
+    return fault_in(header);
+  }
+  const math::Range range = shard_->range();
+  if (header.range_begin != range.begin ||
+      !is_gradient_size(wire, range.size(), header.body_size)) {
+    return "a gradient of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not one of the range of " + self_text() +
+           ": " + std::to_string(longest_gradient(wire, range.size())) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+BodyPlan RangeReplica::push_header(ConnectionId id, Connection& from,
+                                   const SharedGradient& shared) {
+  const FrameHeader& header = from.header;
+  if (!shard_ || phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+    if (header.body_size > kMaxParameters * sizeof(float)) {
+      return refuse(id, from, kError, "no gradient is that large");
+    }
+    return discard(id, from, Part::kFencedGradient);
+  }
+  const bool in_place = (header.flags & net::kFlagShared) != 0;
+  if (in_place && (shared.vector.empty() || header.kind != FrameKind::kPushPull)) {
+    return refuse(id, from, kError, "a gradient in memory that is not shared");
+  }
+  if (const auto fault = gradient_fault(header)) {
+    return refuse(id, from, kError, *fault);
+  }
+  if (shard_->config().elastic() != (header.kind == FrameKind::kPush)) {
+    return refuse(id, from, kError, "a push of another mode than the run's");
+  }
+  return admit(id, from, shared);
+}
+
+BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const SharedGradient& shared) {
+  const FrameHeader& header = from.header;
+  from.push = {.trainer = from.rank,
+               .incarnation = from.hello.incarnation,
+               .step = header.step,
+               .sequence = header.sequence,
+               .wants_cut = from.rank == 0 && (header.flags & net::kFlagCut) != 0,
+               .micro_batch = static_cast<std::size_t>(header.sequence),
+               .in_place = (header.flags & net::kFlagShared) != 0};
+  const Admission admission = shard_->admit(from.push);
+  if (admission.verdict == Admission::Verdict::kRefuse) {
+    return refuse(id, from, kLostPeers, admission.why);
+  }
+  if (admission.verdict == Admission::Verdict::kDiscard) {
+    TrainerRecord& record = trainers_[from.rank];
+    record.owed -= std::min<std::size_t>(record.owed, 1);
+    return discard(id, from, Part::kUnwantedGradient);
+  }
+  from.shard = shard_;
+  if (from.push.in_place) {
+    return commit(id, from, shared);
+  }
+  if (gradient_flags(shard_->wire()) != 0) {
+    from.gradient = admission.destination;
+    return into(from, Part::kPackedGradient, shard_->packed_inbox(from.rank, header.body_size));
+  }
+  return into(from, Part::kGradient, std::as_writable_bytes(admission.destination));
+}
+
+BodyPlan RangeReplica::packed_gradient_came(ConnectionId id, Connection& from) {
+  if (unpack_gradient(from.shard->wire(), from.places.front(), from.gradient)) {
+    return refuse(id, from, kError,
+                  "a sparse gradient whose components are not ascending ones of the range of " +
+                      self_text() + ", none of them 0");
+  }
+  return commit(id, from, {});
+}
+
+BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGradient& shared) {
+  const std::shared_ptr<Shard> shard = std::move(from.shard);
+  // The state may have been replaced while the gradient was on its way.
+  const bool stands =
+      phase_ != Phase::kWaitingForChief && from.header.generation == generation_ && shard == shard_;
+  if (stands) {
+    TrainerRecord& record = trainers_[from.rank];
+    record.owed -= std::min<std::size_t>(record.owed, 1);
+    const std::uint64_t step = shard->step();
+    if (from.push.in_place) {
+      const math::Range range = shard->range();
+      shard->commit(from.push, shared.vector.subspan(range.begin, range.size()), shared.owner);
+    } else {
+      shard->commit(from.push);
+    }
+    if (shard->config().elastic() && shard->step() != step) {
+      deal_step();
+      answer_waiting();
+    }
+  }
+  return push_ended(id, from, stands);
+}
+
+// `stands`: its state is still that of the ps.
+BodyPlan RangeReplica::push_ended(ConnectionId id, Connection& from, bool stands) {
+  if (from.header.kind == FrameKind::kPush) {
+    return {};  // no reply: the trainer's next pull is told
+  }
+  if (stands) {
+    wait_for_answer(from.rank, id, from.header);
+  } else {
+    fence(id, from.header);
+  }
+  return {};
+}
+
+std::string RangeReplica::status() const {
+  nlohmann::ordered_json out;
+  out["task"] = net::to_string(task_.self);
+  out["generation"] = generation_;
+  if (standing_ != net::Standing::kOnly) {
+    out["view"] = view_.number;
+    out["has_backup"] = backup_complete_;
+  }
+  if (shard_) {
+    const ShardCounters& counters = shard_->counters();
+    out["step"] = shard_->step();
+    out["finished"] = shard_->finished();
+    if (shard_->config().sync_replicas && !shard_->finished()) {
+      for (const std::size_t rank : shard_->missing()) {
+        out["waiting_for"].push_back(net::to_string(task_.cluster.trainer(rank)));
+      }
+    }
+    out["pushes"] = counters.pushes;
+    out["applied"] = counters.applied;
+    out["repeats"] = counters.repeats;
+    out["dropped"] = counters.dropped;
+    out["staleness_sum"] = counters.staleness_sum;
+    out["staleness_max"] = counters.staleness_max;
+  }
+  return out.dump();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "roles/ps/core/range_replica.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+}  // namespace
+
+// The chief tells here what this host is to be, and is told what it is.
+BodyPlan RangeReplica::view_header(ConnectionId id, Connection& from) {
+  const FrameHeader& header = from.header;
+  if (header.kind == FrameKind::kHeartbeat && header.body_size == 0) {
+    return {};
+  }
+  if (header.kind == FrameKind::kShutdown && header.body_size == 0) {
+    end(id);
+    return {};
+  }
+  if (header.kind != FrameKind::kView || header.body_size != net::kViewBytes) {
+    return refuse(id, from, kError, "a view channel carries views only");
+  }
+  return into_bytes(from, Part::kView, net::kViewBytes);
+}
+
+void RangeReplica::take_view(const net::View& view) {
+  if (view.number > view_.number && !has_ended()) {
+    view_ = view;
+    if (view.primary == replica_) {
+      become_primary();
+    } else {
+      become_backup();
+    }
+  }
+  send_report();
+}
+
+void RangeReplica::become_primary() {
+  if (standing_ != net::Standing::kPrimary) {
+    const bool goes_on = standing_ == net::Standing::kBackup && complete_;
+    standing_ = net::Standing::kPrimary;
+    out_.close(std::exchange(primary_, 0));
+    complete_ = false;
+    // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
+    needs_acks_ = view_.paired;
+    log_head_ = 0;
+    log_acked_ = 0;
+    if (goes_on) {
+      phase_ = Phase::kTraining;
+      out_.info("serves range " + std::to_string(index_) + " from now on, at step " +
+                std::to_string(shard_->step()) + ", view " + std::to_string(view_.number));
+    } else {
+      forget_state();
+    }
+    if (!std::exchange(reaching_, true)) {
+      out_.add(ReachOut{});
+    }
+  } else if (!view_.paired) {
+    needs_acks_ = false;
+  }
+  answer_waiting();
+}
+
+void RangeReplica::become_backup() {
+  if (standing_ == net::Standing::kPrimary) {
+    out_.warn("is no longer to serve range " + std::to_string(index_) + ": the chief chose " +
+              describe(task_.cluster, other_host()));
+    needs_acks_ = false;
+    lose_backup();
+    forget_state();
+  }
+  for (const TrainerRecord& record : trainers_.records()) {
+    out_.close(record.step);  // it asks the other one then
+  }
+  standing_ = net::Standing::kBackup;
+  if (!view_.paired && complete_) {  // the primary has gone on without this copy
+    complete_ = false;
+    out_.close(std::exchange(primary_, 0));
+  }
+}
+
+void RangeReplica::forget_state() {
+  if (!shard_) {
+    return;
+  }
+  for (const TrainerRecord& record : trainers_.records()) {
+    out_.close(record.step);  // a reply may still borrow the shard's memory
+  }
+  shard_.reset();
+  config_json_.clear();
+  over_ = false;
+  lineage_ = task_.incarnation;
+  phase_ = Phase::kWaitingForChief;
+}
+
+// How long a primary lacks a trainer before it says so: no longer than a lost connection takes to
+// be noticed, and in any case well before somebody gives up.
+Clock::duration RangeReplica::patience() const {
+  const Timeouts& timeouts = task_.timeouts;
+  return std::min<Clock::duration>(timeouts.silence,
+                                   std::min<Clock::duration>(timeouts.worker, timeouts.peer) / 2);
+}
+
+net::Report RangeReplica::report() const {
+  const bool is_primary = standing_ == net::Standing::kPrimary;
+  return {.view = view_.number,
+          .standing = standing_,
+          .holds = is_primary ? phase_ != Phase::kWaitingForChief : complete_,
+          .wants_alone = is_primary && needs_acks_ && backup_ == 0,
+          .wants_pair = is_primary && backup_complete_ && !view_.paired,
+          .finished = has_ended(),
+          .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
+}
+
+void RangeReplica::send_report() {
+  if (view_channel_ != 0) {
+    out_.send(view_channel_, {.kind = FrameKind::kReport}, net::encode(report()));
+  }
+}
+
+void RangeReplica::end(ConnectionId chief) {
+  if (has_ended()) {
+    return;
+  }
+  phase_ = Phase::kEnded;
+  RangeEnded ended;
+  if (chief != 0) {
+    ended.last.push_back(chief);
+  }
+  if (standing_ == net::Standing::kPrimary && shard_) {
+    out_.info("range " + std::to_string(index_) + ": " +
+              std::to_string(shard_->counters().applied) + " gradients applied, generation " +
+              std::to_string(generation_));
+  }
+  if (backup_ != 0) {
+    out_.send(backup_, {.kind = FrameKind::kShutdown});
+    out_.add(FinishConnection{backup_});
+    ended.last.push_back(std::exchange(backup_, 0));
+  }
+  if (view_channel_ != 0) {
+    send_report();
+    ended.last.push_back(view_channel_);
+  }
+  out_.add(std::move(ended));
+}
+
+}  // namespace disttf::roles

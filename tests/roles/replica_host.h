@@ -1,0 +1,163 @@
+// A host of a range whose shell is the test: connections are numbers, time is what the test says,
+// and what would be sent is kept.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "roles/ps/core/range_replica.h"
+
+namespace disttf::roles {
+
+using Bytes = std::vector<std::byte>;
+
+struct SentFrame {
+  net::FrameHeader header;
+  Bytes body;
+};
+
+class ReplicaHost {
+ public:
+  using Seconds = std::chrono::seconds;
+
+  // `task` must outlive it.
+  explicit ReplicaHost(const Task& task, std::uint8_t replica = 0)
+      : task_(task), core(task, replica, 1, {}, kStart) {}
+
+  // --- what happens to it
+
+  // A connection of trainer `rank`, which must be welcomed. 0: welcomed, but not to be read from.
+  ConnectionId connect(std::size_t rank, std::uint64_t process,
+                       net::ChannelPurpose purpose = net::ChannelPurpose::kStep) {
+    return connect({.cluster = {},
+                    .from = task_.cluster.trainer(rank),
+                    .to = task_.self,
+                    .purpose = purpose,
+                    .incarnation = process});
+  }
+  ConnectionId connect(const net::Hello& hello) {
+    const auto answer = core.welcome(hello);
+    const auto* refusal = std::get_if<net::Refusal>(&answer);
+    EXPECT_EQ(refusal, nullptr) << refusal->sentence;
+    const ConnectionId id = ++last_;
+    const bool is_read = core.connected(id, hello, net::to_string(hello.from), now());
+    take_effects();
+    return is_read ? id : 0;
+  }
+  // The other host answers: the connection over which this one fills it.
+  ConnectionId reach_other() {
+    const ConnectionId id = ++last_;
+    core.reached(id, now());
+    take_effects();
+    return id;
+  }
+  // A whole frame. False: the connection is of no use any more.
+  bool say(ConnectionId id, net::FrameHeader header, std::span<const std::byte> body = {}) {
+    return deliver(id, begin(id, header, body.size()), body);
+  }
+  // Its header alone: what is to be read next.
+  BodyPlan begin(ConnectionId id, net::FrameHeader header, std::size_t body_size) {
+    header.body_size = body_size;
+    const BodyPlan plan = core.header(id, header, now());
+    take_effects();
+    return plan;
+  }
+  // The rest of it.
+  bool deliver(ConnectionId id, BodyPlan plan, std::span<const std::byte> body) {
+    while (plan.is_body()) {
+      std::size_t bytes = plan.bytes;
+      for (const std::span<std::byte> place : plan.places) {
+        EXPECT_LE(place.size(), body.size());
+        std::ranges::copy(body.first(place.size()), place.begin());
+        body = body.subspan(place.size());
+      }
+      body = body.subspan(bytes);
+      plan = core.body(id, now());
+      take_effects();
+    }
+    return plan.next == BodyPlan::Next::kHeader;
+  }
+  void hang_up(ConnectionId id) {
+    core.closed(id, now());
+    take_effects();
+  }
+  // Time passes, in steps of a second, each as a shell lets it pass.
+  void pass(Seconds seconds) {
+    for (Seconds each{0}; each < seconds; ++each) {
+      now_ += Seconds(1);
+      core.close_silent(now());
+      core.send_heartbeats(now());
+      core.check_end(now());
+      take_effects();
+    }
+  }
+
+  // --- what it has done
+
+  [[nodiscard]] Clock::time_point now() const { return now_; }
+  // The next frame to that connection that is no heartbeat and no report.
+  std::optional<SentFrame> take(ConnectionId id) {
+    std::deque<SentFrame>& sent = sent_[id];
+    while (!sent.empty()) {
+      SentFrame frame = std::move(sent.front());
+      sent.pop_front();
+      if (frame.header.kind != net::FrameKind::kHeartbeat &&
+          frame.header.kind != net::FrameKind::kReport) {
+        return frame;
+      }
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] bool is_closed(ConnectionId id) const {
+    return std::ranges::find(closed_, id) != closed_.end();
+  }
+  [[nodiscard]] const std::map<ConnectionId, std::string>& refused() const { return refused_; }
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+  [[nodiscard]] bool reaches_out() const { return reaches_out_; }
+  [[nodiscard]] const std::optional<LeaveRun>& left() const { return left_; }
+
+ private:
+  static constexpr Clock::time_point kStart{std::chrono::hours(1)};
+
+  void take_effects() {
+    core.out().drain([this](const auto& effect) { take_effect(effect); });
+  }
+  void take_effect(const SendFrame& effect) {
+    const auto body = effect.owner ? effect.borrowed : std::span<const std::byte>(effect.body);
+    sent_[effect.to].push_back({.header = effect.header, .body = {body.begin(), body.end()}});
+  }
+  void take_effect(const LeaveAnswer&) { ADD_FAILURE() << "nobody shares memory here"; }
+  void take_effect(const CloseConnection& effect) { closed_.push_back(effect.id); }
+  void take_effect(const FinishConnection& effect) { closed_.push_back(effect.id); }
+  void take_effect(const RefuseConnection& effect) { refused_[effect.id] = effect.sentence; }
+  void take_effect(const Note&) {}
+  void take_effect(const ForgetSharing&) {}
+  void take_effect(const ReachOut&) { reaches_out_ = true; }
+  void take_effect(const RangeEnded&) { has_ended_ = true; }
+  void take_effect(const LeaveRun& effect) { left_ = effect; }
+
+  const Task& task_;
+  Clock::time_point now_ = kStart;
+  ConnectionId last_ = 0;
+  std::map<ConnectionId, std::deque<SentFrame>> sent_;
+  std::vector<ConnectionId> closed_;
+  std::map<ConnectionId, std::string> refused_;
+  bool has_ended_ = false;
+  bool reaches_out_ = false;
+  std::optional<LeaveRun> left_;
+
+ public:
+  RangeReplica core;
+};
+
+}  // namespace disttf::roles
