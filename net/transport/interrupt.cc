@@ -87,6 +87,14 @@ Clock::duration overslept(Deadline due) noexcept {
   return due < now - kOverslept ? now - due : Clock::duration::zero();
 }
 
+Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
+  const bool was_stopped = expected_ < now - kOverslept;
+  const Clock::duration missed = was_stopped ? now - expected_ : Clock::duration::zero();
+  now_ = now;
+  expected_ = std::max(now, until);
+  return missed;
+}
+
 std::optional<Deadline> Eagerness::begin() noexcept {
   if (asleep_ > 0) {
     --asleep_;

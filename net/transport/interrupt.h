@@ -47,6 +47,23 @@ class Interrupt {
 // is not their silence: nobody listened, and they may have been stopped as well.
 [[nodiscard]] Clock::duration overslept(Deadline due) noexcept;
 
+// The same for whoever waits again and again: notices also that this process was stopped between
+// two waits.
+class FreezeWatch {
+ public:
+  explicit FreezeWatch(Deadline now = Clock::now()) noexcept : now_(now), expected_(now) {}
+
+  // It is `now`. For how long this process cannot have been running since the last call; what comes
+  // next may take until `until`.
+  [[nodiscard]] Clock::duration missed(Deadline now, Deadline until = Deadline::min()) noexcept;
+  // As of the last call: what is judged by this is judged by a time that has been made up for.
+  [[nodiscard]] Deadline now() const noexcept { return now_; }
+
+ private:
+  Deadline now_;
+  Deadline expected_;
+};
+
 // How long to look for something before sleeping until it comes: to wake a processor from its sleep
 // takes longer than something that is about to come. Where looking did not help, because it took
 // longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63.

@@ -182,11 +182,13 @@ asio::awaitable<void> Crew::tend(Server& server) {
 }
 
 asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
-  auto deadline = Clock::now() + limit;
+  net::FreezeWatch awake;
+  auto deadline = awake.now() + limit;
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   asio::steady_timer pause(context_);
   bool is_told = false;
   while (true) {
+    deadline += awake.missed(Clock::now(), Clock::now() + chief_.timeouts.silence);
     net::Dialed dialed = co_await net::dial(context_, listed_.address_of(server.task),
                                             {.cluster = net::hash_of(listed_),
                                              .from = {.job = net::Job::kEvaluator, .index = 0},
@@ -194,6 +196,7 @@ asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
                                              .purpose = net::ChannelPurpose::kOrder,
                                              .incarnation = chief_.incarnation},
                                             {}, chief_.timeouts.silence, server.lookup);
+    deadline += awake.missed(Clock::now());
     const bool is_refused = dialed.error == net::WireError::kRefused;
     throw_if_out_of_descriptors(dialed.error, "connect to " + server.name);
     server.connection = std::move(dialed.connection);
@@ -205,13 +208,14 @@ asio::awaitable<bool> Crew::reach(Server& server, std::chrono::seconds limit) {
     } else if (is_refused && !std::exchange(is_told, true)) {
       log_info(server.name + " is still at work, for this driver's last order; asking again");
     }
-    const auto next = Clock::now() + std::min<Clock::duration>(backoff.next(), kLongestServerPause);
+    deadline += awake.missed(Clock::now());
+    const auto next = awake.now() + std::min<Clock::duration>(backoff.next(), kLongestServerPause);
     if (server.connection || next >= deadline) {
       co_return server.connection != nullptr;
     }
     pause.expires_at(next);
+    deadline += awake.missed(Clock::now(), next);
     co_await pause.async_wait(net::kAsTuple);
-    deadline += net::overslept(next);
   }
 }
 

@@ -144,5 +144,19 @@ TEST(Overslept, TellsAStoppedProcessFromALateThread) {
   EXPECT_GE(overslept(Clock::now() - std::chrono::hours(1)), std::chrono::hours(1));
 }
 
+TEST(FreezeWatch, TellsAStopFromAWaitThatWasAnnounced) {
+  const Deadline start{1h};
+  FreezeWatch watch(start);
+  EXPECT_EQ(watch.missed(start, start + 10s), 0s);
+  EXPECT_EQ(watch.missed(start + 10s), 0s) << "the wait";
+  EXPECT_EQ(watch.now(), start + 10s);
+  EXPECT_EQ(watch.missed(start + 17s), 7s) << "stopped between two waits";
+  EXPECT_EQ(watch.missed(start + 17s + 100ms), 0s) << "busy";
+  EXPECT_EQ(watch.missed(start + 18s, start + 20s), 900ms);
+  EXPECT_EQ(watch.missed(start + 19s), 0s) << "something came";
+  EXPECT_EQ(watch.missed(start + 19s, start + 20s), 0s);
+  EXPECT_EQ(watch.missed(start + 30s), 10s) << "stopped in a wait";
+}
+
 }  // namespace
 }  // namespace disttf::net

@@ -192,25 +192,31 @@ asio::awaitable<void> ParameterServer::serve_control(ConnectionId id, Connection
 }
 
 asio::awaitable<void> ParameterServer::watch() {
+  net::FreezeWatch awake;
+  const auto forgive = [&](Clock::duration missed) {
+    if (missed == Clock::duration::zero()) {
+      return;
+    }
+    for (const auto& range : ranges_) {
+      range->tell_at(awake.now(), &RangeReplica::forgive, missed);
+    }
+  };
   while (!ended_) {
     watch_timer_.expires_after(kWatchInterval);
+    forgive(awake.missed(Clock::now(), watch_timer_.expiry()));
     co_await watch_timer_.async_wait(asio::use_awaitable);
-    const auto now = Clock::now();
-    if (const auto missed = now - watch_timer_.expiry(); missed >= kHeartbeatInterval) {
-      for (const auto& range : ranges_) {
-        range->tell(&RangeReplica::forgive, missed);
-      }
-    }
+    forgive(awake.missed(Clock::now()));
+    const auto now = awake.now();
     const bool beats = now >= next_heartbeat_;
     if (beats) {
       next_heartbeat_ = now + kHeartbeatInterval;
     }
     for (const auto& range : ranges_) {
-      range->tell(&RangeReplica::close_silent);
+      range->tell_at(now, &RangeReplica::close_silent);
       if (beats) {
-        range->tell(&RangeReplica::send_heartbeats);
+        range->tell_at(now, &RangeReplica::send_heartbeats);
       }
-      range->tell(&RangeReplica::check_end);
+      range->tell_at(now, &RangeReplica::check_end);
       if (verdict_ || range->core().is_finishing()) {
         continue;
       }

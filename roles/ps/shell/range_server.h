@@ -38,9 +38,13 @@ class RangeServer {
   [[nodiscard]] Membership& trainers() noexcept { return core_.trainers(); }
   // Calls the core, core_.*call(arguments..., now), and does what it wants done.
   template <typename Call, typename... Arguments>
-  void tell(Call call, Arguments&&... arguments) {
-    (core_.*call)(std::forward<Arguments>(arguments)..., Clock::now());
+  void tell_at(Clock::time_point now, Call call, Arguments&&... arguments) {
+    (core_.*call)(std::forward<Arguments>(arguments)..., now);
     do_effects();
+  }
+  template <typename Call, typename... Arguments>
+  void tell(Call call, Arguments&&... arguments) {
+    tell_at(Clock::now(), call, std::forward<Arguments>(arguments)...);
   }
   void refuse_all(const net::Refusal& verdict);
 

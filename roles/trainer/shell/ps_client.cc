@@ -127,6 +127,9 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
     if (broken_) {
       throw StateLost();
     }
+    if (!awaiting_) {
+      begin_exchange();
+    }
     for (std::size_t index = 0; index < links_.size() && !awaiting_; ++index) {
       const PsLink& link = links_[index];
       std::uint16_t flags = net::kFlagNext;
@@ -181,6 +184,7 @@ StepReply PsClient::peek(std::span<float> parameters) {
 
 template <typename RequestFor>
 StepReply PsClient::exchange_all(RequestFor request_for, const std::function<void()>& meanwhile) {
+  begin_exchange();
   for (std::size_t index = 0; index < links_.size(); ++index) {
     pending_[index].request = request_for(links_[index]);
     begin(index);
@@ -227,15 +231,17 @@ bool PsClient::await_all() {
 
 // Until something has come, or it is time to do something about a ps that was lost.
 void PsClient::await_some() {
+  check_awake();
   // Some may be overdue: a lost ps was being tried.
-  const net::Deadline deadline = std::max(prepare_poll(), net::Clock::now());
+  const net::Deadline deadline = std::max(prepare_poll(), awake_.now());
+  check_awake(deadline);
   static_cast<void>(
       wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
   stop_.throw_if_stopped();
-  forgive(net::overslept(deadline));
+  check_awake();
   // One time for all: what came while a lost ps was being tried must be seen by the next poll
   // before its sender is called silent.
-  const auto now = net::Clock::now();
+  const auto now = awake_.now();
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const Pending& pending = pending_[index];
     if (pending.state == Pending::State::kWaiting &&
@@ -264,8 +270,11 @@ void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
       asleep);
 }
 
-// This process did not run for so long: no ps was silent or away meanwhile.
-void PsClient::forgive(net::Clock::duration missed) {
+void PsClient::check_awake(net::Deadline until) {
+  const net::Clock::duration missed = awake_.missed(net::Clock::now(), until);
+  if (missed == net::Clock::duration::zero()) {
+    return;
+  }
   for (Pending& pending : pending_) {
     if (pending.state == Pending::State::kWaiting) {
       pending.silent_at += missed;
@@ -344,22 +353,24 @@ void PsClient::lose(std::size_t index, std::error_code error) {
 void PsClient::retry(std::size_t index) {
   Pending& pending = pending_[index];
   const net::Deadline given_up = pending.lost_since + task_.timeouts.peer;
-  const auto now = net::Clock::now();
+  const auto now = awake_.now();
   if (now >= given_up) {
     throw Failure(kLostPeers, links_[index].name() + " has been gone for " +
                                   seconds_text(task_.timeouts.peer) + ": " +
                                   pending.error.message());
   }
-  const auto attempted_until = std::min(given_up, now + kConnectAttempt);
-  if (const auto error = links_[index].open(attempted_until)) {
-    pending.lost_since += net::overslept(attempted_until);
+  const auto attempted_until = std::min(given_up, now + attempt_limit(task_.timeouts.peer));
+  check_awake(attempted_until);
+  const auto error = links_[index].open(attempted_until);
+  check_awake();
+  if (error) {
     lose(index, error);
     return;
   }
   note_end(links_[index]);
   if (replicated_ && shared_) {
-    if (const auto error = share(links_[index])) {
-      lose(index, error);
+    if (const auto not_shared = share(links_[index])) {
+      lose(index, not_shared);
       return;
     }
   }

@@ -175,14 +175,18 @@ class PsClient {
   bool await_all();
   void await_some();
   [[nodiscard]] net::Deadline prepare_poll();
-  void forgive(net::Clock::duration missed);
   [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
   // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
   [[nodiscard]] std::size_t sleep_word() const noexcept;
   [[nodiscard]] std::error_code share(PsLink& link);
+  // The time since the last exchange was the trainer's own.
+  void begin_exchange() noexcept { awake_ = net::FreezeWatch(); }
   void begin(std::size_t index);
   void take(std::size_t index);
   void retry(std::size_t index);
+  // It is now, and what comes next may take until then: whatever this process has missed, nobody
+  // was silent or away meanwhile.
+  void check_awake(net::Deadline until = net::Deadline::min());
   void lose(std::size_t index, std::error_code error);
   void open_all(std::chrono::seconds limit, const char* sentence);
   // Whether all ps hold a state, and the same one.
@@ -228,6 +232,7 @@ class PsClient {
   bool retries_ = true;         // lost links are opened again; elastic: the run is joined anew
   std::vector<pollfd> polled_;  // one more: the interrupt's
   net::EagerWait wait_;
+  net::FreezeWatch awake_;  // while an exchange is under way
   AnswerLookout lookout_{*this};
   net::Backoff backoff_;
 };

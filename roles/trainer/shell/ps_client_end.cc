@@ -26,6 +26,7 @@ constexpr std::chrono::seconds kOthersFollow{1};
 
 // Throws StateLost where one does not hold the state of the result.
 void PsClient::say_goodbye() {
+  begin_exchange();
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const PsLink& link = links_[index];
     pending_[index].request = {.header = {.kind = FrameKind::kGoodbye,

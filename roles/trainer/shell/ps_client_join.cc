@@ -40,17 +40,19 @@ void PsClient::note_end(const PsLink& link) noexcept {
 }
 
 // Throws RunOver where some of the ps cannot be reached and another says that the run is over.
-
 void PsClient::open_all(std::chrono::seconds limit, const char* sentence) {
-  auto deadline = net::Clock::now() + limit;
+  net::FreezeWatch awake;
+  auto deadline = awake.now() + limit;
   backoff_.reset();
   while (true) {
     std::string missing;
     for (PsLink& link : links_) {
-      const auto now = net::Clock::now();
-      const auto attempted_until = std::clamp(deadline, now, now + kConnectAttempt);
+      deadline += awake.missed(net::Clock::now());
+      const auto attempted_until =
+          std::clamp(deadline, awake.now(), awake.now() + attempt_limit(limit));
+      deadline += awake.missed(net::Clock::now(), attempted_until);
       const auto error = link.open(attempted_until);
-      deadline += net::overslept(attempted_until);
+      deadline += awake.missed(net::Clock::now());
       if (error) {
         missing += (missing.empty() ? "" : ", ") + link.name() + ": " + error.message();
       }
@@ -62,12 +64,13 @@ void PsClient::open_all(std::chrono::seconds limit, const char* sentence) {
     if (over_) {
       throw RunOver();
     }
-    if (net::Clock::now() >= deadline) {
+    if (awake.now() >= deadline) {
       throw Failure(kLostPeers, sentence + seconds_text(limit) + " in vain for " + missing);
     }
-    const auto paused_until = std::min(deadline, net::Clock::now() + backoff_.next());
+    const auto paused_until = std::min(deadline, awake.now() + backoff_.next());
+    deadline += awake.missed(net::Clock::now(), paused_until);
     stop_.interrupt().wait_until(paused_until);
-    deadline += net::overslept(paused_until);
+    deadline += awake.missed(net::Clock::now());
     stop_.throw_if_stopped();
   }
 }

@@ -9,6 +9,7 @@
 // Not thread-safe: the computing thread owns it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,11 @@ struct PsRequest {
 
 // One attempt to connect and shake hands; more attempts follow.
 inline constexpr std::chrono::seconds kConnectAttempt{5};
+// And no longer than a quarter of the time that there is for all of them: where this process is
+// stopped in one, all that the attempt might have taken is taken for spent.
+[[nodiscard]] constexpr net::Clock::duration attempt_limit(std::chrono::seconds all) noexcept {
+  return std::min<net::Clock::duration>(kConnectAttempt, net::Clock::duration(all) / 4);
+}
 
 // What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
 inline constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
