@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kFlag = "--task_hosts";
 constexpr std::size_t kMaxPatternBytes = 512;
 
-[[noreturn]] void fail(std::string_view pattern, const std::string& sentence) {
+[[noreturn]] void fail_pattern(std::string_view pattern, const std::string& sentence) {
   throw std::invalid_argument(std::string(kFlag) + ": " + net::quoted(pattern) + " " + sentence);
 }
 
@@ -31,11 +31,11 @@ struct Place {
   if (word == "place") return std::to_string(at.place);
   if (word == "port") return std::to_string(at.port);
   if (word == "host") {
-    if (at.host == nullptr) fail(pattern, "has {host}, which only Slurm tells");
+    if (at.host == nullptr) fail_pattern(pattern, "has {host}, which only Slurm tells");
     return *at.host;
   }
-  fail(pattern,
-       "has " + net::quoted(word) + " in braces; job, index, place, port and host are known");
+  fail_pattern(pattern, "has " + net::quoted(word) +
+                            " in braces; job, index, place, port and host are known");
 }
 
 [[nodiscard]] std::string filled(std::string_view pattern, const Place& at) {
@@ -47,7 +47,7 @@ struct Place {
     if (open == std::string_view::npos) return text;
     const std::size_t shut = rest.find_first_of("{}", open + 1);
     if (rest[open] == '}' || shut == std::string_view::npos || rest[shut] == '{') {
-      fail(pattern, "has a brace without its partner");
+      fail_pattern(pattern, "has a brace without its partner");
     }
     text += value_of(pattern, rest.substr(open + 1, shut - open - 1), at);
     rest.remove_prefix(shut + 1);
@@ -59,10 +59,12 @@ void check_words(std::string_view pattern, const TaskCounts& counts) {
   const auto has = [&](std::string_view word) { return has_word(pattern, word); };
   if (counts.total() < 2 || has("place") || has("port")) return;
   if (!has("host") && !has("job")) {
-    fail(pattern, "gives a ps and a worker one address; {job}, {place} or {port} is missing");
+    fail_pattern(pattern,
+                 "gives a ps and a worker one address; {job}, {place} or {port} is missing");
   }
   if (!has("host") && !has("index") && (counts.ps > 1 || counts.workers > 1)) {
-    fail(pattern, "gives tasks of one job one address; {index}, {place} or {port} is missing");
+    fail_pattern(pattern,
+                 "gives tasks of one job one address; {index}, {place} or {port} is missing");
   }
 }
 
@@ -100,8 +102,8 @@ bool has_word(std::string_view pattern, std::string_view name) {
 Cluster cluster_from_pattern(std::string_view pattern, const TaskCounts& counts,
                              const PatternValues& values) {
   if (pattern.size() > kMaxPatternBytes) {
-    fail(pattern, "has " + std::to_string(pattern.size()) + " bytes; at most " +
-                      std::to_string(kMaxPatternBytes) + " are allowed");
+    fail_pattern(pattern, "has " + std::to_string(pattern.size()) + " bytes; at most " +
+                              std::to_string(kMaxPatternBytes) + " are allowed");
   }
   assert(values.hosts.empty() || values.hosts.size() == counts.total());
   check_words(pattern, counts);

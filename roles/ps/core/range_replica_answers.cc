@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "roles/ps/core/range_replica.h"
@@ -36,7 +35,7 @@ void RangeReplica::answer_waiting() {
     if (!waiting || !is_answerable(rank, waiting->header) || !is_safe(*waiting)) {
       continue;
     }
-    const WaitingRequest request = std::move(*waiting);
+    const WaitingRequest request = *waiting;
     waiting.reset();
     trainers_[rank].owed = 0;
     switch (request.header.kind) {
