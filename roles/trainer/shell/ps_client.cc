@@ -347,7 +347,10 @@ void PsClient::lose(std::size_t index, std::error_code error) {
   pending.error = error;
   // The other host of the range is there, and about to be made its primary.
   const auto longest = replicated_ ? kLongestPause : net::Backoff::kLongest;
-  pending.retry_at = net::Clock::now() + std::min(backoff_.next(), longest);
+  const auto now = net::Clock::now();
+  // And when it is to be given up: whoever says so late is told by somebody else first.
+  const auto given_up = std::max(now, pending.lost_since + task_.timeouts.peer);
+  pending.retry_at = std::min(now + std::min(backoff_.next(), longest), given_up);
 }
 
 void PsClient::retry(std::size_t index) {
