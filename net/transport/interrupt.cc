@@ -82,14 +82,12 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   return std::make_error_code(std::errc::operation_canceled);
 }
 
-Clock::duration overslept(Deadline due) noexcept {
-  const Deadline now = Clock::now();
+Clock::duration overslept(Deadline due, Deadline now) noexcept {
   return due < now - kOverslept ? now - due : Clock::duration::zero();
 }
 
 Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
-  const bool was_stopped = expected_ < now - kOverslept;
-  const Clock::duration missed = was_stopped ? now - expected_ : Clock::duration::zero();
+  const Clock::duration missed = overslept(expected_, now);
   now_ = now;
   expected_ = std::max(now, until);
   return missed;

@@ -45,7 +45,7 @@ class Interrupt {
 // How long ago a wait until `due` should have ended, where that is so long that this process cannot
 // have been running: it was stopped, or its machine was. Else 0. What peers did not say meanwhile
 // is not their silence: nobody listened, and they may have been stopped as well.
-[[nodiscard]] Clock::duration overslept(Deadline due) noexcept;
+[[nodiscard]] Clock::duration overslept(Deadline due, Deadline now = Clock::now()) noexcept;
 
 // The same for whoever waits again and again: notices also that this process was stopped between
 // two waits.

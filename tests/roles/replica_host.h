@@ -32,7 +32,9 @@ class ReplicaHost {
 
   // `task` must outlive it.
   explicit ReplicaHost(const Task& task, std::uint8_t replica = 0)
-      : task_(task), core(task, replica, 1, {}, kStart) {}
+      : core(task, replica, 1, {}, kStart), task_(task) {}
+
+  RangeReplica core;
 
   // --- what happens to it
 
@@ -155,9 +157,6 @@ class ReplicaHost {
   bool has_ended_ = false;
   bool reaches_out_ = false;
   std::optional<LeaveRun> left_;
-
- public:
-  RangeReplica core;
 };
 
 }  // namespace disttf::roles

@@ -11,7 +11,7 @@
 //   range_replica_backup.cc    replicas: is filled, and told
 //
 // A state machine. It is told what has happened, and at what time; what it wants done it puts into
-// the outbox, which whoever calls it empties after each call (but for queries, which are const). No
+// the outbox, which whoever calls it empties after each call (but for queries). No
 // byte of a tensor passes through it: it says where the body of a frame goes, and is told that it
 // has come.
 //
@@ -92,8 +92,12 @@ class RangeReplica {
   // The connection is no more. What it was sending did not come whole.
   void closed(ConnectionId id, Clock::time_point now);
 
-  // A trainer has said something that is the shell's to answer; and it shares its memory now.
-  void heard(std::size_t rank, Clock::time_point now) { trainers_[rank].last_heard = now; }
+  // A trainer offers memory, which is the shell's to answer: what it shared before counts no more;
+  // and it shares some now.
+  void offered(std::size_t rank, Clock::time_point now) {
+    trainers_[rank].last_heard = now;
+    trainers_.forget_sharing(rank, out_);
+  }
   void set_shares(std::size_t rank) noexcept { trainers_[rank].shares = true; }
 
   // A control channel has come, beats with a trainer's generation, and has gone.

@@ -5,8 +5,8 @@
 //
 // One thread runs everything: connections are coroutines on it, the shard is plain data, there is
 // no lock. (A second one writes checkpoints, from copies that do not change.) What happens to
-// gradients is roles/ps/core/shard.h; this file is who may say what and when, and who has been
-// silent for how long.
+// gradients is roles/ps/core/shard.h; who may say what and when, and who has been silent for how
+// long, is roles/ps/core/range_replica.h.
 #pragma once
 
 #include <filesystem>

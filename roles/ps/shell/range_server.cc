@@ -60,7 +60,6 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
       break;
     }
     if (is_step && header.kind == FrameKind::kShare) {
-      core_.heard(rank, Clock::now());
       if (!co_await share(rank, connection, header)) {
         break;
       }

@@ -30,8 +30,7 @@ asio::awaitable<bool> RangeServer::share(std::size_t rank, const ConnectionPtr& 
   if (co_await connection->read_body(body, task_.timeouts.silence) || net::decode(body, offer)) {
     co_return false;
   }
-  trainers().forget_sharing(rank, core_.out());
-  do_effects();
+  tell(&RangeReplica::offered, rank);
   FrameHeader answer{.kind = FrameKind::kShared, .request_id = header.request_id};
   std::vector<std::byte> answer_body;
   const Shard* const shard = core_.shard();

@@ -349,13 +349,13 @@ void PsClient::lose(std::size_t index, std::error_code error) {
   const auto longest = replicated_ ? kLongestPause : net::Backoff::kLongest;
   const auto now = net::Clock::now();
   // And when it is to be given up: whoever says so late is told by somebody else first.
-  const auto given_up = std::max(now, pending.lost_since + task_.timeouts.peer);
-  pending.retry_at = std::min(now + std::min(backoff_.next(), longest), given_up);
+  pending.retry_at =
+      std::min(now + std::min(backoff_.next(), longest), std::max(now, given_up_at(pending)));
 }
 
 void PsClient::retry(std::size_t index) {
   Pending& pending = pending_[index];
-  const net::Deadline given_up = pending.lost_since + task_.timeouts.peer;
+  const net::Deadline given_up = given_up_at(pending);
   const auto now = awake_.now();
   if (now >= given_up) {
     throw Failure(kLostPeers, links_[index].name() + " has been gone for " +

@@ -188,6 +188,10 @@ class PsClient {
   // was silent or away meanwhile.
   void check_awake(net::Deadline until = net::Deadline::min());
   void lose(std::size_t index, std::error_code error);
+  // When a lost ps is waited for no longer.
+  [[nodiscard]] net::Deadline given_up_at(const Pending& pending) const {
+    return pending.lost_since + task_.timeouts.peer;
+  }
   void open_all(std::chrono::seconds limit, const char* sentence);
   // Whether all ps hold a state, and the same one.
   [[nodiscard]] bool agree() const;
