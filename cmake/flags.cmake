@@ -1,7 +1,6 @@
 # disttf_flags: what every target of this project is compiled with.
 # disttf_link_product(target): how the file that users get is linked, and that it lies on
 # top of the build folder.
-# disttf_cold(source..): these run once, or when something is wrong: small is better than fast.
 add_library(disttf_flags INTERFACE)
 target_include_directories(disttf_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(disttf_flags INTERFACE
@@ -25,9 +24,9 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(disttf_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
-if(CMAKE_UNITY_BUILD OR DISTTF_UNITY_TESTS)
-  # All sources of a folder at once, half the time. Names in unnamed namespaces then must differ
-  # within a folder. g++ takes the sources for headers that such names must not leak from.
+if(DISTTF_UNITY)
+  # Names in unnamed namespaces then must differ within a target. g++ takes the sources for headers
+  # that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(DISTTF_FUZZ)
@@ -55,22 +54,20 @@ else()
 endif()
 
 # disttf_room(target [HOT a.cc ..] [COLD b.cc ..] [PUBLIC libs] [PRIVATE libs]): a room of the house,
-# a library. HOT: on the way of a training step. COLD: see disttf_cold.
+# a library. HOT: on the way of a training step. COLD: runs once, or when something is wrong, where
+# small is better than fast.
 function(disttf_room target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT;COLD;PUBLIC;PRIVATE")
-  add_library(${target} STATIC ${arg_HOT} ${arg_COLD})
-  if(arg_COLD)
-    disttf_cold(${arg_COLD})
-  endif()
+  add_library(${target} STATIC ${arg_HOT})
   target_link_libraries(${target} PUBLIC disttf_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
-endfunction()
-
-function(disttf_cold)
-  # (A source with options of its own is not compiled together with others: only where they count.)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  if(arg_COLD)
+    # A target of their own: sources with options of their own are not compiled together.
+    add_library(${target}_cold OBJECT ${arg_COLD})
+    target_link_libraries(${target}_cold PRIVATE disttf_flags ${arg_PUBLIC} ${arg_PRIVATE})
+    target_compile_options(${target}_cold PRIVATE $<$<CONFIG:Release>:-Os>)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cold>)
   endif()
+  set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
 endfunction()
 
 function(disttf_link_product target)

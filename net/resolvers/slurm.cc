@@ -26,7 +26,7 @@ constexpr const char* kRanksHere = "SLURM_GTIDS";
 constexpr const char* kDistribution = "SLURM_DISTRIBUTION";
 constexpr std::string_view kWhy =
     "srun sets it for the tasks of a step, beside SLURM_STEP_NODELIST";
-constexpr std::string_view kAdvice = "; start the step with srun --distribution=block";
+constexpr std::string_view kDistributionAdvice = "; start the step with srun --distribution=block";
 constexpr std::size_t kMostTasks = 3 * (kMaxTaskIndex + 1);
 
 // Where a rank runs.
@@ -62,7 +62,7 @@ struct Seat {
   if (name == "block" || name == "*" || name == "unknown") return false;
   fail(std::string(kDistribution) + " is " + net::quoted(text) +
        ", which does not tell what rank is on which node; block and cyclic do" +
-       std::string(kAdvice));
+       std::string(kDistributionAdvice));
 }
 
 struct Step {
@@ -103,7 +103,7 @@ void check_own_seat(const Environment& environment, const Step& step) {
     if (told == computed) return;
     fail(std::string(name) + " is " + std::to_string(told) + ", but by " + kTasksPerNode +
          " and the distribution it is " + std::to_string(computed) + " for rank " +
-         std::to_string(step.rank) + std::string(kAdvice));
+         std::to_string(step.rank) + std::string(kDistributionAdvice));
   };
   check(kNode, own.node);
   check(kLocal, own.local);
@@ -122,7 +122,7 @@ void check_own_node(const Environment& environment, const Step& step) {
   if (computed == *told) return;
   fail(std::string(kRanksHere) + " is " + net::quoted(*told) + ", but by " + kTasksPerNode +
        " and the distribution node " + net::quoted(step.nodes[step.by_rank[step.rank].node]) +
-       " has the ranks " + net::quoted(computed) + std::string(kAdvice));
+       " has the ranks " + net::quoted(computed) + std::string(kDistributionAdvice));
 }
 
 // Without flags: one ps and, where nothing else is said, workers.

@@ -189,15 +189,15 @@ struct Jobs {
 
 // Kubeflow's enableDynamicWorker, seen from the tasks that it hides the cluster from.
 void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
-  static constexpr std::string_view kAdvice =
+  static constexpr std::string_view kSwitchOff =
       "; disttf must know how many tasks there are: switch enableDynamicWorker off";
   if (jobs.task_count() == 0) {
     fail(jobs.field + " lists no address, but TF_CONFIG.task is " + to_string(task) +
-         std::string(kAdvice));
+         std::string(kSwitchOff));
   }
   if (task.job == Job::kPs && jobs.size(Job::kPs) == 1 && jobs.task_count() == 1) {
     fail(jobs.field + " of " + to_string(task) + " lists its own address and no trainer" +
-         std::string(kAdvice));
+         std::string(kSwitchOff));
   }
 }
 
