@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/wire/frame.h"
+#include "roles/run/note.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -48,13 +49,6 @@ struct RefuseConnection {
   std::uint64_t request_id = 0;
   std::uint8_t exit_code = 0;
   std::string sentence;
-};
-
-// A line of the log.
-struct Note {
-  enum class Level : std::uint8_t { kInfo, kWarning };
-  Level level = Level::kInfo;
-  std::string text;
 };
 
 // What this trainer shared is not to be looked at any more.

@@ -1,0 +1,15 @@
+// A line of the log, as a core puts it into its outbox.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace disttf::roles {
+
+struct Note {
+  enum class Level : std::uint8_t { kInfo, kWarning, kDebug };
+  Level level = Level::kInfo;
+  std::string text;
+};
+
+}  // namespace disttf::roles

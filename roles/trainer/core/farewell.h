@@ -1,0 +1,81 @@
+// How a trainer leaves a run: the trainers' side of what is told in
+// roles/ps/core/range_replica_end.cc.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "roles/trainer/core/dialer.h"
+#include "roles/trainer/core/run_context.h"
+#include "roles/trainer/core/step_exchange.h"
+
+namespace disttf::roles {
+
+class Farewell {
+ public:
+  Farewell(RunContext& context, Dialer& dialer, StepExchange& exchange);
+
+  // GOODBYE to every ps; worker: until one answers, then a moment for the others.
+  void begin_leaving(Clock::time_point now);
+  // The parameters that the ps hold now.
+  void begin_fetching(Clock::time_point now);
+  // Chief: SHUTDOWN, then GOODBYE.
+  void begin_telling(Clock::time_point now);
+  // Nobody is waited for any more.
+  void tell_at_once();
+  void stop() noexcept { stage_ = Stage::kIdle; }
+
+  void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
+  void time(Clock::time_point now);
+  // After anything has happened, also to the exchange. True: it has ended.
+  [[nodiscard]] bool advance(Clock::time_point now);
+
+  [[nodiscard]] Clock::time_point deadline() const noexcept;
+  [[nodiscard]] bool was_released() const noexcept { return was_released_; }
+  [[nodiscard]] std::optional<std::uint64_t> final_step() const noexcept { return final_step_; }
+
+ private:
+  enum class Stage : std::uint8_t {
+    kIdle,
+    kLeaving,
+    kReleased,  // by one; the others follow
+    kReaching,  // for the final parameters: links that are closed
+    kFetching,
+    kTelling,
+    kPausing,  // before those that were lost are told again
+    kReachingAgain,
+    kTellingAgain,
+    kEnded,
+  };
+
+  void end() noexcept { stage_ = Stage::kEnded; }
+  void leave_or_stay(Clock::time_point now);
+  void reach(Clock::time_point now);
+  void fetch(Clock::time_point now);
+  void fetched();
+  void tell_all(net::FrameKind kind, Clock::time_point now);
+  void told(Clock::time_point now);
+  void pause_or_end(Clock::time_point now);
+  void tell_next_again(Clock::time_point now);
+  void told_again(Clock::time_point now);
+  void ask(std::size_t range, net::FrameKind kind, Clock::time_point now);
+
+  RunContext& context_;
+  Dialer& dialer_;
+  StepExchange& exchange_;
+  Stage stage_ = Stage::kIdle;
+  Clock::time_point deadline_;  // of the stage, or of being told again
+  Clock::time_point resume_at_;
+  std::size_t at_ = 0;
+  bool was_released_ = false;
+  std::optional<std::uint64_t> final_step_;
+  net::FrameKind kind_ = net::FrameKind::kShutdown;   // what all are being told
+  net::FrameKind again_ = net::FrameKind::kShutdown;  // what the one is that is told again
+  std::vector<std::size_t> untold_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,53 @@
+// What the parts of a RunSession have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "net/wire/backoff.h"
+#include "roles/run/outcome.h"
+#include "roles/run/task.h"
+#include "roles/trainer/core/range_session.h"
+#include "roles/trainer/core/trainer_outbox.h"
+
+namespace disttf::roles {
+
+struct RunContext {
+  const Task& task;
+  net::Backoff backoff;  // between attempts to reach a ps
+  std::vector<RangeSession> ranges = {};
+  TrainerOutbox out = {};
+  std::optional<Failure> failure = {};  // what ends this trainer
+  // Of the run.
+  bool replicated = false;  // has --ps_replicas 2
+  bool over = false;        // a ps has said so; from then on it is
+  bool strict = true;       // every gradient counts
+  bool elastic = false;
+  bool offers_memory = false;  // this trainer has some for its gradients
+
+  // A ps says whether the run is over.
+  void note_end(const RangeSession& range) noexcept {
+    over = over || range.state() == net::ShardState::kFinished;
+  }
+  void close(std::size_t range) {
+    ranges[range].close();
+    out.add(CloseLink{range});
+  }
+  void unshare(std::size_t range) {
+    ranges[range].shares = false;
+    out.add(Unshare{range});
+  }
+  // A reply may be on its way over any of them, and each welcome tells the news.
+  void close_all() {
+    for (const RangeSession& range : ranges) {
+      note_end(range);
+      close(range.index());
+    }
+  }
+  // "refused by ps 1 (10.0.0.7:2222): ..."
+  [[nodiscard]] Failure failure_of(std::size_t range, const net::Refusal& refusal) const;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,129 @@
+// How a trainer comes to the run's state: before the first step, and again when a ps lost its own.
+//   connect -> chief: publish -> chief, where they do not agree: restore -> pull -> strict, where
+//   they are not at one step: pull the step before -> offer memory -> pinned
+// What fails on that way begins again from its beginning, after a pause.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "net/wire/backoff.h"
+#include "roles/trainer/core/dialer.h"
+#include "roles/trainer/core/run_context.h"
+#include "roles/trainer/core/step_exchange.h"
+
+namespace disttf::roles {
+
+// Opens all links, retrying those that cannot be opened, for so long.
+class Connecting {
+ public:
+  Connecting(RunContext& context, Dialer& dialer) : context_(context), dialer_(dialer) {}
+
+  // When `limit` has passed the trainer fails with `sentence`, the limit, and who is missing.
+  void begin(std::chrono::seconds limit, std::string sentence, Clock::time_point now);
+  void stop() noexcept { stage_ = Stage::kIdle; }
+  void dialed(Dialer::Result result, Clock::time_point now);
+  void time(Clock::time_point now);
+  void forgive(Clock::duration missed) noexcept;
+
+  [[nodiscard]] bool is_under_way() const noexcept {
+    return stage_ == Stage::kDialing || stage_ == Stage::kPausing;
+  }
+  // All are open. False: some cannot be opened, but the run is over; or RunContext::failure.
+  [[nodiscard]] bool are_open() const noexcept { return stage_ == Stage::kOpen; }
+  [[nodiscard]] Clock::time_point deadline() const noexcept {
+    return stage_ == Stage::kPausing ? resume_at_ : Clock::time_point::max();
+  }
+
+ private:
+  enum class Stage : std::uint8_t { kIdle, kDialing, kPausing, kOpen, kGivenUp };
+  void next(Clock::time_point now);
+  void all_tried(Clock::time_point now);
+
+  RunContext& context_;
+  Dialer& dialer_;
+  Stage stage_ = Stage::kIdle;
+  std::chrono::seconds limit_{0};
+  std::string sentence_;
+  Clock::time_point give_up_at_;
+  Clock::time_point resume_at_;
+  std::size_t at_ = 0;   // the range that is being dialed
+  std::string missing_;  // of those before it: names, and why
+};
+
+class RunJoin {
+ public:
+  enum class Status : std::uint8_t {
+    kUnderWay,
+    kNeedsState,  // chief: provided() goes on
+    kJoined,
+    kRunOver,  // nobody sets the ps to one state any more
+    kFailed,   // RunContext::failure
+  };
+
+  RunJoin(RunContext& context, Connecting& connecting, StepExchange& exchange, net::Backoff pauses);
+
+  void lead() noexcept { leads_ = true; }
+  void begin(Clock::time_point now);
+  void provided(std::uint64_t step, Clock::time_point now);
+  void stop() noexcept { stage_ = Stage::kIdle; }
+  // After anything has happened, also to connecting and exchange.
+  [[nodiscard]] Status advance(Clock::time_point now);
+
+  // kJoined.
+  [[nodiscard]] const StepResult& result() const noexcept { return result_; }
+  [[nodiscard]] Clock::time_point deadline() const noexcept {
+    return stage_ == Stage::kPausing ? resume_at_ : Clock::time_point::max();
+  }
+
+ private:
+  enum class Stage : std::uint8_t {
+    kIdle,
+    kConnecting,
+    kPublishing,
+    kNeedsState,
+    kRestoring,
+    kPulling,
+    kPullingPrevious,
+    kOffering,
+    kPausing,
+    kJoined,
+    kRunOver,
+  };
+
+  void attempt(Clock::time_point now);
+  void connected(Clock::time_point now);
+  // Of stages that speak to one ps after the other: from the last to ps 0, which comes last, so
+  // that when it is ready all are.
+  void speak(Clock::time_point now);
+  void spoken(Clock::time_point now);
+  void pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now);
+  void pulled(Clock::time_point now);
+  void offer(Clock::time_point now);
+  void offered(Clock::time_point now);
+  void all_offered();
+  void exchanged(Clock::time_point now);
+  void pause(Clock::time_point now);
+  // Whether all ps hold a state, and the same one.
+  [[nodiscard]] bool agree() const;
+
+  RunContext& context_;
+  Connecting& connecting_;
+  StepExchange& exchange_;
+  const net::Backoff first_pauses_;
+  net::Backoff pauses_;
+  bool leads_ = false;
+  Stage stage_ = Stage::kIdle;
+  bool was_over_ = false;  // before this attempt
+  std::size_t at_ = 0;     // the range that is spoken to
+  std::uint64_t state_step_ = 0;
+  std::uint32_t newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
+  Clock::time_point resume_at_;
+  StepResult result_;
+  std::optional<std::size_t> sharing_;  // how many ps, as last logged
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,242 @@
+// A trainer's part in a run, as it talks to the ps: what is said to which of them and when, when
+// one is lost, and what is done about it. The parts of it:
+//   range_session.h    one range: which state of it this trainer works on
+//   dialer.h           one link is opened: which host of the range, until when
+//   step_exchange.h    one request to every range, and what becomes of it
+//   run_join.h         how a trainer comes to the run's state, and how it comes to it again
+//   farewell.h         how it leaves
+//
+// A state machine. It is told what has happened, and at what time; what it wants done it puts into
+// the outbox, which whoever calls it empties after each call (but for queries), in the order in
+// which it lies there. No byte of a tensor passes through it: it says where the body of a frame
+// goes, and is told that it has come. Randomness (how long to wait before the next attempt) is a
+// function of the engine that it is constructed with.
+//
+// How to drive it:
+//
+//   session.begin_push_pull(sequence, cut, now);
+//   while (session.outcome() == RunSession::Outcome::kUnderWay) {
+//     empty the outbox: each SendRequest ends in sent() or lost(), each Dial in dialed();
+//     wait until a link has something that session.reads(link), or for session.deadline();
+//     for each frame:  plan = session.header(...); read the body into its place; session.body(...)
+//     for each broken link that session.reads(): session.lost(...)
+//     session.time(now);   // after what has come: who has spoken is not silent
+//   }
+//   session.reply()
+//
+// One operation at a time: begin_...() gives up one that is under way. Links outlast operations.
+// A link is read from only while reads() says so; what comes meanwhile waits.
+//
+// Not thread-safe: the computing thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+#include "math/parameter_layout.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+#include "roles/run/outcome.h"
+#include "roles/run/task.h"
+#include "roles/trainer/core/dialer.h"
+#include "roles/trainer/core/farewell.h"
+#include "roles/trainer/core/range_session.h"
+#include "roles/trainer/core/run_context.h"
+#include "roles/trainer/core/run_join.h"
+#include "roles/trainer/core/step_exchange.h"
+#include "roles/trainer/core/trainer_outbox.h"
+
+namespace disttf::roles {
+
+class RunSession {
+ public:
+  // How the operation stands. But for kUnderWay and the two that say what is needed, it has ended.
+  enum class Outcome : std::uint8_t {
+    kUnderWay,
+    kDone,
+    kRunOver,     // this trainer would have to wait for what will not come any more
+    kFailed,      // failure() says why, and what the task ends with
+    kNeedsState,  // chief: the ps are to be set to a state; provided() goes on
+    kNeedsWork,   // elastic: work() is to be pushed; begin_await_step() goes on
+  };
+
+  // `task` must outlive it. `random`: seeded at random, differently in each process.
+  RunSession(const Task& task, std::mt19937_64 random);
+
+  // --- what is known of the run
+
+  // It has --ps_replicas 2: known from the configuration, or from any ps that says so.
+  void expect_replicas() noexcept { context_.replicated = true; }
+  struct Run {
+    std::size_t size = 0;  // floats of the parameter vector
+    bool strict = true;    // every gradient counts
+    bool elastic = false;
+    bool offers_memory = false;  // this trainer has memory for the ps to read its gradients in
+  };
+  // Before the operations from begin_pull() on.
+  void prepare(const Run& run);
+  // Chief: from now on this trainer publishes, and sets the ps to one state where they hold none.
+  void lead() noexcept { join_.lead(); }
+
+  // --- operations
+
+  // To every ps, retrying those that are not up until Timeouts::start has passed. kRunOver: a ps
+  // says that it is; then some may not be connected.
+  void begin_connect(Clock::time_point now);
+  // The reply's body is the run's configuration, from ps 0, once the chief has published it.
+  void begin_get_config(Clock::time_point now);
+  // Joins the run: until all ps hold one state, and its parameters are here.
+  void begin_pull(Clock::time_point now);
+  // Pushes the gradient of the parameters that the last reply brought. Where a ps has lost its
+  // state the run is joined again, and reply().joined. `sequence`: this process's count of pushes,
+  // from 1. `cut`: the ps keep a copy of the state it leads to.
+  void begin_push_pull(std::uint64_t sequence, bool cut, Clock::time_point now);
+  // The header that begin_push_pull() with the same arguments will send there, if the link is not
+  // lost before: whoever begins to send it earlier needs it.
+  [[nodiscard]] net::FrameHeader push_header_ahead(std::size_t range, std::uint64_t sequence,
+                                                   bool cut);
+  // Elastic: hands the gradient of one micro-batch to every ps that has not answered with the next
+  // step's parameters. Over once the outbox is empty; what becomes of it begin_await_step() tells.
+  void push(std::uint64_t micro_batch);
+  // Elastic: until the step has been made. After kNeedsWork: goes on, with the same arguments.
+  void begin_await_step(std::uint64_t sequence, bool cut, Clock::time_point now);
+  // The parameters as they are now, on every ps for itself.
+  void begin_peek(Clock::time_point now);
+
+  // Worker: says goodbye, and waits until the result is durable. kDone: was_released() says
+  // whether it is, or else the ps were set back and the run is to be joined again.
+  void begin_await_end(Clock::time_point now);
+  // Worker, when the run is over: the parameters that the ps hold then. kDone: final_step() says
+  // which they are, nothing where a ps is gone.
+  void begin_fetch_final(Clock::time_point now);
+  // Chief: says goodbye, and waits until the other trainers have the result too. Ps that are lost
+  // meanwhile are set to it again.
+  void begin_await_others(Clock::time_point now);
+  // Chief: the result is durable. Tells every ps, then waits until they let it go. Never fails.
+  void begin_shutdown(Clock::time_point now);
+  // The same where nobody is waited for any more: over once the outbox is empty.
+  void tell_the_end();
+  // The reply's body is JSON; kDone without a body (has_text() is false) where the ps is lost.
+  void begin_status(std::size_t range, Clock::time_point now);
+
+  // --- what happens while one is under way; without effect otherwise
+
+  // The answer to a Dial. A link that is welcomed is open; CloseLink follows where it is of no use.
+  void dialed(std::size_t range, std::uint64_t attempt, const DialAnswer& answer,
+              Clock::time_point now);
+  // What a SendRequest asked for has left: from now on its link is silent or not.
+  void sent(std::size_t range, Clock::time_point now);
+  // A frame's header has come. REQUIRES: reads(range). The plan says what follows.
+  [[nodiscard]] ReplyPlan header(std::size_t range, const net::FrameHeader& header,
+                                 Clock::time_point now);
+  // The body that the plan spoke of is in its place.
+  void body(std::size_t range, Clock::time_point now);
+  // The body was a refusal.
+  void refused(std::size_t range, const net::Refusal& refusal, Clock::time_point now);
+  // The link is broken, and closed: what was to be sent or received over it has not come whole.
+  void lost(std::size_t range, std::error_code error, Clock::time_point now);
+  // Nothing else has come until `now`.
+  void time(Clock::time_point now);
+  // `missed`: of the time until now, what this process did not see: nobody was silent or away
+  // meanwhile.
+  void forgive(Clock::duration missed);
+  // kNeedsState: whoever sends kState now takes it from a state of this step.
+  void provided(std::uint64_t step, Clock::time_point now);
+  // Before body() of a plan with kOffer: whether memory is shared with that ps now.
+  void set_shares(std::size_t range, bool shares) noexcept {
+    context_.ranges[range].shares = shares;
+  }
+
+  // --- queries
+
+  [[nodiscard]] Outcome outcome() const noexcept { return outcome_; }
+  // kFailed.
+  [[nodiscard]] const Failure& failure() const noexcept { return *context_.failure; }
+  // When time() is to be called; Clock::time_point::max(): nothing is waited for by the clock.
+  [[nodiscard]] Clock::time_point deadline() const noexcept;
+  // Whether a frame from there is awaited.
+  [[nodiscard]] bool reads(std::size_t range) const noexcept {
+    return outcome_ == Outcome::kUnderWay && exchange_.reads(range);
+  }
+  // kDone: what the ps have answered to the last pull or push.
+  [[nodiscard]] const StepResult& reply() const noexcept { return reply_; }
+  // Of the last push: the ps did not use the gradient, as it came late.
+  [[nodiscard]] bool was_dropped(std::size_t range) const noexcept {
+    return exchange_.was_dropped(range);
+  }
+  // kNeedsWork: the micro-batches that are missing.
+  [[nodiscard]] std::span<const std::uint64_t> work() const noexcept { return exchange_.work(); }
+  [[nodiscard]] bool was_released() const noexcept { return farewell_.was_released(); }
+  [[nodiscard]] std::optional<std::uint64_t> final_step() const noexcept {
+    return farewell_.final_step();
+  }
+  // Of the last get_config or status: a body has come.
+  [[nodiscard]] bool has_text() const noexcept { return has_text_; }
+
+  [[nodiscard]] std::size_t ranges() const noexcept { return context_.ranges.size(); }
+  [[nodiscard]] const RangeSession& range(std::size_t index) const {
+    return context_.ranges.at(index);
+  }
+  // Of the state that the last exchange was about.
+  [[nodiscard]] std::uint32_t generation() const noexcept {
+    return context_.ranges.front().generation();
+  }
+  // A ps has said that the run is over.
+  [[nodiscard]] bool is_over() const noexcept { return context_.over; }
+  [[nodiscard]] bool is_replicated() const noexcept { return context_.replicated; }
+
+  [[nodiscard]] TrainerOutbox& out() noexcept { return context_.out; }
+
+ private:
+  enum class Operation : std::uint8_t {
+    kNone,
+    kConnect,
+    kGetConfig,
+    kPull,
+    kPushPull,
+    kAwaitStep,
+    kPeek,
+    kAwaitEnd,
+    kFetchFinal,
+    kAwaitOthers,
+    kShutdown,
+    kStatus,
+  };
+
+  void begin(Operation operation, OnLoss on_loss);
+  // Looks at how the parts stand, and goes on.
+  void advance(Clock::time_point now);
+  void advance_exchange(Clock::time_point now);
+  void advance_config(Clock::time_point now);
+  void ask_config(Clock::time_point now);
+  void say_goodbye(Clock::time_point now);
+  void join_again(Clock::time_point now);
+  void joined(Clock::time_point now);
+  void end(Outcome outcome) noexcept;
+
+  RunContext context_;
+  Dialer dialer_{context_};
+  StepExchange exchange_{context_, dialer_};
+  Connecting connecting_{context_, dialer_};
+  RunJoin join_;
+  Farewell farewell_{context_, dialer_, exchange_};
+
+  Operation operation_ = Operation::kNone;
+  Outcome outcome_ = Outcome::kDone;
+  StepResult reply_;
+  bool elastic_ = false;
+  bool joins_ = false;     // join_ is under way, for the operation's sake
+  bool awaiting_ = false;  // elastic: begin_await_step() has sent its requests
+  bool broken_ = false;    // elastic: a push could not be sent
+  bool has_text_ = false;
+};
+
+}  // namespace disttf::roles

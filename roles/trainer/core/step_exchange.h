@@ -1,0 +1,147 @@
+// One request to each of some ranges, and what becomes of it until all have answered.
+//
+// All requests leave before the first reply is awaited, and the loss of any ps is noticed while
+// others are waited for. A ps that waits for somebody else says so with heartbeats: silence is
+// death. A link that was lost is opened again (with memory offered anew where a range has replicas)
+// and the request repeated, until Timeouts::peer has passed since; requests are made so that a
+// repeat does no harm.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/frame.h"
+#include "roles/trainer/core/dialer.h"
+#include "roles/trainer/core/run_context.h"
+
+namespace disttf::roles {
+
+// What follows a frame's header.
+enum class ReplyPlan : std::uint8_t {
+  kNothing,     // the next frame's header
+  kParameters,  // of the range, as many as it has floats; then body(), or lost() if they are not
+  kText,        // at most net::kMaxControlBodyBytes, then body()
+  kOffer,       // the same: where the ps's parameters lie; set_shares(), then body()
+  kRefusal,     // net::Refusal, then refused()
+};
+
+// Where a pull or a push has brought the trainer.
+struct StepResult {
+  std::uint64_t step = 0;        // global step of the parameters received (ps 0's)
+  std::uint32_t generation = 0;  // of the run's state
+  bool finished = false;         // ps 0 says that training is over
+  bool same_step = true;         // all ps answered with parameters of the same step
+  bool joined = false;           // the parameters are another state's: a gradient went nowhere
+  std::uint64_t share = 0;       // elastic: the micro-batches to compute, as ps 0 put it
+  std::size_t dropped = 0;       // ps that did not use the gradient: it came late (backup workers)
+};
+
+// What the loss of a ps means to an exchange.
+enum class OnLoss : std::uint8_t {
+  kRepeat,     // it is reached again, and asked again
+  kJoinAgain,  // it is logged, and the state is lost: elastic, where any part of it may be missing
+  kStateLost,  // the state is lost
+  kLeave,      // it is done without
+};
+
+class StepExchange {
+ public:
+  StepExchange(RunContext& context, Dialer& dialer);
+
+  // Forgets the exchange before. `takes_work`: elastic, a ps may ask for micro-batches.
+  void begin(OnLoss on_loss, bool takes_work = false);
+  // Sends a range its request. `expected`: what it is answered with.
+  void ask(std::size_t range, const net::FrameHeader& request, RequestBody body,
+           net::FrameKind expected, Clock::time_point now);
+  // From now on who is lost is done without, and so is who is lost now.
+  void leave_lost();
+  // Who has not answered is closed: an answer may be on its way.
+  void close_unfinished();
+
+  // --- what happens: as RunSession has it
+
+  [[nodiscard]] ReplyPlan header(std::size_t range, const net::FrameHeader& header,
+                                 Clock::time_point now);
+  void body(std::size_t range, Clock::time_point now);
+  void sent(std::size_t range, Clock::time_point now);
+  void lost(std::size_t range, std::error_code error, Clock::time_point now);
+  // The dial of a range's link has ended so.
+  void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
+  // REQUIRES: kLeave.
+  void leave(std::size_t range);
+  void time(Clock::time_point now);
+  void forgive(Clock::duration missed) noexcept;
+
+  // --- queries
+
+  [[nodiscard]] Clock::time_point deadline() const noexcept;
+  [[nodiscard]] bool reads(std::size_t range) const noexcept {
+    return items_[range].state == State::kWaiting;
+  }
+  [[nodiscard]] bool is_answered(std::size_t range) const noexcept {
+    return items_[range].state == State::kDone;
+  }
+  // Asked, and neither answered nor done without.
+  [[nodiscard]] bool awaits(std::size_t range) const noexcept;
+  [[nodiscard]] bool is_any_answered() const noexcept;
+  [[nodiscard]] bool awaits_any() const noexcept;
+  // A ps does not hold what this trainer works on: the run is to be joined again.
+  [[nodiscard]] bool is_state_lost() const noexcept { return state_lost_; }
+  [[nodiscard]] bool leaves() const noexcept { return on_loss_ == OnLoss::kLeave; }
+  [[nodiscard]] const std::vector<std::uint64_t>& work() const noexcept { return work_; }
+  void forget_work() noexcept { work_.clear(); }
+  // REQUIRES: all ranges have answered.
+  [[nodiscard]] StepResult result() const;
+  [[nodiscard]] const net::FrameHeader& reply(std::size_t range) const noexcept {
+    return items_[range].reply;
+  }
+  [[nodiscard]] bool was_dropped(std::size_t range) const noexcept {
+    return (items_[range].reply.flags & net::kFlagDropped) != 0;
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    kUnasked,
+    kWaiting,
+    kReading,  // a body
+    kLost,
+    kDialing,
+    kDone,
+    kLeft,  // done without
+  };
+  struct Item {
+    State state = State::kUnasked;
+    net::FrameHeader request;
+    RequestBody body = RequestBody::kNone;
+    net::FrameKind expected = net::FrameKind::kAck;
+    bool offers = false;           // is back, and memory is being offered: then the request
+    std::uint64_t awaited_id = 0;  // of the request that was sent last
+    net::FrameHeader reply;
+    Clock::time_point silent_at;  // waiting: the ps is dead when nothing has come until then
+    Clock::time_point lost_since;
+    Clock::time_point retry_at;
+    std::error_code error;  // it was lost by
+  };
+
+  void send(std::size_t range, Clock::time_point now);
+  void close_and_lose(std::size_t range, std::error_code error, Clock::time_point now);
+  void fenced(std::size_t range);
+  void answered(std::size_t range, Clock::time_point now);
+  void is_back(std::size_t range, Clock::time_point now);
+  [[nodiscard]] Clock::time_point given_up_at(const Item& item) const;
+  void retry_one(Clock::time_point now);
+
+  RunContext& context_;
+  Dialer& dialer_;
+  std::vector<Item> items_;  // by range; kept, so that a step allocates nothing
+  std::vector<std::uint64_t> work_;
+  OnLoss on_loss_ = OnLoss::kRepeat;
+  bool takes_work_ = false;
+  bool state_lost_ = false;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,99 @@
+// What a trainer's core wants done. It does none of it: the shell takes the effects after each
+// call, in their order, and so does a test.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/wire/cluster.h"
+#include "net/wire/frame.h"
+#include "roles/run/note.h"
+
+namespace disttf::roles {
+
+using Clock = std::chrono::steady_clock;
+
+// Connect to `host` and introduce this trainer for a step channel of that range: HELLO, WELCOME.
+// Answered with RunSession::dialed(), at the latest at `until`, with the same `attempt`.
+struct Dial {
+  std::size_t range = 0;
+  std::uint64_t attempt = 0;  // none is used twice
+  net::TaskId host;
+  std::uint8_t replica = 0;  // which of the range's hosts that is
+  Clock::time_point until;
+};
+
+// What lies behind a request's header. The shell knows where; the wire format says how.
+enum class RequestBody : std::uint8_t {
+  kNone,
+  kConfiguration,  // what the chief publishes
+  kState,          // the range of the state to restore: parameters, then each optimizer tensor
+  kGradient,       // of the range
+  kOffer,          // where gradients lie in shared memory; `sequence` is for the shell to set
+};
+
+// Send a frame over the range's open link. What the header says of the body (its size, and in what
+// form or in whose memory it lies) is for the shell to add. Where that fails:
+// RunSession::lost(). Once it has left: RunSession::sent().
+struct SendRequest {
+  std::size_t range = 0;
+  net::FrameHeader header;
+  RequestBody body = RequestBody::kNone;
+};
+
+// At once; not answered with lost(). Nothing to do where the link is closed already.
+struct CloseLink {
+  std::size_t range = 0;
+};
+
+// Memory that was shared with a host of that range is of no use any more: frames will do, until
+// memory is offered again.
+struct Unshare {
+  std::size_t range = 0;
+};
+
+using TrainerEffect = std::variant<SendRequest, Dial, CloseLink, Unshare, Note>;
+
+// Keeps its memory, so that a step allocates nothing.
+class TrainerOutbox {
+ public:
+  template <typename Kind>
+  void add(Kind effect) {
+    effects_.emplace_back(std::move(effect));
+  }
+  void debug(std::string text) { note(Note::Level::kDebug, std::move(text)); }
+  void info(std::string text) { note(Note::Level::kInfo, std::move(text)); }
+  void warn(std::string text) { note(Note::Level::kWarning, std::move(text)); }
+
+  // Hands each to `apply` and forgets it: also where it throws. `apply` may tell the core at once
+  // what has come of an effect; what the core then wants is handed out after what it wanted before.
+  template <typename Apply>
+  void drain(Apply apply) {
+    while (!effects_.empty()) {
+      taken_.clear();
+      std::swap(taken_, effects_);
+      for (TrainerEffect& effect : taken_) {
+        std::visit(apply, effect);
+      }
+    }
+    taken_.clear();
+  }
+  [[nodiscard]] const std::vector<TrainerEffect>& effects() const noexcept { return effects_; }
+  // What an operation wanted that is given up.
+  void clear() noexcept { effects_.clear(); }
+
+ private:
+  void note(Note::Level level, std::string text) {
+    add(Note{.level = level, .text = std::move(text)});
+  }
+
+  std::vector<TrainerEffect> effects_;
+  std::vector<TrainerEffect> taken_;  // being drained
+};
+
+}  // namespace disttf::roles
