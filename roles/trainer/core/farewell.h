@@ -2,7 +2,6 @@
 // roles/ps/core/range_replica_end.cc.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +18,9 @@ class Farewell {
  public:
   Farewell(RunContext& context, Dialer& dialer, StepExchange& exchange);
 
-  // GOODBYE to every ps; worker: until one answers, then a moment for the others.
+  // GOODBYE to every ps: the exchange is under way then.
+  void say_goodbye(Clock::time_point now);
+  // Worker: the same, until one answers, then a moment for the others.
   void begin_leaving(Clock::time_point now);
   // The parameters that the ps hold now.
   void begin_fetching(Clock::time_point now);
@@ -29,6 +30,10 @@ class Farewell {
   void tell_at_once();
   void stop() noexcept { stage_ = Stage::kIdle; }
 
+  // Whether it is this that opens links.
+  [[nodiscard]] bool dials() const noexcept {
+    return stage_ == Stage::kReaching || stage_ == Stage::kReachingAgain;
+  }
   void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
   void time(Clock::time_point now);
   // After anything has happened, also to the exchange. True: it has ended.
@@ -52,17 +57,16 @@ class Farewell {
     kEnded,
   };
 
-  void end() noexcept { stage_ = Stage::kEnded; }
   void leave_or_stay(Clock::time_point now);
   void reach(Clock::time_point now);
-  void fetch(Clock::time_point now);
   void fetched();
   void tell_all(net::FrameKind kind, Clock::time_point now);
   void told(Clock::time_point now);
   void pause_or_end(Clock::time_point now);
-  void tell_next_again(Clock::time_point now);
+  void reach_untold(Clock::time_point now);
+  void forget_untold();
+  void tell_again(std::size_t range, net::FrameKind kind, Clock::time_point now);
   void told_again(Clock::time_point now);
-  void ask(std::size_t range, net::FrameKind kind, Clock::time_point now);
 
   RunContext& context_;
   Dialer& dialer_;

@@ -27,7 +27,7 @@ class Connecting {
   void stop() noexcept { stage_ = Stage::kIdle; }
   void dialed(Dialer::Result result, Clock::time_point now);
   void time(Clock::time_point now);
-  void forgive(Clock::duration missed) noexcept;
+  void forgive(Clock::duration missed) noexcept { give_up_at_ += missed; }
 
   [[nodiscard]] bool is_under_way() const noexcept {
     return stage_ == Stage::kDialing || stage_ == Stage::kPausing;
@@ -69,7 +69,6 @@ class RunJoin {
   void lead() noexcept { leads_ = true; }
   void begin(Clock::time_point now);
   void provided(std::uint64_t step, Clock::time_point now);
-  void stop() noexcept { stage_ = Stage::kIdle; }
   // After anything has happened, also to connecting and exchange.
   [[nodiscard]] Status advance(Clock::time_point now);
 
@@ -81,7 +80,6 @@ class RunJoin {
 
  private:
   enum class Stage : std::uint8_t {
-    kIdle,
     kConnecting,
     kPublishing,
     kNeedsState,
@@ -96,16 +94,17 @@ class RunJoin {
 
   void attempt(Clock::time_point now);
   void connected(Clock::time_point now);
-  // Of stages that speak to one ps after the other: from the last to ps 0, which comes last, so
-  // that when it is ready all are.
-  void speak(Clock::time_point now);
-  void spoken(Clock::time_point now);
+  // What is said to one ps after the other, beginning with the last: when ps 0 is ready, all are.
+  void publish(Clock::time_point now);
+  void restore(Clock::time_point now);
   void pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now);
-  void pulled(Clock::time_point now);
+  // To one ps after the other, beginning with ps 0.
   void offer(Clock::time_point now);
+  void answered(Clock::time_point now);
+  void pulled(Clock::time_point now);
   void offered(Clock::time_point now);
-  void all_offered();
-  void exchanged(Clock::time_point now);
+  void finish();
+  void state_lost(Clock::time_point now);
   void pause(Clock::time_point now);
   // Whether all ps hold a state, and the same one.
   [[nodiscard]] bool agree() const;
@@ -113,10 +112,9 @@ class RunJoin {
   RunContext& context_;
   Connecting& connecting_;
   StepExchange& exchange_;
-  const net::Backoff first_pauses_;
   net::Backoff pauses_;
   bool leads_ = false;
-  Stage stage_ = Stage::kIdle;
+  Stage stage_ = Stage::kJoined;
   bool was_over_ = false;  // before this attempt
   std::size_t at_ = 0;     // the range that is spoken to
   std::uint64_t state_step_ = 0;

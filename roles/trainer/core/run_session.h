@@ -70,6 +70,9 @@ class RunSession {
 
   // `task` must outlive it. `random`: seeded at random, differently in each process.
   RunSession(const Task& task, std::mt19937_64 random);
+  RunSession(const RunSession&) = delete;
+  RunSession& operator=(const RunSession&) = delete;
+  ~RunSession() = default;
 
   // --- what is known of the run
 
@@ -211,18 +214,25 @@ class RunSession {
     kStatus,
   };
 
-  void begin(Operation operation, OnLoss on_loss);
+  [[nodiscard]] static net::FrameHeader push_header(const RangeSession& session,
+                                                    std::uint64_t sequence, bool cut);
+  // What is made of the loss of a ps while a step is made.
+  [[nodiscard]] OnLoss patience() const noexcept {
+    return context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat;
+  }
+  void begin(Operation operation);
+  void end(Outcome outcome) noexcept;
   // Looks at how the parts stand, and goes on.
   void advance(Clock::time_point now);
+  void advance_join(Clock::time_point now);
   void advance_exchange(Clock::time_point now);
   void advance_config(Clock::time_point now);
-  void ask_config(Clock::time_point now);
-  void say_goodbye(Clock::time_point now);
+  void begin_join(Clock::time_point now);
   void join_again(Clock::time_point now);
-  void joined(Clock::time_point now);
-  void end(Outcome outcome) noexcept;
+  void ask_for_text(std::size_t range, net::FrameKind question, net::FrameKind answer,
+                    Clock::time_point now);
 
-  RunContext context_;
+  RunContext context_;  // before those that refer to it
   Dialer dialer_{context_};
   StepExchange exchange_{context_, dialer_};
   Connecting connecting_{context_, dialer_};
@@ -232,11 +242,12 @@ class RunSession {
   Operation operation_ = Operation::kNone;
   Outcome outcome_ = Outcome::kDone;
   StepResult reply_;
-  bool elastic_ = false;
-  bool joins_ = false;     // join_ is under way, for the operation's sake
-  bool awaiting_ = false;  // elastic: begin_await_step() has sent its requests
-  bool broken_ = false;    // elastic: a push could not be sent
+  bool joins_ = false;       // join_ is under way, for the operation's sake
+  bool reconnects_ = false;  // connecting_ is, before the configuration is asked for again
+  bool awaiting_ = false;    // elastic: begin_await_step() has sent its requests
+  bool broken_ = false;      // elastic: a push could not be sent
   bool has_text_ = false;
+  std::size_t asked_ = 0;  // the range whose status it is
 };
 
 }  // namespace disttf::roles

@@ -71,8 +71,10 @@ class StepExchange {
   void lost(std::size_t range, std::error_code error, Clock::time_point now);
   // The dial of a range's link has ended so.
   void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
-  // REQUIRES: kLeave.
+  // It is done without.
   void leave(std::size_t range);
+  // So is each that has not begun to answer.
+  void leave_silent();
   void time(Clock::time_point now);
   void forgive(Clock::duration missed) noexcept;
 
@@ -82,6 +84,7 @@ class StepExchange {
   [[nodiscard]] bool reads(std::size_t range) const noexcept {
     return items_[range].state == State::kWaiting;
   }
+  [[nodiscard]] bool reads_any() const noexcept;
   [[nodiscard]] bool is_answered(std::size_t range) const noexcept {
     return items_[range].state == State::kDone;
   }
@@ -93,6 +96,7 @@ class StepExchange {
   [[nodiscard]] bool is_state_lost() const noexcept { return state_lost_; }
   [[nodiscard]] bool leaves() const noexcept { return on_loss_ == OnLoss::kLeave; }
   [[nodiscard]] const std::vector<std::uint64_t>& work() const noexcept { return work_; }
+  // It was done, and the exchange goes on.
   void forget_work() noexcept { work_.clear(); }
   // REQUIRES: all ranges have answered.
   [[nodiscard]] StepResult result() const;

@@ -1,0 +1,86 @@
+#include "roles/trainer/core/dialer.h"
+
+namespace disttf::roles {
+namespace {
+
+// One host of a range that has two: one that swallows packets must not keep the link from the
+// other.
+constexpr std::chrono::seconds kHostAttempt{1};
+
+}  // namespace
+
+void Dialer::begin(std::size_t range, Clock::time_point until, Clock::time_point now) {
+  range_ = range;
+  until_ = until;
+  asks_other_ = false;
+  dial(now);
+}
+
+void Dialer::dial(Clock::time_point now) {
+  const RangeSession& session = context_.ranges[*range_];
+  context_.out.add(
+      Dial{.range = *range_,
+           .attempt = ++attempt_,
+           .host = session.host(),
+           .replica = session.replica(),
+           .until = context_.replicated ? std::min(until_, now + kHostAttempt) : until_});
+}
+
+Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const DialAnswer& answer,
+                              Clock::time_point now) {
+  const auto* welcome = std::get_if<net::Welcome>(&answer);
+  if (range_ != range || attempt != attempt_) {
+    if (welcome != nullptr) {
+      context_.out.add(CloseLink{range});
+    }
+    return Result::kUnderWay;
+  }
+  if (welcome != nullptr) {
+    return welcomed(context_.ranges[range], *welcome, now);
+  }
+  if (const auto* refusal = std::get_if<net::Refusal>(&answer)) {
+    return refused(context_.failure_of(range, *refusal));
+  }
+  return failed(std::get<std::error_code>(answer), now);
+}
+
+Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welcome,
+                                Clock::time_point now) {
+  context_.replicated = context_.replicated || welcome.standing != net::Standing::kOnly;
+  const RangeSession::Fit fit = session.welcomed(welcome, context_.replicated);
+  if (fit == RangeSession::Fit::kElsewhere || fit == RangeSession::Fit::kNoReplicas) {
+    context_.out.add(CloseLink{session.index()});
+    if (fit == RangeSession::Fit::kNoReplicas) {
+      return refused(Failure(kUsage, "--ps_replicas: 2 is not allowed here: " + session.name() +
+                                         " trains a run that has none"));
+    }
+    return failed(std::make_error_code(std::errc::resource_unavailable_try_again), now);
+  }
+  if (context_.replicated) {
+    context_.unshare(session.index());  // it may be another process
+  }
+  range_.reset();
+  return fit == RangeSession::Fit::kOtherState ? Result::kOtherState : Result::kOpen;
+}
+
+Dialer::Result Dialer::failed(std::error_code error, Clock::time_point now) {
+  if (context_.replicated) {
+    context_.ranges[*range_].try_other_host();
+    if (!asks_other_) {
+      asks_other_ = true;
+      dial(now);
+      return Result::kUnderWay;
+    }
+  }
+  range_.reset();
+  error_ = error;
+  return Result::kFailed;
+}
+
+Dialer::Result Dialer::refused(const Failure& failure) {
+  range_.reset();
+  failure_ = failure;
+  return Result::kRefused;
+}
+
+}  // namespace disttf::roles

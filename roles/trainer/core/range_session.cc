@@ -1,0 +1,50 @@
+#include "roles/trainer/core/range_session.h"
+
+#include <utility>
+
+namespace disttf::roles {
+
+RangeSession::RangeSession(const Task& task, std::size_t index)
+    : task_(&task),
+      index_(index),
+      name_(describe(task.cluster, {.job = net::Job::kPs, .index = index})) {}
+
+RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool replicated) {
+  if (replicated && welcome.standing != net::Standing::kPrimary) {
+    const bool trains_without =
+        welcome.standing == net::Standing::kOnly && welcome.state != net::ShardState::kEmpty;
+    return trains_without ? Fit::kNoReplicas : Fit::kElsewhere;
+  }
+  const bool is_same = welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
+                       welcome.state != net::ShardState::kEmpty;
+  is_open_ = true;
+  reserved_id_ = 0;
+  incarnation_ = welcome.incarnation;
+  state_ = welcome.state;
+  generation_ = welcome.generation;
+  return pinned_ && !is_same ? Fit::kOtherState : Fit::kOpen;
+}
+
+void RangeSession::received(const net::FrameHeader& parameters) noexcept {
+  state_ = net::ShardState::kReady;
+  generation_ = parameters.generation;
+  step_ = parameters.step;
+}
+
+std::uint64_t RangeSession::reserve_request_id() noexcept {
+  if (reserved_id_ == 0) {
+    reserved_id_ = next_request_id_++;
+  }
+  return reserved_id_;
+}
+
+bool RangeSession::number(net::FrameHeader& request) noexcept {
+  const std::uint64_t reserved = std::exchange(reserved_id_, 0);
+  if (reserved != 0 && request.kind != net::FrameKind::kPushPull) {
+    return false;
+  }
+  request.request_id = reserved != 0 ? reserved : next_request_id_++;
+  return true;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,286 @@
+#include "roles/trainer/core/run_join.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+// ------------------------------------------------------------------------------- opening all links
+
+void Connecting::begin(std::chrono::seconds limit, std::string sentence, Clock::time_point now) {
+  limit_ = limit;
+  sentence_ = std::move(sentence);
+  give_up_at_ = now + limit;
+  context_.backoff.reset();
+  resume_at_ = now;
+  stage_ = Stage::kPausing;
+  time(now);
+}
+
+void Connecting::time(Clock::time_point now) {
+  if (stage_ == Stage::kPausing && now >= resume_at_) {
+    stage_ = Stage::kDialing;
+    at_ = 0;
+    missing_.clear();
+    next(now);
+  }
+}
+
+void Connecting::next(Clock::time_point now) {
+  for (; at_ < context_.ranges.size(); ++at_) {
+    if (!context_.ranges[at_].is_open()) {
+      dialer_.begin(at_, std::clamp(give_up_at_, now, now + attempt_limit(limit_)), now);
+      return;
+    }
+    context_.note_end(context_.ranges[at_]);
+  }
+  all_tried(now);
+}
+
+void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
+  if (result == Dialer::Result::kUnderWay) {
+    return;
+  }
+  if (result == Dialer::Result::kRefused) {
+    context_.failure = dialer_.failure();
+    stage_ = Stage::kGivenUp;
+    return;
+  }
+  const RangeSession& session = context_.ranges[at_];
+  if (result == Dialer::Result::kFailed) {
+    missing_ += (missing_.empty() ? "" : ", ") + session.name() + ": " + dialer_.error().message();
+  }
+  context_.note_end(session);
+  ++at_;
+  next(now);
+}
+
+void Connecting::all_tried(Clock::time_point now) {
+  if (missing_.empty()) {
+    stage_ = Stage::kOpen;
+  } else if (context_.over) {
+    stage_ = Stage::kGivenUp;
+  } else if (now >= give_up_at_) {
+    stage_ = Stage::kGivenUp;
+    context_.failure =
+        Failure(kLostPeers, sentence_ + seconds_text(limit_) + " in vain for " + missing_);
+  } else {
+    stage_ = Stage::kPausing;
+    resume_at_ = std::min(give_up_at_, now + context_.backoff.next());
+  }
+}
+
+// --------------------------------------------------------------------------------- joining the run
+
+RunJoin::RunJoin(RunContext& context, Connecting& connecting, StepExchange& exchange,
+                 net::Backoff pauses)
+    : context_(context), connecting_(connecting), exchange_(exchange), pauses_(pauses) {}
+
+void RunJoin::begin(Clock::time_point now) {
+  for (RangeSession& session : context_.ranges) {
+    session.unpin();
+    context_.unshare(session.index());  // a ps may hold its parameters elsewhere now
+  }
+  pauses_.reset();
+  attempt(now);
+}
+
+void RunJoin::attempt(Clock::time_point now) {
+  exchange_.begin(OnLoss::kStateLost);  // nothing of the one before is waited for
+  was_over_ = context_.over;
+  stage_ = Stage::kConnecting;
+  connecting_.begin(context_.task.timeouts.peer, "waited ", now);
+}
+
+RunJoin::Status RunJoin::advance(Clock::time_point now) {
+  while (!context_.failure) {
+    switch (stage_) {
+      case Stage::kConnecting:
+        if (connecting_.is_under_way()) {
+          return Status::kUnderWay;
+        }
+        connected(now);
+        break;
+      case Stage::kPausing:
+        if (now < resume_at_) {
+          return Status::kUnderWay;
+        }
+        attempt(now);
+        break;
+      case Stage::kNeedsState:
+        return Status::kNeedsState;
+      case Stage::kJoined:
+        return Status::kJoined;
+      case Stage::kRunOver:
+        return Status::kRunOver;
+      default:
+        if (exchange_.is_state_lost()) {
+          state_lost(now);
+        } else if (exchange_.awaits_any()) {
+          return Status::kUnderWay;
+        } else {
+          answered(now);
+        }
+    }
+  }
+  return Status::kFailed;
+}
+
+void RunJoin::connected(Clock::time_point now) {
+  if (!connecting_.are_open() || (context_.over && (leads_ || !agree()))) {
+    stage_ = Stage::kRunOver;  // nobody sets the ps to one state any more
+  } else if (leads_) {
+    at_ = context_.ranges.size() - 1;
+    publish(now);
+  } else {
+    pull(Stage::kPulling, 0, now);
+  }
+}
+
+void RunJoin::publish(Clock::time_point now) {
+  stage_ = Stage::kPublishing;
+  exchange_.begin(OnLoss::kStateLost);
+  exchange_.ask(at_, {.kind = FrameKind::kPublish}, RequestBody::kConfiguration, FrameKind::kAck,
+                now);
+}
+
+void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
+  for (const RangeSession& session : context_.ranges) {
+    newest_generation_ = std::max(newest_generation_, session.generation());
+  }
+  ++newest_generation_;
+  state_step_ = step;
+  at_ = context_.ranges.size() - 1;
+  restore(now);
+}
+
+void RunJoin::restore(Clock::time_point now) {
+  RangeSession& session = context_.ranges[at_];
+  stage_ = Stage::kRestoring;
+  exchange_.begin(OnLoss::kStateLost);
+  session.set_generation(newest_generation_);  // also if the reply is lost: the next is above it
+  exchange_.ask(at_,
+                {.kind = FrameKind::kRestore,
+                 .step = state_step_,
+                 .range_begin = session.range.begin,
+                 .generation = newest_generation_},
+                RequestBody::kState, FrameKind::kAck, now);
+}
+
+// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
+void RunJoin::pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now) {
+  stage_ = stage;
+  const std::uint64_t slowest =
+      std::ranges::min_element(context_.ranges, {}, &RangeSession::step)->step();
+  exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
+  for (const RangeSession& session : context_.ranges) {
+    const std::uint16_t flags = session.step() > slowest ? flags_of_ahead : std::uint16_t{0};
+    exchange_.ask(session.index(), {.kind = FrameKind::kPull, .flags = flags}, RequestBody::kNone,
+                  FrameKind::kParameters, now);
+  }
+}
+
+void RunJoin::offer(Clock::time_point now) {
+  stage_ = Stage::kOffering;
+  exchange_.begin(OnLoss::kStateLost);
+  if (context_.offers_memory) {
+    exchange_.ask(at_, {.kind = FrameKind::kShare}, RequestBody::kOffer, FrameKind::kShared, now);
+  }
+}
+
+// Each ps that the stage speaks to has answered.
+void RunJoin::answered(Clock::time_point now) {
+  if (stage_ == Stage::kPublishing) {
+    if (at_ > 0) {
+      --at_;
+      publish(now);
+    } else if (agree()) {
+      pull(Stage::kPulling, 0, now);
+    } else {
+      stage_ = Stage::kNeedsState;
+    }
+  } else if (stage_ == Stage::kRestoring) {
+    if (at_ > 0) {
+      --at_;
+      restore(now);
+    } else {
+      pull(Stage::kPulling, 0, now);
+    }
+  } else if (stage_ == Stage::kOffering) {
+    offered(now);
+  } else {
+    pulled(now);
+  }
+}
+
+void RunJoin::pulled(Clock::time_point now) {
+  result_ = exchange_.result();
+  const bool is_one_step = result_.same_step || !context_.strict;
+  if (stage_ == Stage::kPulling && agree() && !is_one_step) {
+    pull(Stage::kPullingPrevious, net::kFlagPrevious, now);
+  } else if (agree() && is_one_step) {
+    at_ = 0;
+    offer(now);
+  } else {
+    pause(now);
+  }
+}
+
+void RunJoin::offered(Clock::time_point now) {
+  const RangeSession& session = context_.ranges[at_];
+  if (!session.shares && context_.task.transport == Transport::kSharedMemory) {
+    context_.failure =
+        Failure(kUsage, "--transport shm: no memory can be shared with " + session.name() +
+                            "; allowed is auto, which then uses tcp");
+  } else if (++at_ < context_.ranges.size()) {
+    offer(now);
+  } else {
+    finish();
+  }
+}
+
+void RunJoin::finish() {
+  const auto sharing =
+      static_cast<std::size_t>(std::ranges::count_if(context_.ranges, &RangeSession::shares));
+  if (sharing_ != sharing && context_.offers_memory) {
+    sharing_ = sharing;
+    context_.out.debug("shares memory with " + std::to_string(sharing) + " of " +
+                       std::to_string(context_.ranges.size()) + " ps");
+  }
+  for (RangeSession& session : context_.ranges) {
+    session.pin();
+  }
+  newest_generation_ = std::max(newest_generation_, result_.generation);
+  result_.joined = true;
+  stage_ = Stage::kJoined;
+}
+
+void RunJoin::state_lost(Clock::time_point now) {
+  context_.close_all();
+  exchange_.begin(OnLoss::kStateLost);
+  if (was_over_) {
+    stage_ = Stage::kRunOver;  // a ps that holds nothing, and never will
+  } else {
+    pause(now);
+  }
+}
+
+// The chief is at work on it. Its own end is found out by the ps, who tell everybody.
+void RunJoin::pause(Clock::time_point now) {
+  stage_ = Stage::kPausing;
+  resume_at_ = now + pauses_.next();
+}
+
+bool RunJoin::agree() const {
+  const std::uint32_t generation = context_.ranges.front().generation();
+  return std::ranges::all_of(context_.ranges, [generation](const RangeSession& session) {
+    return session.state() != net::ShardState::kEmpty && session.generation() == generation;
+  });
+}
+
+}  // namespace disttf::roles

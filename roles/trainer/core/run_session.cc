@@ -1,0 +1,422 @@
+#include "roles/trainer/core/run_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+RunSession::RunSession(const Task& task, std::mt19937_64 random)
+    : context_{.task = task, .backoff = net::Backoff(std::mt19937_64(random()))},
+      join_(context_, connecting_, exchange_, net::Backoff(std::mt19937_64(random()))) {
+  context_.ranges.reserve(task.cluster.ps.size());
+  for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
+    context_.ranges.emplace_back(task, index);
+  }
+}
+
+void RunSession::prepare(const Run& run) {
+  context_.strict = run.strict;
+  context_.elastic = run.elastic;
+  context_.offers_memory = run.offers_memory;
+  for (RangeSession& session : context_.ranges) {
+    session.range = math::shard_range(run.size, session.index(), context_.ranges.size());
+  }
+}
+
+// -------------------------------------------------------------------------------- operations begin
+
+void RunSession::begin(Operation operation) {
+  dialer_.give_up();
+  connecting_.stop();
+  farewell_.stop();
+  joins_ = false;
+  reconnects_ = false;
+  context_.failure.reset();
+  operation_ = operation;
+  outcome_ = Outcome::kUnderWay;
+}
+
+void RunSession::begin_connect(Clock::time_point now) {
+  begin(Operation::kConnect);
+  exchange_.begin(OnLoss::kStateLost);
+  connecting_.begin(context_.task.timeouts.start, "waited ", now);
+  advance(now);
+}
+
+void RunSession::begin_get_config(Clock::time_point now) {
+  begin(Operation::kGetConfig);
+  ask_for_text(0, FrameKind::kGetConfig, FrameKind::kConfig, now);
+  advance(now);
+}
+
+void RunSession::begin_status(std::size_t range, Clock::time_point now) {
+  begin(Operation::kStatus);
+  asked_ = range;
+  ask_for_text(range, FrameKind::kStatus, FrameKind::kStatusReply, now);
+  advance(now);
+}
+
+void RunSession::begin_pull(Clock::time_point now) {
+  begin(Operation::kPull);
+  awaiting_ = false;
+  broken_ = false;
+  begin_join(now);
+  advance(now);
+}
+
+FrameHeader RunSession::push_header(const RangeSession& session, std::uint64_t sequence, bool cut) {
+  return {.kind = FrameKind::kPushPull,
+          .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+          .step = session.step(),
+          .sequence = sequence,
+          .range_begin = session.range.begin,
+          .generation = session.generation()};
+}
+
+FrameHeader RunSession::push_header_ahead(std::size_t range, std::uint64_t sequence, bool cut) {
+  RangeSession& session = context_.ranges[range];
+  FrameHeader header = push_header(session, sequence, cut);
+  header.request_id = session.reserve_request_id();
+  return header;
+}
+
+void RunSession::begin_push_pull(std::uint64_t sequence, bool cut, Clock::time_point now) {
+  begin(Operation::kPushPull);
+  exchange_.begin(patience());
+  for (const RangeSession& session : context_.ranges) {
+    exchange_.ask(session.index(), push_header(session, sequence, cut), RequestBody::kGradient,
+                  FrameKind::kParameters, now);
+  }
+  advance(now);
+}
+
+void RunSession::begin_peek(Clock::time_point now) {
+  begin(Operation::kPeek);
+  exchange_.begin(patience());
+  for (const RangeSession& session : context_.ranges) {
+    exchange_.ask(session.index(), {.kind = FrameKind::kPull}, RequestBody::kNone,
+                  FrameKind::kParameters, now);
+  }
+  advance(now);
+}
+
+void RunSession::push(std::uint64_t micro_batch) {
+  for (RangeSession& session : context_.ranges) {
+    if (awaiting_ && exchange_.is_answered(session.index())) {
+      continue;  // has made this step: would take the gradient for one of the next
+    }
+    FrameHeader header{.kind = FrameKind::kPush,
+                       .step = session.step(),
+                       .sequence = micro_batch,
+                       .range_begin = session.range.begin,
+                       .generation = session.generation()};
+    broken_ = broken_ || !session.is_open() || !session.number(header);
+    if (!broken_) {
+      context_.out.add(
+          SendRequest{.range = session.index(), .header = header, .body = RequestBody::kGradient});
+    }
+  }
+}
+
+void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_point now) {
+  if (std::exchange(broken_, false)) {
+    begin(Operation::kAwaitStep);
+    join_again(now);
+  } else if (awaiting_) {
+    outcome_ = Outcome::kUnderWay;
+    exchange_.forget_work();
+  } else {
+    begin(Operation::kAwaitStep);
+    awaiting_ = true;
+    std::uint16_t flags = net::kFlagNext;
+    flags |= cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
+    exchange_.begin(patience(), /*takes_work=*/true);
+    for (const RangeSession& session : context_.ranges) {
+      exchange_.ask(session.index(),
+                    {.kind = FrameKind::kPull,
+                     .flags = flags,
+                     .step = session.step(),
+                     .sequence = sequence,
+                     .generation = session.generation()},
+                    RequestBody::kNone, FrameKind::kParameters, now);
+    }
+  }
+  advance(now);
+}
+
+void RunSession::begin_await_end(Clock::time_point now) {
+  begin(Operation::kAwaitEnd);
+  farewell_.begin_leaving(now);
+  advance(now);
+}
+
+void RunSession::begin_fetch_final(Clock::time_point now) {
+  begin(Operation::kFetchFinal);
+  exchange_.begin(OnLoss::kLeave);
+  farewell_.begin_fetching(now);
+  advance(now);
+}
+
+void RunSession::begin_await_others(Clock::time_point now) {
+  begin(Operation::kAwaitOthers);
+  farewell_.say_goodbye(now);
+  advance(now);
+}
+
+void RunSession::begin_shutdown(Clock::time_point now) {
+  begin(Operation::kShutdown);
+  farewell_.begin_telling(now);
+  advance(now);
+}
+
+void RunSession::tell_the_end() {
+  begin(Operation::kShutdown);
+  farewell_.tell_at_once();
+  end(Outcome::kDone);
+}
+
+// ------------------------------------------------------------------------------------ what happens
+
+void RunSession::dialed(std::size_t range, std::uint64_t attempt, const DialAnswer& answer,
+                        Clock::time_point now) {
+  const Dialer::Result result = dialer_.dialed(range, attempt, answer, now);
+  if (result == Dialer::Result::kUnderWay) {
+    return;
+  }
+  if (connecting_.is_under_way()) {
+    connecting_.dialed(result, now);
+  } else if (farewell_.dials()) {
+    farewell_.dialed(range, result, now);
+  } else {
+    exchange_.dialed(range, result, now);
+  }
+  advance(now);
+}
+
+void RunSession::sent(std::size_t range, Clock::time_point now) { exchange_.sent(range, now); }
+
+ReplyPlan RunSession::header(std::size_t range, const FrameHeader& header, Clock::time_point now) {
+  if (!reads(range)) {
+    return ReplyPlan::kNothing;
+  }
+  const ReplyPlan plan = exchange_.header(range, header, now);
+  if (plan == ReplyPlan::kNothing) {
+    advance(now);
+  }
+  return plan;
+}
+
+void RunSession::body(std::size_t range, Clock::time_point now) {
+  exchange_.body(range, now);
+  advance(now);
+}
+
+void RunSession::refused(std::size_t range, const net::Refusal& refusal, Clock::time_point now) {
+  if (outcome_ != Outcome::kUnderWay) {
+    return;
+  }
+  Failure failure = context_.failure_of(range, refusal);
+  if (exchange_.leaves()) {  // when the run is over, it does not matter any more
+    if (operation_ == Operation::kShutdown) {
+      context_.out.warn(failure.what());
+    }
+    exchange_.leave(range);
+  } else {
+    context_.failure = std::move(failure);
+  }
+  advance(now);
+}
+
+void RunSession::lost(std::size_t range, std::error_code error, Clock::time_point now) {
+  if (outcome_ != Outcome::kUnderWay) {
+    context_.ranges[range].close();
+    broken_ = broken_ || context_.elastic;
+    return;
+  }
+  exchange_.lost(range, error, now);
+  advance(now);
+}
+
+void RunSession::time(Clock::time_point now) {
+  if (outcome_ != Outcome::kUnderWay) {
+    return;
+  }
+  connecting_.time(now);
+  exchange_.time(now);
+  farewell_.time(now);
+  advance(now);
+}
+
+void RunSession::forgive(Clock::duration missed) {
+  connecting_.forgive(missed);
+  exchange_.forgive(missed);
+}
+
+void RunSession::provided(std::uint64_t step, Clock::time_point now) {
+  if (outcome_ == Outcome::kNeedsState) {
+    outcome_ = Outcome::kUnderWay;
+    join_.provided(step, now);
+    advance(now);
+  }
+}
+
+Clock::time_point RunSession::deadline() const noexcept {
+  if (outcome_ != Outcome::kUnderWay) {
+    return Clock::time_point::max();
+  }
+  auto deadline = std::min({connecting_.deadline(), exchange_.deadline(), farewell_.deadline()});
+  return joins_ ? std::min(deadline, join_.deadline()) : deadline;
+}
+
+// -------------------------------------------------------------------------------- operations go on
+
+void RunSession::end(Outcome outcome) noexcept {
+  outcome_ = outcome;
+  dialer_.give_up();
+}
+
+void RunSession::advance(Clock::time_point now) {
+  if (outcome_ != Outcome::kUnderWay) {
+    return;
+  }
+  if (joins_) {
+    advance_join(now);
+  }
+  if (joins_ || outcome_ != Outcome::kUnderWay) {
+    return;
+  }
+  if (context_.failure) {
+    end(Outcome::kFailed);
+    return;
+  }
+  switch (operation_) {
+    case Operation::kConnect:
+      if (!connecting_.is_under_way()) {
+        end(context_.over ? Outcome::kRunOver : Outcome::kDone);
+      }
+      return;
+    case Operation::kGetConfig:
+      advance_config(now);
+      return;
+    case Operation::kPushPull:
+    case Operation::kAwaitStep:
+    case Operation::kPeek:
+    case Operation::kAwaitOthers:
+      advance_exchange(now);
+      return;
+    case Operation::kAwaitEnd:
+    case Operation::kFetchFinal:
+    case Operation::kShutdown:
+      if (farewell_.advance(now)) {
+        end(Outcome::kDone);
+      }
+      return;
+    case Operation::kStatus:
+      if (!exchange_.awaits(asked_)) {
+        has_text_ = exchange_.is_answered(asked_);
+        end(Outcome::kDone);
+      }
+      return;
+    case Operation::kNone:
+    case Operation::kPull:
+      return;
+  }
+}
+
+void RunSession::advance_join(Clock::time_point now) {
+  switch (join_.advance(now)) {
+    case RunJoin::Status::kUnderWay:
+      return;
+    case RunJoin::Status::kNeedsState:
+      outcome_ = Outcome::kNeedsState;
+      return;
+    case RunJoin::Status::kRunOver:
+      end(Outcome::kRunOver);
+      return;
+    case RunJoin::Status::kFailed:
+      end(Outcome::kFailed);
+      return;
+    case RunJoin::Status::kJoined:
+      break;
+  }
+  joins_ = false;
+  if (operation_ == Operation::kAwaitOthers) {
+    farewell_.say_goodbye(now);
+  } else {
+    reply_ = join_.result();
+    end(Outcome::kDone);
+  }
+}
+
+void RunSession::advance_exchange(Clock::time_point now) {
+  if (exchange_.is_state_lost()) {
+    join_again(now);
+    advance_join(now);
+  } else if (!exchange_.work().empty()) {
+    outcome_ = Outcome::kNeedsWork;
+  } else if (exchange_.awaits_any()) {
+    return;
+  } else if (operation_ == Operation::kAwaitOthers) {
+    end(Outcome::kDone);
+  } else {
+    reply_ = exchange_.result();
+    if (operation_ == Operation::kAwaitStep && !reply_.same_step) {
+      begin_join(now);  // it had nothing to do, and the others went on without it
+      advance_join(now);
+      return;
+    }
+    awaiting_ = false;
+    end(Outcome::kDone);
+  }
+}
+
+void RunSession::begin_join(Clock::time_point now) {
+  joins_ = true;
+  awaiting_ = false;
+  join_.begin(now);
+}
+
+void RunSession::join_again(Clock::time_point now) {
+  if (operation_ != Operation::kPeek) {
+    context_.out.warn(
+        "a ps was lost, or does not hold this step's state any more; joining the run again");
+  }
+  exchange_.close_unfinished();
+  begin_join(now);
+}
+
+void RunSession::ask_for_text(std::size_t range, FrameKind question, FrameKind answer,
+                              Clock::time_point now) {
+  has_text_ = false;
+  exchange_.begin(OnLoss::kStateLost);
+  exchange_.ask(range, {.kind = question}, RequestBody::kNone, answer, now);
+}
+
+void RunSession::advance_config(Clock::time_point now) {
+  if (reconnects_) {
+    if (connecting_.is_under_way()) {
+      return;
+    }
+    reconnects_ = false;
+    if (context_.over) {
+      end(Outcome::kRunOver);
+      return;
+    }
+    ask_for_text(0, FrameKind::kGetConfig, FrameKind::kConfig, now);
+  }
+  if (exchange_.is_state_lost()) {  // or it was told that the run is over before it knew of any
+    context_.close(0);
+    exchange_.begin(OnLoss::kStateLost);
+    reconnects_ = true;
+    connecting_.begin(context_.task.timeouts.peer, "ps 0 was lost before training began; waited ",
+                      now);
+  } else if (!exchange_.awaits(0)) {
+    has_text_ = true;
+    end(Outcome::kDone);
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,359 @@
+#include "roles/trainer/core/step_exchange.h"
+
+#include <algorithm>
+#include <string>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+// Between attempts to reach a range that two ps host: the other one is there, and about to be made
+// its primary.
+constexpr std::chrono::milliseconds kLongestPause{100};
+
+bool is_text(FrameKind kind) {
+  return kind == FrameKind::kConfig || kind == FrameKind::kStatusReply ||
+         kind == FrameKind::kShared;
+}
+
+}  // namespace
+
+StepExchange::StepExchange(RunContext& context, Dialer& dialer)
+    : context_(context), dialer_(dialer), items_(context.task.cluster.ps.size()) {}
+
+void StepExchange::begin(OnLoss on_loss, bool takes_work) {
+  for (Item& item : items_) {
+    item.state = State::kUnasked;
+  }
+  work_.clear();
+  on_loss_ = on_loss;
+  takes_work_ = takes_work;
+  state_lost_ = false;
+}
+
+void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBody body,
+                       FrameKind expected, Clock::time_point now) {
+  Item& item = items_[range];
+  item.state = State::kWaiting;
+  item.request = request;
+  item.body = body;
+  item.expected = expected;
+  item.offers = false;
+  item.reply = {};
+  send(range, now);
+}
+
+// The request itself, or before it an offer of memory.
+void StepExchange::send(std::size_t range, Clock::time_point now) {
+  Item& item = items_[range];
+  RangeSession& session = context_.ranges[range];
+  if (!session.is_open()) {
+    lost(range, std::make_error_code(std::errc::not_connected), now);
+    return;
+  }
+  FrameHeader header = item.offers ? FrameHeader{.kind = FrameKind::kShare} : item.request;
+  if (!session.number(header)) {
+    close_and_lose(range, std::make_error_code(std::errc::not_connected), now);
+    return;
+  }
+  item.state = State::kWaiting;
+  item.awaited_id = header.request_id;
+  item.silent_at = now + context_.task.timeouts.silence;
+  context_.out.add(SendRequest{
+      .range = range, .header = header, .body = item.offers ? RequestBody::kOffer : item.body});
+}
+
+// A large body may have taken its time.
+void StepExchange::sent(std::size_t range, Clock::time_point now) {
+  if (items_[range].state == State::kWaiting) {
+    items_[range].silent_at = now + context_.task.timeouts.silence;
+  }
+}
+
+ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
+                               Clock::time_point now) {
+  Item& item = items_[range];
+  if (header.kind == FrameKind::kRefused) {
+    return ReplyPlan::kRefusal;
+  }
+  const bool is_work = header.kind == FrameKind::kWork;
+  if ((is_work || header.kind == FrameKind::kHeartbeat) && header.body_size == 0) {
+    if (is_work && takes_work_) {
+      work_.push_back(header.sequence);
+    }
+    item.silent_at = now + context_.task.timeouts.silence;
+    return ReplyPlan::kNothing;
+  }
+  // An answer to another request than this one, say to a copy of an older one: the two ends do not
+  // mean the same any more, and a new connection is the surest way to agree again.
+  const bool is_answer = header.request_id == item.awaited_id;
+  if (is_answer && header.kind == FrameKind::kFenced && header.body_size == 0) {
+    fenced(range);
+    return ReplyPlan::kNothing;
+  }
+  if (!is_answer || header.kind != (item.offers ? FrameKind::kShared : item.expected)) {
+    close_and_lose(range, net::WireError::kUnexpected, now);
+    return ReplyPlan::kNothing;
+  }
+  if (header.kind == FrameKind::kParameters) {
+    item.reply = header;
+    item.state = State::kReading;
+    return ReplyPlan::kParameters;
+  }
+  if (is_text(header.kind)) {
+    if (header.body_size > net::kMaxControlBodyBytes) {
+      close_and_lose(range, net::WireError::kBodyTooLarge, now);
+      return ReplyPlan::kNothing;
+    }
+    item.state = State::kReading;
+    return header.kind == FrameKind::kShared ? ReplyPlan::kOffer : ReplyPlan::kText;
+  }
+  if (header.body_size != 0) {
+    close_and_lose(range, net::WireError::kBadBody, now);
+    return ReplyPlan::kNothing;
+  }
+  answered(range, now);
+  return ReplyPlan::kNothing;
+}
+
+void StepExchange::body(std::size_t range, Clock::time_point now) {
+  if (items_[range].state == State::kReading) {
+    answered(range, now);
+  }
+}
+
+void StepExchange::answered(std::size_t range, Clock::time_point now) {
+  Item& item = items_[range];
+  if (item.offers) {
+    item.offers = false;
+    is_back(range, now);
+    return;
+  }
+  item.state = State::kDone;
+  if (item.expected == FrameKind::kParameters) {
+    RangeSession& session = context_.ranges[range];
+    session.received(item.reply);
+    if (item.request.kind == FrameKind::kPushPull && !was_dropped(range)) {
+      session.acknowledge();
+    }
+  }
+}
+
+// The next welcome tells what the ps holds now.
+void StepExchange::fenced(std::size_t range) {
+  context_.close(range);
+  items_[range].state = State::kLeft;
+  state_lost_ = state_lost_ || !leaves();
+}
+
+void StepExchange::close_and_lose(std::size_t range, std::error_code error, Clock::time_point now) {
+  context_.close(range);
+  lost(range, error, now);
+}
+
+void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_point now) {
+  RangeSession& session = context_.ranges[range];
+  session.close();
+  if (!awaits(range)) {
+    return;
+  }
+  Item& item = items_[range];
+  if (on_loss_ != OnLoss::kRepeat) {
+    if (on_loss_ == OnLoss::kJoinAgain) {
+      context_.out.warn(session.name() + " was lost (" + error.message() + ")");
+    }
+    item.state = State::kLeft;
+    state_lost_ = state_lost_ || !leaves();
+    return;
+  }
+  const bool was_lost = item.state == State::kLost || item.state == State::kDialing || item.offers;
+  item.state = State::kLost;
+  item.offers = false;
+  if (!was_lost) {
+    item.lost_since = now;
+    context_.out.warn(session.name() + " was lost (" + error.message() + "); connecting again");
+    context_.backoff.reset();
+  }
+  item.error = error;
+  const auto longest = context_.replicated ? kLongestPause : net::Backoff::kLongest;
+  // And when it is to be given up: whoever says so late is told by somebody else first.
+  item.retry_at =
+      std::min(now + std::min(context_.backoff.next(), longest), std::max(now, given_up_at(item)));
+}
+
+// When a lost ps is waited for no longer.
+Clock::time_point StepExchange::given_up_at(const Item& item) const {
+  return item.lost_since + context_.task.timeouts.peer;
+}
+
+void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_point now) {
+  Item& item = items_[range];
+  if (item.state != State::kDialing) {
+    return;
+  }
+  switch (result) {
+    case Dialer::Result::kUnderWay:
+      return;
+    case Dialer::Result::kOpen:
+      context_.note_end(context_.ranges[range]);
+      item.offers = context_.replicated && context_.offers_memory;
+      if (item.offers) {
+        send(range, now);
+      } else {
+        is_back(range, now);
+      }
+      return;
+    case Dialer::Result::kOtherState:
+      context_.close(range);
+      item.state = State::kLeft;
+      state_lost_ = true;
+      return;
+    case Dialer::Result::kRefused:
+      context_.failure = dialer_.failure();
+      return;
+    case Dialer::Result::kFailed:
+      lost(range, dialer_.error(), now);
+      return;
+  }
+}
+
+void StepExchange::is_back(std::size_t range, Clock::time_point now) {
+  const auto gone =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now - items_[range].lost_since);
+  context_.out.info(context_.ranges[range].host_name() + " is back after " +
+                    std::to_string(gone.count()) + " ms");
+  send(range, now);
+}
+
+void StepExchange::leave(std::size_t range) {
+  context_.close(range);
+  items_[range].state = State::kLeft;
+}
+
+void StepExchange::leave_silent() {
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    if (reads(range)) {
+      leave(range);
+    }
+  }
+}
+
+void StepExchange::leave_lost() {
+  on_loss_ = OnLoss::kLeave;
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    Item& item = items_[range];
+    if (item.state == State::kLost || item.state == State::kDialing || item.offers) {
+      item.offers = false;
+      leave(range);
+    }
+  }
+  dialer_.give_up();
+}
+
+void StepExchange::close_unfinished() {
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    if (awaits(range)) {
+      leave(range);
+    }
+  }
+  dialer_.give_up();
+}
+
+void StepExchange::time(Clock::time_point now) {
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    if (items_[range].state == State::kWaiting && now >= items_[range].silent_at) {
+      close_and_lose(range, std::make_error_code(std::errc::timed_out), now);
+    }
+  }
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    const Item& item = items_[range];
+    if (item.state == State::kLost && now >= given_up_at(item)) {
+      context_.failure = Failure(kLostPeers, context_.ranges[range].name() + " has been gone for " +
+                                                 seconds_text(context_.task.timeouts.peer) + ": " +
+                                                 item.error.message());
+      return;
+    }
+  }
+  retry_one(now);
+}
+
+// The one that has been due for longest: what has come from the others is to be seen before the
+// next.
+void StepExchange::retry_one(Clock::time_point now) {
+  const auto due = [now](const Item& item) {
+    return item.state == State::kLost && now >= item.retry_at;
+  };
+  const auto earlier = [&due](const Item& one, const Item& other) {
+    return due(one) && (!due(other) || one.retry_at < other.retry_at);
+  };
+  const auto first = std::ranges::min_element(items_, earlier);
+  if (dialer_.range() || !due(*first)) {
+    return;
+  }
+  first->state = State::kDialing;
+  dialer_.begin(static_cast<std::size_t>(first - items_.begin()),
+                std::min(given_up_at(*first), now + attempt_limit(context_.task.timeouts.peer)),
+                now);
+}
+
+void StepExchange::forgive(Clock::duration missed) noexcept {
+  for (Item& item : items_) {
+    item.silent_at += missed;
+    item.lost_since += missed;
+  }
+}
+
+Clock::time_point StepExchange::deadline() const noexcept {
+  auto deadline = Clock::time_point::max();
+  for (const Item& item : items_) {
+    if (item.state == State::kWaiting) {
+      deadline = std::min(deadline, item.silent_at);
+    } else if (item.state == State::kLost) {
+      deadline = std::min(deadline, dialer_.range() ? given_up_at(item) : item.retry_at);
+    }
+  }
+  return deadline;
+}
+
+bool StepExchange::awaits(std::size_t range) const noexcept {
+  const State state = items_[range].state;
+  return state == State::kWaiting || state == State::kReading || state == State::kLost ||
+         state == State::kDialing;
+}
+
+bool StepExchange::awaits_any() const noexcept {
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    if (awaits(range)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool StepExchange::reads_any() const noexcept {
+  return std::ranges::any_of(items_,
+                             [](const Item& item) { return item.state == State::kWaiting; });
+}
+
+bool StepExchange::is_any_answered() const noexcept {
+  return std::ranges::any_of(items_, [](const Item& item) { return item.state == State::kDone; });
+}
+
+StepResult StepExchange::result() const {
+  const FrameHeader& first = items_.front().reply;
+  StepResult result{.step = first.step,
+                    .generation = first.generation,
+                    .finished = (first.flags & net::kFlagFinished) != 0,
+                    .share = first.sequence};
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    result.same_step = result.same_step && items_[range].reply.step == result.step;
+    result.dropped += was_dropped(range) ? 1U : 0U;
+  }
+  return result;
+}
+
+}  // namespace disttf::roles
