@@ -35,6 +35,7 @@ void RunSession::begin(Operation operation) {
   joins_ = false;
   reconnects_ = false;
   context_.failure.reset();
+  context_.out.clear();
   operation_ = operation;
   outcome_ = Outcome::kUnderWay;
 }
@@ -196,7 +197,11 @@ void RunSession::dialed(std::size_t range, std::uint64_t attempt, const DialAnsw
   advance(now);
 }
 
-void RunSession::sent(std::size_t range, Clock::time_point now) { exchange_.sent(range, now); }
+void RunSession::sent(std::size_t range, Clock::time_point now) {
+  if (outcome_ == Outcome::kUnderWay) {
+    exchange_.sent(range, now);
+  }
+}
 
 ReplyPlan RunSession::header(std::size_t range, const FrameHeader& header, Clock::time_point now) {
   if (!reads(range)) {

@@ -5,62 +5,92 @@
 #include <utility>
 
 #include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/shared_limits.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {
 
 using net::FrameHeader;
-using net::FrameKind;
 
-// Between attempts to reach a range that two ps host.
-constexpr std::chrono::milliseconds kLongestPause{100};
+constexpr std::size_t kLineBytes = math::AlignedVector::kAlignmentBytes;
+
+// The end of the cache line in which so many bytes end.
+std::size_t line_end(std::size_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
 
 }  // namespace
 
 PsClient::PsClient(const Task& task, const StopSignal& stop)
     : task_(task),
       stop_(stop),
-      pending_(task.cluster.ps.size()),
+      session_(task, std::mt19937_64(std::random_device{}())),
       places_(task.cluster.ps.size()),
-      polled_(task.cluster.ps.size() + 1),
-      backoff_(std::mt19937_64(std::random_device{}())) {
+      polled_(task.cluster.ps.size() + 1) {
   links_.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
-    links_.emplace_back(task, stop, index, replicated_);
+    links_.emplace_back(task, stop, index);
   }
+}
+
+// ------------------------------------------------------------------------- before the first step
+
+bool PsClient::connect() {
+  session_.begin_connect(begin_now());
+  try {
+    run();
+  } catch (const RunOver&) {
+  }
+  return session_.is_over();
+}
+
+std::string PsClient::get_config() {
+  session_.begin_get_config(begin_now());
+  run();
+  return std::move(text_);
+}
+
+void PsClient::prepare(const Run& run) {
+  const std::size_t size = run.size;
+  std::error_code error;
+  // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
+  if (!run.elastic && task_.transport != Transport::kTcp) {
+    // Behind the gradient, on a cache line of its own: the word that says whether this trainer
+    // sleeps.
+    shared_ = net::SharedMemory::create(line_end(size * sizeof(float)) + kLineBytes,
+                                        random_incarnation(), error);
+  }
+  if (shared_) {
+    gradient_ = {reinterpret_cast<float*>(shared_->bytes().data()), size};
+  } else {
+    unshared_ = math::AlignedVector(size);
+    gradient_ = unshared_.span();
+  }
+  session_.prepare({.size = size,
+                    .strict = run.strict,
+                    .elastic = run.elastic,
+                    .offers_memory = shared_ != nullptr});
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const math::Range range = session_.range(index).range;
+    links_[index].prepare({.range = range,
+                           .wire = run.wire,
+                           .most_shared = most_shared_by_ps(range.size(), run.trainers)});
+  }
+}
+
+void PsClient::lead(std::string config_json, std::function<TrainingState()> provide) {
+  config_json_ = std::move(config_json);
+  provide_state_ = std::move(provide);
+  session_.lead();
 }
 
 // ---------------------------------------------------------------------------------------- a step
 
-StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                              const std::function<void()>& meanwhile) {
-  const auto request_for = [&](const PsLink& link) {
-    places_[link.index()] = {};
-    PsRequest request = push_request(link, sequence, cut);
-    request.destination =
-        std::as_writable_bytes(parameters.subspan(link.range.begin, link.range.size()));
-    request.place = &places_[link.index()];
-    return request;
-  };
-  try {
-    StepReply reply = exchange_all(request_for, meanwhile);
-    reply.parameters = joined(parameters);
-    return reply;
-  } catch (const StateLost&) {
-    return join_again(parameters);
-  }
-}
-
-PsRequest PsClient::push_request(const PsLink& link, std::uint64_t sequence, bool cut) const {
-  return {.header = {.kind = FrameKind::kPushPull,
-                     .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                     .step = link.step,
-                     .sequence = sequence,
-                     .range_begin = link.range.begin,
-                     .generation = link.generation()},
-          .gradient = gradient_.subspan(link.range.begin, link.range.size()),
-          .reply = FrameKind::kParameters};
+StepReply PsClient::pull(std::span<float> parameters) {
+  session_.begin_pull(begin_now());
+  return run_step(parameters);
 }
 
 bool PsClient::pushes_ahead() const noexcept {
@@ -68,12 +98,25 @@ bool PsClient::pushes_ahead() const noexcept {
 }
 
 void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
-  for (PsLink& link : links_) {
-    if (ready > link.range.begin) {
-      link.send_ahead(push_request(link, sequence, cut),
-                      std::min(ready, link.range.end) - link.range.begin);
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const math::Range range = session_.range(index).range;
+    if (ready > range.begin && links_[index].sends_ahead()) {
+      links_[index].push_ahead(session_.push_header_ahead(index, sequence, cut),
+                               part_of(gradient_, index), std::min(ready, range.end) - range.begin);
     }
   }
+}
+
+StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                              const std::function<void()>& meanwhile) {
+  std::ranges::fill(places_, net::JoinedView::Piece{});
+  session_.begin_push_pull(sequence, cut, begin_now());
+  may_stay_ = true;
+  StepReply reply = run_step(parameters, meanwhile);
+  if (!reply.joined) {
+    reply.parameters = joined(parameters);
+  }
+  return reply;
 }
 
 std::span<const float> PsClient::joined(std::span<float> parameters) {
@@ -83,181 +126,188 @@ std::span<const float> PsClient::joined(std::span<float> parameters) {
       return {reinterpret_cast<const float*>(window.data()), parameters.size()};
     }
   }
-  for (const PsLink& link : links_) {
-    const net::JoinedView::Piece& place = places_[link.index()];
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const net::JoinedView::Piece& place = places_[index];
     if (place.view) {
       std::ranges::copy(place.view->bytes().subspan(place.offset, place.size),
-                        std::as_writable_bytes(parameters.subspan(link.range.begin)).begin());
+                        std::as_writable_bytes(part_of(parameters, index)).begin());
     }
   }
   return parameters;
 }
 
-StepReply PsClient::join_again(std::span<float> parameters) {
-  log_warning("a ps was lost, or does not hold this step's state any more; joining the run again");
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    if (pending_[index].state != Pending::State::kDone) {
-      links_[index].close();
-    }
-  }
-  return join(parameters);
-}
-
-void PsClient::push(std::uint64_t micro_batch) {
-  for (PsLink& link : links_) {
-    if (awaiting_ && pending_[link.index()].state == Pending::State::kDone) {
-      continue;  // has made this step: would take the gradient for one of the next
-    }
-    const auto gradient = gradient_.subspan(link.range.begin, link.range.size());
-    if (broken_ || link.tell({.kind = FrameKind::kPush,
-                              .step = link.step,
-                              .sequence = micro_batch,
-                              .range_begin = link.range.begin,
-                              .generation = link.generation()},
-                             gradient)) {
-      broken_ = true;
-    }
-  }
-}
-
-bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                          StepReply& reply, std::vector<std::uint64_t>& missing) {
-  work_.clear();
-  try {
-    if (broken_) {
-      throw StateLost();
-    }
-    if (!awaiting_) {
-      begin_exchange();
-    }
-    for (std::size_t index = 0; index < links_.size() && !awaiting_; ++index) {
-      const PsLink& link = links_[index];
-      std::uint16_t flags = net::kFlagNext;
-      flags |= cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
-      pending_[index].request = {.header = {.kind = FrameKind::kPull,
-                                            .flags = flags,
-                                            .step = link.step,
-                                            .sequence = sequence,
-                                            .generation = link.generation()},
-                                 .reply = FrameKind::kParameters,
-                                 .destination = std::as_writable_bytes(
-                                     parameters.subspan(link.range.begin, link.range.size()))};
-      begin(index);
-    }
-    awaiting_ = true;
-    if (!await_all()) {
-      missing = work_;
-      return false;
-    }
-    reply = outcome();
-    if (!reply.same_step) {
-      reply = join(parameters);  // it had nothing to do, and the others went on without it
-    }
-  } catch (const StateLost&) {
-    broken_ = false;
-    reply = join_again(parameters);
-  }
-  awaiting_ = false;
-  return true;
-}
-
-// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
-StepReply PsClient::pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead) {
-  const std::uint64_t slowest =
-      std::ranges::min_element(links_, {}, [](const PsLink& link) { return link.step; })->step;
-  return exchange_all([&](const PsLink& link) {
-    const std::uint16_t flags = link.step > slowest ? flags_of_ahead : std::uint16_t{0};
-    return PsRequest{.header = {.kind = FrameKind::kPull, .flags = flags},
-                     .reply = FrameKind::kParameters,
-                     .destination = std::as_writable_bytes(
-                         parameters.subspan(link.range.begin, link.range.size()))};
-  });
-}
-
-StepReply PsClient::peek(std::span<float> parameters) {
-  try {
-    return pull_once(parameters);
-  } catch (const StateLost&) {
-    return join(parameters);
-  }
-}
-
-template <typename RequestFor>
-StepReply PsClient::exchange_all(RequestFor request_for, const std::function<void()>& meanwhile) {
-  begin_exchange();
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    pending_[index].request = request_for(links_[index]);
-    begin(index);
-  }
-  if (meanwhile) {
-    meanwhile();
-  }
-  static_cast<void>(await_all());
-  return outcome();
-}
-
-StepReply PsClient::outcome() {
-  StepReply outcome{.step = pending_.front().reply.step,
-                    .generation = pending_.front().reply.generation,
-                    .finished = (pending_.front().reply.flags & net::kFlagFinished) != 0,
-                    .share = pending_.front().reply.sequence};
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    const FrameHeader& reply = pending_[index].reply;
-    outcome.same_step = outcome.same_step && reply.step == outcome.step;
-    outcome.dropped += (reply.flags & net::kFlagDropped) != 0 ? 1 : 0;
-  }
-  return outcome;
-}
-
 std::vector<math::Range> PsClient::dropped_ranges() const {
   std::vector<math::Range> ranges;
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    if ((pending_[index].reply.flags & net::kFlagDropped) != 0) {
-      ranges.push_back(links_[index].range);
+    if (session_.was_dropped(index)) {
+      ranges.push_back(session_.range(index).range);
     }
   }
   return ranges;
 }
 
-bool PsClient::await_all() {
-  while (!std::ranges::all_of(pending_, &Pending::is_done)) {
-    await_some();
-    if (!work_.empty()) {
-      return false;
-    }
+void PsClient::push(std::uint64_t micro_batch) {
+  session_.push(micro_batch);
+  perform();
+}
+
+bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
+                          StepReply& reply, std::vector<std::uint64_t>& missing) {
+  const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
+  session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
+  reply = run_step(parameters);
+  if (session_.outcome() == RunSession::Outcome::kNeedsWork) {
+    missing.assign(session_.work().begin(), session_.work().end());
+    return false;
   }
   return true;
 }
 
-// Until something has come, or it is time to do something about a ps that was lost.
+StepReply PsClient::peek(std::span<float> parameters) {
+  session_.begin_peek(begin_now());
+  return run_step(parameters);
+}
+
+StepReply PsClient::run_step(std::span<float> parameters, const std::function<void()>& meanwhile) {
+  parameters_ = parameters;
+  run(meanwhile);
+  const StepResult& result = session_.reply();
+  return {.parameters = parameters,
+          .step = result.step,
+          .generation = result.generation,
+          .finished = result.finished,
+          .same_step = result.same_step,
+          .joined = result.joined,
+          .share = result.share,
+          .dropped = result.dropped};
+}
+
+// ----------------------------------------------------------------------------------------- the end
+
+bool PsClient::await_end() {
+  session_.begin_await_end(begin_now());
+  try {
+    run();
+  } catch (const Failure&) {
+    if (!session_.was_released()) {
+      throw;
+    }  // when the run is over, a signal does not matter any more
+  }
+  return session_.was_released();
+}
+
+// Nothing also where it is refused, or a signal comes.
+std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) {
+  session_.begin_fetch_final(begin_now());
+  parameters_ = parameters;
+  try {
+    run();
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return session_.final_step();
+}
+
+void PsClient::await_others(std::span<float> parameters) {
+  session_.begin_await_others(begin_now());
+  parameters_ = parameters;
+  run();
+}
+
+void PsClient::shutdown() {
+  session_.begin_shutdown(begin_now());
+  try {
+    run();
+  } catch (const Failure&) {  // a signal, after the result: nobody is waited for any more
+    session_.tell_the_end();
+    perform();
+  }
+}
+
+std::vector<std::uint64_t> PsClient::acknowledged() const {
+  std::vector<std::uint64_t> counts;
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    counts.push_back(session_.range(index).acknowledged());
+  }
+  return counts;
+}
+
+std::string PsClient::status(std::size_t ps_index) {
+  session_.begin_status(ps_index, begin_now());
+  run();
+  return session_.has_text() ? std::move(text_) : std::string();
+}
+
+// ------------------------------------------------------------------------- an operation under way
+
+net::Deadline PsClient::begin_now() noexcept {
+  awake_ = net::FreezeWatch();
+  may_stay_ = false;
+  return awake_.now();
+}
+
+void PsClient::run(const std::function<void()>& meanwhile) {
+  using Outcome = RunSession::Outcome;
+  perform();
+  if (meanwhile) {
+    meanwhile();
+  }
+  while (session_.outcome() == Outcome::kUnderWay || session_.outcome() == Outcome::kNeedsState) {
+    if (session_.outcome() == Outcome::kNeedsState) {
+      state_ = provide_state_();
+      session_.provided(state_->step, net::Clock::now());
+    } else {
+      await_some();
+    }
+    perform();
+  }
+  state_.reset();
+  if (session_.outcome() == Outcome::kFailed) {
+    throw Failure(session_.failure());
+  }
+  if (session_.outcome() == Outcome::kRunOver) {
+    throw RunOver();
+  }
+}
+
+// Until something has come, or it is time to do something about what has not.
 void PsClient::await_some() {
   check_awake();
   // Some may be overdue: a lost ps was being tried.
-  const net::Deadline deadline = std::max(prepare_poll(), awake_.now());
+  const net::Deadline deadline = std::max(session_.deadline(), awake_.now());
   check_awake(deadline);
-  static_cast<void>(
-      wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
+  prepare_poll();
+  if (polls_) {
+    static_cast<void>(
+        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
+  } else {
+    stop_.interrupt().wait_until(deadline);
+  }
   stop_.throw_if_stopped();
   check_awake();
   // One time for all: what came while a lost ps was being tried must be seen by the next poll
   // before its sender is called silent.
-  const auto now = awake_.now();
+  const net::Deadline now = awake_.now();
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    const Pending& pending = pending_[index];
-    if (pending.state == Pending::State::kWaiting &&
-        (polled_[index].revents != 0 || is_answered(index) || now >= pending.silent_at)) {
-      take(index);
-    } else if (pending.state == Pending::State::kLost && now >= pending.retry_at) {
-      retry(index);
+    if (session_.reads(index) && (polled_[index].revents != 0 || links_[index].has_answer())) {
+      receive(index);
     }
+  }
+  session_.time(now);
+}
+
+void PsClient::prepare_poll() {
+  polls_ = false;
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    const bool reads = session_.reads(index);
+    polled_[index] = {.fd = reads ? links_[index].fd() : -1, .events = POLLIN, .revents = 0};
+    polls_ = polls_ || reads;
   }
 }
 
-bool PsClient::is_answered(std::size_t index) const noexcept { return links_[index].has_answer(); }
-
 bool PsClient::AnswerLookout::sees() noexcept {
   for (std::size_t index = 0; index < client_.links_.size(); ++index) {
-    if (client_.pending_[index].state == Pending::State::kWaiting && client_.is_answered(index)) {
+    if (client_.session_.reads(index) && client_.links_[index].has_answer()) {
       return true;
     }
   }
@@ -270,137 +320,118 @@ void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
       asleep);
 }
 
+std::size_t PsClient::sleep_word() const noexcept { return line_end(gradient_.size_bytes()); }
+
 void PsClient::check_awake(net::Deadline until) {
   const net::Clock::duration missed = awake_.missed(net::Clock::now(), until);
-  if (missed == net::Clock::duration::zero()) {
-    return;
-  }
-  for (Pending& pending : pending_) {
-    if (pending.state == Pending::State::kWaiting) {
-      pending.silent_at += missed;
-    } else if (pending.state == Pending::State::kLost) {
-      pending.lost_since += missed;
-    }
+  if (missed != net::Clock::duration::zero()) {
+    session_.forgive(missed);
   }
 }
 
-// Until when nothing has to be done unless something comes.
-net::Deadline PsClient::prepare_poll() {
-  auto deadline = net::Deadline::max();
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    const Pending& pending = pending_[index];
-    const bool waits = pending.state == Pending::State::kWaiting;
-    polled_[index] = {.fd = waits ? links_[index].fd() : -1, .events = POLLIN, .revents = 0};
-    if (waits) {
-      deadline = std::min(deadline, pending.silent_at);
-    } else if (pending.state == Pending::State::kLost) {
-      deadline = std::min(deadline, pending.retry_at);
-    }
-  }
-  return deadline;
-}
-
-void PsClient::begin(std::size_t index) {
-  Pending& pending = pending_[index];
-  if (const auto error = links_[index].send(pending.request)) {
-    lose(index, error);
-    return;
-  }
-  pending.state = Pending::State::kWaiting;
-  pending.silent_at = net::Clock::now() + task_.timeouts.silence;
-}
-
-// A ps that is waiting for other trainers says so with heartbeats: silence is death.
-void PsClient::take(std::size_t index) {
-  Pending& pending = pending_[index];
-  if (polled_[index].revents == 0 && !is_answered(index)) {
-    links_[index].close();
-    lose(index, std::make_error_code(std::errc::timed_out));
-    return;
-  }
-  bool is_reply = false;
-  if (const auto error = links_[index].receive(pending.request, pending.reply, is_reply)) {
-    lose(index, error);
-  } else if (is_reply) {
-    pending.state = Pending::State::kDone;
-  } else {
-    if (pending.reply.kind == FrameKind::kWork) {
-      work_.push_back(pending.reply.sequence);
-    }
-    pending.silent_at = net::Clock::now() + task_.timeouts.silence;
-  }
-}
-
-void PsClient::lose(std::size_t index, std::error_code error) {
-  Pending& pending = pending_[index];
-  if (!retries_) {
-    log_warning(links_[index].name() + " was lost (" + error.message() + ")");
-    links_[index].close();
-    throw StateLost();  // it may lack any of this step's micro-batches
-  }
-  if (pending.state != Pending::State::kLost) {
-    pending.state = Pending::State::kLost;
-    pending.lost_since = net::Clock::now();
-    log_warning(links_[index].name() + " was lost (" + error.message() + "); connecting again");
-    backoff_.reset();
-  }
-  pending.error = error;
-  // The other host of the range is there, and about to be made its primary.
-  const auto longest = replicated_ ? kLongestPause : net::Backoff::kLongest;
-  const auto now = net::Clock::now();
-  // And when it is to be given up: whoever says so late is told by somebody else first.
-  pending.retry_at =
-      std::min(now + std::min(backoff_.next(), longest), std::max(now, given_up_at(pending)));
-}
-
-void PsClient::retry(std::size_t index) {
-  Pending& pending = pending_[index];
-  const net::Deadline given_up = given_up_at(pending);
-  const auto now = awake_.now();
-  if (now >= given_up) {
-    throw Failure(kLostPeers, links_[index].name() + " has been gone for " +
-                                  seconds_text(task_.timeouts.peer) + ": " +
-                                  pending.error.message());
-  }
-  const auto attempted_until = std::min(given_up, now + attempt_limit(task_.timeouts.peer));
-  check_awake(attempted_until);
-  const auto error = links_[index].open(attempted_until);
-  check_awake();
+void PsClient::receive(std::size_t index) {
+  PsLink& link = links_[index];
+  FrameHeader header;
+  auto error = link.receive_header(header);
+  stop_.throw_if_stopped();
   if (error) {
-    lose(index, error);
+    session_.lost(index, error, net::Clock::now());
     return;
   }
-  note_end(links_[index]);
-  if (replicated_ && shared_) {
-    if (const auto not_shared = share(links_[index])) {
-      lose(index, not_shared);
-      return;
-    }
+  const ReplyPlan plan = session_.header(index, header, net::Clock::now());
+  if (plan == ReplyPlan::kNothing) {
+    return;
   }
-  const auto gone =
-      std::chrono::duration_cast<std::chrono::milliseconds>(net::Clock::now() - pending.lost_since);
-  log_info(links_[index].host_name() + " is back after " + std::to_string(gone.count()) + " ms");
-  begin(index);
+  if (plan == ReplyPlan::kRefusal) {
+    const net::Refusal refusal = link.receive_refusal(header);
+    session_.refused(index, refusal, net::Clock::now());
+    return;
+  }
+  error = receive_body(index, plan, header);
+  if (error) {
+    session_.lost(index, error, net::Clock::now());
+  } else {
+    session_.body(index, net::Clock::now());
+  }
 }
 
-std::vector<std::uint64_t> PsClient::acknowledged() const {
-  std::vector<std::uint64_t> counts;
-  for (const PsLink& link : links_) {
-    counts.push_back(link.acknowledged);
+std::error_code PsClient::receive_body(std::size_t index, ReplyPlan plan,
+                                       const FrameHeader& header) {
+  PsLink& link = links_[index];
+  if (plan == ReplyPlan::kParameters) {
+    return link.receive_parameters(header, part_of(parameters_, index),
+                                   may_stay_ ? &places_[index] : nullptr);
   }
-  return counts;
+  const auto error = link.receive_text(header, text_);
+  if (!error && plan == ReplyPlan::kOffer) {
+    link.adopt_offer(header, std::as_bytes(std::span(text_)));
+    session_.set_shares(index, link.shares_memory());
+  }
+  return error;
 }
 
-std::string PsClient::status(std::size_t ps_index) {
-  std::string text;
-  PsRequest request{
-      .header = {.kind = FrameKind::kStatus}, .reply = FrameKind::kStatusReply, .text = &text};
-  FrameHeader reply;
-  if (links_[ps_index].exchange(request, reply)) {
-    links_[ps_index].close();
-    return {};
+// ------------------------------------------------------------------------ what the core wants done
+
+void PsClient::perform() {
+  session_.out().drain([this](const auto& effect) { apply(effect); });
+}
+
+void PsClient::apply(const SendRequest& effect) {
+  if (const auto error = send(effect)) {
+    session_.lost(effect.range, error, net::Clock::now());
+  } else {
+    session_.sent(effect.range, net::Clock::now());
   }
-  return text;
+}
+
+std::error_code PsClient::send(const SendRequest& effect) {
+  PsLink& link = links_[effect.range];
+  switch (effect.body) {
+    case RequestBody::kNone:
+      return link.send(effect.header, {});
+    case RequestBody::kConfiguration:
+      return link.send(effect.header, std::as_bytes(std::span(config_json_)));
+    case RequestBody::kState:
+      return send_state(effect);
+    case RequestBody::kGradient:
+      return link.push(effect.header, part_of(gradient_, effect.range));
+    case RequestBody::kOffer:
+      break;
+  }
+  FrameHeader header = effect.header;
+  header.sequence = sleep_word();
+  return link.send(header, net::encode(shared_->offer()));
+}
+
+std::error_code PsClient::send_state(const SendRequest& effect) {
+  const math::Range range = session_.range(effect.range).range;
+  math::AlignedVector values((1 + state_->optimizer.size()) * range.size());
+  const auto slice = [range](const math::AlignedVector& whole) {
+    return whole.span().subspan(range.begin, range.size());
+  };
+  float* to = std::ranges::copy(slice(state_->parameters), values.data()).out;
+  for (const TrainingState::Tensor& tensor : state_->optimizer) {
+    to = std::ranges::copy(slice(tensor.values), to).out;
+  }
+  return links_[effect.range].send(effect.header, std::as_bytes(values.span()));
+}
+
+void PsClient::apply(const Dial& effect) {
+  check_awake(effect.until);
+  const DialAnswer answer = links_[effect.range].open(effect);
+  check_awake();
+  session_.dialed(effect.range, effect.attempt, answer, awake_.now());
+}
+
+void PsClient::apply(const Note& effect) {
+  switch (effect.level) {
+    case Note::Level::kDebug:
+      return log_debug(effect.text);
+    case Note::Level::kInfo:
+      return log_info(effect.text);
+    case Note::Level::kWarning:
+      return log_warning(effect.text);
+  }
 }
 
 }  // namespace disttf::roles

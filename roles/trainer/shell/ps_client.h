@@ -1,10 +1,11 @@
-// A trainer's way to all ps: what the computing thread says and hears.
+// A trainer's way to all ps: what the computing thread says and hears. What is said when, and what
+// is done about a ps that is lost, is roles/trainer/core/run_session.h's to decide; this has the
+// sockets, the clock and the memory, and does what it says.
 //
 // Each call talks to all ps at once: every request is sent before the first reply is awaited, and
 // the loss of any ps is noticed while others are waited for. The gradient is sent from where
 // backward wrote it, parameters are received where forward reads them. A lost connection is opened
-// again (the name resolved anew) and the request repeated, until Timeouts::peer has passed;
-// requests are made so that a repeat does no harm.
+// again (the name resolved anew) and the request repeated, until Timeouts::peer has passed.
 //
 // A ps that lost its parameters ends nothing: pull() and push_pull() then wait until the chief has
 // set all ps to one state again, and return that. Every call throws Failure when the run cannot go
@@ -18,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,15 +29,22 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "net/transport/interrupt.h"
 #include "net/transport/shared_memory.h"
-#include "net/wire/backoff.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
+#include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/parameter_windows.h"
 #include "roles/trainer/shell/ps_link.h"
 
 namespace disttf::roles {
+
+// The run is over, and this trainer has come too late to have a part in its end.
+class RunOver : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "the run is over"; }
+};
 
 // Where a pull or a push has brought the trainer.
 struct StepReply {
@@ -61,11 +70,11 @@ class PsClient {
   [[nodiscard]] bool connect();
 
   // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
-  void expect_replicas() noexcept { replicated_ = true; }
+  void expect_replicas() noexcept { session_.expect_replicas(); }
 
   [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
   // Of the state that the last exchange was about.
-  [[nodiscard]] std::uint32_t generation() const noexcept { return links_.front().generation(); }
+  [[nodiscard]] std::uint32_t generation() const noexcept { return session_.generation(); }
 
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
   [[nodiscard]] std::string get_config();
@@ -119,7 +128,7 @@ class PsClient {
   // The parameters as they are now, on every ps for itself.
   StepReply peek(std::span<float> parameters);
 
-  // The end (ps_client_end.cc; what the ps make of it: roles/ps/core/range_replica_end.cc).
+  // The end.
   //
   // Worker: has the result of the last step, and waits until the chief has made it durable. False:
   // the ps were set back to another state meanwhile; the run is to be joined again.
@@ -150,95 +159,59 @@ class PsClient {
    private:
     PsClient& client_;
   };
-  // One link's part of an exchange with all.
-  struct Pending {
-    enum class State : std::uint8_t { kWaiting, kLost, kDone };
-    State state = State::kDone;
-    PsRequest request;
-    net::FrameHeader reply;
-    net::Deadline silent_at{};  // waiting: the ps is dead when nothing has come until then
-    net::Deadline lost_since{};
-    net::Deadline retry_at{};
-    std::error_code error;
-
-    [[nodiscard]] bool is_done() const noexcept { return state == State::kDone; }
-  };
-
-  // Sends all, then awaits all. `request_for` makes the request of one link.
-  template <typename RequestFor>
-  StepReply exchange_all(RequestFor request_for, const std::function<void()>& meanwhile = {});
-  [[nodiscard]] StepReply outcome();
-  [[nodiscard]] PsRequest push_request(const PsLink& link, std::uint64_t sequence, bool cut) const;
-  // What all have answered with, as one vector: where it lies, or else in `parameters`.
-  [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
-  // Until all have answered, or one has asked for work: then false.
-  bool await_all();
+  // Until the operation that was begun has ended. `meanwhile`: after its requests have left.
+  void run(const std::function<void()>& meanwhile = {});
+  // The same of one that brings parameters, to `parameters`.
+  StepReply run_step(std::span<float> parameters, const std::function<void()>& meanwhile = {});
+  // It is now; the time since the last operation was the trainer's own.
+  [[nodiscard]] net::Deadline begin_now() noexcept;
   void await_some();
-  [[nodiscard]] net::Deadline prepare_poll();
-  [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
-  // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
-  [[nodiscard]] std::size_t sleep_word() const noexcept;
-  [[nodiscard]] std::error_code share(PsLink& link);
-  // The time since the last exchange was the trainer's own.
-  void begin_exchange() noexcept { awake_ = net::FreezeWatch(); }
-  void begin(std::size_t index);
-  void take(std::size_t index);
-  void retry(std::size_t index);
+  void prepare_poll();
+  // What the core wants done.
+  void perform();
+  void apply(const SendRequest& effect);
+  void apply(const Dial& effect);
+  void apply(const CloseLink& effect) { links_[effect.range].close(); }
+  void apply(const Unshare& effect) { links_[effect.range].unshare(); }
+  void apply(const Note& effect);
+  [[nodiscard]] std::error_code send(const SendRequest& effect);
+  [[nodiscard]] std::error_code send_state(const SendRequest& effect);
+  void receive(std::size_t index);
+  [[nodiscard]] std::error_code receive_body(std::size_t index, ReplyPlan plan,
+                                             const net::FrameHeader& header);
   // It is now, and what comes next may take until then: whatever this process has missed, nobody
   // was silent or away meanwhile.
   void check_awake(net::Deadline until = net::Deadline::min());
-  void lose(std::size_t index, std::error_code error);
-  // When a lost ps is waited for no longer.
-  [[nodiscard]] net::Deadline given_up_at(const Pending& pending) const {
-    return pending.lost_since + task_.timeouts.peer;
+  [[nodiscard]] std::span<float> part_of(std::span<float> whole, std::size_t index) const {
+    const math::Range range = session_.range(index).range;
+    return whole.subspan(range.begin, range.size());
   }
-  void open_all(std::chrono::seconds limit, const char* sentence);
-  // Whether all ps hold a state, and the same one.
-  [[nodiscard]] bool agree() const;
-  // These two throw StateLost when a ps is lost.
-  void publish();
-  void restore(const TrainingState& state);
-  StepReply join(std::span<float> parameters);
-  StepReply join_again(std::span<float> parameters);
-  void share_memory();
-  StepReply pull_once(std::span<float> parameters, std::uint16_t flags_of_ahead = 0);
-  // A ps says that the run is over; from then on it is.
-  void note_end(const PsLink& link) noexcept;
-  void say_goodbye();
-  void await_other_releases(net::Deadline deadline);
-  [[nodiscard]] bool answers_before(PsLink& link, const PsRequest& request, net::FrameHeader& reply,
-                                    net::Deadline deadline);
-  void tell_all_the_end(net::FrameKind kind);
-  [[nodiscard]] bool hears_answer(PsLink& link, const PsRequest& request);
-  [[nodiscard]] bool tells_end_again(PsLink& link, net::FrameKind kind, net::Deadline deadline);
-  void close_all();
+  // What all have answered with, as one vector: where it lies, or else in `parameters`.
+  [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
+  // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
+  [[nodiscard]] std::size_t sleep_word() const noexcept;
 
   const Task& task_;
   const StopSignal& stop_;
-  bool replicated_ = false;                       // before links_, which refer to it
+  RunSession session_;
   std::vector<PsLink> links_;                     // by ps index
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
-  std::uint32_t newest_generation_ = 0;           // seen or made; ps that were lost forget theirs
-  bool over_ = false;                             // a ps has said that the run is
-  bool strict_ = true;
-  std::span<float> gradient_;                  // in
-  std::unique_ptr<net::SharedMemory> shared_;  // this, or, where nothing is shared,
-  math::AlignedVector unshared_;               // in this
-  ParameterWindows windows_;                   // where all share theirs
-  std::optional<std::size_t> sharing_;         // how many ps, as last logged
-  // Of the exchange under way, by ps index; kept so that a step allocates nothing.
-  std::vector<Pending> pending_;
-  std::vector<net::JoinedView::Piece> places_;  // without a view: in the caller's memory
-  std::vector<std::uint64_t> work_;             // elastic: micro-batches that ps have asked for
-  bool awaiting_ = false;                       // elastic: await_step() has sent its requests
-  bool broken_ = false;                         // elastic: a push could not be sent
-  bool retries_ = true;         // lost links are opened again; elastic: the run is joined anew
-  std::vector<pollfd> polled_;  // one more: the interrupt's
+  std::span<float> gradient_;                     // in
+  std::unique_ptr<net::SharedMemory> shared_;     // this, or, where nothing is shared,
+  math::AlignedVector unshared_;                  // in this
+  ParameterWindows windows_;                      // where all share theirs
+  // Of the operation under way; kept so that a step allocates nothing.
+  std::span<float> parameters_;                 // where they are received
+  bool may_stay_ = false;                       // or they lie in the ps's memory:
+  std::vector<net::JoinedView::Piece> places_;  // there; without a view: in the caller's memory
+  std::optional<TrainingState> state_;          // chief: what the ps are being set to
+  std::string text_;                            // a reply's
+  std::vector<pollfd> polled_;                  // one more: the interrupt's
+  bool polls_ = false;                          // something is waited for besides
   net::EagerWait wait_;
-  net::FreezeWatch awake_;  // while an exchange is under way
+  net::FreezeWatch awake_;  // while an operation is under way
   AnswerLookout lookout_{*this};
-  net::Backoff backoff_;
 };
 
 }  // namespace disttf::roles

@@ -1,0 +1,246 @@
+// A trainer's core whose shell and whose ps are the test: time is what the test says, links do not
+// delay, and each host of a range says what a ps in its state would.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "roles/trainer/core/run_session.h"
+
+namespace disttf::roles {
+
+// One host of a range, by its rules: a request that is not about what it holds is fenced.
+struct FakeHost {
+  bool is_up = true;      // else: connection refused
+  bool swallows = false;  // packets: nobody answers a dial before it ends
+  bool is_mute = false;   // hears requests and says nothing
+  bool releases = true;   // answers GOODBYE
+  std::optional<net::Refusal> refuses = {};
+  net::Welcome welcome = {};
+
+  // A process that begins.
+  void restart(std::uint64_t incarnation) {
+    welcome = {.incarnation = incarnation, .standing = welcome.standing};
+    is_up = true;
+  }
+  void hold(std::uint64_t step, std::uint32_t generation) {
+    welcome.state = net::ShardState::kReady;
+    welcome.step = step;
+    welcome.generation = generation;
+  }
+};
+
+struct HeardRequest {
+  std::size_t range = 0;
+  std::uint8_t replica = 0;
+  net::FrameHeader header;
+};
+
+class TrainerWorld {
+ public:
+  using Outcome = RunSession::Outcome;
+
+  // `task` must outlive it.
+  explicit TrainerWorld(const Task& task)
+      : session(task, std::mt19937_64(1)), links_(session.ranges()) {
+    for (std::size_t range = 0; range < session.ranges(); ++range) {
+      host(range).welcome.incarnation = 100 + range;
+    }
+  }
+
+  RunSession session;
+
+  [[nodiscard]] FakeHost& host(std::size_t range, std::uint8_t replica = 0) {
+    return hosts_[{range, replica}];
+  }
+  [[nodiscard]] Clock::time_point now() const { return now_; }
+
+  // What was begun goes on, until nothing happens unless time passes.
+  Outcome go_on() {
+    do {
+      session.out().drain([this](const auto& effect) { apply(effect); });
+    } while (deliver());
+    return session.outcome();
+  }
+  // The same, and lets time pass until the operation has ended, or for so long.
+  Outcome go_on_for(Clock::duration longest) {
+    const auto end = now_ + longest;
+    while (go_on() == Outcome::kUnderWay && now_ < end) {
+      Clock::time_point next = std::min(end, session.deadline());
+      if (swallowed_) {
+        next = std::min(next, swallowed_->until);
+      }
+      now_ = std::max(now_, next);
+      if (swallowed_ && now_ >= swallowed_->until) {
+        const Dial dial = *std::exchange(swallowed_, std::nullopt);
+        session.dialed(dial.range, dial.attempt, std::make_error_code(std::errc::timed_out), now_);
+      } else {
+        session.time(now_);
+      }
+    }
+    return session.outcome();
+  }
+  // A frame of a ps's own accord.
+  void say(std::size_t range, const net::FrameHeader& header) {
+    links_[range].frames.push_back(header);
+  }
+  // The link breaks.
+  void cut(std::size_t range) {
+    links_[range] = {};
+    session.lost(range, std::make_error_code(std::errc::connection_reset), now_);
+  }
+  // A ps dies.
+  void kill(std::size_t range, std::uint8_t replica = 0) {
+    host(range, replica).is_up = false;
+    cut(range);
+  }
+
+  [[nodiscard]] bool is_open(std::size_t range) const { return links_[range].is_open; }
+  [[nodiscard]] std::uint64_t last_id(std::size_t range) const { return links_[range].last_id; }
+  // Since the last call.
+  std::vector<HeardRequest> heard() { return std::exchange(heard_, {}); }
+  std::vector<net::FrameKind> heard_by(std::size_t range) {
+    std::vector<net::FrameKind> kinds;
+    for (const HeardRequest& each : heard_) {
+      if (each.range == range) {
+        kinds.push_back(each.header.kind);
+      }
+    }
+    return kinds;
+  }
+  std::vector<Dial> dials() { return std::exchange(dials_, {}); }
+  [[nodiscard]] const std::string& log() const { return log_; }
+
+ private:
+  struct Link {
+    bool is_open = false;
+    std::uint8_t replica = 0;
+    std::uint64_t last_id = 0;
+    std::deque<net::FrameHeader> frames = {};  // on their way to the trainer
+  };
+
+  bool deliver() {
+    bool has_come = false;
+    for (std::size_t range = 0; range < links_.size(); ++range) {
+      Link& link = links_[range];
+      while (link.is_open && session.reads(range) && !link.frames.empty()) {
+        const net::FrameHeader header = link.frames.front();
+        link.frames.pop_front();
+        const ReplyPlan plan = session.header(range, header, now_);
+        if (plan == ReplyPlan::kRefusal) {
+          session.refused(range, *host(range, link.replica).refuses, now_);
+        } else if (plan != ReplyPlan::kNothing) {
+          session.set_shares(range, plan == ReplyPlan::kOffer || session.range(range).shares);
+          session.body(range, now_);
+        }
+        has_come = true;
+      }
+    }
+    return has_come || !session.out().effects().empty();
+  }
+
+  void apply(const Dial& dial) {
+    dials_.push_back(dial);
+    const FakeHost& to = host(dial.range, dial.replica);
+    if (to.swallows) {
+      swallowed_ = dial;
+    } else if (!to.is_up) {
+      session.dialed(dial.range, dial.attempt, std::make_error_code(std::errc::connection_refused),
+                     now_);
+    } else if (to.refuses) {
+      session.dialed(dial.range, dial.attempt, *to.refuses, now_);
+    } else {
+      links_[dial.range] = {.is_open = true, .replica = dial.replica};
+      session.dialed(dial.range, dial.attempt, to.welcome, now_);
+    }
+  }
+  void apply(const SendRequest& effect) {
+    Link& link = links_[effect.range];
+    if (!link.is_open) {
+      session.lost(effect.range, std::make_error_code(std::errc::not_connected), now_);
+      return;
+    }
+    heard_.push_back({.range = effect.range, .replica = link.replica, .header = effect.header});
+    link.last_id = effect.header.request_id;
+    session.sent(effect.range, now_);
+    answer(effect.range, effect.header);
+  }
+  void apply(const CloseLink& effect) { links_[effect.range] = {}; }
+  void apply(const Unshare&) {}
+  void apply(const Note& note) { log_ += note.text + "\n"; }
+
+  void answer(std::size_t range, const net::FrameHeader& request) {
+    using net::FrameKind;
+    FakeHost& from = host(range, links_[range].replica);
+    net::Welcome& state = from.welcome;
+    const bool is_empty = state.state == net::ShardState::kEmpty;
+    const bool is_old = is_empty || request.generation != state.generation;
+    net::FrameHeader reply{.kind = FrameKind::kAck, .request_id = request.request_id};
+    const auto parameters = [&] {
+      reply.kind = FrameKind::kParameters;
+      reply.step = state.step;
+      reply.generation = state.generation;
+    };
+    switch (request.kind) {
+      case FrameKind::kRestore:
+        from.hold(request.step, request.generation);
+        break;
+      case FrameKind::kShutdown:
+        state.state = net::ShardState::kFinished;
+        break;
+      case FrameKind::kPull:
+        is_empty ? void(reply.kind = FrameKind::kFenced) : parameters();
+        if ((request.flags & net::kFlagPrevious) != 0) {
+          --reply.step;
+        }
+        break;
+      case FrameKind::kPushPull:
+        if (is_old) {
+          reply.kind = FrameKind::kFenced;
+        } else {
+          state.step = request.step + 1;
+          parameters();
+        }
+        break;
+      case FrameKind::kGoodbye:
+        if (!from.releases) {
+          return;
+        }
+        break;
+      case FrameKind::kShare:
+        reply.kind = FrameKind::kShared;
+        break;
+      case FrameKind::kGetConfig:
+        reply.kind = is_empty ? FrameKind::kFenced : FrameKind::kConfig;
+        break;
+      case FrameKind::kPush:
+        return;
+      default:
+        break;
+    }
+    if (!from.is_mute) {
+      links_[range].frames.push_back(reply);
+    }
+  }
+
+  Clock::time_point now_{std::chrono::hours(1)};
+  std::map<std::pair<std::size_t, std::uint8_t>, FakeHost> hosts_;
+  std::vector<Link> links_;  // by range
+  std::optional<Dial> swallowed_;
+  std::vector<HeardRequest> heard_;
+  std::vector<Dial> dials_;
+  std::string log_;
+};
+
+}  // namespace disttf::roles
