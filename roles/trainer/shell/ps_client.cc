@@ -155,11 +155,12 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
                           StepReply& reply, std::vector<std::uint64_t>& missing) {
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
   session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
-  reply = run_step(parameters);
+  const StepReply next = run_step(parameters);
   if (session_.outcome() == RunSession::Outcome::kNeedsWork) {
     missing.assign(session_.work().begin(), session_.work().end());
-    return false;
+    return false;  // `reply` stays what these are computed from
   }
+  reply = next;
   return true;
 }
 
