@@ -199,8 +199,10 @@ TEST_F(RunSessionTest, ARestoreThatBreaksOffIsMadeAgainInANewGeneration) {
   ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
   world_.host(0).restart(200);
   world_.host(0).is_mute = false;
+  world_.dials();
   world_.cut(0);
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  EXPECT_EQ(world_.dials().size(), 2U) << "each welcome tells the news";
   session().provided(0, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
   EXPECT_EQ(session().reply().generation, 2U);
@@ -238,6 +240,30 @@ TEST_F(RunSessionTest, NobodyWaitsForAStateOnceTheRunIsOver) {
   session().prepare({.size = kFloats});
   session().begin_pull(world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kRunOver);
+}
+
+TEST_F(RunSessionTest, AChiefThatComesAfterTheEndSetsNobodyToAnything) {
+  world_.host(0).hold(9, 1);
+  world_.host(1).hold(9, 1);
+  world_.host(1).welcome.state = net::ShardState::kFinished;
+  session().lead();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kRunOver);
+  EXPECT_TRUE(world_.heard().empty());
+}
+
+TEST_F(RunSessionTest, WhoHasLostItsStateDoesNotWaitForPsThatHaveLeft) {
+  join();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.host(0).welcome.state = net::ShardState::kFinished;
+  world_.kill(1);
+  world_.say(0, {.kind = FrameKind::kFenced, .request_id = world_.last_id(0)});
+  EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kRunOver);
 }
 
 TEST_F(RunSessionTest, MemoryThatMustBeSharedAndIsNotEndsTheTrainer) {
