@@ -539,6 +539,22 @@ TEST_F(RunSessionTest, APushThatDidNotLeaveMeansThatTheRunIsJoinedAgain) {
   EXPECT_TRUE(session().reply().joined);
 }
 
+TEST_F(RunSessionTest, SoDoesWorkThatDidNotLeave) {
+  join({.size = kFloats, .elastic = true});
+  world_.host(0).is_mute = true;
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
+  world_.cut(0);
+  world_.host(0).is_mute = false;
+  session().push(2);
+  world_.go_on();
+  session().begin_await_step(1, false, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+}
+
 // ---------------------------------------------------------------------------------------- the end
 
 TEST_F(RunSessionTest, OneAnswerToAGoodbyeIsEnough) {
@@ -670,6 +686,18 @@ TEST_F(RunSessionTest, ASignalAtTheEndLeavesNobodyUntold) {
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
   EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
   EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+}
+
+TEST_F(RunSessionTest, WhoHasFailedCanStillTellTheEnd) {
+  join();
+  world_.host(0).refuses = net::Refusal{.exit_code = kError, .sentence = "no"};
+  world_.kill(0);
+  world_.host(0).is_up = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kFailed);
+  session().begin_shutdown(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
+  EXPECT_THAT(world_.log(), HasSubstr("refused by ps 0 (ps0:1): no"));
 }
 
 TEST_F(RunSessionTest, TheStatusOfAPsThatIsLostIsNothing) {

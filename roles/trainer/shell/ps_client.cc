@@ -172,15 +172,7 @@ StepReply PsClient::peek(std::span<float> parameters) {
 StepReply PsClient::run_step(std::span<float> parameters, const std::function<void()>& meanwhile) {
   parameters_ = parameters;
   run(meanwhile);
-  const StepResult& result = session_.reply();
-  return {.parameters = parameters,
-          .step = result.step,
-          .generation = result.generation,
-          .finished = result.finished,
-          .same_step = result.same_step,
-          .joined = result.joined,
-          .share = result.share,
-          .dropped = result.dropped};
+  return {session_.reply(), parameters};
 }
 
 // ----------------------------------------------------------------------------------------- the end

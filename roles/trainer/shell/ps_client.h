@@ -47,16 +47,9 @@ class RunOver : public std::exception {
 };
 
 // Where a pull or a push has brought the trainer.
-struct StepReply {
+struct StepReply : StepResult {
   // In the caller's memory, or in the ps's: unchanged until the next call.
   std::span<const float> parameters = {};
-  std::uint64_t step = 0;        // global step of the parameters received (ps 0's)
-  std::uint32_t generation = 0;  // of the run's state
-  bool finished = false;         // ps 0 says that training is over
-  bool same_step = true;         // all ps answered with parameters of the same step
-  bool joined = false;           // the parameters are another state's: a gradient went nowhere
-  std::uint64_t share = 0;       // elastic: the micro-batches to compute, as ps 0 put it
-  std::size_t dropped = 0;       // ps that did not use the gradient: it came late (backup workers)
 };
 
 class PsClient {

@@ -76,6 +76,11 @@ void Trainer::allocate(const RunConfig& config) {
   if (wire_.components != 0) {
     top_k_.emplace(size, wire_.components, wire_.rounds());
   }
+  stepper_.emplace(Stepper::Run{.train_steps = config.train_steps,
+                                .rank = rank(),
+                                .sync_replicas = config.sync_replicas,
+                                .strict = config.every_gradient_counts(),
+                                .micro_batches = config.micro_batches});
   client_.prepare({.size = size,
                    .strict = config.every_gradient_counts(),
                    .elastic = config.elastic(),
@@ -83,39 +88,38 @@ void Trainer::allocate(const RunConfig& config) {
                    .wire = wire_});
 }
 
-void Trainer::keep_result() {
-  if (std::exchange(reply_.finished, false) && config_.every_gradient_counts()) {
+bool Trainer::leave() {
+  const bool released = client_.await_end();
+  if (stepper_->left(released)) {
     kept_result_ = math::AlignedVector(parameters_.size());
     std::ranges::copy(parameters_.span(), kept_result_.data());
   }
+  reply_.finished = stepper_->reply().finished;
+  return released;
 }
 
 bool Trainer::has_result() {
-  if (config_.every_gradient_counts() && (reply_.finished || kept_result_.size() != 0)) {
-    if (!reply_.finished) {
-      std::swap(parameters_, kept_result_);
-      reply_ = {.parameters = parameters_.span(), .step = config_.train_steps, .finished = true};
-    }
-    return true;
+  stepper_->run_over();
+  if (stepper_->next() == Stepper::Action::kFetchFinal) {
+    stepper_->fetched(client_.fetch_final(parameters_.span()));
   }
-  // What the last pushes of others have made since counts too.
-  const std::optional<std::uint64_t> step = client_.fetch_final(parameters_.span());
-  reply_ = {.parameters = parameters_.span(), .step = step.value_or(0), .finished = true};
-  return step.has_value();
+  if (stepper_->result() == Stepper::Result::kKept) {
+    std::swap(parameters_, kept_result_);
+  }
+  reply_ = {stepper_->reply(), parameters_.span()};
+  return stepper_->result() != Stepper::Result::kNone;
 }
 
 void Trainer::train(const StepHooks& hooks) {
-  keep_result();
   reply_ = client_.pull(parameters_.span());
   round_parameters();
+  stepper_->replied(reply_);
   log_info(
       format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t first_step = reply_.step;
-  std::uint64_t local_step = 0;
-  while (!reply_.finished) {
-    take_step(local_step, hooks);
-    ++local_step;
+  while (stepper_->next() != Stepper::Action::kLeave) {
+    take_step(hooks);
     if (hooks.after_step) {
       hooks.after_step(reply_.step);
     }
@@ -138,9 +142,9 @@ void Trainer::train(const StepHooks& hooks) {
                       elapsed.count()));
 }
 
-float Trainer::compute(std::uint64_t step, std::size_t slot, const math::Model::OnReady& on_ready) {
-  if (loaded_ != Batch{.step = step, .slot = slot}) {
-    load(step, slot);
+float Trainer::compute(const math::Model::OnReady& on_ready) {
+  if (loaded_ != stepper_->batch()) {
+    load(stepper_->batch());
   }
   const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
   if (!std::isfinite(loss)) {
@@ -149,6 +153,7 @@ float Trainer::compute(std::uint64_t step, std::size_t slot, const math::Model::
                               diverged(static_cast<double>(config_.optimizer.learning_rate)));
   }
   reduce_gradient();
+  stepper_->computed();
   return loss;
 }
 
@@ -169,10 +174,10 @@ void Trainer::round_parameters() {
   }
 }
 
-void Trainer::load(std::uint64_t step, std::size_t slot) {
-  sampler_->batch(step, slot, rows_);
+void Trainer::load(const Stepper::Batch& batch) {
+  sampler_->batch(batch.step, batch.slot, rows_);
   model_->load(train_set(), rows_);
-  loaded_ = {.step = step, .slot = slot};
+  loaded_ = batch;
 }
 
 void Trainer::delay(std::uint64_t local_step) {
@@ -185,31 +190,29 @@ void Trainer::delay(std::uint64_t local_step) {
   }
 }
 
-void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
+void Trainer::take_step(const StepHooks& hooks) {
   stop_.throw_if_stopped();
-  const std::uint64_t sequence = local_step + 1;
+  const std::uint64_t sequence = stepper_->sequence();
+  const std::uint64_t local_step = sequence - 1;
   const std::uint32_t generation = reply_.generation;
   background_.set_generation(generation);
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {
     delay(local_step);
-    loss = take_elastic_step(sequence, cut);
+    loss = take_elastic_step(cut);
   } else {
-    // Async: each trainer walks its own slices of the epochs, at its own pace.
-    const std::uint64_t step = config_.sync_replicas ? reply_.step : local_step;
     const auto push_ahead = [&](float loss_of_batch, std::size_t ready) {
       if (std::isfinite(loss_of_batch)) {
         client_.push_ahead(sequence, cut, ready);
       }
     };
     // By reference: a larger function object would be allocated, in each step.
-    loss = compute(step, rank(),
-                   client_.pushes_ahead() ? math::Model::OnReady(std::ref(push_ahead))
+    loss = compute(client_.pushes_ahead() ? math::Model::OnReady(std::ref(push_ahead))
                                           : math::Model::OnReady());
     delay(local_step);
     reply_ = client_.push_pull(sequence, parameters_.span(), cut,
-                               [this, step] { load(step + 1, rank()); });
+                               [this] { load(stepper_->batch_after()); });
     keep_unused();
   }
   round_parameters();
@@ -219,7 +222,8 @@ void Trainer::take_step(std::uint64_t local_step, const StepHooks& hooks) {
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
-  log_step(local_step + 1, loss);
+  log_step(sequence, loss);
+  stepper_->replied(reply_);
 }
 
 // --compress: what the push did not bring to the parameters is not to be lost.
@@ -239,24 +243,20 @@ void Trainer::keep_unused() {
   }
 }
 
-float Trainer::take_elastic_step(std::uint64_t sequence, bool cut) {
-  std::vector<bool> pushed(config_.micro_batches, false);
+float Trainer::take_elastic_step(bool cut) {
   std::vector<std::uint64_t> missing;
-  const std::uint64_t stride = reply_.share >> 32U;
-  for (std::uint64_t slot = reply_.share & 0xFFFFFFFFU; stride != 0 && slot < pushed.size();
-       slot += stride) {
-    missing.push_back(slot);
-  }
   float loss = 0;
-  do {
-    for (const std::uint64_t slot : missing) {
-      if (slot < pushed.size() && !pushed[slot]) {
-        pushed[slot] = true;
-        loss = compute(reply_.step, slot);
-        client_.push(slot);
-      }
+  while (true) {
+    while (stepper_->next() == Stepper::Action::kCompute) {
+      loss = compute();
+      client_.push(stepper_->batch().slot);
+      stepper_->pushed();
     }
-  } while (!client_.await_step(sequence, next_parameters_.span(), cut, reply_, missing));
+    if (client_.await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing)) {
+      break;
+    }
+    stepper_->needs(missing);
+  }
   std::swap(parameters_, next_parameters_);
   reply_.parameters = parameters_.span();
   return loss;

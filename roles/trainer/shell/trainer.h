@@ -23,6 +23,7 @@
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
+#include "roles/trainer/core/stepper.h"
 #include "roles/trainer/shell/background.h"
 #include "roles/trainer/shell/ps_client.h"
 
@@ -74,6 +75,9 @@ class Trainer {
   // Joins the run and trains until its last step has been made; again, if the ps were set back
   // since.
   void train(const StepHooks& hooks);
+  // Worker: then waits until the chief has made the result durable. False: the ps were set back
+  // meanwhile to a state from which this worker is needed again; train() follows.
+  [[nodiscard]] bool leave();
   // When the run is over: whether this trainer has its result, or can still have it from the ps.
   [[nodiscard]] bool has_result();
 
@@ -92,19 +96,18 @@ class Trainer {
   };
   Result evaluate();
   void allocate(const RunConfig& config);
-  void take_step(std::uint64_t local_step, const StepHooks& hooks);
+  void take_step(const StepHooks& hooks);
   // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
   // until the step has been made. Returns the last loss.
-  float take_elastic_step(std::uint64_t sequence, bool cut);
-  // The gradient of one batch: of this trainer's, or of that micro-batch.
-  float compute(std::uint64_t step, std::size_t slot, const math::Model::OnReady& on_ready = {});
+  float take_elastic_step(bool cut);
+  // The gradient of the batch that is next.
+  float compute(const math::Model::OnReady& on_ready = {});
   // Makes of the gradient, in its place, what is pushed of it.
   void reduce_gradient();
   void keep_unused();
-  void keep_result();
   // The parameters that came become those that a gradient is computed from.
   void round_parameters();
-  void load(std::uint64_t step, std::size_t slot);
+  void load(const Stepper::Batch& batch);
   void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
@@ -124,12 +127,8 @@ class Trainer {
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   std::vector<std::uint32_t> rows_;
-  struct Batch {
-    std::uint64_t step = 0;
-    std::size_t slot = 0;
-    friend bool operator==(const Batch&, const Batch&) = default;
-  };
-  std::optional<Batch> loaded_;  // which one the model has
+  std::optional<Stepper::Batch> loaded_;  // which one the model has
+  std::optional<Stepper> stepper_;
   StepReply reply_;
   // Strict mode: the result, while the ps make it a second time. Every time has the same bits.
   math::AlignedVector kept_result_;

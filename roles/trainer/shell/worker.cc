@@ -45,7 +45,7 @@ void train_to_the_end(Trainer& trainer) {
   try {
     do {
       trainer.train({});
-    } while (!trainer.client().await_end());
+    } while (!trainer.leave());
   } catch (const RunOver&) {
     log_info("the run is over");
   }

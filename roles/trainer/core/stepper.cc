@@ -1,0 +1,101 @@
+#include "roles/trainer/core/stepper.h"
+
+#include <algorithm>
+
+namespace disttf::roles {
+
+void Stepper::replied(const StepResult& reply) {
+  if (next_ == Action::kPull) {
+    made_ = 0;
+  } else {
+    ++made_;
+  }
+  reply_ = reply;
+  if (reply.finished) {
+    next_ = Action::kLeave;
+  } else {
+    begin_step();
+  }
+}
+
+void Stepper::begin_step() {
+  if (run_.micro_batches == 0) {
+    // Async: each trainer walks its own slices of the epochs, at its own pace.
+    batch_ = {.step = run_.sync_replicas ? reply_.step : made_, .slot = run_.rank};
+    next_ = Action::kCompute;
+    return;
+  }
+  pushed_.assign(pushed_.size(), false);
+  missing_.clear();
+  const std::uint64_t first = reply_.share & 0xFFFFFFFFU;
+  const std::uint64_t stride = reply_.share >> 32U;
+  for (std::uint64_t slot = first; stride != 0 && slot < pushed_.size(); slot += stride) {
+    missing_.push_back(slot);
+  }
+  std::ranges::reverse(missing_);
+  next_micro_batch();
+}
+
+void Stepper::next_micro_batch() {
+  next_ = Action::kAwaitStep;
+  while (!missing_.empty() && next_ == Action::kAwaitStep) {
+    const std::uint64_t slot = missing_.back();
+    missing_.pop_back();
+    if (slot < pushed_.size() && !pushed_[slot]) {
+      batch_ = {.step = reply_.step, .slot = static_cast<std::size_t>(slot)};
+      next_ = Action::kCompute;
+    }
+  }
+}
+
+void Stepper::computed() noexcept {
+  next_ = run_.micro_batches == 0 ? Action::kPushPull : Action::kPush;
+}
+
+void Stepper::pushed() {
+  pushed_[batch_.slot] = true;
+  next_micro_batch();
+}
+
+void Stepper::needs(std::span<const std::uint64_t> micro_batches) {
+  missing_.assign(micro_batches.rbegin(), micro_batches.rend());
+  next_micro_batch();
+}
+
+bool Stepper::left(bool released) {
+  if (released) {
+    run_over();
+    return false;
+  }
+  const bool is_new = run_.strict && reply_.finished;
+  has_kept_ = has_kept_ || is_new;
+  reply_.finished = false;
+  next_ = Action::kPull;
+  return is_new;
+}
+
+void Stepper::run_over() noexcept {
+  if (next_ == Action::kFetchFinal || next_ == Action::kEnd) {
+    return;
+  }
+  if (run_.strict && reply_.finished) {
+    end(Result::kInHand);
+  } else if (has_kept_) {
+    reply_ = {.step = run_.train_steps, .finished = true};
+    end(Result::kKept);
+  } else {
+    next_ = Action::kFetchFinal;  // what the last pushes of others have made since counts too
+  }
+}
+
+void Stepper::fetched(std::optional<std::uint64_t> step) noexcept {
+  reply_ = {.step = step.value_or(0), .finished = true};
+  end(step ? Result::kInHand : Result::kNone);
+}
+
+void Stepper::end(Result result) noexcept {
+  result_ = result;
+  next_ = Action::kEnd;
+}
+
+}  // namespace disttf::roles

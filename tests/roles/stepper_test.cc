@@ -1,0 +1,134 @@
+// What a trainer does next, and what of a run's result it has in the end.
+#include "roles/trainer/core/stepper.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using NextAction = Stepper::Action;
+using StepBatch = Stepper::Batch;
+
+// As a ps puts it on the wire: every `stride`th micro-batch from `first` on.
+constexpr std::uint64_t share_of(std::uint64_t first, std::uint64_t stride) {
+  return first | stride << 32U;
+}
+
+void make_step(Stepper& stepper, const StepResult& reply) {
+  ASSERT_EQ(stepper.next(), NextAction::kCompute);
+  stepper.computed();
+  ASSERT_EQ(stepper.next(), NextAction::kPushPull);
+  stepper.replied(reply);
+}
+
+// Computes and pushes until the step is to be awaited. Returns which micro-batches.
+std::vector<std::size_t> work_of(Stepper& stepper) {
+  std::vector<std::size_t> slots;
+  while (stepper.next() == NextAction::kCompute) {
+    slots.push_back(stepper.batch().slot);
+    stepper.computed();
+    EXPECT_EQ(stepper.next(), NextAction::kPush);
+    stepper.pushed();
+  }
+  EXPECT_EQ(stepper.next(), NextAction::kAwaitStep);
+  return slots;
+}
+
+TEST(StepperTest, ComputesItsBatchOfEachStepUntilTheLastIsMade) {
+  Stepper stepper({.train_steps = 7, .rank = 2});
+  ASSERT_EQ(stepper.next(), NextAction::kPull);
+  stepper.replied({.step = 5, .joined = true});
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 5, .slot = 2}));
+  EXPECT_EQ(stepper.batch_after(), (StepBatch{.step = 6, .slot = 2}));
+  EXPECT_EQ(stepper.sequence(), 1U);
+  make_step(stepper, {.step = 6});
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 6, .slot = 2}));
+  EXPECT_EQ(stepper.sequence(), 2U);
+  make_step(stepper, {.step = 7, .finished = true});
+  EXPECT_EQ(stepper.next(), NextAction::kLeave);
+}
+
+TEST(StepperTest, ASetBackIsTheNextStepToCompute) {
+  Stepper stepper({.train_steps = 9});
+  stepper.replied({.step = 5});
+  make_step(stepper, {.step = 2, .joined = true});
+  EXPECT_EQ(stepper.batch().step, 2U);
+  EXPECT_EQ(stepper.sequence(), 2U) << "counts pushes, not steps of the run";
+}
+
+TEST(StepperTest, AsyncATrainerWalksItsOwnSlices) {
+  Stepper stepper({.train_steps = 9, .rank = 1, .sync_replicas = false, .strict = false});
+  stepper.replied({.step = 40});
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 0, .slot = 1}));
+  make_step(stepper, {.step = 47});
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 1, .slot = 1}));
+}
+
+TEST(StepperTest, ElasticComputesItsShareAndThenWhatIsMissing) {
+  Stepper stepper({.train_steps = 9, .micro_batches = 6});
+  stepper.replied({.step = 3, .share = share_of(1, 2)});
+  EXPECT_EQ(stepper.batch().step, 3U);
+  EXPECT_EQ(work_of(stepper), (std::vector<std::size_t>{1, 3, 5}));
+  const std::array<std::uint64_t, 4> missing = {2, 3, 4, 99};
+  stepper.needs(missing);
+  EXPECT_EQ(work_of(stepper), (std::vector<std::size_t>{2, 4})) << "what it has pushed, it has";
+  stepper.replied({.step = 4, .share = share_of(3, 3)});
+  EXPECT_EQ(work_of(stepper), (std::vector<std::size_t>{3}));
+}
+
+TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
+  Stepper stepper({.train_steps = 9, .micro_batches = 6});
+  stepper.replied({.step = 3, .share = 0});
+  EXPECT_EQ(stepper.next(), NextAction::kAwaitStep);
+}
+
+TEST(StepperTest, TheResultIsInHandOnceTheRunIsOver) {
+  Stepper stepper({.train_steps = 1});
+  stepper.replied({.step = 1, .finished = true});
+  EXPECT_FALSE(stepper.left(true));
+  stepper.run_over();
+  EXPECT_EQ(stepper.next(), NextAction::kEnd);
+  EXPECT_EQ(stepper.result(), Stepper::Result::kInHand);
+}
+
+TEST(StepperTest, AResultThatIsMadeAgainIsKept) {
+  Stepper stepper({.train_steps = 4});
+  stepper.replied({.step = 4, .finished = true});
+  EXPECT_TRUE(stepper.left(false));
+  ASSERT_EQ(stepper.next(), NextAction::kPull);
+  stepper.replied({.step = 2});
+  stepper.run_over();
+  EXPECT_EQ(stepper.result(), Stepper::Result::kKept);
+  EXPECT_EQ(stepper.reply().step, 4U);
+  stepper.run_over();
+  EXPECT_EQ(stepper.result(), Stepper::Result::kKept);
+}
+
+TEST(StepperTest, WhereNotEveryGradientCountsTheFinalParametersAreFetched) {
+  Stepper stepper({.train_steps = 4, .sync_replicas = false, .strict = false});
+  stepper.replied({.step = 4, .finished = true});
+  EXPECT_FALSE(stepper.left(false)) << "will be others the next time";
+  stepper.replied({.step = 4, .finished = true});
+  EXPECT_FALSE(stepper.left(true));
+  ASSERT_EQ(stepper.next(), NextAction::kFetchFinal);
+  stepper.fetched(5);
+  EXPECT_EQ(stepper.result(), Stepper::Result::kInHand);
+  EXPECT_EQ(stepper.reply().step, 5U);
+}
+
+TEST(StepperTest, AResultThatWentWithAPsIsNone) {
+  Stepper stepper({.train_steps = 4});
+  stepper.replied({.step = 2});
+  stepper.run_over();
+  ASSERT_EQ(stepper.next(), NextAction::kFetchFinal);
+  stepper.fetched(std::nullopt);
+  EXPECT_EQ(stepper.next(), NextAction::kEnd);
+  EXPECT_EQ(stepper.result(), Stepper::Result::kNone);
+}
+
+}  // namespace
+}  // namespace disttf::roles
