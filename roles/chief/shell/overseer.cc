@@ -18,7 +18,7 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/spawn.h"
 #include "net/wire/backoff.h"
-#include "roles/chief/core/view_keeper.h"
+#include "roles/chief/core/view_service.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
@@ -213,7 +213,7 @@ class Overseer::Impl {
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer beat_timer_;
-  std::vector<ViewKeeper> keepers_;             // by range
+  std::vector<ViewService> keepers_;             // by range
   std::vector<std::optional<net::View>> told_;  // by range
   std::vector<Host> hosts_;
   bool finishing_ = false;

@@ -1,5 +1,5 @@
 // The chief's other thread, with --ps_replicas 2: watches both hosts of every range, and tells them
-// which of them is the primary (roles/chief/core/view_keeper.h).
+// which of them is the primary (roles/chief/core/view_service.h).
 //
 // It has channels of its own, so that neither a long gradient nor a reply that waits for a host
 // that is gone keeps it from noticing.

@@ -27,7 +27,7 @@
 
 namespace disttf::roles {
 
-class ViewKeeper {
+class ViewService {
  public:
   // The host has said what it is. REQUIRES: replica is 0 or 1.
   void hear(std::uint8_t replica, const net::Report& report);

@@ -1,4 +1,4 @@
-#include "roles/chief/core/view_keeper.h"
+#include "roles/chief/core/view_service.h"
 
 #include <algorithm>
 
@@ -11,18 +11,18 @@ std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 
 }  // namespace
 
-void ViewKeeper::hear(std::uint8_t replica, const net::Report& report) {
+void ViewService::hear(std::uint8_t replica, const net::Report& report) {
   hosts_.at(replica) = report;
   finished_ = finished_ || report.finished;
   decide();
 }
 
-void ViewKeeper::lose(std::uint8_t replica) {
+void ViewService::lose(std::uint8_t replica) {
   hosts_.at(replica).reset();
   decide();
 }
 
-void ViewKeeper::decide() {
+void ViewService::decide() {
   if (finished_) {
     return;
   }
@@ -59,14 +59,14 @@ void ViewKeeper::decide() {
 }
 
 // For a trainer that reaches the backup.
-bool ViewKeeper::is_out_of_reach(const net::Report& primary, const Host& other) const {
+bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
   return view_->paired && primary.view == view_->number && other &&
          other->standing == Standing::kBackup && other->holds && other->view == view_->number &&
          (primary.trainers & other->trainers) != 0 && left_ != other_than(view_->primary);
 }
 
 // The process that was the primary is no more, and the one in its place holds nothing.
-void ViewKeeper::replace_primary(const Host& other) {
+void ViewService::replace_primary(const Host& other) {
   const bool is_told = other && other->view == view_->number;
   const bool both_are_new = other && !is_told && !other->holds;
   if (view_->paired && is_told) {
@@ -76,7 +76,7 @@ void ViewKeeper::replace_primary(const Host& other) {
   }
 }
 
-void ViewKeeper::adopt() {
+void ViewService::adopt() {
   if (!hosts_[0] || !hosts_[1]) {
     return;
   }
@@ -107,7 +107,7 @@ void ViewKeeper::adopt() {
   make(held.holds ? best : 0, /*paired=*/false, held.holds);
 }
 
-void ViewKeeper::make(std::uint8_t primary, bool paired, bool holds) {
+void ViewService::make(std::uint8_t primary, bool paired, bool holds) {
   if (primary != view_->primary) {
     left_.reset();
   }

@@ -1,0 +1,264 @@
+#include "roles/chief/core/view_service.h"
+
+#include <gtest/gtest.h>
+
+namespace disttf::roles {
+namespace {
+
+using net::Report;
+using net::Standing;
+using net::View;
+
+constexpr Report kNew{};  // a process that has just started
+
+Report primary(std::uint32_t view, bool holds = true) {
+  return {.view = view, .standing = Standing::kPrimary, .holds = holds};
+}
+
+Report backup(std::uint32_t view, bool holds = true) {
+  return {.view = view, .standing = Standing::kBackup, .holds = holds};
+}
+
+Report wants_pair(std::uint32_t view) {
+  Report report = primary(view);
+  report.wants_pair = true;
+  return report;
+}
+
+Report wants_alone(std::uint32_t view) {
+  Report report = primary(view);
+  report.wants_alone = true;
+  return report;
+}
+
+Report of_trainers(Report report, std::initializer_list<std::size_t> ranks) {
+  for (const std::size_t rank : ranks) {
+    report.trainers |= net::in_set(rank);
+  }
+  return report;
+}
+
+class ViewServiceTest : public testing::Test {
+ protected:
+  // A run that has begun: host 0 is the primary in view 1 and holds a state.
+  void begin() {
+    service_.hear(0, kNew);
+    service_.hear(1, kNew);
+    service_.hear(0, primary(1));
+    service_.hear(1, backup(1, false));
+  }
+
+  // The same with a complete backup, in view 2.
+  void begin_paired() {
+    begin();
+    service_.hear(1, backup(1));
+    service_.hear(0, wants_pair(1));
+    service_.hear(0, primary(2));
+    service_.hear(1, backup(2));
+  }
+
+  // The pair is in view 4 then.
+  void move_to_1_for_trainer_1() {
+    service_.hear(0, of_trainers(primary(2), {1}));
+    service_.hear(1, of_trainers(backup(2), {1}));
+    expect_view(3, 1, false);
+    service_.hear(0, backup(3));
+    service_.hear(1, wants_pair(3));
+    service_.hear(1, primary(4));
+    service_.hear(0, backup(4));
+    expect_view(4, 1, true);
+  }
+
+  void expect_view(std::uint32_t number, std::uint8_t primary, bool paired) {
+    ASSERT_TRUE(service_.view().has_value());
+    EXPECT_EQ(*service_.view(), (View{.number = number, .primary = primary, .paired = paired}));
+  }
+
+  ViewService service_;
+};
+
+TEST_F(ViewServiceTest, DecidesNothingBeforeBothHostsHaveReported) {
+  service_.hear(0, kNew);
+  EXPECT_FALSE(service_.view().has_value());
+  service_.hear(1, kNew);
+  expect_view(1, 0, false);
+}
+
+TEST_F(ViewServiceTest, PairsThePrimaryWithABackupThatIsComplete) {
+  begin();
+  expect_view(1, 0, false);
+  service_.hear(1, backup(1));
+  service_.hear(0, wants_pair(1));
+  expect_view(2, 0, true);
+}
+
+TEST_F(ViewServiceTest, APairedPrimaryThatIsLostIsReplaced) {
+  begin_paired();
+  service_.lose(0);
+  expect_view(3, 1, false);
+}
+
+TEST_F(ViewServiceTest, ALonePrimaryThatIsLostIsWaitedFor) {
+  begin();
+  service_.lose(0);
+  expect_view(1, 0, false);
+  service_.hear(0, primary(1));
+  expect_view(1, 0, false);
+}
+
+TEST_F(ViewServiceTest, ABackupThatHasNotHeardOfThePairIsAskedFirst) {
+  begin();
+  service_.hear(1, backup(1));
+  service_.hear(0, wants_pair(1));
+  service_.lose(0);
+  expect_view(2, 0, true);  // host 1 may have been started anew
+  service_.hear(1, backup(2));
+  expect_view(3, 1, false);
+}
+
+TEST_F(ViewServiceTest, ABackupThatWasLostWithItsPrimaryIsNotPromoted) {
+  begin_paired();
+  service_.lose(1);
+  service_.hear(1, kNew);
+  service_.lose(0);
+  expect_view(2, 0, true);
+  service_.hear(0, kNew);
+  expect_view(3, 0, false);
+}
+
+TEST_F(ViewServiceTest, APrimaryMayGoOnAloneOnceItHasAsked) {
+  begin_paired();
+  service_.lose(1);
+  expect_view(2, 0, true);
+  service_.hear(0, wants_alone(2));
+  expect_view(3, 0, false);
+}
+
+TEST_F(ViewServiceTest, ABackupIsNeverPromotedAfterItsPrimaryWentOnAlone) {
+  begin_paired();
+  service_.hear(0, wants_alone(2));
+  service_.lose(0);
+  service_.hear(1, backup(2));
+  service_.hear(1, backup(3));
+  expect_view(3, 0, false);
+}
+
+TEST_F(ViewServiceTest, APrimaryThatWasReplacedAsksInVain) {
+  begin_paired();
+  service_.lose(0);
+  service_.hear(1, primary(3));
+  service_.hear(0, wants_alone(2));
+  expect_view(3, 1, false);
+}
+
+TEST_F(ViewServiceTest, AnOldWishIsNotGrantedInANewView) {
+  begin_paired();
+  service_.hear(0, wants_alone(2));
+  service_.hear(0, wants_alone(2));  // sent before it was told
+  expect_view(3, 0, false);
+}
+
+TEST_F(ViewServiceTest, ANewProcessInThePlaceOfAPairedPrimaryIsABackup) {
+  begin_paired();
+  service_.hear(0, kNew);
+  expect_view(3, 1, false);
+}
+
+TEST_F(ViewServiceTest, ANewProcessInThePlaceOfALonePrimaryBeginsAnew) {
+  begin();
+  service_.hear(0, kNew);
+  expect_view(2, 0, false);
+  service_.hear(0, primary(2, false));
+  expect_view(2, 0, false);
+}
+
+TEST_F(ViewServiceTest, ANewChiefFindsTheViewThatHolds) {
+  service_.hear(1, backup(6));
+  service_.hear(0, primary(6));
+  expect_view(6, 0, true);
+  service_.lose(0);
+  expect_view(7, 1, false);
+}
+
+TEST_F(ViewServiceTest, ANewChiefFindsThatThePrimaryIsAlone) {
+  service_.hear(0, backup(7, false));
+  service_.hear(1, primary(6));
+  expect_view(8, 1, false);
+  service_.lose(1);
+  expect_view(8, 1, false);
+}
+
+TEST_F(ViewServiceTest, ANewChiefFindsThatOnlyTheBackupIsLeft) {
+  service_.hear(0, kNew);
+  service_.hear(1, backup(4));
+  expect_view(5, 1, false);
+}
+
+TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToThePrimary) {
+  service_.hear(0, wants_pair(1));
+  service_.hear(1, backup(2));
+  expect_view(2, 0, true);
+}
+
+TEST_F(ViewServiceTest, ANewChiefFindsNothing) {
+  service_.hear(0, kNew);
+  service_.hear(1, backup(3, false));
+  expect_view(4, 0, false);
+}
+
+TEST_F(ViewServiceTest, APrimaryThatATrainerOfTheBackupDoesNotReachIsReplaced) {
+  begin_paired();
+  service_.hear(0, of_trainers(primary(2), {1}));
+  expect_view(2, 0, true);  // it may be dead
+  service_.hear(1, of_trainers(backup(2), {2}));
+  expect_view(2, 0, true);  // that is another one
+  service_.hear(1, of_trainers(backup(2), {1, 2}));
+  expect_view(3, 1, false);
+  EXPECT_EQ(service_.left(), 0);
+}
+
+TEST_F(ViewServiceTest, ACopyThatIsNotAcknowledgedIsNoPlaceToGoTo) {
+  begin();
+  service_.hear(0, of_trainers(primary(1), {1}));
+  service_.hear(1, of_trainers(backup(1), {1}));
+  expect_view(1, 0, false);
+  service_.hear(1, of_trainers(backup(1, false), {1}));
+  expect_view(1, 0, false);
+}
+
+// Then nothing helps, and the run is to end by itself.
+TEST_F(ViewServiceTest, WhereEachHostIsOutOfSomebodysReachTheViewStays) {
+  begin_paired();
+  move_to_1_for_trainer_1();
+  service_.hear(0, of_trainers(backup(4), {2}));
+  service_.hear(1, of_trainers(primary(4), {2}));
+  expect_view(4, 1, true);
+}
+
+TEST_F(ViewServiceTest, AHostThatHasBeenThePrimarySinceMayBeGoneToAgain) {
+  begin_paired();
+  move_to_1_for_trainer_1();
+  service_.lose(1);
+  expect_view(5, 0, false);
+  EXPECT_EQ(service_.left(), std::nullopt);
+  service_.hear(0, wants_pair(5));
+  service_.hear(1, backup(5));
+  service_.hear(0, primary(6));
+  service_.hear(1, backup(6));
+  expect_view(6, 0, true);
+  service_.hear(0, of_trainers(primary(6), {1}));
+  service_.hear(1, of_trainers(backup(6), {1}));
+  expect_view(7, 1, false);
+}
+
+TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
+  begin_paired();
+  Report finished = primary(2);
+  finished.finished = true;
+  service_.hear(0, finished);
+  service_.lose(0);
+  expect_view(2, 0, true);
+}
+
+}  // namespace
+}  // namespace disttf::roles
