@@ -5,57 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <system_error>
 #include <thread>
 
 #include "data/error.h"
+#include "data/posix_file_system.h"
 
 namespace disttf::data {
 namespace {
 
-// "NAME.disttf-XXXXXX": not a name that anything looks for, in the directory of NAME because a
-// rename must not cross file systems.
-constexpr std::string_view kTemporaryMark = ".disttf-";
-
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
-
-// The part of write_file_atomically that may fail half-way: it has a temporary to remove then.
-struct Temporary {
-  FileDescriptor file;
-  std::string path;
-
-  explicit Temporary(const std::filesystem::path& target)
-      : path(target.string() + std::string(kTemporaryMark) + "XXXXXX") {
-    file = FileDescriptor(::mkostemp(path.data(), O_CLOEXEC));
-    if (!file.is_open()) fail(errno, "cannot create a file in " + target.parent_path().string());
-  }
-  ~Temporary() {
-    if (!path.empty()) ::unlink(path.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  void write(std::span<const std::uint8_t> bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(file.number(), bytes.data(), bytes.size());
-      if (count < 0) {
-        if (errno == EINTR) continue;
-        fail(errno, "cannot write " + path);
-      }
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-  }
-
-  void rename_to(const std::filesystem::path& target) {
-    if (::rename(path.c_str(), target.c_str()) != 0)
-      fail(errno, "cannot create " + target.string());
-    path.clear();
-  }
-};
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -132,15 +93,13 @@ struct stat write_file_atomically(const std::filesystem::path& path,
 
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::span<const std::uint8_t>> parts) {
-  Temporary temporary(std::filesystem::path(directory_of(path) / path.filename()));
-  for (const auto& part : parts) temporary.write(part);
-  // mkostemp makes files that only the owner reads; tasks under other users read them as well.
-  if (::fchmod(temporary.file.number(), 0644) != 0) fail(errno, "cannot write " + path.string());
-  if (::fsync(temporary.file.number()) != 0) fail(errno, "cannot write " + path.string());
-  temporary.rename_to(path);
+  PosixNewFile file(path);
+  for (const auto& part : parts) file.write(part);
+  file.sync();
+  file.take_name();
   sync_directory(directory_of(path));
   struct stat status {};
-  if (::fstat(temporary.file.number(), &status) != 0) fail(errno, "cannot read " + path.string());
+  if (::fstat(file.number(), &status) != 0) fail(errno, "cannot read " + path.string());
   return status;
 }
 

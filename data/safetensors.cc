@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "data/error.h"
-#include "data/file.h"
 #include "data/json_depth.h"
 
 namespace disttf::data {
@@ -209,11 +208,11 @@ std::vector<std::uint8_t> encode_safetensors_header(const SafetensorsMetadata& m
   return bytes;
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const std::uint8_t> header,
-                       std::span<const SafetensorsTensor> tensors) {
+std::vector<std::span<const std::uint8_t>> safetensors_parts(
+    std::span<const std::uint8_t> header, std::span<const SafetensorsTensor> tensors) {
   std::vector<std::span<const std::uint8_t>> parts{header};
   for (const SafetensorsTensor& tensor : tensors) parts.push_back(bytes_of(tensor.values));
-  write_file_atomically(path, parts);
+  return parts;
 }
 
 }  // namespace disttf::data

@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -64,8 +63,8 @@ struct SafetensorsTensor {
 [[nodiscard]] std::vector<std::uint8_t> encode_safetensors_header(
     const SafetensorsMetadata& metadata, std::span<const SafetensorsTensor> tensors);
 
-// Writes the file as write_file_atomically() does, and throws as it does.
-void write_safetensors(const std::filesystem::path& path, std::span<const std::uint8_t> header,
-                       std::span<const SafetensorsTensor> tensors);
+// The file's contents as they lie, one part after the other, borrowed from the arguments.
+[[nodiscard]] std::vector<std::span<const std::uint8_t>> safetensors_parts(
+    std::span<const std::uint8_t> header, std::span<const SafetensorsTensor> tensors);
 
 }  // namespace disttf::data

@@ -9,7 +9,7 @@
 
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/checkpoint/checkpoint_command.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "main/flags.h"
-#include "roles/checkpoint/checkpoint_command.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
 
 namespace disttf {
 

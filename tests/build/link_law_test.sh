@@ -15,9 +15,10 @@ allowed() {
     disttf_http) echo 'transport' ;;
     disttf_resolvers | disttf_render) echo 'wire' ;;
     disttf_run) echo 'wire|math' ;;
+    disttf_checkpoint_core) echo 'run|data' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
-    disttf_checkpoint) echo 'process' ;;
+    disttf_checkpoint) echo 'checkpoint_core|process' ;;
     disttf_download) echo 'process|http' ;;
     disttf_ps) echo 'ps_core|checkpoint' ;;
     disttf_trainer) echo 'trainer_core|checkpoint|download' ;;
@@ -50,8 +51,9 @@ self_test() {
   found=$(printf '%s\n' 'disttf_wire: disttf_flags $<LINK_ONLY:disttf_math>' \
     'disttf_data: disttf_flags disttf_run' 'disttf_ps_core: disttf_run disttf_transport' \
     'disttf_checkpoint: disttf_process disttf_ps' 'disttf_run: disttf_asio' \
+    'disttf_checkpoint_core: disttf_data disttf_process' \
     'disttf_ps: disttf_ps_core disttf_checkpoint' 'disttf_new: disttf_flags' | violations | wc -l)
-  [ "$found" -eq 6 ] || { echo "this check is broken: it found $found of 6 violations"; exit 1; }
+  [ "$found" -eq 7 ] || { echo "this check is broken: it found $found of 7 violations"; exit 1; }
 }
 
 self_test

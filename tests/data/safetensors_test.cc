@@ -53,7 +53,8 @@ TEST(Safetensors, BytesOfASmallFileAreTheseOnes) {
       SafetensorsTensor{.name = "b", .shape = {1}, .values = std::span(values).last(1)}};
   const test::ScratchDirectory scratch;
   const auto path = scratch.path() / "x.safetensors";
-  write_safetensors(path, encode_safetensors_header({{"step", "5"}}, tensors), tensors);
+  const Bytes header = encode_safetensors_header({{"step", "5"}}, tensors);
+  write_file_atomically(path, safetensors_parts(header, tensors));
 
   // By hand; the names are in the order of the alphabet, the tensors in ours.
   const std::string json = R"({"__metadata__":{"step":"5"},)"

@@ -1,4 +1,4 @@
-#include "roles/checkpoint/checkpoint_command.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
 
 #include <gmock/gmock.h>
 
@@ -138,7 +138,7 @@ TEST_F(CheckpointCommandTest, ShowHasStepConfigurationAndTensors) {
   small.optimizer.push_back({.name = "m", .values = math::AlignedVector(layout_.size())});
   small.parameters.span()[48] = -3.0F;  // hid_b: -3 0 0 4 0 0 0
   small.parameters.span()[51] = 4.0F;
-  checkpoints_.save(small, layout_, kConfig, 0);
+  checkpoints_.save(1, small, layout_, kConfig, 0);
   const std::string lines = run(CheckpointAction::kShow);
   EXPECT_EQ(exit_code_, kDone);
   EXPECT_THAT(lines, HasSubstr("/checkpoint-00000012\n"));
@@ -163,7 +163,7 @@ TEST_F(CheckpointCommandTest, ShowTakesTheNewestWholeOneAndSaysWhy) {
 }
 
 TEST_F(CheckpointCommandTest, WhatTheConfigurationHoldsCannotDriveATerminal) {
-  checkpoints_.save(state(5), layout_, R"({"a\u001b[2J":"b\u001b[2J"})", 0);
+  checkpoints_.save(1, state(5), layout_, R"({"a\u001b[2J":"b\u001b[2J"})", 0);
   const std::string lines = run(CheckpointAction::kShow);
   EXPECT_EQ(lines.find('\x1b'), std::string::npos);
 }

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "roles/checkpoint/checkpoint_index.h"
+#include "roles/checkpoint/core/checkpoint_index.h"
 #include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
@@ -65,7 +65,8 @@ class CheckpointDamageTest : public CheckpointTest {
       state.optimizer.push_back({.name = "m", .values = math::AlignedVector(16)});
       return state;
     };
-    for (const std::uint64_t step : {1U, 2U}) checkpoints_.save(small(step), layout_, kConfig, 0);
+    for (const std::uint64_t step : {1U, 2U})
+      checkpoints_.save(1, small(step), layout_, kConfig, 0);
   }
 };
 
@@ -224,7 +225,7 @@ TEST_F(CheckpointDamageTest, AFullDiskIsASentenceAndTheOldCheckpointStays) {
 TEST_F(CheckpointDamageTest, ADirectoryThatCannotBeMadeIsASentence) {
   data::test::write(scratch_.path() / "file", data::test::bytes_of("x"));
   for (const std::string& place : {(scratch_.path() / "file").string(), std::string("/proc")}) {
-    checkpoints_ = CheckpointDirectory(place + "/train");
+    checkpoints_ = CheckpointStore(disk_, place + "/train");
     try {
       save(1);
       FAIL() << "saved";
@@ -236,13 +237,13 @@ TEST_F(CheckpointDamageTest, ADirectoryThatCannotBeMadeIsASentence) {
 
 TEST_F(CheckpointDamageTest, ADirectoryThatIsAFileCannotBeRead) {
   data::test::write(scratch_.path() / "file", data::test::bytes_of("x"));
-  checkpoints_ = CheckpointDirectory(scratch_.path() / "file");
+  checkpoints_ = CheckpointStore(disk_, scratch_.path() / "file");
   EXPECT_THROW(static_cast<void>(load()), std::system_error);
 }
 
 TEST_F(CheckpointDamageTest, AWriterThatCannotReadTheConfigurationChangesNothing) {
   save(1);
-  EXPECT_THROW(checkpoints_.save(state(2), layout_, "no json", 1), std::exception);
+  EXPECT_THROW(checkpoints_.save(1, state(2), layout_, "no json", 1), std::exception);
   EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000001"));
 }
 

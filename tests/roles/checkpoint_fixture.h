@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/checkpoint/checkpoint.h"
+#include "data/posix_file_system.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::roles::test {
@@ -41,8 +42,8 @@ class CheckpointTest : public testing::Test {
     return state;
   }
 
-  void save(std::uint64_t step, std::size_t keep = 0) const {
-    checkpoints_.save(state(step), layout_, kConfig, keep);
+  void save(std::uint64_t step, std::size_t keep = 0) {
+    checkpoints_.save(++attempts_, state(step), layout_, kConfig, keep);
   }
 
   // As `ranges.size()` ps do it.
@@ -119,8 +120,10 @@ class CheckpointTest : public testing::Test {
 
   math::ParameterLayout layout_;
   data::test::ScratchDirectory scratch_;
-  CheckpointDirectory checkpoints_{scratch_.path()};
+  data::PosixFileSystem disk_;
+  CheckpointStore checkpoints_{disk_, scratch_.path()};
   std::vector<std::string> warnings_;
+  std::uint64_t attempts_ = 0x1000;
 
  private:
   [[nodiscard]] math::AlignedVector values(std::uint32_t seed) const {

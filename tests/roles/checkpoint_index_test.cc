@@ -1,9 +1,9 @@
-#include "roles/checkpoint/checkpoint_index.h"
+#include "roles/checkpoint/core/checkpoint_index.h"
 
 #include <gmock/gmock.h>
 
 #include "data/sha256.h"
-#include "roles/checkpoint/checkpoint_reader.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
@@ -156,7 +156,7 @@ TEST_F(CheckpointIndexTest, TheIndexOfASmallCheckpointIsThisOne) {
     state.optimizer[0].values.span()[i] = -1.0F;
   }
   for (std::size_t i = 16; i < 19; ++i) state.parameters.span()[i] = 1.0F;
-  checkpoints_.save(state, layout_, R"({"model":"softmax","optimizer":"momentum","seed":7})", 0);
+  checkpoints_.save(1, state, layout_, R"({"model":"softmax","optimizer":"momentum","seed":7})", 0);
   const auto bytes = data::test::read(file("checkpoint-00000005", kIndex));
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), kGolden);
 }

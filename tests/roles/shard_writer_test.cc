@@ -1,4 +1,4 @@
-#include "roles/checkpoint/shard_writer.h"
+#include "roles/checkpoint/shell/shard_writer.h"
 
 #include <gmock/gmock.h>
 

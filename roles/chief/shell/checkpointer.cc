@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "data/posix_file_system.h"
 #include "math/optimizer.h"
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/shell/cut_link.h"
 #include "roles/chief/shell/sharded_save.h"
 #include "roles/process/log.h"
+#include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/outcome.h"
 
@@ -35,7 +37,7 @@ class Checkpointer::Impl {
         config_(config),
         config_json_(to_json(config)),
         layout_(layout),
-        directory_(options.train_dir),
+        store_(disk_, options.train_dir),
         next_time_(net::Clock::now() + options.save_secs) {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
@@ -104,8 +106,7 @@ class Checkpointer::Impl {
       return std::nullopt;
     }
     const std::scoped_lock lock(directory_mutex_);
-    auto loaded =
-        directory_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
+    auto loaded = store_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
     if (!loaded) {
       return std::nullopt;
     }
@@ -181,16 +182,16 @@ class Checkpointer::Impl {
   // newest checkpoint; steps are a function of the state, so the bits do not suffer.
   std::optional<std::uint64_t> save_sharded(const CutRequest& cut) {
     const auto written =
-        write_shards(task_, cut, config_.every_gradient_counts(), directory_, interrupt_);
+        write_shards(task_, cut, config_.every_gradient_counts(), store_, interrupt_);
     if (!written) {
       return std::nullopt;
     }
     try {
       const std::scoped_lock lock(directory_mutex_);
-      directory_.commit_shards(written->id, written->files, layout_, config_json_,
-                               options_.max_to_keep);
+      store_.commit_shards(written->id, written->files, layout_, config_json_,
+                           options_.max_to_keep);
     } catch (...) {
-      directory_.discard_shards(written->id);
+      store_.discard_shards(written->id);
       throw;
     }
     return written->id.step;
@@ -208,7 +209,7 @@ class Checkpointer::Impl {
     }
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
-      directory_.save(*shared, layout_, config_json_, options_.max_to_keep);
+      store_.save(random_incarnation(), *shared, layout_, config_json_, options_.max_to_keep);
     }
     return shared->step;
   }
@@ -248,7 +249,8 @@ class Checkpointer::Impl {
   const RunConfig config_;
   const std::string config_json_;
   const math::ParameterLayout& layout_;
-  const CheckpointDirectory directory_;
+  data::PosixFileSystem disk_;
+  const CheckpointStore store_;
   std::vector<std::string> tensor_names_;  // of the optimizer's state
   // The computing thread's.
   bool due_ = false;

@@ -14,7 +14,7 @@
 #include "net/transport/interrupt.h"
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {

@@ -35,7 +35,7 @@ std::optional<std::uint64_t> find_all(std::deque<CutLink>& links, const CutReque
 }  // namespace
 
 std::optional<WrittenShards> write_shards(const Task& task, const CutRequest& cut, bool same_step,
-                                          const CheckpointDirectory& directory,
+                                          const CheckpointStore& directory,
                                           const net::Interrupt& interrupt) {
   std::deque<CutLink> links;
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {

@@ -1,13 +1,13 @@
 // The chief's part in a checkpoint that the ps write, each its range: agrees with them on a cut,
 // has all of them write at once, and waits. What they have written becomes a checkpoint by
-// CheckpointDirectory::commit_shards().
+// CheckpointStore::commit_shards().
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "net/transport/interrupt.h"
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/shell/cut_link.h"
 #include "roles/run/task.h"
 
@@ -24,7 +24,7 @@ struct WrittenShards {
 // Blocks while they write, ten minutes at most; call it from a thread that may wait.
 [[nodiscard]] std::optional<WrittenShards> write_shards(const Task& task, const CutRequest& cut,
                                                         bool same_step,
-                                                        const CheckpointDirectory& directory,
+                                                        const CheckpointStore& directory,
                                                         const net::Interrupt& interrupt);
 
 }  // namespace disttf::roles

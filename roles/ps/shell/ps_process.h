@@ -20,7 +20,7 @@
 
 #include "net/transport/interrupt.h"
 #include "net/transport/server.h"
-#include "roles/checkpoint/shard_writer.h"
+#include "roles/checkpoint/shell/shard_writer.h"
 #include "roles/ps/shell/range_server.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"

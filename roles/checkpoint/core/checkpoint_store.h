@@ -9,6 +9,10 @@
 // A step that is saved again (after a return to an older state) replaces the one that is there, by
 // a directory "checkpoint-00000500-2" before the old one is removed: there is always one of them.
 //
+// The store touches no disk itself but through the data::FileSystem that it is given, and the order
+// of its operations is the promise: a save that has returned is found after a power cut at any
+// time.
+//
 // Callable from any thread. One save at a time in a directory; readers may come at any time.
 #pragma once
 
@@ -23,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/file_system.h"
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
 #include "roles/run/training_state.h"
@@ -69,13 +74,14 @@ struct LoadedCheckpoint {
   std::string config_json;  // as it was saved, without spaces between its parts
 };
 
-class CheckpointDirectory {
+class CheckpointStore {
  public:
   // Gets a sentence, e.g. for the log.
   using Warn = std::function<void(const std::string&)>;
 
-  // `path` need not exist: the first save creates it.
-  explicit CheckpointDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  // `path` need not exist: the first save creates it. `files` must outlive the object.
+  CheckpointStore(data::FileSystem& files, std::filesystem::path path)
+      : files_(&files), path_(std::move(path)) {}
 
   // The functions that write throw std::runtime_error (std::system_error where the disk is to
   // blame) with a sentence that names a path: for a warning, the run can go on. What was there
@@ -87,7 +93,7 @@ class CheckpointDirectory {
   // removed; 0: all stay. The one just written and newer ones always stay.
 
   // The whole state, by one process.
-  void save(const TrainingState& state, const math::ParameterLayout& layout,
+  void save(std::uint64_t attempt, const TrainingState& state, const math::ParameterLayout& layout,
             const std::string& config_json, std::size_t keep) const;
 
   // Sharded: every ps writes its range of the vector, on file systems that show all of them the
@@ -113,16 +119,17 @@ class CheckpointDirectory {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
+  data::FileSystem* files_;
   std::filesystem::path path_;
 };
 
 // Removes the partial directories that killed writers have left in `directory`: nobody saves a step
 // any more once `step` is there, and others are abandoned when nothing was written there for ten
-// minutes. `now`: by the clock of the directory's file system (data::file_system_now()), which has
+// minutes. `now`: by the clock of the directory's file system (data::FileSystem::now()), which has
 // dated what lies there. This machine's own clock may be any hours from it, and would have a
 // writer on another machine lose what it is writing. May throw std::system_error.
-void remove_abandoned(const std::filesystem::path& directory, std::uint64_t step,
-                      std::filesystem::file_time_type now);
+void remove_abandoned(data::FileSystem& files, const std::filesystem::path& directory,
+                      std::uint64_t step, std::filesystem::file_time_type now);
 
 // Makes a state fit another optimizer than it was saved with: tensors that `spec` does not have in
 // the same order are dropped, so that it begins as a new one does. The sentence says so; nullopt:

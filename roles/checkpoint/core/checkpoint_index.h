@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::roles {
 

@@ -1,4 +1,4 @@
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 
 #include <algorithm>
 #include <cassert>
@@ -6,12 +6,10 @@
 #include <system_error>
 #include <utility>
 
-#include "data/file.h"
 #include "data/safetensors.h"
 #include "data/sha256.h"
-#include "roles/checkpoint/checkpoint_index.h"
-#include "roles/checkpoint/checkpoint_reader.h"
-#include "roles/process/machine.h"
+#include "roles/checkpoint/core/checkpoint_index.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
 
@@ -25,12 +23,6 @@ using Path = std::filesystem::path;
 constexpr std::chrono::minutes kAbandonedAfter{10};
 // Editions of one step are removed as soon as there is a newer one; a few lie there at most.
 constexpr std::uint64_t kMaxEdition = 1000;
-
-void create_all(const Path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw std::system_error(error, "cannot create " + directory.string());
-}
 
 std::string file_name(std::size_t ps, std::size_t ps_count) {
   const auto five_digits = [](std::size_t value) {
@@ -93,10 +85,11 @@ void check_shards(std::span<const ShardFile> files, const math::ParameterLayout&
 }
 
 // A ps whose --train_dir is another disk's has written its file, but not here.
-void check_presence(std::span<const ShardFile> files, const Path& directory) {
+void check_presence(data::FileSystem& disk, std::span<const ShardFile> files,
+                    const Path& directory) {
   for (const ShardFile& file : files) {
     std::error_code error;
-    const auto size = std::filesystem::file_size(directory / file.name, error);
+    const auto size = disk.size_of(directory / file.name, error);
     if (!error && size == file.size_bytes) continue;
     throw std::runtime_error("cannot save " + directory.string() + ": " + file.name +
                              " is not there as its ps has written it; sharded checkpoints need a "
@@ -106,28 +99,29 @@ void check_presence(std::span<const ShardFile> files, const Path& directory) {
 
 // Files of writers that were killed and came back, inside a directory that is about to be a
 // checkpoint.
-void remove_strays(std::span<const ShardFile> files, const Path& directory) {
+void remove_strays(data::FileSystem& disk, std::span<const ShardFile> files,
+                   const Path& directory) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : disk.names_in(directory, ignored)) {
     const auto is_it = [&name](const ShardFile& file) { return file.name == name; };
     if (name != kIndexName && std::ranges::none_of(files, is_it)) {
-      std::filesystem::remove_all(entry.path(), ignored);
+      data::remove_all(disk, directory / name);
     }
   }
 }
 
 // Gives the whole checkpoint its name: the first edition of its step that is free.
-CheckpointName publish(const Path& partial, const Path& directory, std::uint64_t step) {
+CheckpointName publish(data::FileSystem& disk, const Path& partial, const Path& directory,
+                       std::uint64_t step) {
   CheckpointName name{.step = step};
-  for (const CheckpointName& each : checkpoints_in(directory)) {
+  for (const CheckpointName& each : checkpoints_in(disk, directory)) {
     if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
   }
   std::error_code error;
   for (; name.edition <= kMaxEdition; ++name.edition) {
-    std::filesystem::rename(partial, directory / to_string(name), error);
+    error = disk.rename(partial, directory / to_string(name));
     if (!error) {
-      data::sync_directory(directory);
+      disk.sync_directory(directory);
       return name;
     }
     const bool taken = error == std::errc::file_exists || error == std::errc::directory_not_empty;
@@ -136,17 +130,18 @@ CheckpointName publish(const Path& partial, const Path& directory, std::uint64_t
   throw std::system_error(error, "cannot create " + (directory / to_string(name)).string());
 }
 
-// Under a name that no reader looks at first, so that nobody finds half of it.
-void remove_checkpoint(const Path& directory, const CheckpointName& name) {
-  const Path away = directory / partial_name({.step = name.step, .attempt = random_incarnation()});
-  std::error_code error;
-  std::filesystem::rename(directory / to_string(name), away, error);
-  if (!error) std::filesystem::remove_all(away, error);
+// Under a name that no reader looks at first, so that nobody finds half of it. `attempt`: of the
+// save that removes it; editions of one step get different names.
+void remove_checkpoint(data::FileSystem& disk, const Path& directory, const CheckpointName& name,
+                       std::uint64_t attempt) {
+  const Path away =
+      directory / partial_name({.step = name.step, .attempt = attempt + name.edition});
+  if (!disk.rename(directory / to_string(name), away)) data::remove_all(disk, away);
 }
 
-bool looks_whole(const Path& checkpoint) {
+bool looks_whole(data::FileSystem& disk, const Path& checkpoint) {
   try {
-    return CheckpointReader(checkpoint).check_files().empty();
+    return CheckpointReader(disk, checkpoint).check_files().empty();
   } catch (const std::exception&) {
     return false;
   }
@@ -155,23 +150,31 @@ bool looks_whole(const Path& checkpoint) {
 // Removes older editions of `saved`, and older checkpoints once `keep` whole ones are there.
 // Newer ones stay: if they are whole, this run does not know them, and if not, they are somebody's
 // to look at.
-void remove_old(const Path& directory, const CheckpointName& saved, std::size_t keep) {
+void remove_old(data::FileSystem& disk, const Path& directory, const CheckpointName& saved,
+                std::uint64_t attempt, std::size_t keep) {
   std::size_t kept = 1;
-  for (const CheckpointName& name : checkpoints_in(directory)) {
+  for (const CheckpointName& name : checkpoints_in(disk, directory)) {
     if (name >= saved) continue;
     if (name.step == saved.step || (keep != 0 && kept >= keep)) {
-      remove_checkpoint(directory, name);
-    } else if (keep != 0 && looks_whole(directory / to_string(name))) {
+      remove_checkpoint(disk, directory, name, attempt);
+    } else if (keep != 0 && looks_whole(disk, directory / to_string(name))) {
       ++kept;
     }
   }
 }
 
+std::vector<std::string> names_in(data::FileSystem& disk, const Path& directory) {
+  std::error_code error;
+  std::vector<std::string> names = disk.names_in(directory, error);
+  if (error) throw std::system_error(error, "cannot read " + directory.string());
+  return names;
+}
+
 // When anything in it was last written.
-std::filesystem::file_time_type last_write(const Path& directory) {
-  auto latest = std::filesystem::last_write_time(directory);
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    latest = std::max(latest, entry.last_write_time());
+std::filesystem::file_time_type last_write(data::FileSystem& disk, const Path& directory) {
+  auto latest = disk.last_write(directory);
+  for (const std::string& name : names_in(disk, directory)) {
+    latest = std::max(latest, disk.last_write(directory / name));
   }
   return latest;
 }
@@ -196,9 +199,10 @@ std::optional<std::string> difference(const math::ParameterLayout& saved,
 }
 
 // Housekeeping, so nothing here is an error.
-void try_to_remove_abandoned(const Path& directory, std::uint64_t step) noexcept {
+void try_to_remove_abandoned(data::FileSystem& disk, const Path& directory,
+                             std::uint64_t step) noexcept {
   try {
-    remove_abandoned(directory, step, data::file_system_now(directory));
+    remove_abandoned(disk, directory, step, disk.now(directory));
   } catch (const std::exception&) {
     return;  // somebody else removes them as well
   }
@@ -206,20 +210,20 @@ void try_to_remove_abandoned(const Path& directory, std::uint64_t step) noexcept
 
 }  // namespace
 
-void remove_abandoned(const Path& directory, std::uint64_t step,
+void remove_abandoned(data::FileSystem& files, const Path& directory, std::uint64_t step,
                       std::filesystem::file_time_type now) {
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    const auto id = partial_name_from(entry.path().filename().string());
-    if (id && (id->step <= step || last_write(entry.path()) < now - kAbandonedAfter)) {
-      std::error_code ignored;
-      std::filesystem::remove_all(entry.path(), ignored);
+  for (const std::string& name : names_in(files, directory)) {
+    const auto id = partial_name_from(name);
+    if (id && (id->step <= step || last_write(files, directory / name) < now - kAbandonedAfter)) {
+      data::remove_all(files, directory / name);
     }
   }
 }
 
-void CheckpointDirectory::save(const TrainingState& state, const math::ParameterLayout& layout,
-                               const std::string& config_json, std::size_t keep) const {
-  const SaveId id{.step = state.step, .attempt = random_incarnation()};
+void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
+                           const math::ParameterLayout& layout, const std::string& config_json,
+                           std::size_t keep) const {
+  const SaveId id{.step = state.step, .attempt = attempt};
   ShardView shard{.range = {.begin = 0, .end = layout.size()},
                   .parameters = state.parameters.span(),
                   .optimizer = {}};
@@ -235,16 +239,16 @@ void CheckpointDirectory::save(const TrainingState& state, const math::Parameter
   }
 }
 
-ShardFile CheckpointDirectory::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
-                                           const ShardView& shard,
-                                           const math::ParameterLayout& layout) const {
+ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
+                                       const ShardView& shard,
+                                       const math::ParameterLayout& layout) const {
   assert(shard.range.end <= layout.size());
   assert(shard.parameters.size() == shard.range.size());
   // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
   // its own by mistake, nobody else removes what it has written there in vain.
-  if (id.step > 0) try_to_remove_abandoned(path_, id.step - 1);
+  if (id.step > 0) try_to_remove_abandoned(*files_, path_, id.step - 1);
   const Path directory = path_ / partial_name(id);
-  create_all(directory);
+  data::create_directories(*files_, directory);
   ShardFile file{.name = file_name(ps, ps_count),
                  .range = shard.range,
                  .optimizer = tensor_names(shard),
@@ -261,48 +265,48 @@ ShardFile CheckpointDirectory::write_shard(const SaveId& id, std::size_t ps, std
     file.size_bytes += tensor.values.size_bytes();
     file.sha256.push_back(data::sha256_hex(std::as_bytes(tensor.values)));
   }
-  data::write_safetensors(directory / file.name, header, tensors);
+  data::write_durably(*files_, directory / file.name, data::safetensors_parts(header, tensors));
   return file;
 }
 
-void CheckpointDirectory::commit_shards(const SaveId& id, std::span<const ShardFile> files,
-                                        const math::ParameterLayout& layout,
-                                        const std::string& config_json, std::size_t keep) const {
+void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
+                                    const math::ParameterLayout& layout,
+                                    const std::string& config_json, std::size_t keep) const {
   const Path partial = path_ / partial_name(id);
   check_shards(files, layout, partial);
-  check_presence(files, partial);
+  check_presence(*files_, files, partial);
   const std::string index =
       encode_index({.step = id.step,
                     .config_json = config_json,
                     .layout = layout,
                     .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
                     .files = {files.begin(), files.end()}});
-  data::write_file_atomically(partial / kIndexName,
-                              {reinterpret_cast<const std::uint8_t*>(index.data()), index.size()});
-  remove_strays(files, partial);
-  data::sync_directory(partial);
-  const CheckpointName name = publish(partial, path_, id.step);
+  const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
+  data::write_durably(*files_, partial / kIndexName, std::span(&text, 1));
+  remove_strays(*files_, files, partial);
+  files_->sync_directory(partial);
+  const CheckpointName name = publish(*files_, partial, path_, id.step);
   try {
-    remove_old(path_, name, keep);
+    remove_old(*files_, path_, name, id.attempt, keep);
   } catch (const std::exception&) {
     // The checkpoint is there. The next one removes what this one could not.
   }
-  try_to_remove_abandoned(path_, id.step);
+  try_to_remove_abandoned(*files_, path_, id.step);
 }
 
-void CheckpointDirectory::discard_shards(const SaveId& id) const noexcept {
+void CheckpointStore::discard_shards(const SaveId& id) const noexcept {
   try {
-    std::filesystem::remove_all(path_ / partial_name(id));
+    data::remove_all(*files_, path_ / partial_name(id));
   } catch (const std::exception&) {
     return;
   }
 }
 
-std::optional<LoadedCheckpoint> CheckpointDirectory::load_newest(
-    const math::ParameterLayout& layout, const Warn& warn) const {
-  for (const CheckpointName& name : checkpoints_in(path_)) {
+std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::ParameterLayout& layout,
+                                                             const Warn& warn) const {
+  for (const CheckpointName& name : checkpoints_in(*files_, path_)) {
     try {
-      const CheckpointReader reader(path_ / to_string(name));
+      const CheckpointReader reader(*files_, path_ / to_string(name));
       if (const auto why = difference(reader.index().layout, layout)) {
         throw Failure(kUsage, reader.path().string() + " is of another model: " + *why +
                                   "; give the flags of its run, or another directory");

@@ -2,7 +2,7 @@
 // trusted, every byte is compared with its checksum.
 //
 // Files are read, not mapped: a disk that fails then is an error instead of a signal. Callable
-// from any thread.
+// from any thread; what is passed as `files` must outlive what it is passed to.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/checkpoint/checkpoint_index.h"
+#include "data/file_system.h"
+#include "roles/checkpoint/core/checkpoint_index.h"
 #include "roles/run/training_state.h"
 
 namespace disttf::roles {
@@ -34,13 +35,14 @@ struct CheckpointName {
 
 // The checkpoints in `directory`, newest first; whether they are whole is not looked at. Empty
 // when there is no such directory; throws std::system_error when it cannot be read.
-[[nodiscard]] std::vector<CheckpointName> checkpoints_in(const std::filesystem::path& directory);
+[[nodiscard]] std::vector<CheckpointName> checkpoints_in(data::FileSystem& files,
+                                                         const std::filesystem::path& directory);
 
 class CheckpointReader {
  public:
   // Reads the index of the checkpoint at `path`. Throws as parse_index() does, and
   // std::system_error when the index cannot be read.
-  explicit CheckpointReader(std::filesystem::path path);
+  CheckpointReader(data::FileSystem& files, std::filesystem::path path);
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] const CheckpointIndex& index() const noexcept { return index_; }
@@ -58,6 +60,7 @@ class CheckpointReader {
   void read_file(const ShardFile& file, TrainingState* state,
                  std::vector<std::string>& problems) const;
 
+  data::FileSystem& files_;
   std::filesystem::path path_;
   CheckpointIndex index_;
 };

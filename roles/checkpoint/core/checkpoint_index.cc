@@ -1,4 +1,4 @@
-#include "roles/checkpoint/checkpoint_index.h"
+#include "roles/checkpoint/core/checkpoint_index.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "roles/checkpoint/checkpoint_command.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
 
 #include <sys/stat.h>
 
@@ -12,8 +12,9 @@
 #include <system_error>
 #include <vector>
 
+#include "data/posix_file_system.h"
 #include "net/wire/text.h"
-#include "roles/checkpoint/checkpoint_reader.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/process/log.h"
 #include "roles/run/format.h"
 #include "roles/run/outcome.h"
@@ -44,12 +45,13 @@ bool is_one_checkpoint(const Path& directory) {
 
 // What the command is about, newest first.
 std::vector<Path> checkpoints_of(const Path& directory) {
+  data::PosixFileSystem disk;
   if (!std::filesystem::is_directory(directory)) {
     throw Failure(kUsage, net::quoted(directory.string()) + " is not a directory");
   }
   if (is_one_checkpoint(directory)) return {directory};
   std::vector<Path> paths;
-  for (const CheckpointName& name : checkpoints_in(directory)) {
+  for (const CheckpointName& name : checkpoints_in(disk, directory)) {
     paths.push_back(directory / to_string(name));
   }
   return paths;
@@ -60,9 +62,10 @@ std::string file_count(std::size_t count) {
 }
 
 void list_one(const Path& path) {
+  data::PosixFileSystem disk;
   const std::string head = path.filename().string() + "  " + write_time(path / kIndexName) + "  ";
   try {
-    const CheckpointReader reader(path);
+    const CheckpointReader reader(disk, path);
     const auto problems = reader.check_files();
     print_result(head + (problems.empty() ? std::to_string(reader.size_bytes()) + " bytes in " +
                                                 file_count(reader.index().files.size())
@@ -86,8 +89,9 @@ int list(const Path& directory) {
 }
 
 std::vector<std::string> problems_of(const Path& path) {
+  data::PosixFileSystem disk;
   try {
-    return CheckpointReader(path).verify();
+    return CheckpointReader(disk, path).verify();
   } catch (const std::exception& error) {
     return {error.what()};
   }
@@ -155,9 +159,10 @@ void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
 }
 
 int show(const Path& directory) {
+  data::PosixFileSystem disk;
   for (const Path& path : checkpoints_of(directory)) {
     try {
-      const CheckpointReader reader(path);
+      const CheckpointReader reader(disk, path);
       const TrainingState state = reader.read();
       print_result("checkpoint  " + path.string());
       print_result("step        " + std::to_string(state.step));

@@ -1,4 +1,4 @@
-#include "roles/checkpoint/shard_writer.h"
+#include "roles/checkpoint/shell/shard_writer.h"
 
 #include <exception>
 #include <new>
@@ -19,7 +19,7 @@ ShardWriter::~ShardWriter() {
 }
 
 std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
-  if (directory_.path().empty()) {
+  if (store_.path().empty()) {
     return "it was started without --train_dir, which with --sharded_checkpoint every ps needs: "
            "the directory of the chief's";
   }
@@ -62,7 +62,7 @@ ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
       view.optimizer.push_back(
           {.name = order.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
     }
-    return directory_.write_shard(order.id, order.shard, order.shards, view, order.layout);
+    return store_.write_shard(order.id, order.shard, order.shards, view, order.layout);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {

@@ -16,8 +16,9 @@
 #include <variant>
 #include <vector>
 
+#include "data/posix_file_system.h"
 #include "math/parameter_layout.h"
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/cut.h"
 
 namespace disttf::roles {
@@ -43,7 +44,7 @@ class ShardWriter {
   using Done = std::function<void(Result)>;
 
   // `train_dir` may be empty: then nothing can be written.
-  explicit ShardWriter(std::filesystem::path train_dir) : directory_(std::move(train_dir)) {}
+  explicit ShardWriter(std::filesystem::path train_dir) : store_(disk_, std::move(train_dir)) {}
   ~ShardWriter();  // waits for the file that is being written: a write cannot be broken off
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -54,7 +55,8 @@ class ShardWriter {
  private:
   [[nodiscard]] Result write(const ShardOrder& order) const;
 
-  const CheckpointDirectory directory_;
+  data::PosixFileSystem disk_;
+  const CheckpointStore store_;
   std::uint64_t step_ = 0;          // of the file that was begun last
   std::atomic<bool> busy_ = false;  // set by the caller's thread, cleared by the writing one
   std::thread thread_;

@@ -1,4 +1,4 @@
-#include "roles/checkpoint/checkpoint.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
 
 #include <gmock/gmock.h>
 
@@ -27,13 +27,13 @@ TEST_F(CheckpointTest, WhatIsSavedComesBackBitForBit) {
 
 TEST_F(CheckpointTest, NoDirectoryIsNoCheckpoint) {
   EXPECT_EQ(loaded_step(), 0U);
-  checkpoints_ = CheckpointDirectory(scratch_.path() / "never");
+  checkpoints_ = CheckpointStore(disk_, scratch_.path() / "never");
   EXPECT_EQ(loaded_step(), 0U);
   EXPECT_TRUE(warnings_.empty());
 }
 
 TEST_F(CheckpointTest, TheFirstSaveMakesTheDirectoryAndItsParents) {
-  checkpoints_ = CheckpointDirectory(scratch_.path() / "a" / "b");
+  checkpoints_ = CheckpointStore(disk_, scratch_.path() / "a" / "b");
   save(1);
   EXPECT_EQ(loaded_step(), 1U);
 }
@@ -46,7 +46,7 @@ TEST_F(CheckpointTest, TheNewestCountsByStepNotByName) {
 }
 
 TEST_F(CheckpointTest, AStateWithoutOptimizerTensorsHasNoneAfterwards) {
-  checkpoints_.save(state(1, {}), layout_, kConfig, 0);
+  checkpoints_.save(1, state(1, {}), layout_, kConfig, 0);
   const auto loaded = load();
   ASSERT_TRUE(loaded);
   EXPECT_TRUE(loaded->state.optimizer.empty());
@@ -108,7 +108,7 @@ TEST_F(CheckpointTest, TrainingGoesOnBitForBitWithEveryOptimizer) {
           {.name = std::string(tensor.name), .values = math::AlignedVector(layout_.size())});
       std::ranges::copy(tensor.values, saved.optimizer.back().values.data());
     }
-    checkpoints_.save(saved, layout_, kConfig, 0);
+    checkpoints_.save(1, saved, layout_, kConfig, 0);
 
     auto loaded = load();
     ASSERT_TRUE(loaded);
@@ -164,7 +164,7 @@ TEST_F(CheckpointTest, AModelWithMoreOrFewerVariablesIsRefused) {
 }
 
 TEST_F(CheckpointTest, AStepThatIsSavedAgainReplacesTheOldOne) {
-  checkpoints_.save(state(5, {"m"}), layout_, kConfig, 0);
+  checkpoints_.save(1, state(5, {"m"}), layout_, kConfig, 0);
   save(5);
   EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000005-2"));
   save(5);
@@ -272,15 +272,15 @@ TEST_F(CheckpointTest, AWriterIsAliveByTheClockThatDatesItsFiles) {
     std::filesystem::last_write_time(entry.path(), an_hour_ago);
   }
   std::filesystem::last_write_time(partial, an_hour_ago);
-  remove_abandoned(scratch_.path(), 2, an_hour_ago + std::chrono::minutes(9));
+  remove_abandoned(disk_, scratch_.path(), 2, an_hour_ago + std::chrono::minutes(9));
   EXPECT_TRUE(std::filesystem::exists(partial)) << "silent for nine minutes";
-  remove_abandoned(scratch_.path(), 2, an_hour_ago + std::chrono::minutes(11));
+  remove_abandoned(disk_, scratch_.path(), 2, an_hour_ago + std::chrono::minutes(11));
   EXPECT_FALSE(std::filesystem::exists(partial)) << "silent for eleven minutes";
 }
 
 TEST_F(CheckpointTest, AWriterOfAStepThatIsPastIsNeverWaitedFor) {
   static_cast<void>(write_shards({.step = 3, .attempt = 1}, state(3), {{0, 32}, {32, 112}}));
-  remove_abandoned(scratch_.path(), 3,
+  remove_abandoned(disk_, scratch_.path(), 3,
                    std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_TRUE(scratch_.names().empty());
 }

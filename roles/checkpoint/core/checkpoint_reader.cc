@@ -1,17 +1,13 @@
-#include "roles/checkpoint/checkpoint_reader.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "roles/checkpoint/core/checkpoint_reader.h"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <functional>
+#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "data/file.h"
 #include "data/safetensors.h"
 #include "data/sha256.h"
 #include "math/optimizer.h"
@@ -43,22 +39,18 @@ std::uint64_t number_in(std::string_view text, int base = 10) {
 
 // Reads `bytes` bytes from `offset` on, in chunks that `use` gets one after the other: into
 // `destination` where it is not null. Throws DamagedCheckpoint where the file ends too early.
-void read_chunks(const data::FileDescriptor& file, const std::filesystem::path& path,
+void read_chunks(const data::OpenFile& file, const std::filesystem::path& path,
                  std::uint64_t offset, std::uint64_t bytes, std::byte* destination,
                  const std::function<void(std::span<const std::byte>)>& use) {
   std::vector<std::byte> scratch(destination == nullptr ? kChunkBytes : 0);
   while (bytes > 0) {
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kChunkBytes));
     std::byte* to = destination == nullptr ? scratch.data() : destination;
-    const ssize_t count = ::pread(file.number(), to, wanted, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot read " + path.string());
-    }
+    const std::size_t count = file.read(offset, {to, wanted});
     if (count == 0) throw DamagedCheckpoint(path.string() + " breaks off");
-    use({to, static_cast<std::size_t>(count)});
-    offset += static_cast<std::uint64_t>(count);
-    bytes -= static_cast<std::uint64_t>(count);
+    use({to, count});
+    offset += count;
+    bytes -= count;
     if (destination != nullptr) destination += count;
   }
 }
@@ -75,18 +67,21 @@ std::string hash_problem(const std::string& what, const std::string& expected,
 }
 
 // The header of a file whose size is right: checked, and what the index says lies in it.
-data::SafetensorsHeader read_header(const data::FileDescriptor& descriptor,
-                                    const std::filesystem::path& path, const ShardFile& file,
-                                    std::span<const Piece> pieces) {
+data::SafetensorsHeader read_header(const data::OpenFile& opened, const std::filesystem::path& path,
+                                    const ShardFile& file, std::span<const Piece> pieces) {
   std::string detail;
   std::size_t size = 0;
   const auto check = [&](std::error_code error) {
     if (error) throw DamagedCheckpoint(path.string() + ": " + error.message() + ": " + detail);
   };
-  check(data::safetensors_header_size(
-      data::read_open_file(descriptor, data::kSafetensorsSizeBytes, path), file.size_bytes, size,
-      detail));
-  const auto bytes = data::read_open_file(descriptor, size, path);
+  const auto first_bytes = [&opened](std::size_t count) {
+    std::vector<std::uint8_t> bytes(count);
+    bytes.resize(opened.read(0, std::as_writable_bytes(std::span(bytes))));
+    return bytes;
+  };
+  check(data::safetensors_header_size(first_bytes(data::kSafetensorsSizeBytes), file.size_bytes,
+                                      size, detail));
+  const auto bytes = first_bytes(size);
   if (const auto hash = data::sha256_hex(std::as_bytes(std::span(bytes)));
       hash != file.header_sha256) {
     throw DamagedCheckpoint(
@@ -149,14 +144,12 @@ std::optional<SaveId> partial_name_from(std::string_view text) {
   return partial_name(id) == text ? std::optional(id) : std::nullopt;
 }
 
-std::vector<CheckpointName> checkpoints_in(const std::filesystem::path& directory) {
+std::vector<CheckpointName> checkpoints_in(data::FileSystem& files,
+                                           const std::filesystem::path& directory) {
   std::vector<CheckpointName> names;
   std::error_code error;
-  std::filesystem::directory_iterator entry(directory, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (const auto name = checkpoint_name_from(entry->path().filename().string())) {
-      names.push_back(*name);
-    }
+  for (const std::string& text : files.names_in(directory, error)) {
+    if (const auto name = checkpoint_name_from(text)) names.push_back(*name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw std::system_error(error, "cannot read " + directory.string());
@@ -165,9 +158,10 @@ std::vector<CheckpointName> checkpoints_in(const std::filesystem::path& director
   return names;
 }
 
-CheckpointReader::CheckpointReader(std::filesystem::path path) : path_(std::move(path)) {
+CheckpointReader::CheckpointReader(data::FileSystem& files, std::filesystem::path path)
+    : files_(files), path_(std::move(path)) {
   const auto file = path_ / kIndexName;
-  const auto bytes = data::read_file(file, kMaxIndexBytes);
+  const auto bytes = data::read_file(files_, file, kMaxIndexBytes);
   index_ = parse_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
 }
 
@@ -181,13 +175,12 @@ std::vector<std::string> CheckpointReader::check_files() const {
   std::vector<std::string> problems;
   for (const ShardFile& file : index_.files) {
     const auto path = path_ / file.name;
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-      problems.push_back("cannot read " + path.string() + ": " +
-                         std::generic_category().message(errno));
-    } else if (static_cast<std::uint64_t>(status.st_size) != file.size_bytes) {
-      problems.push_back(
-          size_problem(path, file.size_bytes, static_cast<std::uint64_t>(status.st_size)));
+    std::error_code error;
+    const std::uint64_t size = files_.size_of(path, error);
+    if (error) {
+      problems.push_back("cannot read " + path.string() + ": " + error.message());
+    } else if (size != file.size_bytes) {
+      problems.push_back(size_problem(path, file.size_bytes, size));
     }
   }
   return problems;
@@ -198,12 +191,11 @@ void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
   const auto path = path_ / file.name;
   const std::vector<Piece> pieces = pieces_of(index_.layout, index_.optimizer, file.range);
   try {
-    struct stat status {};
-    const data::FileDescriptor descriptor = data::open_for_reading(path, status);
-    if (const auto found = static_cast<std::uint64_t>(status.st_size); found != file.size_bytes) {
+    const std::unique_ptr<data::OpenFile> opened = files_.open(path);
+    if (const auto found = opened->size_bytes(); found != file.size_bytes) {
       throw DamagedCheckpoint(size_problem(path, file.size_bytes, found));
     }
-    const data::SafetensorsHeader header = read_header(descriptor, path, file, pieces);
+    const data::SafetensorsHeader header = read_header(*opened, path, file, pieces);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Piece& piece = pieces[i];
       std::byte* destination = nullptr;
@@ -213,7 +205,7 @@ void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
         destination = std::as_writable_bytes(values.span().subspan(piece.range.begin)).data();
       }
       data::Sha256 hash;
-      read_chunks(descriptor, path, header.tensors[i].begin_bytes, header.tensors[i].size_bytes,
+      read_chunks(*opened, path, header.tensors[i].begin_bytes, header.tensors[i].size_bytes,
                   destination, [&hash](std::span<const std::byte> chunk) { hash.update(chunk); });
       if (const auto found = hash.hex(); found != file.sha256[i]) {
         problems.push_back(

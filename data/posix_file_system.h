@@ -1,0 +1,47 @@
+// The file system of this machine: data/file_system.h says what its operations are.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/file.h"
+#include "data/file_system.h"
+
+namespace disttf::data {
+
+// A temporary is "NAME.disttf-XXXXXX": not a name that anything looks for, in the directory of NAME
+// because a rename must not cross file systems.
+inline constexpr std::string_view kTemporaryMark = ".disttf-";
+
+class PosixNewFile final : public NewFile {
+ public:
+  explicit PosixNewFile(const std::filesystem::path& target);
+  ~PosixNewFile() override;
+  void write(std::span<const std::uint8_t> bytes) override;
+  void sync() override;
+  void take_name() override;
+  [[nodiscard]] int number() const noexcept { return file_.number(); }  // of its descriptor
+
+ private:
+  const std::filesystem::path target_;
+  std::string path_;  // empty: it has its name
+  FileDescriptor file_;
+};
+
+// Has no state: each object is as good as any other.
+class PosixFileSystem final : public FileSystem {
+ public:
+  [[nodiscard]] std::unique_ptr<NewFile> create(const Path& target) override;
+  [[nodiscard]] std::unique_ptr<OpenFile> open(const Path& path) override;
+  [[nodiscard]] std::uint64_t size_of(const Path& path, std::error_code& error) override;
+  [[nodiscard]] std::filesystem::file_time_type last_write(const Path& path) override;
+  [[nodiscard]] std::filesystem::file_time_type now(const Path& directory) override;
+  [[nodiscard]] std::vector<std::string> names_in(const Path& directory,
+                                                  std::error_code& error) override;
+  bool create_directory(const Path& path, std::error_code& error) override;
+  std::error_code rename(const Path& from, const Path& to) override;
+  std::error_code remove(const Path& path) override;
+  void sync_directory(const Path& directory) override;
+};
+
+}  // namespace disttf::data
