@@ -1,5 +1,5 @@
-// Reaching a host of a range, with --ps_replicas 2, inside an event loop: what the chief's overseer
-// and the range's other host have in common.
+// Reaching a host of a range, with --ps_replicas 2, inside an event loop: what the chief's failover
+// controller and the range's other host have in common.
 //
 // On the thread that runs the io_context.
 #pragma once
@@ -14,10 +14,6 @@
 #include "roles/run/task.h"
 
 namespace disttf::roles {
-
-// A host that was started again is to be reached soon: until then its range has no copy, and
-// trainers may be waiting for it. The longest pause between two attempts.
-inline constexpr std::chrono::milliseconds kLongestDialPause{250};
 
 // One attempt, bounded. `lookup` is the caller's for this host. `context`, `task` and `lookup` must
 // outlive the call.

@@ -21,6 +21,11 @@ struct Timeouts {
 // A trainer beats this often on its control channels, a ps on a step channel that waits for it.
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 
+// With --ps_replicas 2 a host of a range that was started again is to be reached soon: until then
+// its range has no copy, and trainers may be waiting for it. The longest pause between two
+// attempts.
+inline constexpr std::chrono::milliseconds kLongestDialPause{250};
+
 // How tensors travel between a trainer and a ps.
 enum class Transport : std::uint8_t {
   kAuto,          // through shared memory where the two find that they have some

@@ -15,6 +15,7 @@ allowed() {
     net/http) echo 'net/wire|net/transport' ;;
     roles/run) echo 'net/wire|math' ;;
     roles/checkpoint/core) echo "$run|data" ;;
+    roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|roles/checkpoint/core" ;;

@@ -16,6 +16,7 @@ allowed() {
     disttf_resolvers | disttf_render) echo 'wire' ;;
     disttf_run) echo 'wire|math' ;;
     disttf_checkpoint_core) echo 'run|data' ;;
+    disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process' ;;

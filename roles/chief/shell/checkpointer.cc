@@ -2,9 +2,9 @@
 
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <span>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,8 +12,8 @@
 #include "data/posix_file_system.h"
 #include "math/optimizer.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/chief/shell/cut_link.h"
-#include "roles/chief/shell/sharded_save.h"
+#include "roles/chief/core/snapshot_coordinator.h"
+#include "roles/chief/shell/snapshot_link.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
@@ -24,8 +24,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A state that moves while it is asked for is asked for again this often.
-constexpr milliseconds kAskAgain{20};
+SnapshotCoordinator::Options coordinator_options(const Task& task, const CheckpointOptions& options,
+                                                 const RunConfig& config) {
+  SnapshotCoordinator::Options wanted{.ps = {},
+                                      .replicated = config.ps_replicas > 1,
+                                      .sharded = options.sharded,
+                                      .same_step = config.every_gradient_counts()};
+  for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
+    wanted.ps.push_back(describe(task.cluster, {.job = net::Job::kPs, .index = index}));
+  }
+  return wanted;
+}
+
 }  // namespace
 
 class Checkpointer::Impl {
@@ -38,7 +48,8 @@ class Checkpointer::Impl {
         config_json_(to_json(config)),
         layout_(layout),
         store_(disk_, options.train_dir),
-        next_time_(net::Clock::now() + options.save_secs) {
+        schedule_(options, config.train_steps, net::Clock::now()),
+        coordinator_(coordinator_options(task, options, config), random_incarnation()) {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }
@@ -58,28 +69,17 @@ class Checkpointer::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  bool wants_cut(std::uint64_t step) {
-    const auto now = net::Clock::now();
-    if ((options_.save_steps != 0 && step % options_.save_steps == 0) ||
-        (options_.save_secs.count() != 0 && now >= next_time_)) {
-      due_ = true;
-    }
-    if (!due_ || step >= config_.train_steps || is_busy()) {  // the last one is saved by save_now()
-      return false;
-    }
-    due_ = false;
-    next_time_ = now + options_.save_secs;
-    return true;
+  bool wants_snapshot(std::uint64_t step) {
+    return schedule_.wants(step, is_busy(), net::Clock::now());
   }
 
-  void start(const CutRequest& job) {
+  void start(const SnapshotRequest& job) {
     {
       const std::scoped_lock lock(mutex_);
       if (job_) {
         return;
       }
       job_ = job;
-      job_->replicated = config_.ps_replicas > 1;
     }
     wake_.notify_all();
   }
@@ -134,13 +134,13 @@ class Checkpointer::Impl {
       if (stopping_) {
         return;
       }
-      const CutRequest job = *job_;
+      const SnapshotRequest job = *job_;
       lock.unlock();
       bool done = true;
       try {
         done = save(job);
-      } catch (...) {
-        warn_of(std::current_exception());
+      } catch (const std::exception&) {  // there is no memory for the sentence either
+        links_.clear();
       }
       lock.lock();
       job_.reset();
@@ -149,98 +149,115 @@ class Checkpointer::Impl {
     }
   }
 
-  // Of a checkpoint that was not saved: the next cut will do.
-  static void warn_of(const std::exception_ptr& exception) {
-    try {
-      log_warning(std::string("no checkpoint was saved: ") + failure_of(exception).what());
-    } catch (const std::exception&) {  // there is no memory for the line either
-    }
-  }
-
-  bool save(const CutRequest& cut) {
-    bool saved = try_save(cut);
-    while (!saved && cut.now && cut.again && net::Clock::now() + kAskAgain < cut.deadline &&
-           !interrupt_.wait_until(net::Clock::now() + kAskAgain)) {
-      saved = try_save(cut);
-    }
-    return saved;
-  }
-
   // False: the ps have lost it, or moved on. The next one will do.
-  bool try_save(const CutRequest& cut) {
-    const auto step = options_.sharded ? save_sharded(cut) : save_collected(cut);
-    if (step && !options_.train_dir.empty()) {
-      log_info("Saved checkpoint at global step " + std::to_string(*step) + " in " +
+  bool save(const SnapshotRequest& request) {
+    SnapshotOrder order = coordinator_.begin(request);
+    while (!std::holds_alternative<SnapshotDone>(order)) {
+      try {
+        order = std::visit([&](auto& each) { return carry_out(request, each); }, order);
+      } catch (...) {
+        order = coordinator_.failed(failure_of(std::current_exception()).what());
+      }
+    }
+    links_.clear();
+    collected_ = {};
+    const auto& done = std::get<SnapshotDone>(order);
+    if (!done.why_not.empty()) {
+      log_warning("no checkpoint was saved: " + done.why_not);
+    } else if (done.step && !options_.train_dir.empty()) {
+      log_info("Saved checkpoint at global step " + std::to_string(*done.step) + " in " +
                options_.train_dir.string());
     }
-    return step.has_value();
+    return done.is_done;
   }
 
-  // Nothing of it is kept here: what the ps have written serves a ps that is lost as well, and a
-  // state that is too much for one task to take from the ps every few seconds is what sharding is
-  // for. The price is that a ps that is lost while nothing can be written sets the run back to the
-  // newest checkpoint; steps are a function of the state, so the bits do not suffer.
-  std::optional<std::uint64_t> save_sharded(const CutRequest& cut) {
-    const auto written =
-        write_shards(task_, cut, config_.every_gradient_counts(), store_, interrupt_);
-    if (!written) {
-      return std::nullopt;
-    }
-    try {
-      const std::scoped_lock lock(directory_mutex_);
-      store_.commit_shards(written->id, written->files, layout_, config_json_,
-                           options_.max_to_keep);
-    } catch (...) {
-      store_.discard_shards(written->id);
-      throw;
-    }
-    return written->id.step;
+  // Each does what it is told, and tells the coordinator what came of it.
+  SnapshotOrder carry_out(const SnapshotRequest& request, const ConnectToHost& order) {
+    const auto link = links_.try_emplace(order.ps, task_, order.ps, interrupt_).first;
+    return coordinator_.connected(link->second.connect(request, order.replica), net::Clock::now());
   }
 
-  std::optional<std::uint64_t> save_collected(const CutRequest& cut) {
-    std::optional<TrainingState> state = collect(cut);
-    if (!state) {
-      return std::nullopt;
+  SnapshotOrder carry_out(const SnapshotRequest& request, const FindSnapshot& order) {
+    SnapshotLink& link = links_.at(order.ps);
+    std::uint64_t step = 0;
+    const std::error_code error =
+        order.fetch ? fetch(link, request, order.ps, step) : link.find(request, step);
+    if (order.fetch) {
+      links_.erase(order.ps);
     }
-    const auto shared = std::make_shared<const TrainingState>(std::move(*state));
+    return coordinator_.found(error ? std::nullopt : std::optional(step), net::Clock::now());
+  }
+
+  SnapshotOrder carry_out(const SnapshotRequest& request, const TellToWrite& order) {
+    SnapshotLink& link = links_.at(order.ps);
+    if (const auto error = link.start_writing(request, order.id)) {
+      return coordinator_.told(link.name() + " could not be told to write: " + error.message());
+    }
+    return coordinator_.told(std::nullopt);
+  }
+
+  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const AwaitWritten& order) {
+    return coordinator_.written(links_.at(order.ps).await_written(order.deadline));
+  }
+
+  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const KeepState& order) {
+    collected_.step = order.step;
+    const auto shared = std::make_shared<const TrainingState>(std::move(collected_));
     {
       const std::scoped_lock lock(mutex_);
       newest_ = shared;
     }
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
-      store_.save(random_incarnation(), *shared, layout_, config_json_, options_.max_to_keep);
+      store_.save(order.attempt, *shared, layout_, config_json_, options_.max_to_keep);
     }
-    return shared->step;
+    return coordinator_.stored();
   }
 
-  // nullopt: some ps is gone, does not have it, or is at another step.
-  std::optional<TrainingState> collect(const CutRequest& cut) {
-    TrainingState state;
-    state.parameters = math::AlignedVector(layout_.size());
-    for (const std::string& name : tensor_names_) {
-      state.optimizer.push_back({.name = name, .values = math::AlignedVector(layout_.size())});
+  // Nothing of it is kept here: what the ps have written serves a ps that is lost as well, and a
+  // state that is too much for one task to take from the ps every few seconds is what sharding is
+  // for. The price is that a ps that is lost while nothing can be written sets the run back to the
+  // newest checkpoint; steps are a function of the state, so the bits do not suffer.
+  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
+    const std::scoped_lock lock(directory_mutex_);
+    store_.commit_shards(order.id, order.files, layout_, config_json_, options_.max_to_keep);
+    return coordinator_.stored();
+  }
+
+  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const DiscardShards& order) {
+    store_.discard_shards(order.id);
+    return coordinator_.discarded(net::Clock::now());
+  }
+
+  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const PauseSnapshot& order) {
+    links_.clear();
+    if (interrupt_.wait_until(order.until)) {
+      return SnapshotDone{};
     }
-    const std::size_t ps_count = task_.cluster.ps.size();
-    for (std::size_t index = 0; index < ps_count; ++index) {
-      const math::Range range = math::shard_range(layout_.size(), index, ps_count);
-      std::vector<std::span<float>> places = {
-          state.parameters.span().subspan(range.begin, range.size())};
-      for (TrainingState::Tensor& tensor : state.optimizer) {
-        places.push_back(tensor.values.span().subspan(range.begin, range.size()));
-      }
-      std::uint64_t step = 0;
-      CutLink link(task_, index, interrupt_);
-      if (link.open(cut) || link.fetch(cut, range.begin, places, step)) {
-        return std::nullopt;
-      }
-      if (index == 0) {
-        state.step = step;
-      } else if (step != state.step && config_.every_gradient_counts()) {
-        return std::nullopt;
+    return coordinator_.paused();
+  }
+
+  static SnapshotOrder carry_out(const SnapshotRequest& /*request*/, SnapshotDone& order) {
+    return std::move(order);
+  }
+
+  std::error_code fetch(SnapshotLink& link, const SnapshotRequest& request, std::size_t ps,
+                        std::uint64_t& step) {
+    if (ps == 0) {
+      collected_ = {};
+      collected_.parameters = math::AlignedVector(layout_.size());
+      for (const std::string& name : tensor_names_) {
+        collected_.optimizer.push_back(
+            {.name = name, .values = math::AlignedVector(layout_.size())});
       }
     }
-    return state;
+    const math::Range range = math::shard_range(layout_.size(), ps, task_.cluster.ps.size());
+    std::vector<std::span<float>> places = {
+        collected_.parameters.span().subspan(range.begin, range.size())};
+    for (TrainingState::Tensor& tensor : collected_.optimizer) {
+      places.push_back(tensor.values.span().subspan(range.begin, range.size()));
+    }
+    return link.fetch(request, range.begin, places, step);
   }
 
   // Constant.
@@ -253,13 +270,16 @@ class Checkpointer::Impl {
   const CheckpointStore store_;
   std::vector<std::string> tensor_names_;  // of the optimizer's state
   // The computing thread's.
-  bool due_ = false;
-  net::Deadline next_time_;
+  SnapshotSchedule schedule_;
+  // The other thread's.
+  SnapshotCoordinator coordinator_;
+  std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
+  TrainingState collected_;                    // so far
   // Shared by both threads.
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::optional<CutRequest> job_;  // under way or about to be
-  bool last_done_ = false;         // there was nothing more to try
+  std::optional<SnapshotRequest> job_;  // under way or about to be
+  bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
   std::shared_ptr<const TrainingState> newest_;
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
@@ -274,7 +294,7 @@ Checkpointer::Checkpointer(const Task& task, const CheckpointOptions& options,
     : impl_(std::make_unique<Impl>(task, options, config, layout)) {}
 Checkpointer::~Checkpointer() = default;
 
-bool Checkpointer::wants_cut(std::uint64_t step) { return impl_->wants_cut(step); }
+bool Checkpointer::wants_snapshot(std::uint64_t step) { return impl_->wants_snapshot(step); }
 
 void Checkpointer::collect(std::uint64_t sequence, std::uint32_t generation) {
   impl_->start({.sequence = sequence, .generation = generation});

@@ -1,9 +1,10 @@
-// The chief's other thread: brings home the cuts that the ps keep while training goes on, holds
-// the newest in memory, for a ps that loses its own, and writes it to --train_dir. Or, sharded, has
-// each ps write its range there, makes a checkpoint of the files, and holds nothing.
+// The chief's other thread: brings home the snapshots that the ps keep while training goes on,
+// holds the newest in memory, for a ps that loses its own, and writes it to --train_dir. Or,
+// sharded, has each ps write its range there, makes a checkpoint of the files, and holds nothing.
+// The decisions are roles/chief/core/snapshot_coordinator.h.
 //
-// A cut is asked for with a push (PsClient::push_pull) and collected here, over channels of its
-// own, so a step costs nothing but the copy that each ps makes of its range.
+// A snapshot is asked for with a push (PsClient::push_pull) and collected here, over channels of
+// its own, so a step costs nothing but the copy that each ps makes of its range.
 #pragma once
 
 #include <chrono>
@@ -33,12 +34,13 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // Whether the push that makes `step` is to ask for a cut: one is due, and no other under way.
-  [[nodiscard]] bool wants_cut(std::uint64_t step);
-  // That push, the process's `sequence`th, was answered: the ps keep the cut.
+  // Whether the push that makes `step` is to ask for a snapshot: one is due, and no other under
+  // way.
+  [[nodiscard]] bool wants_snapshot(std::uint64_t step);
+  // That push, the process's `sequence`th, was answered: the ps keep the snapshot.
   void collect(std::uint64_t sequence, std::uint32_t generation);
 
-  // What a run goes on from: the newest cut, else the newest whole checkpoint, else nothing.
+  // What a run goes on from: the newest snapshot, else the newest whole checkpoint, else nothing.
   // Throws Failure when the checkpoints are of another model.
   [[nodiscard]] std::optional<TrainingState> newest();
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "roles/chief/shell/checkpointer.h"
-#include "roles/chief/shell/overseer.h"
+#include "roles/chief/shell/failover_thread.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kResultIsTaken{2};
 constexpr std::chrono::milliseconds kSaveAgain{20};
 
 // For ps that were started again just then, to be told that the run is over.
-constexpr std::chrono::seconds kOverseersFarewell{3};
+constexpr std::chrono::seconds kFailoverFarewell{3};
 
 // A ps that is not there yet is waited for by whoever connects to it.
 constexpr std::chrono::milliseconds kFirstViews{500};
@@ -121,7 +121,7 @@ std::optional<Failure> train_as_chief(const TrainerOptions& options, Trainer& tr
   trainer.client().lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
   std::uint64_t next_evaluation = config.eval_every;
   const StepHooks hooks{
-      .wants_cut = [&](std::uint64_t step) { return checkpointer.wants_cut(step); },
+      .wants_cut = [&](std::uint64_t step) { return checkpointer.wants_snapshot(step); },
       .on_cut = [&](std::uint64_t sequence,
                     const StepReply& reply) { checkpointer.collect(sequence, reply.generation); },
       .after_step =
@@ -156,10 +156,10 @@ void lead(const TrainerOptions& options, StopSignal& stop) {
   config.data_checksum = trainer.dataset().checksum;
   config.trainers = options.task.cluster.trainer_count();
   trainer.prepare(config);
-  std::optional<Overseer> overseer;
+  std::optional<FailoverThread> failover;
   if (config.ps_replicas > 1) {
-    overseer.emplace(options.task, stop);
-    overseer->await_views(kFirstViews);
+    failover.emplace(options.task, stop);
+    failover->await_views(kFirstViews);
   }
   std::optional<Failure> failure;
   try {
@@ -172,8 +172,8 @@ void lead(const TrainerOptions& options, StopSignal& stop) {
     log_info("the run has finished already");
   }
   client.shutdown();
-  if (overseer) {
-    overseer->finish(kOverseersFarewell);
+  if (failover) {
+    failover->finish(kFailoverFarewell);
   }
   if (failure) {  // all steps have been made: the ps have done their part, and are let go first
     throw Failure(*failure);

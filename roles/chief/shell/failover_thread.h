@@ -1,5 +1,6 @@
-// The chief's other thread, with --ps_replicas 2: watches both hosts of every range, and tells them
-// which of them is the primary (roles/chief/core/view_service.h).
+// The chief's other thread, with --ps_replicas 2: the sockets of the failover controller
+// (roles/chief/core/failover_controller.h), which watches both hosts of every range and tells them
+// which of them is the primary.
 //
 // It has channels of its own, so that neither a long gradient nor a reply that waits for a host
 // that is gone keeps it from noticing.
@@ -13,14 +14,14 @@
 
 namespace disttf::roles {
 
-class Overseer {
+class FailoverThread {
  public:
   // Starts the thread. `task` and `stop` must outlive it. What ends the thread, or the watch over
   // one host, too early ends the task, through `stop`: nobody would replace a primary that is lost.
-  Overseer(const Task& task, StopSignal& stop);
-  ~Overseer();  // ends the thread
-  Overseer(const Overseer&) = delete;
-  Overseer& operator=(const Overseer&) = delete;
+  FailoverThread(const Task& task, StopSignal& stop);
+  ~FailoverThread();  // ends the thread
+  FailoverThread(const FailoverThread&) = delete;
+  FailoverThread& operator=(const FailoverThread&) = delete;
 
   // Until every range has a primary, or `limit` is over: who connects before is turned away.
   void await_views(std::chrono::milliseconds limit);

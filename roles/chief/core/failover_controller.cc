@@ -1,0 +1,144 @@
+#include "roles/chief/core/failover_controller.h"
+
+#include <algorithm>
+#include <random>
+
+namespace disttf::roles {
+
+using net::FrameKind;
+
+FailoverController::FailoverController(const Task& task, std::uint64_t seed, TimePoint now)
+    : task_(task), next_beat_(now + kHeartbeatInterval) {
+  const std::size_t ranges = task.cluster.ps.size();
+  services_.resize(ranges);
+  told_.resize(ranges);
+  std::mt19937_64 seeds(seed);
+  for (HostNumber host = 0; host < 2 * ranges; ++host) {
+    hosts_.push_back({.backoff = net::Backoff(std::mt19937_64(seeds()))});
+    effects_.add(DialHost{host});
+  }
+}
+
+void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
+  hosts_[host].connected = true;
+  hosts_[host].backoff.reset();
+  if (finishing_) {
+    send_end(host);
+  }
+}
+
+void FailoverController::not_reached(HostNumber host, TimePoint now) {
+  if (finishing_ && has_ended(ps_of(host))) {
+    hosts_[host].finished = true;  // the process ends as soon as all that it was told of is over
+  }
+  dial_later(hosts_[host], now);
+}
+
+void FailoverController::heard(HostNumber host, const net::Report& report) {
+  hosts_[host].finished = hosts_[host].finished || report.finished;
+  ViewService& service = services_[range_of(host)];
+  service.hear(replica_of(host), report);
+  tell(range_of(host));
+  // Whatever has been decided, this host may not have heard of it.
+  if (const auto& view = service.view(); view && report.view < view->number) {
+    send_view(host, *view);
+  }
+}
+
+void FailoverController::closed(HostNumber host, TimePoint now) {
+  hosts_[host].connected = false;
+  services_[range_of(host)].lose(replica_of(host));
+  tell(range_of(host));
+  dial_later(hosts_[host], now);
+}
+
+void FailoverController::finish() {
+  finishing_ = true;
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    send_end(host);
+  }
+}
+
+void FailoverController::time(TimePoint now) {
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].dial_at && *hosts_[host].dial_at <= now) {
+      hosts_[host].dial_at.reset();
+      effects_.add(DialHost{host});
+    }
+  }
+  if (now < next_beat_) {
+    return;
+  }
+  next_beat_ = now + kHeartbeatInterval;
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].connected) {
+      effects_.add(SendToHost{.host = host, .header = {.kind = FrameKind::kHeartbeat}, .body = {}});
+    }
+  }
+}
+
+FailoverController::TimePoint FailoverController::deadline() const {
+  TimePoint next = next_beat_;
+  for (const Host& host : hosts_) {
+    next = std::min(next, host.dial_at.value_or(next));
+  }
+  return next;
+}
+
+bool FailoverController::all_have_views() const {
+  return std::ranges::all_of(told_, [](const auto& view) { return view.has_value(); });
+}
+
+bool FailoverController::has_ended() const {
+  return finishing_ && std::ranges::all_of(hosts_, &Host::finished);
+}
+
+void FailoverController::dial_later(Host& host, TimePoint now) {
+  if (!host.finished) {
+    host.dial_at = now + std::min(host.backoff.next(), kLongestDialPause);
+  }
+}
+
+void FailoverController::tell(std::size_t range) {
+  const auto& view = services_[range].view();
+  if (!view || view == told_[range] || finishing_) {
+    return;
+  }
+  told_[range] = view;
+  effects_.add(LogLine{
+      "range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", " +
+      describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
+      (view->paired ? " with a backup" : " alone") +
+      (!view->paired && services_[range].left() ? ": a trainer does not reach the other host"
+                                                : "")});
+  send_view(2 * range, *view);
+  send_view(2 * range + 1, *view);
+}
+
+void FailoverController::send_view(HostNumber host, const net::View& view) {
+  if (hosts_[host].connected) {
+    effects_.add(
+        SendToHost{.host = host, .header = {.kind = FrameKind::kView}, .body = net::encode(view)});
+  }
+}
+
+void FailoverController::send_end(HostNumber host) {
+  if (hosts_[host].connected && !hosts_[host].finished) {
+    effects_.add(SendToHost{.host = host, .header = {.kind = FrameKind::kShutdown}, .body = {}});
+  }
+}
+
+net::TaskId FailoverController::ps_of(HostNumber host) const {
+  return host_of_range(task_.cluster, range_of(host), replica_of(host));
+}
+
+bool FailoverController::has_ended(const net::TaskId& ps) const {
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].finished && ps_of(host) == ps) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace disttf::roles

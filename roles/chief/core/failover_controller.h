@@ -1,0 +1,101 @@
+// --ps_replicas 2: watches both hosts of every range, and tells them which of them is the primary.
+// Who that is, view_service.h decides; this decides who is dialed when, who is told what, and when
+// the run is over at all of them.
+//
+// A state machine: it is told what has happened, and at what time; what it wants done it puts into
+// effects(), which whoever calls it empties after each call. It wants to be called with time() at
+// deadline(). Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/wire/backoff.h"
+#include "net/wire/frame.h"
+#include "net/wire/replication.h"
+#include "roles/chief/core/view_service.h"
+#include "roles/run/effect_queue.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+// Twice the number of a range, and its replica: 0 its own ps, 1 the ps after it.
+using HostNumber = std::size_t;
+
+// One attempt to open a view channel to the host; reached() or not_reached() tells how it ended.
+struct DialHost {
+  HostNumber host = 0;
+};
+// To a host whose channel is open.
+struct SendToHost {
+  HostNumber host = 0;
+  net::FrameHeader header;
+  std::vector<std::byte> body;
+};
+// A line of the log.
+struct LogLine {
+  std::string text;
+};
+
+class FailoverController {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Effects = EffectQueue<DialHost, SendToHost, LogLine>;
+
+  // `task` must outlive it. `seed` of the pauses between two attempts: another one in each process.
+  // Begins by dialing every host.
+  FailoverController(const Task& task, std::uint64_t seed, TimePoint now);
+
+  void reached(HostNumber host, TimePoint now);
+  void not_reached(HostNumber host, TimePoint now);
+  void heard(HostNumber host, const net::Report& report);
+  // Its channel is no more: it broke, or the host was silent for too long, or said nonsense.
+  void closed(HostNumber host, TimePoint now);
+  // The run is over: every host is told that has not ended, those that come back too.
+  void finish();
+
+  void time(TimePoint now);
+  [[nodiscard]] TimePoint deadline() const;
+
+  // Every range has a primary.
+  [[nodiscard]] bool all_have_views() const;
+  // REQUIRES: finish() was called. Every host has said that the run is over, or its process, which
+  // had said so of its other range, is gone.
+  [[nodiscard]] bool has_ended() const;
+
+  [[nodiscard]] std::size_t range_of(HostNumber host) const noexcept { return host / 2; }
+  [[nodiscard]] std::uint8_t replica_of(HostNumber host) const noexcept {
+    return static_cast<std::uint8_t>(host % 2);
+  }
+  [[nodiscard]] Effects& effects() noexcept { return effects_; }
+
+ private:
+  struct Host {
+    bool connected = false;
+    bool finished = false;                  // has said that the run is over, or is taken to
+    std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or finished
+    net::Backoff backoff;
+  };
+
+  void dial_later(Host& host, TimePoint now);
+  // A new view, to both hosts of the range.
+  void tell(std::size_t range);
+  void send_view(HostNumber host, const net::View& view);
+  void send_end(HostNumber host);
+  [[nodiscard]] net::TaskId ps_of(HostNumber host) const;
+  [[nodiscard]] bool has_ended(const net::TaskId& ps) const;
+
+  const Task& task_;
+  std::vector<Host> hosts_;
+  std::vector<ViewService> services_;           // by range
+  std::vector<std::optional<net::View>> told_;  // by range
+  bool finishing_ = false;
+  TimePoint next_beat_;
+  Effects effects_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,155 @@
+#include "roles/chief/core/snapshot_coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+// A state that moves while it is asked for is asked for again this often.
+constexpr std::chrono::milliseconds kAskAgain{20};
+// A ps whose disk hangs beats on. Longer than any range takes on a disk worth its name; half of it
+// would be too short for 8 GiB with adam on a slow one.
+constexpr std::chrono::minutes kLongestWrite{10};
+
+bool has_lost_its_state(const HostContact& contact) {
+  return contact.kind == HostContact::Kind::kTurnedAway ||
+         (contact.kind == HostContact::Kind::kWelcomed &&
+          contact.standing == net::Standing::kOnly && contact.state == net::ShardState::kEmpty);
+}
+
+}  // namespace
+
+SnapshotOrder SnapshotCoordinator::begin(const SnapshotRequest& request) {
+  request_ = request;
+  told_ = 0;
+  files_.clear();
+  failure_.reset();
+  has_files_ = false;
+  return connect(0);
+}
+
+SnapshotOrder SnapshotCoordinator::connect(std::size_t ps) {
+  ps_ = ps;
+  replica_ = 0;
+  is_lost_ = request_.now;  // one that was kept may be gone though the state is there
+  return ConnectToHost{.ps = ps_, .replica = replica_};
+}
+
+SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoint now) {
+  is_lost_ = is_lost_ && has_lost_its_state(contact);
+  const bool serves = contact.kind == HostContact::Kind::kWelcomed &&
+                      (contact.standing == net::Standing::kPrimary ||
+                       (contact.standing == net::Standing::kOnly && replica_ == 0));
+  if (serves && !is_lost_) {
+    return FindSnapshot{.ps = ps_, .fetch = !options_.sharded};
+  }
+  if (options_.replicated && replica_ == 0) {
+    replica_ = 1;
+    return ConnectToHost{.ps = ps_, .replica = replica_};
+  }
+  if (is_lost_ && request_.again) {
+    return fail(options_.ps[ps_] + " is gone, and with it its part of the state");
+  }
+  return not_now(now);
+}
+
+SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, TimePoint now) {
+  if (!step || (ps_ > 0 && *step != step_ && options_.same_step)) {
+    return not_now(now);
+  }
+  if (ps_ == 0) {
+    step_ = *step;
+  }
+  if (ps_ + 1 < options_.ps.size()) {
+    return connect(ps_ + 1);
+  }
+  id_ = {.step = step_, .attempt = engine_()};
+  if (!options_.sharded) {
+    return KeepState{.step = id_.step, .attempt = id_.attempt};
+  }
+  written_by_ = request_.deadline - now < kLongestWrite ? request_.deadline : now + kLongestWrite;
+  ps_ = 0;
+  has_files_ = true;
+  return TellToWrite{.ps = ps_, .id = id_};
+}
+
+SnapshotOrder SnapshotCoordinator::told(const std::optional<std::string>& why_not) {
+  if (why_not) {
+    failure_ = Failure{.is_lost = true, .sentence = *why_not};
+  } else if (++told_ < options_.ps.size()) {
+    ps_ = told_;
+    return TellToWrite{.ps = ps_, .id = id_};
+  }
+  ps_ = 0;
+  return await_next();
+}
+
+// All that were told are waited for, so that none still writes into what is about to be removed.
+SnapshotOrder SnapshotCoordinator::await_next() {
+  if (ps_ < told_) {
+    return AwaitWritten{.ps = ps_, .deadline = written_by_};
+  }
+  if (failure_) {
+    return DiscardShards{id_};
+  }
+  return CommitShards{.id = id_, .files = std::move(files_)};
+}
+
+SnapshotOrder SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWritten> result) {
+  if (auto* const file = std::get_if<ShardFile>(&result)) {
+    files_.push_back(std::move(*file));
+  } else if (!failure_) {
+    const auto& why = std::get<ShardNotWritten>(result);
+    failure_ = Failure{.is_lost = why.is_lost, .sentence = why.sentence};
+  }
+  ++ps_;
+  return await_next();
+}
+
+SnapshotOrder SnapshotCoordinator::stored() {
+  has_files_ = false;
+  return SnapshotDone{.is_done = true, .step = step_};
+}
+
+SnapshotOrder SnapshotCoordinator::failed(const std::string& sentence) {
+  if (std::exchange(has_files_, false)) {
+    failure_ = Failure{.is_lost = false, .sentence = sentence};
+    return DiscardShards{id_};
+  }
+  return fail(sentence);
+}
+
+SnapshotOrder SnapshotCoordinator::discarded(TimePoint now) {
+  has_files_ = false;
+  // Whoever asks once sees to it that a ps that was lost comes back.
+  return failure_->is_lost && !request_.again ? not_now(now) : fail(failure_->sentence);
+}
+
+SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
+  if (request_.now && request_.again && now + kAskAgain < request_.deadline) {
+    return PauseSnapshot{now + kAskAgain};
+  }
+  return SnapshotDone{};
+}
+
+SnapshotOrder SnapshotCoordinator::paused() { return begin(request_); }
+
+SnapshotOrder SnapshotCoordinator::fail(const std::string& sentence) {
+  return SnapshotDone{.is_done = true, .why_not = sentence};
+}
+
+bool SnapshotSchedule::wants(std::uint64_t step, bool is_busy, TimePoint now) {
+  if ((save_steps_ != 0 && step % save_steps_ == 0) ||
+      (save_secs_.count() != 0 && now >= next_time_)) {
+    is_due_ = true;
+  }
+  if (!is_due_ || step >= train_steps_ || is_busy) {  // the last step is saved at the end
+    return false;
+  }
+  is_due_ = false;
+  next_time_ = now + save_secs_;
+  return true;
+}
+
+}  // namespace disttf::roles

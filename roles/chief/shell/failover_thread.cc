@@ -1,0 +1,158 @@
+#include "roles/chief/shell/failover_thread.h"
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/spawn.h"
+#include "roles/chief/core/failover_controller.h"
+#include "roles/process/dial_host.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+
+namespace disttf::roles {
+
+using std::chrono::milliseconds;
+
+class FailoverThread::Impl {
+ public:
+  Impl(const Task& task, StopSignal& stop)
+      : task_(task),
+        stop_(stop),
+        timer_(context_),
+        core_(task, random_incarnation(), net::Clock::now()) {
+    act();
+    spawn([this] { return keep_time(); });
+    thread_ = start_thread(stop_, [this] { context_.run(); });
+  }
+
+  ~Impl() {
+    asio::post(context_, [this] { context_.stop(); });
+    thread_.join();
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void finish(milliseconds limit) {
+    asio::post(context_, [this] {
+      core_.finish();
+      act();
+    });
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, limit, [this] { return has_ended_; });
+  }
+
+  void await_views(milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, limit, [this] { return all_have_views_; });
+  }
+
+ private:
+  void spawn(std::function<asio::awaitable<void>()> work) {
+    net::spawn(context_, std::move(work),
+               [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
+  }
+
+  // Does what the core wants done. To be called after each event.
+  void act() {
+    core_.effects().drain([this](auto& effect) { carry_out(effect); });
+    timer_.cancel();  // the deadline may be another one
+    const std::scoped_lock lock(mutex_);
+    all_have_views_ = core_.all_have_views();
+    has_ended_ = core_.has_ended();
+    changed_.notify_all();
+  }
+  void carry_out(const DialHost& order) {
+    spawn([this, host = order.host] { return serve(host); });
+  }
+  void carry_out(SendToHost& order) {
+    if (const auto to = connections_.find(order.host); to != connections_.end()) {
+      to->second->send(order.header, std::move(order.body));
+    }
+  }
+  static void carry_out(const LogLine& order) { log_info(order.text); }
+
+  asio::awaitable<void> keep_time() {
+    while (true) {
+      timer_.expires_at(core_.deadline());
+      co_await timer_.async_wait(net::kAsTuple);
+      core_.time(net::Clock::now());
+      if (!core_.effects().effects().empty()) {
+        act();
+      }
+    }
+  }
+
+  // One attempt, and what comes over the channel if it is opened.
+  asio::awaitable<void> serve(HostNumber host) {
+    const net::Dialed dialed =
+        co_await dial_host(context_, task_, core_.range_of(host), core_.replica_of(host),
+                           net::ChannelPurpose::kView, lookups_[host]);
+    if (!dialed.connection) {
+      core_.not_reached(host, net::Clock::now());
+      act();
+      co_return;
+    }
+    connections_[host] = dialed.connection;
+    core_.reached(host, net::Clock::now());
+    act();
+    co_await listen(host, dialed.connection);
+    dialed.connection->close();
+    connections_.erase(host);
+    core_.closed(host, net::Clock::now());
+    act();
+  }
+
+  asio::awaitable<void> listen(HostNumber host, std::shared_ptr<net::ServerConnection> connection) {
+    while (connection->is_open()) {
+      net::FrameHeader header;
+      std::array<std::byte, net::kReportBytes> body{};
+      net::Report report;
+      if (co_await connection->read_header(header, task_.timeouts.silence) ||
+          header.kind != net::FrameKind::kReport || header.body_size != body.size() ||
+          co_await connection->read_body(body, task_.timeouts.silence) ||
+          net::decode(body, report)) {
+        co_return;
+      }
+      core_.heard(host, report);
+      act();
+    }
+  }
+
+  const Task& task_;
+  StopSignal& stop_;
+  // The thread owns everything below once it runs.
+  asio::io_context context_{1};
+  asio::steady_timer timer_;
+  FailoverController core_;
+  std::map<HostNumber, net::NameLookup> lookups_;
+  std::map<HostNumber, std::shared_ptr<net::ServerConnection>> connections_;  // that are open
+  // Shared with the computing thread.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool all_have_views_ = false;
+  bool has_ended_ = false;
+
+  std::thread thread_;
+};
+
+FailoverThread::FailoverThread(const Task& task, StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, stop)) {}
+FailoverThread::~FailoverThread() = default;
+
+void FailoverThread::await_views(std::chrono::milliseconds limit) { impl_->await_views(limit); }
+
+void FailoverThread::finish(std::chrono::milliseconds limit) { impl_->finish(limit); }
+
+}  // namespace disttf::roles

@@ -1,0 +1,154 @@
+#include "roles/chief/shell/snapshot_link.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "net/transport/peer.h"
+#include "net/wire/text.h"
+#include "net/wire/write_cut.h"
+#include "roles/process/machine.h"
+#include "roles/trainer/shell/ps_link.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+HostContact contact_of(const net::OpenedChannel& opened) {
+  using Kind = HostContact::Kind;
+  if (!opened.error) {
+    return {.kind = Kind::kWelcomed,
+            .standing = opened.welcome.standing,
+            .state = opened.welcome.state};
+  }
+  const bool is_turned_away =
+      opened.error == std::errc::connection_refused || opened.error == net::WireError::kRefused;
+  return {.kind = is_turned_away ? Kind::kTurnedAway : Kind::kUnreachable};
+}
+
+}  // namespace
+
+SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt)
+    : task_(task),
+      interrupt_(interrupt),
+      ps_{.job = net::Job::kPs, .index = ps_index},
+      name_(describe(task.cluster, ps_)) {}
+
+net::Deadline SnapshotLink::deadline_for(std::size_t bytes, net::Deadline latest) const {
+  return std::min(latest, net::Clock::now() + task_.timeouts.silence +
+                              std::chrono::seconds(bytes / kSlowestBytesPerSecond));
+}
+
+HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t replica) {
+  const net::TaskId host = host_of_range(task_.cluster, ps_.index, replica);
+  auto opened = net::open_channel(task_.cluster.address_of(host),
+                                  {.cluster = net::hash_of(task_.cluster),
+                                   .from = task_.self,
+                                   .to = host,
+                                   .purpose = net::ChannelPurpose::kState,
+                                   .replica = replica,
+                                   .incarnation = task_.incarnation},
+                                  interrupt_, deadline_for(0, request.deadline));
+  throw_if_out_of_descriptors(opened.error, "connect to " + name_);
+  channel_ = std::move(opened.channel);
+  return contact_of(opened);
+}
+
+std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request,
+                                  std::size_t body_bytes, FrameHeader& reply) {
+  const auto deadline = deadline_for(0, request.deadline);
+  std::error_code error =
+      channel_->send({.kind = kind,
+                      .flags = request.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
+                      .sequence = request.sequence,
+                      .generation = request.generation},
+                     {}, deadline);
+  if (!error) {
+    error = channel_->receive_header(reply, deadline);
+  }
+  if (!error && (reply.kind != FrameKind::kCut || reply.body_size != body_bytes)) {
+    channel_->close();
+    return net::WireError::kUnexpected;  // kAck: it does not have it
+  }
+  return error;
+}
+
+std::error_code SnapshotLink::find(const SnapshotRequest& request, std::uint64_t& step) {
+  FrameHeader reply;
+  const std::error_code error = ask(FrameKind::kFindCut, request, 0, reply);
+  step = reply.step;
+  return error;
+}
+
+std::error_code SnapshotLink::fetch(const SnapshotRequest& request, std::size_t range_begin,
+                                    std::span<const std::span<float>> places, std::uint64_t& step) {
+  std::size_t bytes = 0;
+  for (const std::span<float> place : places) {
+    bytes += place.size_bytes();
+  }
+  FrameHeader reply;
+  std::error_code error = ask(FrameKind::kGetCut, request, bytes, reply);
+  if (!error && reply.range_begin != range_begin) {
+    channel_->close();
+    error = net::WireError::kUnexpected;
+  }
+  step = reply.step;
+  const auto deadline = deadline_for(bytes, request.deadline);
+  for (auto place = places.begin(); !error && place != places.end(); ++place) {
+    error = channel_->receive_body(std::as_writable_bytes(*place), deadline);
+  }
+  return error;
+}
+
+std::error_code SnapshotLink::start_writing(const SnapshotRequest& request, const SaveId& id) {
+  const net::WriteCut order{.attempt = id.attempt,
+                            .shard = static_cast<std::uint32_t>(ps_.index),
+                            .shards = static_cast<std::uint32_t>(task_.cluster.ps.size())};
+  return channel_->send({.kind = FrameKind::kWriteCut,
+                         .step = id.step,
+                         .sequence = request.sequence,
+                         .generation = request.generation},
+                        net::encode(order), deadline_for(0, request.deadline));
+}
+
+std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadline deadline) {
+  FrameHeader reply;
+  std::string text;
+  std::error_code error;
+  do {
+    error = channel_->receive_header(reply, deadline_for(0, deadline));
+  } while (!error && reply.kind == FrameKind::kHeartbeat);  // it is still writing
+  if (!error && (reply.kind == FrameKind::kWritten || reply.kind == FrameKind::kNotWritten)) {
+    error = receive_text(reply.body_size, deadline_for(0, deadline), text);
+  } else if (!error) {
+    channel_->close();
+    error = net::WireError::kUnexpected;  // kAck: it does not have the cut any more
+  }
+  if (error) {
+    return ShardNotWritten{
+        .is_lost = true,
+        .sentence = name_ + " did not say that it had written its range: " + error.message()};
+  }
+  if (reply.kind == FrameKind::kNotWritten) {
+    return ShardNotWritten{.sentence =
+                               name_ + " could not write its range: " + net::one_line(text)};
+  }
+  try {
+    return shard_file_from_json(text);
+  } catch (const std::invalid_argument& wrong) {
+    return ShardNotWritten{.sentence = name_ + " says nonsense: " + wrong.what()};
+  }
+}
+
+std::error_code SnapshotLink::receive_text(std::uint64_t size, net::Deadline deadline,
+                                           std::string& text) {
+  if (size > net::kMaxControlBodyBytes) {
+    channel_->close();
+    return net::WireError::kBodyTooLarge;
+  }
+  text.resize(size);
+  return channel_->receive_body(std::as_writable_bytes(std::span(text)), deadline);
+}
+
+}  // namespace disttf::roles

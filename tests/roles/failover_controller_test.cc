@@ -1,0 +1,203 @@
+// The chief's watch over the hosts of replicated ranges, in time that the test makes.
+#include "roles/chief/core/failover_controller.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameKind;
+using net::Standing;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FailoverControllerTest : public testing::Test {
+ protected:
+  using TimePoint = FailoverController::TimePoint;
+
+  // Hosts 0 and 1 are ps 0 and ps 1, of range 0; 2 and 3 are ps 1 and ps 0, of range 1.
+  static Task two_ps() {
+    Task task;
+    task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
+    task.cluster.workers = {{.host = "w0", .port = 2}};
+    task.self = {.job = net::Job::kWorker, .index = 0};
+    return task;
+  }
+
+  void take_effects() {
+    core_.effects().drain([this](const auto& effect) { take(effect); });
+  }
+  void take(const DialHost& effect) { dialed_.push_back(effect.host); }
+  void take(const SendToHost& effect) {
+    net::View view;
+    if (effect.header.kind == FrameKind::kView) {
+      EXPECT_FALSE(net::decode(effect.body, view));
+      views_[effect.host] = view;
+    } else {
+      sent_[effect.host].push_back(effect.header.kind);
+    }
+  }
+  void take(const LogLine& effect) { log_.push_back(effect.text); }
+
+  void hear(HostNumber host, const net::Report& report) {
+    core_.heard(host, report);
+    take_effects();
+  }
+  void reach_all() {
+    for (HostNumber host = 0; host < 4; ++host) {
+      core_.reached(host, now_);
+    }
+    take_effects();
+  }
+  // Until then, each deadline in its turn.
+  void pass(milliseconds time) {
+    const TimePoint end = now_ + time;
+    while (core_.deadline() <= end) {
+      now_ = core_.deadline();
+      core_.time(now_);
+      take_effects();
+    }
+    now_ = end;
+  }
+  // Range 0 is served by host 0, with host 1 as its backup.
+  void pair_range_0() {
+    hear(0, {});
+    hear(1, {});
+    hear(0, {.view = 1, .standing = Standing::kPrimary, .holds = true});
+    hear(1, {.view = 1, .standing = Standing::kBackup, .holds = true});
+    hear(0, {.view = 1, .standing = Standing::kPrimary, .holds = true, .wants_pair = true});
+    hear(0, {.view = 2, .standing = Standing::kPrimary, .holds = true});
+    hear(1, {.view = 2, .standing = Standing::kBackup, .holds = true});
+  }
+
+  const Task task_ = two_ps();
+  TimePoint now_{std::chrono::hours(1)};
+  FailoverController core_{task_, 7, now_};
+  std::vector<HostNumber> dialed_;
+  std::map<HostNumber, std::vector<FrameKind>> sent_;
+  std::map<HostNumber, net::View> views_;  // the last one
+  std::vector<std::string> log_;
+};
+
+TEST_F(FailoverControllerTest, DialsEveryHostAtOnce) {
+  take_effects();
+  EXPECT_THAT(dialed_, ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(FailoverControllerTest, AHostThatIsNotThereIsTriedAgainSoonAndForEver) {
+  take_effects();
+  for (int each = 0; each < 20; ++each) {
+    dialed_.clear();
+    core_.not_reached(2, now_);
+    EXPECT_THAT(dialed_, IsEmpty()) << "without a pause";
+    pass(kLongestDialPause);
+    EXPECT_THAT(dialed_, ElementsAre(2));
+  }
+}
+
+TEST_F(FailoverControllerTest, WhoIsReachedHearsABeatEverySecond) {
+  core_.reached(1, now_);
+  take_effects();
+  pass(milliseconds(3500));
+  EXPECT_THAT(sent_[1],
+              ElementsAre(FrameKind::kHeartbeat, FrameKind::kHeartbeat, FrameKind::kHeartbeat));
+  EXPECT_THAT(sent_[0], IsEmpty());
+}
+
+TEST_F(FailoverControllerTest, BothHostsAreToldAViewAndOneLineSaysIt) {
+  reach_all();
+  hear(0, {});
+  EXPECT_THAT(views_, IsEmpty()) << "one host has not reported";
+  EXPECT_FALSE(core_.all_have_views());
+  hear(1, {});
+  EXPECT_EQ(views_.at(0).primary, 0);
+  EXPECT_EQ(views_.at(0), views_.at(1));
+  ASSERT_EQ(log_.size(), 1U);
+  EXPECT_EQ(log_[0], "range 0: view 1, ps 0 (ps0:1) alone");
+  hear(2, {});
+  hear(3, {});
+  EXPECT_TRUE(core_.all_have_views());
+}
+
+TEST_F(FailoverControllerTest, APrimaryThatIsLostIsReplacedByItsBackup) {
+  reach_all();
+  pair_range_0();
+  views_.clear();
+  core_.closed(0, now_);
+  take_effects();
+  EXPECT_THAT(views_, testing::SizeIs(1)) << "the one that is lost is not told";
+  EXPECT_EQ(views_.at(1), (net::View{.number = 3, .primary = 1, .paired = false}));
+  EXPECT_EQ(log_.back(), "range 0: view 3, ps 1 (ps1:1) alone");
+  // When it is back, it hears of it.
+  pass(kLongestDialPause);
+  EXPECT_EQ(dialed_.back(), 0U);
+  core_.reached(0, now_);
+  hear(0, {.view = 2, .standing = Standing::kPrimary, .holds = true});
+  EXPECT_EQ(views_.at(0).number, 3U);
+}
+
+TEST_F(FailoverControllerTest, WhoMissedAViewIsToldItAgain) {
+  reach_all();
+  pair_range_0();
+  views_.clear();
+  hear(1, {.view = 1, .standing = Standing::kBackup, .holds = true});
+  EXPECT_EQ(views_.at(1).number, 2U);
+  EXPECT_FALSE(views_.contains(0));
+}
+
+TEST_F(FailoverControllerTest, TheEndIsToldToAllAndToThoseThatComeBack) {
+  reach_all();
+  core_.closed(3, now_);
+  core_.finish();
+  take_effects();
+  for (const HostNumber host : {0U, 1U, 2U}) {
+    EXPECT_THAT(sent_[host], ElementsAre(FrameKind::kShutdown));
+  }
+  EXPECT_THAT(sent_[3], IsEmpty());
+  core_.reached(3, now_);
+  take_effects();
+  EXPECT_THAT(sent_[3], ElementsAre(FrameKind::kShutdown));
+  for (HostNumber host = 0; host < 4; ++host) {
+    EXPECT_FALSE(core_.has_ended());
+    hear(host, {.finished = true});
+  }
+  EXPECT_TRUE(core_.has_ended());
+}
+
+// Ps 1 is hosts 1 and 2: it has said of one range that it is over, and is then gone.
+TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
+  reach_all();
+  core_.finish();
+  hear(0, {.finished = true});
+  hear(3, {.finished = true});
+  hear(1, {.finished = true});
+  core_.closed(2, now_);
+  EXPECT_FALSE(core_.has_ended()) << "it may have been cut off alone";
+  pass(kLongestDialPause);
+  dialed_.clear();
+  core_.not_reached(2, now_);
+  EXPECT_TRUE(core_.has_ended());
+  pass(milliseconds(5000));
+  EXPECT_THAT(dialed_, IsEmpty());
+}
+
+// Before the end nobody is given up.
+TEST_F(FailoverControllerTest, AHostThatIsGoneIsWaitedForAsLongAsTheRunLasts) {
+  reach_all();
+  hear(1, {.finished = true});
+  core_.closed(2, now_);
+  pass(kLongestDialPause);
+  dialed_.clear();
+  core_.not_reached(2, now_);
+  pass(kLongestDialPause);
+  EXPECT_THAT(dialed_, testing::Contains(2));
+}
+
+}  // namespace
+}  // namespace disttf::roles
