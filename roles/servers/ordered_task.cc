@@ -10,6 +10,7 @@
 
 #include "net/transport/as_tuple.h"
 #include "roles/launch/core/restart_policy.h"
+#include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/pipe_lines.h"
 
 namespace disttf::roles {

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,8 +50,5 @@ struct ChildOptions {
 
 // What stands before each line of a child: "[worker:1]".
 [[nodiscard]] std::string log_prefix(const net::TaskId& task);
-
-// Children that were told to stop get this long before they are killed.
-inline constexpr std::chrono::seconds kStopGrace{5};
 
 }  // namespace disttf::roles

@@ -22,7 +22,7 @@
 #include "roles/launch/shell/control_verbs.h"
 #include "roles/launch/shell/job_update.h"
 #include "roles/launch/shell/managed_job.h"
-#include "roles/launch/shell/supervisor.h"
+#include "roles/launch/shell/task_processes.h"
 #include "roles/process/log.h"
 #include "roles/process/progress.h"
 #include "roles/process/stop_signal.h"
@@ -55,7 +55,7 @@ class Launcher : public ManagedJob {
   void open_port(std::uint16_t port);
   void on_change(const LocalTask& task);
   void on_all_gone();
-  [[nodiscard]] SupervisorEvents events();
+  [[nodiscard]] TaskEvents events();
   void plan_faults();
   void watch_signals();
   void on_signal(int signal);
@@ -75,7 +75,7 @@ class Launcher : public ManagedJob {
   std::optional<Progress> last_progress_;
   std::optional<std::chrono::steady_clock::time_point> stopped_at_;  // by the first signal
   const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
-  Supervisor supervisor_;
+  TaskProcesses processes_;
   JobUpdate update_;
   LaunchUpdate updates_;  // those that were taken, together
   std::optional<FaultPlan> faults_;
@@ -87,10 +87,10 @@ class Launcher : public ManagedJob {
 Launcher::Launcher(const LaunchOptions& options)
     : options_(options),
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
-      supervisor_(context_, options, events()),
-      update_(context_, supervisor_, [this](const std::string& sentence) { say(sentence); }) {}
+      processes_(context_, options, events()),
+      update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }) {}
 
-SupervisorEvents Launcher::events() {
+TaskEvents Launcher::events() {
   return {.line = [this](const LocalTask& task, std::string_view line,
                          bool is_result) { on_line(task, line, is_result); },
           .progress = [this](std::string_view record) { on_progress(record); },
@@ -103,9 +103,9 @@ int Launcher::run() {
   open_control();
   plan_faults();
   watch_signals();
-  supervisor_.start_all();
+  processes_.start_all();
   context_.run();
-  return supervisor_.policy().exit_code().value_or(kDone);
+  return processes_.policy().exit_code().value_or(kDone);
 }
 
 void Launcher::open_control() {
@@ -146,7 +146,7 @@ void Launcher::open_port(std::uint16_t port) {
 void Launcher::on_change(const LocalTask& task) {
   update_.on_change();
   if (task.is_chief) {
-    const bool is_awaited = task.pid > 0 || task.waits;
+    const bool is_awaited = task.pid > 0 || processes_.state_of(task).waits;
     console_.draw_live(is_awaited ? progress_.on_chief_away() : std::string());
   }
 }
@@ -160,7 +160,7 @@ void Launcher::on_all_gone() {
 }
 
 JobStatus Launcher::status() const {
-  const RestartPolicy& policy = supervisor_.policy();
+  const RestartPolicy& policy = processes_.policy();
   JobStatus status{.state = policy.finished()        ? "finished"
                             : policy.exit_code()     ? "ending"
                             : update_.is_under_way() ? "updating"
@@ -172,9 +172,9 @@ JobStatus Launcher::status() const {
                    .socket = control_ ? control_->path() : std::string(),
                    .url = control_url_};
   for (const net::Job job : {net::Job::kPs, net::Job::kChief, net::Job::kWorker}) {
-    for (const auto& task : supervisor_.tasks()) {
+    for (const auto& task : processes_.tasks()) {
       if (task->id.job == job) {
-        status.tasks.push_back(task->status());
+        status.tasks.push_back(task->status(processes_.state_of(*task)));
       }
     }
   }
@@ -182,7 +182,7 @@ JobStatus Launcher::status() const {
 }
 
 LocalTask& Launcher::task_of(const net::TaskId& id) const {
-  for (const auto& task : supervisor_.tasks()) {
+  for (const auto& task : processes_.tasks()) {
     if (task->id == id) {
       return *task;
     }
@@ -191,7 +191,7 @@ LocalTask& Launcher::task_of(const net::TaskId& id) const {
 }
 
 void Launcher::refuse_when_busy() const {
-  if (!supervisor_.may_start()) {
+  if (!processes_.may_start()) {
     throw JobRefusal("the run is over or ends now; nothing is started again");
   }
   if (update_.is_under_way()) {
@@ -202,7 +202,7 @@ void Launcher::refuse_when_busy() const {
 LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
   LocalTask& task = task_of(id);
   refuse_when_busy();
-  if (task.pid < 0 && !task.waits) {
+  if (task.pid < 0 && !processes_.state_of(task).waits) {
     throw JobRefusal(task_name(id) + " has ended and is not needed any more");
   }
   return task;
@@ -218,16 +218,17 @@ std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
 
 std::string Launcher::restart(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
-  supervisor_.restart(task);
+  processes_.restart(task);
   return task_name(id) + " was told to end and starts again at " +
          net::to_string(task.port.address());
 }
 
 std::string Launcher::replace(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
-  supervisor_.replace(task);
+  processes_.replace(task);
   return task_name(id) + " was killed; a new process takes its place" +
-         (task.can_move() ? " at a new address" : " at its address, which the other tasks know");
+         (processes_.state_of(task).can_move() ? " at a new address"
+                                               : " at its address, which the other tasks know");
 }
 
 std::string Launcher::update(const LaunchUpdate& wanted) {
@@ -240,7 +241,7 @@ std::string Launcher::update(const LaunchUpdate& wanted) {
     all.options = wanted.options;
   }
   const LaunchOptions options = options_.reconsider(all);
-  const UpdatePlan plan = plan_update(supervisor_.options(), options);
+  const UpdatePlan plan = plan_update(processes_.options(), options);
   std::string sentence = "nothing changes";
   if (!plan.changes.empty()) {
     sentence = update_.begin(options, plan);
@@ -255,7 +256,7 @@ std::string Launcher::update(const LaunchUpdate& wanted) {
 
 void Launcher::plan_faults() {
   if (options_.chaos) {
-    std::vector<std::size_t> all(supervisor_.tasks().size());
+    std::vector<std::size_t> all(processes_.tasks().size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     faults_.emplace(*options_.chaos, std::move(all));
     say("chaos: seed " + std::to_string(options_.chaos->seed) + ", " +
@@ -276,20 +277,20 @@ void Launcher::on_signal(int signal) {
   if (signal != SIGCHLD) {
     on_stop_signal(signal);
   }
-  supervisor_.reap();
+  processes_.reap();
 }
 
 void Launcher::on_stop_signal(int signal) {
   const auto now = std::chrono::steady_clock::now();
   if (!stopped_at_) {
     stopped_at_ = now;
-    if (supervisor_.stop(exit_code_for(signal), signal)) {
+    if (processes_.stop(exit_code_for(signal), signal)) {
       say(std::string("stopped by ") + signal_name(signal) +
           "; the chief saves first, a second signal ends all at once");
     }
   } else if (now - *stopped_at_ >= kSameRequest) {
     say(std::string(signal_name(signal)) + " again; killing all tasks");
-    supervisor_.kill_all();
+    processes_.kill_all();
   }
 }
 
@@ -306,7 +307,7 @@ void Launcher::on_progress(std::string_view record) {
     last_progress_ = progress;
     update_.on_progress(*progress);
     console_.draw_live(progress_.on_record(*progress, std::chrono::steady_clock::now()));
-    if (faults_ && !supervisor_.policy().exit_code()) {
+    if (faults_ && !processes_.policy().exit_code()) {
       for (const ProcessFault& fault : faults_->take_until(progress->step)) {
         make_fault(fault);
       }
@@ -315,7 +316,7 @@ void Launcher::on_progress(std::string_view record) {
 }
 
 void Launcher::make_fault(const ProcessFault& fault) {
-  LocalTask& task = *supervisor_.tasks().at(fault.task);
+  LocalTask& task = *processes_.tasks().at(fault.task);
   const bool kills = fault.kind == ProcessFault::Kind::kKill;
   say(std::string("chaos: ") + (kills ? "SIGKILL" : "SIGSTOP") + " to " + task.name + " at step " +
       std::to_string(fault.step) +
@@ -325,9 +326,9 @@ void Launcher::make_fault(const ProcessFault& fault) {
     return;
   }
   if (kills) {
-    supervisor_.kill_task(task);
+    processes_.kill_task(task);
   } else {
-    supervisor_.freeze(task, fault.frozen_for);
+    processes_.freeze(task, fault.frozen_for);
   }
 }
 

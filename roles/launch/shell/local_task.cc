@@ -27,17 +27,17 @@ net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
 
 }  // namespace
 
-TaskStatus LocalTask::status() const {
+TaskStatus LocalTask::status(const SupervisedTask& state) const {
   TaskStatus status{
-      .id = id, .address = port.address(), .pid = pid, .restarts = restarts, .since = since};
+      .id = id, .address = port.address(), .pid = pid, .restarts = state.restarts, .since = since};
   if (pid > 0) {
-    status.state = asked != Asked::kNothing ? TaskState::kStopping
-                   : frozen                 ? TaskState::kFrozen
-                                            : TaskState::kRunning;
-  } else if (waits || !ending) {
+    status.state = state.asked != Asked::kNothing ? TaskState::kStopping
+                   : state.frozen                 ? TaskState::kFrozen
+                                                  : TaskState::kRunning;
+  } else if (state.waits || !state.ending) {
     status.state = TaskState::kWaiting;
   } else {
-    const bool is_done = ending->signal == 0 && ending->exit_code == kDone;
+    const bool is_done = state.ending->signal == 0 && state.ending->exit_code == kDone;
     status.state = is_done ? TaskState::kDone : TaskState::kEnded;
   }
   return status;

@@ -5,18 +5,17 @@
 
 #include <sys/types.h>
 
-#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/wire/address.h"
 #include "net/wire/cluster.h"
 #include "roles/launch/core/restart_policy.h"
+#include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/log_tail.h"
 #include "roles/launch/shell/managed_job.h"
@@ -24,12 +23,9 @@
 
 namespace disttf::roles {
 
-// What was asked to become of a task whose process is to end.
-enum class Asked : std::uint8_t { kNothing, kRestart, kReplace };
-
-// One task and its process, while there is one.
+// One task and its process, while there is one. What is to become of them: SupervisedTask.
 struct LocalTask {
-  std::size_t number = 0;  // its place in Supervisor::tasks(), and the policy's name for it
+  std::size_t number = 0;  // its place in TaskProcesses::tasks(), and the supervisor's name for it
   net::TaskId id;
   std::string name;  // "[worker:1]"
   bool is_chief = false;
@@ -37,23 +33,11 @@ struct LocalTask {
   net::Address listed;            // what the lists say; another one than its port's once replaced
   std::size_t workers_known = 0;  // the length of the list of workers that it is given
   pid_t pid = -1;                 // -1 while no process of the task lives
-  asio::steady_timer restart;     // runs while `waits`
-  bool waits = false;             // to be started again
-  asio::steady_timer thaw;        // runs while this process is frozen
-  bool frozen = false;
-  bool fault = false;  // this process was killed on purpose
-  Asked asked = Asked::kNothing;
-  asio::steady_timer patience;        // runs while a process that was told to end has not
-  std::optional<Ending> ending = {};  // of its last process
-  std::uint64_t restarts = 0;
   std::chrono::system_clock::time_point since{};
   std::vector<int> cpus = {};  // that it may use; empty: all
   LogTail log = {};
 
-  [[nodiscard]] TaskStatus status() const;
-  // Whether a new process of the task may have a new address. Nobody opens a connection to a
-  // worker, and one that is not the chief can do without the addresses of the others.
-  [[nodiscard]] bool can_move() const { return id.job == net::Job::kWorker && !is_chief; }
+  [[nodiscard]] TaskStatus status(const SupervisedTask& state) const;
   [[nodiscard]] bool is_moved() const { return listed != port.address(); }
 };
 

@@ -19,6 +19,7 @@
 #include "net/transport/spawn.h"
 #include "net/wire/text.h"
 #include "roles/launch/core/restart_policy.h"
+#include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/console.h"
 #include "roles/launch/shell/pipe_lines.h"

@@ -1,0 +1,314 @@
+#include "roles/launch/core/supervisor.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// After the run's end the others are gone within 2 s; a multiple of it for a busy machine.
+constexpr std::chrono::seconds kFinishGrace{10};
+
+}  // namespace
+
+void Supervisor::add(std::string name, RestartPolicy::Part part) {
+  policy_.add(part);
+  tasks_.push_back({.name = std::move(name), .part = part});
+}
+
+// ------------------------------------------------------------------------------- what happens
+
+void Supervisor::started(std::size_t number, TimePoint now) {
+  SupervisedTask& task = tasks_.at(number);
+  task.restarts += task.ending ? 1U : 0U;
+  task.lives = true;
+  task.fault = false;
+  task.asked = Asked::kNothing;
+  policy_.started(number, now);
+  effects_.add(TaskChanged{number});
+}
+
+void Supervisor::could_not_start(std::size_t number, const std::string& why, TimePoint now) {
+  say(tasks_.at(number).name + " cannot be started again: " + why + "; stopping the others",
+      /*is_error=*/true);
+  stop(kError, SIGTERM, now);
+  tell_if_all_gone();
+}
+
+void Supervisor::ended(std::size_t number, Ending ending, TimePoint now) {
+  SupervisedTask& task = tasks_.at(number);
+  task.lives = false;
+  task.frozen = false;
+  task.thaw_at.reset();
+  task.kill_at.reset();
+  ending.planned |= task.asked != Asked::kNothing || (task.fault && ending.signal != 0);
+  task.ending = ending;
+  const bool is_done = ending.signal == 0 && ending.exit_code == kDone;
+  if (ends_ == Ends::kNone || is_done) {  // else all are started again, later
+    decide(number, now);
+  }
+}
+
+void Supervisor::decide(std::size_t number, TimePoint now) {
+  SupervisedTask& task = tasks_[number];
+  const bool was_finished = policy_.finished();
+  const RestartPolicy::Decision decision = policy_.ended(number, *task.ending, now);
+  const bool stops = decision.action == RestartPolicy::Action::kStop;
+  if (!decision.sentence.empty()) {
+    say(task.name + " " + decision.sentence, stops);
+  }
+  if (task.memory_mib && stops) {
+    say(task.name + " could have " + std::to_string(*task.memory_mib) +
+            " MiB of memory of its own; if that was too little, --memory, --ps_memory and the "
+            "mem of an options file set it",
+        /*is_error=*/true);
+  }
+  if (decision.action == RestartPolicy::Action::kRestart) {
+    if (task.asked == Asked::kReplace) {
+      move(number);
+    }
+    task.waits = true;
+    task.start_at = now + decision.delay;
+  } else if (stops && task.part == RestartPolicy::Part::kPs) {  // with which the state is lost
+    stop_processes(SIGTERM, now);
+  } else if (stops) {
+    stop_in_order(SIGTERM, now);
+  }
+  effects_.add(TaskChanged{number});
+  if (policy_.finished() && !was_finished) {
+    cancel_restarts();
+    start_grace(kFinishGrace, now);
+  }
+}
+
+void Supervisor::reaped(TimePoint now) {
+  if (saving_ && !tasks_[*saving_].lives) {
+    saving_.reset();
+    if (any_lives(true) || any_lives(false)) {
+      stop_processes(stop_signal_, now);
+    }
+  }
+  if (ends_ == Ends::kChief && !any_lives(true)) {
+    ends_ = Ends::kOthers;
+    end_all(/*chief=*/false, now);
+  }
+  if (ends_ == Ends::kOthers && !any_lives(false)) {
+    ends_ = Ends::kNone;
+    effects_.add(AllEnded{});
+    if (may_start()) {
+      return;
+    }
+  }
+  tell_if_all_gone();
+}
+
+void Supervisor::pipe_ended() {
+  --pipes_;
+  tell_if_all_gone();
+}
+
+void Supervisor::time(TimePoint now) {
+  const auto is_due = [now](std::optional<TimePoint>& at) {
+    const bool due = at && *at <= now;
+    if (due) {
+      at.reset();
+    }
+    return due;
+  };
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    SupervisedTask& task = tasks_[number];
+    if (is_due(task.thaw_at)) {
+      thaw(number);
+    }
+    if (is_due(task.kill_at)) {
+      kill_late(number, kStopGrace);
+    }
+  }
+  // One at a time: where it cannot be started, the others are not.
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (is_due(tasks_[number].start_at)) {
+      tasks_[number].waits = false;
+      effects_.add(StartTask{number});
+      break;
+    }
+  }
+  if (is_due(grace_at_)) {
+    for (std::size_t number = 0; number < tasks_.size(); ++number) {
+      kill_late(number, grace_);
+    }
+  }
+}
+
+Supervisor::TimePoint Supervisor::deadline() const {
+  TimePoint next = grace_at_.value_or(TimePoint::max());
+  for (const SupervisedTask& task : tasks_) {
+    for (const auto& at : {task.start_at, task.thaw_at, task.kill_at}) {
+      next = std::min(next, at.value_or(next));
+    }
+  }
+  return next;
+}
+
+void Supervisor::tell_if_all_gone() {
+  const bool all_gone = std::ranges::all_of(
+      tasks_, [](const SupervisedTask& task) { return !task.lives && !task.waits; });
+  if (ends_ != Ends::kNone || !all_gone) {
+    return;
+  }
+  grace_at_.reset();
+  if (pipes_ == 0) {
+    effects_.add(AllGone{});
+  }
+}
+
+// -------------------------------------------------------------------------- what is asked for
+
+void Supervisor::restart(std::size_t number, TimePoint now) {
+  SupervisedTask& task = tasks_.at(number);
+  if (task.lives) {
+    task.asked = Asked::kRestart;
+    end_process(number, SIGTERM, now);
+  } else {
+    task.start_at = now;  // it waits to be started
+  }
+}
+
+void Supervisor::replace(std::size_t number, TimePoint now) {
+  SupervisedTask& task = tasks_.at(number);
+  if (task.lives) {
+    task.asked = Asked::kReplace;
+    signal(number, SIGKILL);
+  } else {
+    move(number);
+    task.start_at = now;
+  }
+}
+
+void Supervisor::move(std::size_t number) {
+  if (tasks_[number].can_move()) {
+    effects_.add(MoveTask{number});
+  }
+}
+
+void Supervisor::restart_all(TimePoint now) {
+  ends_ = Ends::kChief;
+  cancel_restarts();
+  end_all(/*chief=*/true, now);
+  reaped(now);  // where there is nobody to wait for
+}
+
+void Supervisor::end_all(bool chief, TimePoint now) {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (is_chief(number) == chief && tasks_[number].lives) {
+      tasks_[number].asked = Asked::kRestart;
+      end_process(number, SIGTERM, now);
+    }
+  }
+}
+
+void Supervisor::end_process(std::size_t number, int with, TimePoint now) {
+  signal(number, with);
+  thaw(number);
+  tasks_[number].kill_at = now + kStopGrace;
+}
+
+bool Supervisor::any_lives(bool chief) const {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (is_chief(number) == chief && tasks_[number].lives) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Supervisor::cancel_restarts() {
+  for (SupervisedTask& task : tasks_) {
+    task.waits = false;
+    task.start_at.reset();
+  }
+}
+
+bool Supervisor::stop(int exit_code, int with, TimePoint now) {
+  policy_.stop(exit_code);
+  return stop_in_order(with, now);
+}
+
+void Supervisor::kill_all() {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (tasks_[number].lives) {
+      signal(number, SIGKILL);
+    }
+  }
+}
+
+// The chief, where it has a directory to save in.
+std::optional<std::size_t> Supervisor::who_can_save() const {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (saves_ && is_chief(number) && tasks_[number].lives) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+// Ps and workers stay while the chief saves: in sync mode a step that has begun is made with them.
+bool Supervisor::stop_in_order(int with, TimePoint now) {
+  const std::optional<std::size_t> chief = who_can_save();
+  if (!chief) {
+    stop_processes(with, now);
+    return false;
+  }
+  cancel_restarts();
+  saving_ = chief;
+  stop_signal_ = with;
+  end_process(*chief, with, now);
+  return true;
+}
+
+void Supervisor::stop_processes(int with, TimePoint now) {
+  cancel_restarts();
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (tasks_[number].lives) {
+      signal(number, with);
+      thaw(number);  // a frozen process would take the signal only then
+    }
+  }
+  start_grace(kStopGrace, now);
+}
+
+void Supervisor::start_grace(std::chrono::seconds grace, TimePoint now) {
+  grace_ = grace;
+  grace_at_ = now + grace;
+}
+
+void Supervisor::kill_late(std::size_t number, std::chrono::seconds grace) {
+  if (tasks_[number].lives) {
+    say(tasks_[number].name + " did not end within " + std::to_string(grace.count()) +
+        " s; killing it");
+    signal(number, SIGKILL);
+  }
+}
+
+void Supervisor::kill_task(std::size_t number) {
+  if (tasks_.at(number).lives) {
+    signal(number, SIGKILL);
+    tasks_[number].fault = true;
+  }
+}
+
+void Supervisor::freeze(std::size_t number, std::chrono::milliseconds time, TimePoint now) {
+  signal(number, SIGSTOP);
+  tasks_.at(number).frozen = true;
+  tasks_[number].thaw_at = now + time;
+}
+
+void Supervisor::thaw(std::size_t number) {
+  if (std::exchange(tasks_[number].frozen, false)) {
+    signal(number, SIGCONT);
+  }
+}
+
+}  // namespace disttf::roles

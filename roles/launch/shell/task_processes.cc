@@ -1,0 +1,277 @@
+#include "roles/launch/shell/task_processes.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <optional>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "net/transport/spawn.h"
+#include "roles/launch/shell/child_process.h"
+#include "roles/launch/shell/update_plan.h"
+
+namespace disttf::roles {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool saves(const LaunchOptions& options) {
+  return !argument_value(options.task_arguments, "train_dir").empty();
+}
+
+}  // namespace
+
+TaskProcesses::TaskProcesses(asio::io_context& context, const LaunchOptions& options,
+                             TaskEvents events)
+    : context_(context),
+      options_(options),
+      events_(std::move(events)),
+      timer_(context),
+      cpus_(usable_cpus()),
+      supervisor_(options.restart, saves(options), std::mt19937_64(std::random_device{}())) {
+  add_missing_tasks();
+}
+
+void TaskProcesses::start_all() {
+  // All ports are open before any task is started: nobody has to try twice.
+  std::vector<asio::ip::tcp::acceptor> acceptors;
+  for (const auto& task : tasks_) {
+    task->workers_known = options_.workers;
+    acceptors.push_back(task->port.listen());
+  }
+  for (std::size_t each = 0; each < tasks_.size(); ++each) {
+    start(*tasks_[each], acceptors[each].native_handle());
+  }
+  act();
+  // From here on only the process listens: when it dies, connections to it are refused.
+}
+
+// Those that the options count and that are not there yet.
+void TaskProcesses::add_missing_tasks() {
+  for (const net::TaskId& id : tasks_of(options_)) {
+    if (std::none_of(tasks_.begin(), tasks_.end(),
+                     [&id](const auto& task) { return task->id == id; })) {
+      add_task(id);
+    }
+  }
+  tell_limits();
+}
+
+// Reserves the task's port.
+LocalTask& TaskProcesses::add_task(const net::TaskId& id) {
+  const RestartPolicy::Part part = part_of(id, options_);
+  ReservedPort port(context_);
+  const net::Address address = port.address();
+  supervisor_.add(log_prefix(id), part);
+  tasks_.push_back(
+      std::make_unique<LocalTask>(LocalTask{.number = tasks_.size(),
+                                            .id = id,
+                                            .name = log_prefix(id),
+                                            .is_chief = part == RestartPolicy::Part::kChief,
+                                            .port = std::move(port),
+                                            .listed = address,
+                                            .workers_known = options_.workers,
+                                            .since = std::chrono::system_clock::now()}));
+  return *tasks_.back();
+}
+
+void TaskProcesses::add_workers(std::size_t count) {
+  const std::size_t first = tasks_.size();
+  options_.workers += count;
+  add_missing_tasks();
+  for (std::size_t each = first; each < tasks_.size(); ++each) {
+    asio::ip::tcp::acceptor acceptor = tasks_[each]->port.listen();
+    start(*tasks_[each], acceptor.native_handle());
+  }
+  act();
+}
+
+void TaskProcesses::set_options(const LaunchOptions& options) {
+  options_.task_arguments = options.task_arguments;
+  options_.ps_limits = options.ps_limits;
+  options_.trainer_limits = options.trainer_limits;
+  tell_limits();
+}
+
+void TaskProcesses::tell_limits() {
+  supervisor_.set_saves(saves(options_));
+  for (const auto& task : tasks_) {
+    supervisor_.set_memory(task->number, limits_of(*task).memory_mib);
+  }
+}
+
+const TaskLimits& TaskProcesses::limits_of(const LocalTask& task) const {
+  return task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+}
+
+// Every process of a task gets the same.
+std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
+  const TaskLimits& limits = limits_of(task);
+  if (!limits.cpus || cpus_.empty()) {
+    return {};
+  }
+  const auto count = static_cast<std::size_t>(
+      std::min(std::ceil(*limits.cpus), static_cast<double>(cpus_.size())));
+  if (task.cpus.size() != count) {
+    task.cpus.clear();
+    for (std::size_t each = 0; each < count; ++each) {
+      task.cpus.push_back(cpus_[next_cpu_++ % cpus_.size()]);
+    }
+  }
+  return task.cpus;
+}
+
+void TaskProcesses::start(LocalTask& task, int listen_fd) {
+  ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
+                                      .variables = variables_for(task, tasks_),
+                                      .listen_fd = listen_fd,
+                                      .progress = task.is_chief,
+                                      .cpus = cpus_of(task),
+                                      .memory_mib = limits_of(task).memory_mib});
+  task.pid = process.pid;
+  task.since = std::chrono::system_clock::now();
+  supervisor_.started(task.number, Clock::now());
+  supervisor_.pipes_opened(task.is_chief ? 3 : 2);
+  const auto to = [this, &task](bool is_result) {
+    return [this, &task, is_result](std::string_view line) {
+      task.log.append(line);
+      events_.line(task, line, is_result);
+    };
+  };
+  const auto spawn_reader = [this](data::FileDescriptor pipe, LineHandler handler) {
+    // An exception ends the launcher, and with it the run.
+    net::spawn(context_, read(std::move(pipe), std::move(handler)), net::rethrow);
+  };
+  if (task.is_chief) {
+    spawn_reader(std::move(process.progress), events_.progress);
+  }
+  spawn_reader(std::move(process.standard_output), to(task.is_chief));
+  spawn_reader(std::move(process.standard_error), to(false));
+}
+
+asio::awaitable<void> TaskProcesses::read(data::FileDescriptor pipe, LineHandler handler) {
+  co_await read_lines(std::move(pipe), std::move(handler));
+  supervisor_.pipe_ended();
+  act();
+}
+
+void TaskProcesses::reap() {
+  for (const auto& task : tasks_) {
+    int status = 0;
+    if (task->pid > 0 && waitpid(task->pid, &status, WNOHANG) == task->pid) {
+      task->pid = -1;
+      task->since = std::chrono::system_clock::now();
+      supervisor_.ended(task->number, ending_of(status), Clock::now());
+    }
+  }
+  supervisor_.reaped(Clock::now());
+  act();
+}
+
+void TaskProcesses::restart(LocalTask& task) {
+  supervisor_.restart(task.number, Clock::now());
+  act();
+}
+
+void TaskProcesses::replace(LocalTask& task) {
+  supervisor_.replace(task.number, Clock::now());
+  act();
+}
+
+bool TaskProcesses::stop(int exit_code, int signal) {
+  const bool chief_saves = supervisor_.stop(exit_code, signal, Clock::now());
+  act();
+  return chief_saves;
+}
+
+void TaskProcesses::kill_all() {
+  supervisor_.kill_all();
+  act();
+}
+
+void TaskProcesses::kill_task(LocalTask& task) {
+  supervisor_.kill_task(task.number);
+  act();
+}
+
+void TaskProcesses::freeze(LocalTask& task, std::chrono::milliseconds time) {
+  supervisor_.freeze(task.number, time, Clock::now());
+  act();
+}
+
+void TaskProcesses::restart_all(LaunchOptions options, std::function<void()> done) {
+  wanted_ = std::move(options);
+  all_restarted_ = std::move(done);
+  supervisor_.restart_all(Clock::now());
+  act();
+}
+
+// ------------------------------------------------------------------------------------ effects
+
+void TaskProcesses::act() {
+  supervisor_.effects().drain([this](const auto& order) { carry_out(order); });
+  const Clock::time_point deadline = supervisor_.deadline();
+  if (deadline == Clock::time_point::max()) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(deadline);
+  timer_.async_wait([this](const std::error_code& error) {
+    if (!error) {  // else there is another deadline, or none
+      supervisor_.time(Clock::now());
+      act();
+    }
+  });
+}
+
+void TaskProcesses::carry_out(const StartTask& order) {
+  LocalTask& task = *tasks_[order.task];
+  try {
+    asio::ip::tcp::acceptor acceptor = task.port.listen();
+    start(task, acceptor.native_handle());
+  } catch (const std::system_error& error) {
+    supervisor_.could_not_start(order.task, error.what(), Clock::now());
+  }
+}
+
+void TaskProcesses::carry_out(const SignalTask& order) {
+  LocalTask& task = *tasks_[order.task];
+  if (task.pid < 0) {
+    return;
+  }
+  kill(task.pid, order.signal);
+  const Asked asked = state_of(task).asked;
+  if (asked == Asked::kReplace || (asked == Asked::kRestart && order.signal == SIGTERM)) {
+    task.since = std::chrono::system_clock::now();  // it is stopping
+  }
+}
+
+void TaskProcesses::carry_out(const MoveTask& order) {
+  tasks_[order.task]->port = ReservedPort(context_);
+}
+
+void TaskProcesses::carry_out(const TaskChanged& order) { events_.changed(*tasks_[order.task]); }
+
+void TaskProcesses::carry_out(const SayLine& order) {
+  events_.say(order.text, order.is_error ? LogLevel::kError : LogLevel::kWarning);
+}
+
+void TaskProcesses::carry_out(const AllEnded& /*order*/) {
+  if (may_start()) {  // else the run ended, or was told to, meanwhile
+    options_ = std::move(wanted_);
+    for (const auto& task : tasks_) {
+      task->listed = task->port.address();
+    }
+    add_missing_tasks();
+    start_all();
+  }
+  std::exchange(all_restarted_, {})();
+}
+
+void TaskProcesses::carry_out(const AllGone& /*order*/) { events_.all_gone(); }
+
+}  // namespace disttf::roles
