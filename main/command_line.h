@@ -14,8 +14,8 @@
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"
 #include "roles/process/log.h"
-#include "roles/servers/order_server.h"
-#include "roles/servers/plus.h"
+#include "roles/servers/shell/order_server.h"
+#include "roles/servers/shell/plus.h"
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf {

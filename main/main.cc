@@ -31,8 +31,8 @@
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
 #include "roles/run/outcome.h"
-#include "roles/servers/driver.h"
-#include "roles/servers/order_server.h"
+#include "roles/servers/shell/driver.h"
+#include "roles/servers/shell/order_server.h"
 #include "roles/trainer/shell/worker.h"
 
 namespace {

@@ -16,6 +16,7 @@ allowed() {
     roles/run) echo 'net/wire|math' ;;
     roles/checkpoint/core) echo "$run|data" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
+    roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|roles/checkpoint/core" ;;
@@ -24,7 +25,7 @@ allowed() {
     roles/trainer/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
     roles/chief/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/shell" ;;
     roles/launch/shell) echo "$process|net/http|roles/launch/core" ;;
-    roles/servers) echo "$process|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    roles/servers/shell) echo "$process|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main) echo '.*' ;;
     *) return 1 ;;
   esac

@@ -17,6 +17,7 @@ allowed() {
     disttf_run) echo 'wire|math' ;;
     disttf_checkpoint_core) echo 'run|data' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
+    disttf_servers_core) echo 'launch_core' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process' ;;
@@ -25,7 +26,7 @@ allowed() {
     disttf_trainer) echo 'trainer_core|checkpoint|download' ;;
     disttf_chief) echo 'chief_core|trainer' ;;
     disttf_launch) echo 'launch_core|process|http' ;;
-    disttf_servers) echo 'chief|launch' ;;
+    disttf_servers) echo 'servers_core|chief|launch' ;;
     disttf_command_line) echo 'render|resolvers|roles' ;;
     disttf) echo 'command_line' ;;
     *) return 1 ;;

@@ -167,7 +167,7 @@ TEST_F(Driver, GivesUpAServerThatStaysAway) {
   expect_waiting(2);
 }
 
-// Its channels are the tasks' leashes.
+// Its tasks live no longer than its channels.
 TEST_F(Driver, TasksEndWithItAndTheServersWaitForTheNext) {
   Process& driver = start_training();
   driver.send(SIGKILL);

@@ -1,4 +1,4 @@
-#include "roles/servers/ordered_task.h"
+#include "roles/servers/shell/ordered_task.h"
 
 #include <sys/wait.h>
 

@@ -1,4 +1,4 @@
-#include "roles/servers/order_server.h"
+#include "roles/servers/shell/order_server.h"
 
 #include <fcntl.h>
 
@@ -8,6 +8,7 @@
 #include <asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,18 +18,18 @@
 #include <vector>
 
 #include "data/file.h"
-#include "net/transport/as_tuple.h"
 #include "net/transport/dial.h"
 #include "net/transport/server.h"
 #include "net/transport/spawn.h"
 #include "net/wire/order.h"
 #include "net/wire/run_order.h"
-#include "roles/launch/core/restart_policy.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/process/task_listener.h"
 #include "roles/run/outcome.h"
-#include "roles/servers/ordered_task.h"
+#include "roles/servers/core/order_evaluation.h"
+#include "roles/servers/core/server_controller.h"
+#include "roles/servers/shell/ordered_task.h"
 
 namespace disttf::roles {
 namespace {
@@ -44,60 +45,68 @@ class OrderServer {
   explicit OrderServer(const ServerOptions& options)
       : task_(options.task),
         version_(options.version),
-        child_(context_, options.task, options.task_arguments) {}
+        timer_(context_),
+        child_(context_, options.task, options.task_arguments),
+        controller_(options.task) {}
   int run();
 
  private:
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
-  void open_port();
-  void wait_for_orders();
-  void on_signal();
-  [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
+  void listen();
   asio::awaitable<void> serve(Connection connection);
-  asio::awaitable<bool> take(const Connection& connection, const FrameHeader& header);
+  asio::awaitable<bool> take(ServerConnectionId id, const Connection& connection,
+                             const FrameHeader& header);
 
-  asio::awaitable<OrderAnswer> compute(Nodes nodes);
-  asio::awaitable<OrderAnswer> add(Nodes operands);
+  asio::awaitable<OrderAnswer> compute(Nodes order);
   asio::awaitable<OrderAnswer> ask(net::TaskId other, Nodes nodes);
   asio::awaitable<OrderAnswer> ask_on(Connection connection, Nodes nodes);
   [[nodiscard]] OrderAnswer lost(const net::TaskId& other, const std::string& why) const;
 
-  [[nodiscard]] std::optional<net::Refusal> train(const Connection& connection,
+  [[nodiscard]] std::optional<net::Refusal> train(ServerConnectionId id,
+                                                  const Connection& connection,
                                                   const net::RunOrder& order);
   asio::awaitable<void> watch_child();
-  asio::awaitable<void> beat(Connection connection);
-  void let_go();
+  asio::awaitable<void> end_after(Connection last);
+  // Does what the controller wants done. To be called after each event.
+  void act();
+  void carry_out(const OpenPort& order);
+  void carry_out(const ClosePort& /*order*/) { listener_.reset(); }
+  void carry_out(const StartOrderedTask& order);
+  void carry_out(const StopOrderedTask& /*order*/) { child_.stop(); }
+  void carry_out(const SendToDriver& order);
+  static void carry_out(const ServerLine& order);
+  void carry_out(const EndServer& order);
   void spawn(asio::awaitable<void> work);
 
   const Task& task_;
   const std::string version_;
   asio::io_context context_{1};
+  asio::steady_timer timer_;                 // at the controller's deadline, if there is one
   data::FileDescriptor port_;                // the listening socket; a child gets it, too
   std::unique_ptr<net::Listener> listener_;  // null while the port is a driver's
-  Connection leash_;                         // null: nobody's
+  ServerConnectionId last_id_ = 0;
+  std::map<ServerConnectionId, Connection> connections_;
   OrderedTask child_;
-  bool is_told_to_stop_ = false;
+  net::RunOrder order_;                         // the last one
+  std::optional<net::Refusal> cannot_start_{};  // its task
+  ServerController controller_;
 };
 
 int OrderServer::run() {
-  const StopSignal stop([this](int) { asio::post(context_, [this] { on_signal(); }); });
-  open_port();
-  wait_for_orders();
+  const StopSignal stop([this](int) {
+    asio::post(context_, [this] {
+      controller_.stop();
+      act();
+    });
+  });
+  listen();
+  act();
   context_.run();
   log_info(std::string("stopped by ") + signal_name(stop.number()));
   return kDone;
 }
 
-void OrderServer::on_signal() {
-  is_told_to_stop_ = true;
-  if (child_.is_running()) {
-    child_.stop();
-  } else {
-    context_.stop();
-  }
-}
-
-void OrderServer::open_port() {
+void OrderServer::listen() {
   const std::uint16_t port = task_.cluster.address_of(task_.self).port;
   try {
     port_ = data::FileDescriptor(task_.listen_fd >= 0
@@ -108,47 +117,25 @@ void OrderServer::open_port() {
   }
 }
 
-// What has connected while the port was a driver's, and nobody has accepted, is served now.
-void OrderServer::wait_for_orders() {
-  net::ServerHooks hooks;
-  hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
-  hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
-  hooks.on_error = log_exception;
-  Task task = task_;
-  task.listen_fd = fcntl(port_.number(), F_DUPFD_CLOEXEC, 0);
-  if (task.listen_fd < 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot listen again");
-  }
-  listener_ = open_task_listener(context_, task, std::move(hooks), true);
-  log_info("Waiting for orders");
-}
-
-std::variant<net::Welcome, net::Refusal> OrderServer::welcome(const net::Hello& hello) const {
-  if (hello.purpose != net::ChannelPurpose::kOrder &&
-      hello.purpose != net::ChannelPurpose::kProbe) {
-    return net::Refusal{
-        .exit_code = kUsage,
-        .sentence = self_text() + " is a server, which waits for orders and trains nothing"};
-  }
-  return net::Welcome{.incarnation = task_.incarnation};
-}
-
 asio::awaitable<void> OrderServer::serve(Connection connection) {
+  const ServerConnectionId id = ++last_id_;
+  connections_.emplace(id, connection);
   FrameHeader header;
   while (!co_await connection->read_header(
-      header, connection == leash_ ? task_.timeouts.silence : task_.timeouts.peer)) {
+      header, controller_.is_driver(id) ? task_.timeouts.silence : task_.timeouts.peer)) {
     const bool is_heartbeat = header.kind == FrameKind::kHeartbeat && header.body_size == 0;
-    if (!is_heartbeat && !co_await take(connection, header)) {
+    if (!is_heartbeat && !co_await take(id, connection, header)) {
       break;
     }
   }
-  if (connection == leash_) {
-    let_go();
-  }
+  connections_.erase(id);
+  controller_.closed(id);
+  act();
 }
 
 // One order. False: it was refused.
-asio::awaitable<bool> OrderServer::take(const Connection& connection, const FrameHeader& header) {
+asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection& connection,
+                                        const FrameHeader& header) {
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
   net::Order order;
   net::RunOrder run;
@@ -158,7 +145,7 @@ asio::awaitable<bool> OrderServer::take(const Connection& connection, const Fram
   if ((is_run || header.kind == FrameKind::kOrder) && header.body_size == body.size() &&
       !co_await connection->read_body(body, task_.timeouts.silence)) {
     if (is_run && !net::decode(body, run)) {
-      const std::optional<net::Refusal> refusal = train(connection, run);
+      const std::optional<net::Refusal> refusal = train(id, connection, run);
       if (!refusal) {
         co_return true;
       }
@@ -177,45 +164,30 @@ asio::awaitable<bool> OrderServer::take(const Connection& connection, const Fram
   co_return true;
 }
 
-// Ends: an operand is a shorter order than what it is an operand of, and a task that is asked for
-// its own part does not ask on.
-asio::awaitable<OrderAnswer> OrderServer::compute(Nodes nodes) {
-  const net::OrderNode& node = nodes.front();
-  if (node.task != task_.self) {
-    co_return co_await ask(node.task, nodes.first(net::expression_size(nodes)));
-  }
-  switch (node.operation) {
-    case net::Operation::kAdd:
-      co_return co_await add(nodes.subspan(1));
-    case net::Operation::kAsk:
-      co_return co_await compute(nodes.subspan(1));
-    case net::Operation::kDescribe:
-      co_return net::OrderResult{.text = version_};
-    default:
-      co_return net::OrderResult{.value = node.value};
-  }
-}
-
-asio::awaitable<OrderAnswer> OrderServer::add(Nodes operands) {
-  std::uint64_t sum = 0;
-  for (int each = 0; each < 2; ++each) {
-    const OrderAnswer answer = co_await compute(operands);
+asio::awaitable<OrderAnswer> OrderServer::compute(Nodes order) {
+  std::vector<net::OrderResult> answers;
+  std::size_t logged = 0;
+  while (true) {
+    OrderStep step = evaluate(order, task_, version_, answers);
+    for (; logged < step.sums.size(); ++logged) {
+      log_info("added up: " + std::to_string(step.sums[logged]));
+    }
+    if (auto* const result = std::get_if<net::OrderResult>(&step.outcome)) {
+      co_return std::move(*result);
+    }
+    if (auto* const refusal = std::get_if<net::Refusal>(&step.outcome)) {
+      co_return std::move(*refusal);
+    }
+    const auto& question = std::get<AskServer>(step.outcome);
+    OrderAnswer answer = co_await ask(question.task, question.part);
     if (std::holds_alternative<net::Refusal>(answer)) {
       co_return answer;
     }
-    sum += static_cast<std::uint64_t>(std::get<net::OrderResult>(answer).value);
-    operands = operands.subspan(net::expression_size(operands));
+    answers.push_back(std::move(std::get<net::OrderResult>(answer)));
   }
-  log_info("added up: " + std::to_string(static_cast<std::int64_t>(sum)));
-  co_return net::OrderResult{.value = static_cast<std::int64_t>(sum)};
 }
 
 asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
-  if (other.index >= task_.cluster.tasks_of(other.job).size()) {
-    co_return net::Refusal{
-        .exit_code = kUsage,
-        .sentence = "there is no " + net::to_string(other) + " in the cluster of " + self_text()};
-  }
   net::NameLookup lookup;
   const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(other),
                                                 {.cluster = net::hash_of(task_.cluster),
@@ -262,67 +234,89 @@ OrderAnswer OrderServer::lost(const net::TaskId& other, const std::string& why) 
 }
 
 // Its task of a run, until it ends or the channel breaks. nullopt: it has been started.
-std::optional<net::Refusal> OrderServer::train(const Connection& connection,
+std::optional<net::Refusal> OrderServer::train(ServerConnectionId id, const Connection& connection,
                                                const net::RunOrder& order) {
-  const auto refusal = [this](ExitCode code, const std::string& why) {
-    return net::Refusal{.exit_code = static_cast<std::uint8_t>(code),
-                        .sentence = self_text() + " " + why};
-  };
-  if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
-    return refusal(kUsage, "is neither ps nor worker, and trains nothing");
+  auto refusal = controller_.ordered(id, connection->peer_text(), net::Clock::now());
+  if (!refusal) {
+    order_ = order;
+    act();
+    refusal = std::exchange(cannot_start_, {});
   }
-  if ((leash_ && leash_ != connection) || child_.is_running() || is_told_to_stop_) {
-    return refusal(kLostPeers, "is at work already");
-  }
-  try {
-    net::validate(net::driven(task_.cluster), task_.self);
-    if (!leash_) {
-      leash_ = connection;
-      spawn(beat(connection));
-    }
-    listener_.reset();
-    log_info("ordered to train by " + connection->peer_text());
-    child_.start(order, port_.number());
-  } catch (const std::exception& error) {
-    return refusal(kError, std::string("cannot train: ") + error.what());
-  }
-  spawn(watch_child());
-  return std::nullopt;
+  return refusal;
 }
 
 asio::awaitable<void> OrderServer::watch_child() {
   const net::TaskEnd end = co_await child_.ended();
-  log_info("the task " + to_string(Ending{.exit_code = end.exit_code, .signal = end.signal}));
-  if (leash_) {
-    leash_->send({.kind = FrameKind::kTaskEnded}, net::encode(end));
+  controller_.task_ended(end);
+  act();
+}
+
+asio::awaitable<void> OrderServer::end_after(Connection last) {
+  co_await last->drained(task_.timeouts.silence);
+  context_.stop();
+}
+
+// ------------------------------------------------------------------------------------ effects
+
+void OrderServer::act() {
+  controller_.effects().drain([this](const auto& order) { carry_out(order); });
+  const auto deadline = controller_.deadline();
+  if (deadline == ServerController::TimePoint::max()) {
+    timer_.cancel();
+    return;
   }
-  if (is_told_to_stop_) {
-    if (leash_) {
-      co_await leash_->drained(task_.timeouts.silence);
+  timer_.expires_at(deadline);
+  timer_.async_wait([this](const std::error_code& error) {
+    if (!error) {  // else there is another deadline, or none
+      controller_.time(net::Clock::now());
+      act();
     }
-    context_.stop();
-  } else if (!leash_) {
-    wait_for_orders();
+  });
+}
+
+void OrderServer::carry_out(const OpenPort& /*order*/) {
+  net::ServerHooks hooks;
+  hooks.make_welcome = [this](const net::Hello& hello) { return controller_.welcome(hello); };
+  hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
+  hooks.on_error = log_exception;
+  Task task = task_;
+  task.listen_fd = fcntl(port_.number(), F_DUPFD_CLOEXEC, 0);
+  if (task.listen_fd < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot listen again");
+  }
+  listener_ = open_task_listener(context_, task, std::move(hooks), true);
+  log_info("Waiting for orders");
+}
+
+void OrderServer::carry_out(const StartOrderedTask& /*order*/) {
+  try {
+    child_.start(order_, port_.number());
+  } catch (const std::exception& error) {
+    cannot_start_ = controller_.could_not_start(error.what());
+    return;
+  }
+  spawn(watch_child());
+}
+
+void OrderServer::carry_out(const SendToDriver& order) {
+  if (const auto to = connections_.find(order.to); to != connections_.end()) {
+    to->second->send(order.header, order.body);
   }
 }
 
-asio::awaitable<void> OrderServer::beat(Connection connection) {
-  asio::steady_timer timer(context_);
-  while (connection->is_open()) {
-    connection->send({.kind = FrameKind::kHeartbeat});
-    timer.expires_after(kHeartbeatInterval);
-    co_await timer.async_wait(net::kAsTuple);
-  }
-}
-
-// The driver has gone, or is done with this server.
-void OrderServer::let_go() {
-  leash_.reset();
-  if (child_.is_running()) {
-    log_warning("the driver was lost: ending its task");
-    child_.stop();  // whoever watches the child opens the port
+void OrderServer::carry_out(const ServerLine& order) {
+  if (order.is_warning) {
+    log_warning(order.text);
   } else {
-    wait_for_orders();
+    log_info(order.text);
+  }
+}
+
+void OrderServer::carry_out(const EndServer& order) {
+  if (const auto last = connections_.find(order.last); last != connections_.end()) {
+    spawn(end_after(last->second));
+  } else {
+    context_.stop();
   }
 }
 

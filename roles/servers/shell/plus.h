@@ -1,4 +1,4 @@
-// `disttf plus`: the smoke test of a cluster of servers (roles/servers/order_server.h), after
+// `disttf plus`: the smoke test of a cluster of servers (roles/servers/shell/order_server.h), after
 // TFMesos' plus.py. 10 on ps 0 plus 32 on ps 1, added on worker 1, asked of worker 0, must be 42.
 //
 // Whoever asks is no task of the cluster: it speaks as the evaluator, which need not be listed.

@@ -1,13 +1,14 @@
-// The driver: one process that trains on a cluster of servers (roles/servers/order_server.h), as
-// TFMesos' fine-grained mode does. It is the chief of the run, a chief task of its own that the
+// The driver: one process that trains on a cluster of servers (roles/servers/shell/order_server.h),
+// as TFMesos' fine-grained mode does. It is the chief of the run, a chief task of its own that the
 // servers need not know of; each server is ordered to be the ps or the worker that its place in the
 // lists says.
 //
-// The channel of an order is the task's leash: each side beats on it, and the task ends with it. A
+// Each side beats on the channel of an order, and the task ends with it. A
 // task that was killed, or whose server was lost, is started again under launch's rules; one that
 // fails for good ends the run.
 //
-// The run is led on the calling thread; the servers are watched on one of the driver's own.
+// The run is led on the calling thread; the servers are watched on one of the driver's own. The
+// decisions are roles/servers/core/server_fleet.h.
 #pragma once
 
 #include "roles/trainer/shell/trainer.h"

@@ -1,4 +1,4 @@
-#include "roles/servers/plus.h"
+#include "roles/servers/shell/plus.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,11 +1,12 @@
 // The server role: a task that does nothing but what it is ordered to, by `disttf plus` or by the
-// driver of a run (roles/servers/driver.h). TFMesos' fine-grained mode has such tasks.
+// driver of a run (roles/servers/shell/driver.h). TFMesos' fine-grained mode has such tasks.
 //
 // An order is an expression (net/wire/order.h) whose every part names the task that is to compute
 // it: a server computes its own parts and asks the tasks of the others. Or it is to train
 // (net/wire/run_order.h): the server's task of the run is then a child process that has the
-// server's port, and the channel on which the order came is its leash. When the channel breaks, the
-// child is stopped, and the server waits for orders again.
+// server's port, and lives no longer than the channel on which the order came: when that breaks,
+// the child is stopped, and the server waits for orders again. The decisions are
+// roles/servers/core/server_controller.h and order_evaluation.h.
 //
 // One thread, an event loop with one coroutine per connection; a server ends when a signal tells it
 // to, and its child with it.

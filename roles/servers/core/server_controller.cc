@@ -1,0 +1,101 @@
+#include "roles/servers/core/server_controller.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "net/wire/cluster.h"
+#include "roles/launch/core/restart_policy.h"
+
+namespace disttf::roles {
+
+using net::FrameKind;
+
+std::variant<net::Welcome, net::Refusal> ServerController::welcome(const net::Hello& hello) const {
+  if (hello.purpose != net::ChannelPurpose::kOrder &&
+      hello.purpose != net::ChannelPurpose::kProbe) {
+    return refusal(kUsage, "is a server, which waits for orders and trains nothing");
+  }
+  return net::Welcome{.incarnation = task_.incarnation};
+}
+
+net::Refusal ServerController::refusal(ExitCode code, const std::string& why) const {
+  return {.exit_code = static_cast<std::uint8_t>(code),
+          .sentence = describe(task_.cluster, task_.self) + " " + why};
+}
+
+std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
+                                                      const std::string& peer, TimePoint now) {
+  if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
+    return refusal(kUsage, "is neither ps nor worker, and trains nothing");
+  }
+  if ((driver_ != 0 && driver_ != from) || task_runs_ || is_told_to_stop_) {
+    return refusal(kLostPeers, "is at work already");
+  }
+  try {
+    net::validate(net::driven(task_.cluster), task_.self);
+  } catch (const std::exception& error) {
+    return could_not_start(error.what());
+  }
+  if (driver_ == 0) {
+    driver_ = from;
+    next_beat_ = now;
+  }
+  task_runs_ = true;
+  effects_.add(ClosePort{});
+  effects_.add(ServerLine{.text = "ordered to train by " + peer});
+  effects_.add(StartOrderedTask{});
+  return std::nullopt;
+}
+
+net::Refusal ServerController::could_not_start(const std::string& why) {
+  task_runs_ = false;
+  return refusal(kError, "cannot train: " + why);
+}
+
+void ServerController::task_ended(const net::TaskEnd& end) {
+  task_runs_ = false;
+  effects_.add(ServerLine{
+      .text = "the task " + to_string(Ending{.exit_code = end.exit_code, .signal = end.signal})});
+  if (driver_ != 0) {
+    effects_.add(SendToDriver{
+        .to = driver_, .header = {.kind = FrameKind::kTaskEnded}, .body = net::encode(end)});
+  }
+  if (is_told_to_stop_) {
+    effects_.add(EndServer{driver_});
+  } else if (driver_ == 0) {
+    effects_.add(OpenPort{});
+  }
+}
+
+// A driver's: it has gone, or is done with this server.
+void ServerController::closed(ServerConnectionId id) {
+  if (!is_driver(id)) {
+    return;
+  }
+  driver_ = 0;
+  if (task_runs_) {
+    effects_.add(ServerLine{.is_warning = true, .text = "the driver was lost: ending its task"});
+    effects_.add(StopOrderedTask{});  // its end opens the port
+  } else {
+    effects_.add(OpenPort{});
+  }
+}
+
+void ServerController::stop() {
+  is_told_to_stop_ = true;
+  if (task_runs_) {
+    effects_.add(StopOrderedTask{});
+  } else {
+    effects_.add(EndServer{});
+  }
+}
+
+void ServerController::time(TimePoint now) {
+  if (driver_ != 0 && now >= next_beat_) {
+    next_beat_ = now + kHeartbeatInterval;
+    effects_.add(
+        SendToDriver{.to = driver_, .header = {.kind = FrameKind::kHeartbeat}, .body = {}});
+  }
+}
+
+}  // namespace disttf::roles

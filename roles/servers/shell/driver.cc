@@ -1,0 +1,283 @@
+#include "roles/servers/shell/driver.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/dial.h"
+#include "net/transport/interrupt.h"
+#include "net/transport/server.h"
+#include "net/transport/spawn.h"
+#include "net/wire/run_order.h"
+#include "roles/chief/shell/chief.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+#include "roles/servers/core/server_fleet.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::Clock;
+using net::FrameHeader;
+using net::FrameKind;
+
+// After the run's end the tasks are gone within 2 s; a multiple of it for a busy machine.
+constexpr std::chrono::seconds kFinishGrace{10};
+
+net::OrderedData ordered_data(DatasetChoice choice) {
+  switch (choice) {
+    case DatasetChoice::kAuto:
+      return net::OrderedData::kAuto;
+    case DatasetChoice::kMnist:
+      return net::OrderedData::kMnist;
+    case DatasetChoice::kDigits:
+      return net::OrderedData::kDigits;
+  }
+  return net::OrderedData::kAuto;
+}
+
+// The sockets of the run's servers, on a thread of their own.
+class FleetThread {
+ public:
+  // `listed`: the lists as the servers know them. The references must outlive it.
+  FleetThread(const Task& chief, net::Cluster listed, net::OrderedData data, StopSignal& stop);
+  ~FleetThread();
+  FleetThread(const FleetThread&) = delete;
+  FleetThread& operator=(const FleetThread&) = delete;
+
+  // For the thread that leads the run. Waits until all servers are there; they are then ordered.
+  void gather();
+  // Waits until all tasks are over, for a while.
+  void finish();
+
+ private:
+  // On the fleet's thread.
+  asio::awaitable<void> keep_time();
+  asio::awaitable<void> dial(std::size_t server);
+  asio::awaitable<void> hear_end(std::size_t server);
+  asio::awaitable<std::error_code> read_end(std::shared_ptr<net::ServerConnection> connection,
+                                            net::TaskEnd& end, net::Refusal& refusal);
+  void see_time();
+  void act();
+  void carry_out(const DialServer& order);
+  void carry_out(const OrderTask& order);
+  void carry_out(const BeatServer& order);
+  void carry_out(const LeaveServer& order);
+  static void carry_out(const FleetLine& order);
+  void carry_out(const FleetReady& /*order*/) { all_there_.interrupt(); }
+  void carry_out(const FleetDone& /*order*/) { all_done_.interrupt(); }
+  void carry_out(const FailRun& order) {
+    stop_.stop_with(Failure(order.exit_code, order.sentence));
+  }
+  void spawn(asio::awaitable<void> work);
+
+  const Task& chief_;
+  const net::Cluster listed_;
+  const net::RunOrder order_;
+  StopSignal& stop_;
+  net::Interrupt all_there_;  // each is set once
+  net::Interrupt all_done_;
+  // The thread owns everything below.
+  asio::io_context context_{1};
+  asio::steady_timer timer_;
+  net::FreezeWatch awake_;
+  ServerFleet fleet_;
+  std::map<std::size_t, net::NameLookup> lookups_;
+  std::map<std::size_t, std::shared_ptr<net::ServerConnection>> connections_;  // that are open
+  std::thread thread_;
+};
+
+FleetThread::FleetThread(const Task& chief, net::Cluster listed, net::OrderedData data,
+                         StopSignal& stop)
+    : chief_(chief),
+      listed_(std::move(listed)),
+      order_{.start = chief.timeouts.start,
+             .peer = chief.timeouts.peer,
+             .worker = chief.timeouts.worker,
+             .silence = chief.timeouts.silence,
+             .data = data},
+      stop_(stop),
+      timer_(context_),
+      fleet_(listed_, chief.timeouts, random_incarnation(), Clock::now()) {
+  act();
+  spawn(keep_time());
+  thread_ = start_thread(stop_, [this] { context_.run(); });
+}
+
+// The channels close, and with them end tasks that are not over.
+FleetThread::~FleetThread() {
+  asio::post(context_, [this] { context_.stop(); });
+  thread_.join();
+}
+
+void FleetThread::gather() {
+  // Who comes late is told by the fleet's thread.
+  static_cast<void>(
+      net::wait_for(all_there_.fd(), POLLIN, stop_.interrupt(), net::Deadline::max()));
+  stop_.throw_if_stopped();
+}
+
+void FleetThread::finish() {
+  if (net::wait_for(all_done_.fd(), POLLIN, stop_.interrupt(), Clock::now() + kFinishGrace)) {
+    log_warning("not all servers have said that their task is over; leaving them");
+  }
+}
+
+asio::awaitable<void> FleetThread::keep_time() {
+  while (true) {
+    const auto deadline = fleet_.deadline();
+    timer_.expires_at(deadline);
+    fleet_.forgive(awake_.missed(Clock::now(), deadline));
+    co_await timer_.async_wait(net::kAsTuple);
+    see_time();
+    fleet_.time(awake_.now());
+    if (!fleet_.effects().effects().empty()) {
+      act();
+    }
+  }
+}
+
+// Before anything is judged by the time: for what this process did not see nobody is missed.
+void FleetThread::see_time() { fleet_.forgive(awake_.missed(Clock::now(), fleet_.deadline())); }
+
+asio::awaitable<void> FleetThread::dial(std::size_t server) {
+  net::Dialed dialed = co_await net::dial(context_, listed_.address_of(fleet_.task_of(server)),
+                                          {.cluster = net::hash_of(listed_),
+                                           .from = {.job = net::Job::kEvaluator, .index = 0},
+                                           .to = fleet_.task_of(server),
+                                           .purpose = net::ChannelPurpose::kOrder,
+                                           .incarnation = chief_.incarnation},
+                                          {}, chief_.timeouts.silence, lookups_[server]);
+  throw_if_out_of_descriptors(dialed.error, "connect to " + fleet_.name_of(server));
+  see_time();
+  DialOutcome outcome = ServerReached{};
+  if (dialed.error == net::WireError::kRefused) {
+    outcome = ServerRefused{dialed.refusal};
+  } else if (!dialed.connection) {
+    outcome = ServerUnreachable{dialed.error.message()};
+  } else {
+    connections_[server] = std::move(dialed.connection);
+  }
+  fleet_.dialed(server, outcome, awake_.now());
+  act();
+}
+
+asio::awaitable<void> FleetThread::hear_end(std::size_t server) {
+  net::TaskEnd end;
+  net::Refusal refusal;
+  const std::error_code error = co_await read_end(connections_.at(server), end, refusal);
+  see_time();
+  if (!error) {
+    fleet_.task_ended(server, end, awake_.now());
+  } else if (error == net::WireError::kRefused) {
+    fleet_.refused(server, refusal, error.message(), awake_.now());
+  } else {
+    fleet_.closed(server, error.message(), awake_.now());
+  }
+  act();
+}
+
+asio::awaitable<std::error_code> FleetThread::read_end(
+    std::shared_ptr<net::ServerConnection> connection, net::TaskEnd& end, net::Refusal& refusal) {
+  FrameHeader header;
+  while (true) {
+    if (const auto error = co_await connection->read_header(header, chief_.timeouts.silence)) {
+      co_return error;
+    }
+    std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
+    if (header.body_size != body.size()) {
+      co_return net::WireError::kBodyTooLarge;
+    }
+    if (const auto error = co_await connection->read_body(body, chief_.timeouts.silence)) {
+      co_return error;
+    }
+    if (header.kind == FrameKind::kTaskEnded) {
+      co_return net::decode(body, end);
+    }
+    if (header.kind == FrameKind::kRefused && !net::decode(body, refusal)) {
+      co_return net::WireError::kRefused;
+    }
+    if (header.kind != FrameKind::kHeartbeat) {
+      co_return net::WireError::kUnexpected;
+    }
+  }
+}
+
+// To be called after each event.
+void FleetThread::act() {
+  fleet_.effects().drain([this](const auto& order) { carry_out(order); });
+  timer_.cancel();  // the deadline may be another one
+}
+
+void FleetThread::carry_out(const DialServer& order) { spawn(dial(order.server)); }
+
+void FleetThread::carry_out(const OrderTask& order) {
+  connections_.at(order.server)->send({.kind = FrameKind::kRunTask}, net::encode(order_));
+  spawn(hear_end(order.server));
+}
+
+void FleetThread::carry_out(const BeatServer& order) {
+  if (const auto found = connections_.find(order.server); found != connections_.end()) {
+    found->second->send({.kind = FrameKind::kHeartbeat});
+  }
+}
+
+void FleetThread::carry_out(const LeaveServer& order) {
+  if (const auto found = connections_.find(order.server); found != connections_.end()) {
+    found->second->close();
+    connections_.erase(found);
+  }
+}
+
+void FleetThread::carry_out(const FleetLine& order) {
+  if (order.is_warning) {
+    log_warning(order.text);
+  } else {
+    log_info(order.text);
+  }
+}
+
+void FleetThread::spawn(asio::awaitable<void> work) {
+  net::spawn(context_, std::move(work), [this](const std::exception_ptr& exception) {
+    fleet_.give_up(kError);
+    stop_.stop_with(exception);
+  });
+}
+
+// A port that nobody needs to reach: every trainer has one.
+int open_any_port() {
+  asio::io_context context;
+  return net::listen_on(context, 0).release();
+}
+
+}  // namespace
+
+int run_driver(TrainerOptions options) {
+  Task& task = options.task;
+  task.self = {.job = net::Job::kChief, .index = 0};
+  const net::Cluster listed = task.cluster;
+  task.cluster = net::driven(listed);
+  net::validate(task.cluster, task.self);
+  task.listen_fd = open_any_port();
+  StopSignal stop;
+  FleetThread fleet(task, listed, ordered_data(options.data.dataset), stop);
+  fleet.gather();
+  lead(options, stop);
+  fleet.finish();
+  return kDone;
+}
+
+}  // namespace disttf::roles
