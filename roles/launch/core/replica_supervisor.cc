@@ -1,0 +1,163 @@
+#include "roles/launch/core/replica_supervisor.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "roles/launch/core/supervisor.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// A process that left its group may hold a task's pipe open for ever: after the last task's end,
+// lines are waited for this long.
+constexpr std::chrono::seconds kDrainLimit{1};
+// A shell's code for a program that was killed: this and the signal's number.
+constexpr int kSignalBase = 128;
+
+}  // namespace
+
+void ReplicaSupervisor::add(std::string prefix, bool is_worker,
+                            const std::array<bool, kReplicaParts>& has) {
+  tasks_.push_back({.prefix = std::move(prefix), .is_worker = is_worker, .has = has});
+}
+
+void ReplicaSupervisor::begin() {
+  for (std::size_t task = 0; task < tasks_.size(); ++task) {
+    start_next(task);
+  }
+  if (all_gone()) {
+    effects_.add(ReplicasEnded{});
+  }
+}
+
+// What comes after the part that has ended, if anything.
+void ReplicaSupervisor::start_next(std::size_t number) {
+  ReplicaTask& task = tasks_[number];
+  while (task.next < kReplicaParts) {
+    const auto part = static_cast<ReplicaPart>(task.next);
+    const bool has = task.has.at(task.next);
+    ++task.next;
+    if (has && may_run(task, part)) {
+      task.ran = task.ran || part == ReplicaPart::kCommand;
+      task.lives = true;
+      effects_.add(StartPart{.task = number, .part = part});
+      return;
+    }
+  }
+}
+
+bool ReplicaSupervisor::may_run(const ReplicaTask& task, ReplicaPart part) const {
+  return part == ReplicaPart::kFinalizer ? task.ran && !killed_ : !task.failed && !exit_code_;
+}
+
+void ReplicaSupervisor::ended(std::size_t number, const Ending& ending, TimePoint now) {
+  tasks_.at(number).lives = false;
+  if (ending.signal != 0 || ending.exit_code != kDone) {
+    fail(number, ending, now);
+  }
+  start_next(number);
+  if (!exit_code_ && workers_are_done()) {
+    end_run(kDone, SIGTERM, now);
+  }
+  check_gone(now);
+}
+
+void ReplicaSupervisor::fail(std::size_t number, const Ending& ending, TimePoint now) {
+  constexpr std::array<std::string_view, kReplicaParts> kNames = {"'s initializer", "",
+                                                                  "'s finalizer"};
+  ReplicaTask& task = tasks_[number];
+  const std::size_t part = task.next - 1;
+  const std::string sentence = task.prefix + std::string(kNames.at(part)) + " " + to_string(ending);
+  task.failed = true;
+  if (!exit_code_) {
+    failed_ = number;
+    effects_.add(ReplicaWarning{sentence + "; stopping the others"});
+    end_run(ending.signal != 0 ? kSignalBase + ending.signal : ending.exit_code, SIGTERM, now);
+  } else if (part == static_cast<std::size_t>(ReplicaPart::kFinalizer)) {
+    effects_.add(ReplicaWarning{sentence + "; the run was over already"});
+  }  // else it was told to end
+}
+
+// Finalizers are not told to stop: they are what is to be done at the end.
+void ReplicaSupervisor::end_run(int exit_code, int signal, TimePoint now) {
+  exit_code_ = exit_code_.value_or(exit_code);
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    const ReplicaTask& task = tasks_[number];
+    const bool is_finalizer = task.next == static_cast<std::size_t>(ReplicaPart::kFinalizer) + 1;
+    if (task.lives && !is_finalizer) {
+      effects_.add(SignalGroup{.task = number, .signal = signal});
+    }
+  }
+  if (!all_gone()) {
+    grace_at_ = now + kStopGrace;
+  }
+}
+
+void ReplicaSupervisor::stop(int exit_code, int signal, TimePoint now) {
+  if (all_gone()) {  // results that nobody takes, as long as he wants who can send these
+    effects_.add(ReplicasEnded{});
+  } else {
+    end_run(exit_code, signal, now);
+  }
+}
+
+void ReplicaSupervisor::pipe_ended() {
+  --pipes_;
+  if (pipes_ == 0 && all_gone()) {
+    drained_at_.reset();
+    effects_.add(ReplicasEnded{});
+  }
+}
+
+void ReplicaSupervisor::check_gone(TimePoint now) {
+  if (!all_gone()) {
+    return;
+  }
+  grace_at_.reset();
+  if (pipes_ > 0) {
+    drained_at_ = now + kDrainLimit;
+  } else {
+    effects_.add(ReplicasEnded{});
+  }
+}
+
+void ReplicaSupervisor::wait_for_pipes(TimePoint now) { drained_at_ = now + kDrainLimit; }
+
+void ReplicaSupervisor::time(TimePoint now) {
+  if (drained_at_ && *drained_at_ <= now) {
+    drained_at_.reset();
+    effects_.add(PipesAreLate{});
+  }
+  if (!grace_at_ || *grace_at_ > now) {
+    return;
+  }
+  grace_at_.reset();
+  killed_ = true;
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    if (tasks_[number].lives) {
+      effects_.add(ReplicaWarning{tasks_[number].prefix + " did not end within " +
+                                  std::to_string(kStopGrace.count()) + " s; killing it"});
+      effects_.add(SignalGroup{.task = number, .signal = SIGKILL});
+    }
+  }
+}
+
+ReplicaSupervisor::TimePoint ReplicaSupervisor::deadline() const {
+  return std::min(grace_at_.value_or(TimePoint::max()), drained_at_.value_or(TimePoint::max()));
+}
+
+int ReplicaSupervisor::exit_code() const { return exit_code_.value_or(kDone); }
+
+bool ReplicaSupervisor::all_gone() const {
+  return std::ranges::none_of(tasks_, &ReplicaTask::lives);
+}
+
+bool ReplicaSupervisor::workers_are_done() const {
+  return std::ranges::none_of(tasks_,
+                              [](const ReplicaTask& task) { return task.is_worker && task.lives; });
+}
+
+}  // namespace disttf::roles
