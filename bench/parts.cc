@@ -70,10 +70,9 @@ void register_parts() {
           ->UseRealTime();
     }
   }
-  for (const auto kind : {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
-                          math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam}) {
-    benchmark::RegisterBenchmark(("optimizer/" + std::string(math::optimizer_name(kind))).c_str(),
-                                 &optimizer, kind)
+  for (const std::string_view name : math::optimizer_names()) {
+    benchmark::RegisterBenchmark(("optimizer/" + std::string(name)).c_str(), &optimizer,
+                                 *math::optimizer_from_name(name))
         ->UseRealTime();
   }
 }

@@ -39,7 +39,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.model.hidden = flags.hidden_units;
   config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
   config.optimizer.learning_rate =
-      flags.learning_rate.value_or(roles::default_learning_rate(config.optimizer.kind));
+      flags.learning_rate.value_or(math::default_learning_rate(config.optimizer.kind));
   config.rate_decay = *roles::rate_decay_from_name(flags.learning_rate_decay);
   config.optimizer.momentum = flags.momentum;
   config.isa = isa_from_flag(flags.isa);

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "math/kernels_table.h"
+#include "math/names.h"
 
 #if defined(DISTTF_X86_64_KERNELS)
 #include <cpuid.h>
@@ -14,13 +15,6 @@
 
 namespace disttf::math {
 namespace {
-
-struct NamedIsa {
-  Isa isa;
-  std::string_view name;
-};
-constexpr std::array<NamedIsa, 3> kIsaNames = {
-    {{Isa::kGeneric, "generic"}, {Isa::kAvx2, "avx2"}, {Isa::kAvx512, "avx512"}}};
 
 struct IsaList {
   std::array<Isa, 3> isas{};
@@ -74,22 +68,10 @@ bool take_tile_unit() noexcept {
 
 }  // namespace
 
-std::string_view isa_name(Isa isa) noexcept {
-  for (const NamedIsa& entry : kIsaNames) {
-    if (entry.isa == isa) {
-      return entry.name;
-    }
-  }
-  return "unknown";
-}
+std::string_view isa_name(Isa isa) noexcept { return name_of(kIsaNames, isa); }
 
 std::optional<Isa> isa_from_name(std::string_view name) noexcept {
-  for (const NamedIsa& entry : kIsaNames) {
-    if (entry.name == name) {
-      return entry.isa;
-    }
-  }
-  return std::nullopt;
+  return value_of<Isa>(kIsaNames, name);
 }
 
 std::span<const Isa> supported_isas() noexcept {
@@ -113,16 +95,11 @@ const Kernels& kernels(Isa isa) noexcept {
 }
 
 std::string_view compute_dtype_name(ComputeDtype dtype) noexcept {
-  return dtype == ComputeDtype::kBf16 ? "bf16" : "f32";
+  return name_of(kComputeDtypeNames, dtype);
 }
 
 std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept {
-  for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
-    if (name == compute_dtype_name(dtype)) {
-      return dtype;
-    }
-  }
-  return std::nullopt;
+  return value_of<ComputeDtype>(kComputeDtypeNames, name);
 }
 
 bool can_multiply(Isa isa, ComputeDtype dtype) noexcept {

@@ -9,6 +9,7 @@
 // The tables are constant after start-up; functions are callable from any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,7 @@
 namespace disttf::math {
 
 enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512 };  // generic: the target's baseline
+inline constexpr std::array<std::string_view, 3> kIsaNames = {"generic", "avx2", "avx512"};
 
 [[nodiscard]] std::string_view isa_name(Isa isa) noexcept;                       // "generic", ...
 [[nodiscard]] std::optional<Isa> isa_from_name(std::string_view name) noexcept;  // its inverse
@@ -26,6 +28,7 @@ enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512 };  // generic: the tar
 
 // What the operands of matrix products are rounded to; sums are float32 (math/kernels_table.h).
 enum class ComputeDtype : std::uint8_t { kF32, kBf16 };
+inline constexpr std::array<std::string_view, 2> kComputeDtypeNames = {"f32", "bf16"};
 
 [[nodiscard]] std::string_view compute_dtype_name(ComputeDtype dtype) noexcept;  // "f32", "bf16"
 [[nodiscard]] std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept;

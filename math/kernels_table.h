@@ -29,6 +29,7 @@
 #include <cstdint>
 
 #include "math/kernels.h"
+#include "math/optimizer_rules.h"
 
 namespace disttf::math {
 
@@ -58,13 +59,18 @@ struct GradientSum {
   const float* last = nullptr;
 };
 
-// One adam update: w -= rate * m / (sqrt(v) + epsilon).
-struct AdamStep {
-  float scale = 1;  // g = gradient_sum * scale
-  float rate = 0;   // learning rate with both bias corrections in it
-  float beta1 = 0;  // m = beta1 m + (1 - beta1) g
-  float beta2 = 0;  // v = beta2 v + (1 - beta2) g^2
-  float epsilon = 0;
+// One update of a range of `count` parameters by an optimizer (optimizer_rules.h). g = the sum at i
+// * scale. The new parameters go to `w_next`, which may be `w` itself: the one exception to "no
+// overlap".
+struct OptimizerUpdate {
+  const float* w = nullptr;
+  float* w_next = nullptr;
+  float* state[kMaxStateTensors] = {};  // as many as the optimizer has
+  GradientSum gradient;
+  std::size_t count = 0;
+  float scale = 1;
+  float rate = 0;  // the learning rate of this step
+  const OptimizerSpec* spec = nullptr;
 };
 
 // The products of one operand type.
@@ -106,16 +112,8 @@ struct Kernels {
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
                                   std::size_t classes, float scale) noexcept;
 
-  // The optimizers' updates, math/optimizer.h has the formulas. g = the sum at i * scale. The
-  // new parameters go to `w_next`, which may be `w` itself: the one exception to "no overlap".
-  void (*sgd)(const float* w, float* w_next, GradientSum gradient, std::size_t count, float scale,
-              float rate) noexcept;
-  void (*momentum)(const float* w, float* w_next, float* m, GradientSum gradient, std::size_t count,
-                   float scale, float rate, float momentum) noexcept;
-  void (*adagrad)(const float* w, float* w_next, float* a, GradientSum gradient, std::size_t count,
-                  float scale, float rate) noexcept;
-  void (*adam)(const float* w, float* w_next, float* m, float* v, GradientSum gradient,
-               std::size_t count, AdamStep step) noexcept;
+  // By OptimizerKind.
+  void (*update[OptimizerRules::kCount])(const OptimizerUpdate& update) noexcept;
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
 

@@ -11,6 +11,7 @@
 // Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,7 @@
 namespace disttf::math {
 
 enum class ModelKind : std::uint8_t { kSoftmax, kMlp };
+inline constexpr std::array<std::string_view, 2> kModelNames = {"softmax", "mlp"};
 
 [[nodiscard]] std::string_view model_name(ModelKind kind) noexcept;  // "softmax", "mlp"
 [[nodiscard]] std::optional<ModelKind> model_from_name(std::string_view name) noexcept;

@@ -1,23 +1,16 @@
 // What a ModelSpec says, before any arithmetic: names, limits, layers, layout. Apart from model.cc
 // because a parameter server needs no more than this.
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include "math/layers.h"
 #include "math/model.h"
+#include "math/names.h"
 
 namespace disttf::math {
 namespace {
-
-struct NamedModel {
-  ModelKind kind;
-  std::string_view name;
-};
-constexpr std::array<NamedModel, 2> kModelNames = {
-    {{ModelKind::kSoftmax, "softmax"}, {ModelKind::kMlp, "mlp"}}};
 
 void require_between(std::string_view field, std::size_t value, std::size_t least,
                      std::size_t most) {
@@ -40,22 +33,10 @@ std::string layer_name(std::size_t index, std::size_t count) {
 
 }  // namespace
 
-std::string_view model_name(ModelKind kind) noexcept {
-  for (const NamedModel& entry : kModelNames) {
-    if (entry.kind == kind) {
-      return entry.name;
-    }
-  }
-  return "unknown";
-}
+std::string_view model_name(ModelKind kind) noexcept { return name_of(kModelNames, kind); }
 
 std::optional<ModelKind> model_from_name(std::string_view name) noexcept {
-  for (const NamedModel& entry : kModelNames) {
-    if (entry.name == name) {
-      return entry.kind;
-    }
-  }
-  return std::nullopt;
+  return value_of<ModelKind>(kModelNames, name);
 }
 
 void validate(const ModelSpec& spec) {

@@ -3,28 +3,51 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
+#include <iterator>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include "math/kernels_table.h"
+#include "math/names.h"
 
 namespace disttf::math {
 namespace {
 
-struct NamedOptimizer {
-  OptimizerKind kind;
-  std::string_view name;
+// A rule as a row: what is known of it outside the loops.
+struct RuleRow {
+  float learning_rate;
+  std::span<const StateStart> state;
+  float (*rate_at)(const OptimizerSpec&, float rate, std::uint64_t step) noexcept;  // null: rate
 };
-constexpr std::array<NamedOptimizer, 4> kOptimizerNames = {{{OptimizerKind::kSgd, "sgd"},
-                                                            {OptimizerKind::kMomentum, "momentum"},
-                                                            {OptimizerKind::kAdagrad, "adagrad"},
-                                                            {OptimizerKind::kAdam, "adam"}}};
 
-// TensorFlow's initial_accumulator_value: the first step divides by its root, not by zero.
-constexpr float kAdagradStart = 0.1F;
+template <typename Rule>
+constexpr RuleRow row_of() noexcept {
+  RuleRow row{.learning_rate = Rule::kLearningRate, .state = {}, .rate_at = nullptr};
+  if constexpr (Rule::kStateCount > 0) {
+    static_assert(std::size(Rule::kState) == Rule::kStateCount);
+    row.state = Rule::kState;
+  }
+  if constexpr (requires { &Rule::rate_at; }) {
+    row.rate_at = &Rule::rate_at;
+  }
+  return row;
+}
+
+template <typename... Rules>
+constexpr auto rows_of(RuleList<Rules...> /*rules*/) noexcept {
+  return std::array{row_of<Rules>()...};
+}
+template <typename... Rules>
+constexpr auto names_of(RuleList<Rules...> /*rules*/) noexcept {
+  return std::array{Rules::kName...};
+}
+
+constexpr auto kRules = rows_of(OptimizerRules{});
+constexpr auto kNames = names_of(OptimizerRules{});
+
+const RuleRow& rule(OptimizerKind kind) noexcept { return kRules[static_cast<std::size_t>(kind)]; }
 
 // What one thread computes of an update at a time, and from how many parts on several do: a thread
 // takes longer to wake up than to compute a few.
@@ -33,18 +56,6 @@ constexpr std::size_t kLeastParts = 8;
 
 std::size_t members(std::size_t size, std::size_t threads) {
   return size < kLeastParts * kPartFloats ? 1 : threads;
-}
-
-// base^exponent by squaring: the C library's pow picks its code by CPU, and its last bit with it.
-double power(double base, std::uint64_t exponent) noexcept {
-  double result = 1.0;
-  for (; exponent != 0; exponent >>= 1U) {
-    if ((exponent & 1U) != 0) {
-      result *= base;
-    }
-    base *= base;
-  }
-  return result;
 }
 
 void require(bool allowed, std::string_view field, float value, std::string_view rule) {
@@ -63,22 +74,25 @@ bool is_fraction(float value) noexcept { return value >= 0.0F && value < 1.0F; }
 
 }  // namespace
 
-std::string_view optimizer_name(OptimizerKind kind) noexcept {
-  for (const NamedOptimizer& entry : kOptimizerNames) {
-    if (entry.kind == kind) {
-      return entry.name;
-    }
-  }
-  return "unknown";
-}
+std::span<const std::string_view> optimizer_names() noexcept { return kNames; }
+
+std::string_view optimizer_name(OptimizerKind kind) noexcept { return name_of(kNames, kind); }
 
 std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept {
-  for (const NamedOptimizer& entry : kOptimizerNames) {
-    if (entry.name == name) {
-      return entry.kind;
+  return value_of<OptimizerKind>(kNames, name);
+}
+
+float default_learning_rate(OptimizerKind kind) noexcept { return rule(kind).learning_rate; }
+
+float initial_state_value(std::string_view tensor) noexcept {
+  for (const RuleRow& row : kRules) {
+    for (const StateStart& start : row.state) {
+      if (start.name == tensor) {
+        return start.value;
+      }
     }
   }
-  return std::nullopt;
+  return 0.0F;
 }
 
 void validate(const OptimizerSpec& spec) {
@@ -91,33 +105,22 @@ void validate(const OptimizerSpec& spec) {
   require(is_positive(spec.epsilon), "epsilon", spec.epsilon, kPositive);
 }
 
-// Of an update: what its parts are computed from.
-struct Optimizer::Update {
-  const float* parameters;
-  float* updated;
-  GradientSum gradient;
-  float scale;
-  float rate;  // adam: with both bias corrections in it
-};
-
 Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads)
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
       team_(std::make_unique<Team>(members(size, threads), Team::kSleep)) {
   validate(spec_);
-  if (spec_.kind != OptimizerKind::kSgd) {
-    first_ = AlignedVector(size);
-  }
-  if (spec_.kind == OptimizerKind::kAdam) {
-    second_ = AlignedVector(size);
+  for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
+    state_.emplace_back(size);
   }
   reset();
 }
 
 void Optimizer::reset() {
-  std::ranges::fill(first_.span(), spec_.kind == OptimizerKind::kAdagrad ? kAdagradStart : 0.0F);
-  std::ranges::fill(second_.span(), 0.0F);
+  for (std::size_t each = 0; each < state_.size(); ++each) {
+    std::ranges::fill(state_[each].span(), rule(spec_.kind).state[each].value);
+  }
 }
 
 void Optimizer::apply(std::span<const float> parameters, std::span<float> updated,
@@ -128,17 +131,18 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
   assert(gradient_sum.size() == size_);
   assert(step > 0);
   assert(last.empty() || last.size() == size_);
-  Update update{
-      .parameters = parameters.data(),
-      .updated = updated.data(),
+  const float rate = spec_.learning_rate * rate_factor;
+  const auto rate_at = rule(spec_.kind).rate_at;
+  OptimizerUpdate update{
+      .w = parameters.data(),
+      .w_next = updated.data(),
       .gradient = {.sum = gradient_sum.data(), .last = last.empty() ? nullptr : last.data()},
+      .count = size_,
       .scale = scale,
-      .rate = spec_.learning_rate * rate_factor};
-  if (spec_.kind == OptimizerKind::kAdam) {
-    const double unbias1 = 1.0 - power(double{spec_.beta1}, step);
-    const double unbias2 = 1.0 - power(double{spec_.beta2}, step);
-    // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
-    update.rate = static_cast<float>(double{update.rate} * std::sqrt(unbias2) / unbias1);
+      .rate = rate_at == nullptr ? rate : rate_at(spec_, rate, step),
+      .spec = &spec_};
+  for (std::size_t each = 0; each < state_.size(); ++each) {
+    update.state[each] = state_[each].data();
   }
   // More parts than members: whoever wakes up late has fewer.
   const EvenParts parts(size_, kPartFloats, team_->size() == 1 ? 1 : size_ / kPartFloats);
@@ -147,44 +151,28 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
   });
 }
 
-void Optimizer::apply_part(const Update& update, std::size_t begin, std::size_t end) noexcept {
-  const float* w = update.parameters + begin;
-  float* next = update.updated + begin;
-  float* first = first_.data() + (spec_.kind == OptimizerKind::kSgd ? 0 : begin);
-  const GradientSum g{
-      .sum = update.gradient.sum + begin,
-      .last = update.gradient.last == nullptr ? nullptr : update.gradient.last + begin};
-  const std::size_t count = end - begin;
-  switch (spec_.kind) {
-    case OptimizerKind::kSgd:
-      return kernels_->sgd(w, next, g, count, update.scale, update.rate);
-    case OptimizerKind::kMomentum:
-      return kernels_->momentum(w, next, first, g, count, update.scale, update.rate,
-                                spec_.momentum);
-    case OptimizerKind::kAdagrad:
-      return kernels_->adagrad(w, next, first, g, count, update.scale, update.rate);
-    case OptimizerKind::kAdam:
-      return kernels_->adam(w, next, first, second_.data() + begin, g, count,
-                            {.scale = update.scale,
-                             .rate = update.rate,
-                             .beta1 = spec_.beta1,
-                             .beta2 = spec_.beta2,
-                             .epsilon = spec_.epsilon});
+void Optimizer::apply_part(const OptimizerUpdate& whole, std::size_t begin,
+                           std::size_t end) noexcept {
+  OptimizerUpdate part = whole;
+  part.w += begin;
+  part.w_next += begin;
+  part.gradient.sum += begin;
+  if (part.gradient.last != nullptr) {
+    part.gradient.last += begin;
   }
+  for (std::size_t each = 0; each < state_.size(); ++each) {
+    part.state[each] += begin;
+  }
+  part.count = end - begin;
+  kernels_->update[static_cast<std::size_t>(spec_.kind)](part);
 }
 
 std::vector<StateTensor> Optimizer::state() {
-  switch (spec_.kind) {
-    case OptimizerKind::kSgd:
-      return {};
-    case OptimizerKind::kMomentum:
-      return {{"momentum", first_.span()}};
-    case OptimizerKind::kAdagrad:
-      return {{"accumulator", first_.span()}};
-    case OptimizerKind::kAdam:
-      return {{"m", first_.span()}, {"v", second_.span()}};
+  std::vector<StateTensor> tensors;
+  for (std::size_t each = 0; each < state_.size(); ++each) {
+    tensors.push_back({.name = rule(spec_.kind).state[each].name, .values = state_[each].span()});
   }
-  return {};
+  return tensors;
 }
 
 void add(std::span<float> to, std::span<const float> a, std::span<const float> b, Isa isa) {

@@ -2,7 +2,8 @@
 // over ps cannot change the result. State lives beside the parameters, on the ps.
 //
 // g is the mean gradient: gradient_sum * scale. The formulas are TensorFlow's GradientDescent-,
-// Momentum-, Adagrad- and AdamOptimizer's:
+// Momentum-, Adagrad- and AdamOptimizer's, each in a file of its own, optimizer_adam.h;
+// optimizer_rules.h is their registry and says how one is added:
 //   sgd:      w -= lr g
 //   momentum: m = momentum m + g;  w -= lr m
 //   adagrad:  a += g^2;            w -= lr g / sqrt(a)              a starts at 0.1
@@ -24,28 +25,25 @@
 
 #include "math/aligned.h"
 #include "math/kernels.h"
+#include "math/optimizer_spec.h"
 #include "math/team.h"
 
 namespace disttf::math {
 
-enum class OptimizerKind : std::uint8_t { kSgd, kMomentum, kAdagrad, kAdam };
-
 [[nodiscard]] std::string_view optimizer_name(OptimizerKind kind) noexcept;  // "sgd", ...
 [[nodiscard]] std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept;
-
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::kAdam;
-  float learning_rate = 0.001F;  // lr; finite, > 0
-  float momentum = 0.9F;         // of momentum; 0 <= momentum < 1
-  float beta1 = 0.9F;            // b1 of adam; 0 <= beta1 < 1
-  float beta2 = 0.999F;          // b2 of adam; 0 <= beta2 < 1
-  float epsilon = 1e-8F;         // of adam; finite, > 0
-  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
-};
+// By OptimizerKind.
+[[nodiscard]] std::span<const std::string_view> optimizer_names() noexcept;
+// What trains well in the default number of steps, with linear decay, on every model here.
+[[nodiscard]] float default_learning_rate(OptimizerKind kind) noexcept;
+// What a new optimizer fills its state tensor of this name with; 0 where none has such a one.
+[[nodiscard]] float initial_state_value(std::string_view tensor) noexcept;
 
 // Throws std::invalid_argument with one sentence: the field, its value, what is allowed. All
 // fields are checked, those of other kinds too.
 void validate(const OptimizerSpec& spec);
+
+struct OptimizerUpdate;  // see kernels_table.h; opaque to the other folders
 
 // One tensor of optimizer state, for checkpoints: "m", "v", "momentum", "accumulator".
 struct StateTensor {
@@ -81,15 +79,13 @@ class Optimizer {
   void reset();
 
  private:
-  struct Update;
-  // Of the floats [begin, end).
-  void apply_part(const Update& update, std::size_t begin, std::size_t end) noexcept;
+  // Of the floats [begin, end) of what `whole` updates.
+  void apply_part(const OptimizerUpdate& whole, std::size_t begin, std::size_t end) noexcept;
 
   OptimizerSpec spec_;
   const Kernels* kernels_;
   std::size_t size_;
-  AlignedVector first_;   // momentum's or adam's m, adagrad's a; empty for sgd
-  AlignedVector second_;  // adam's v
+  std::vector<AlignedVector> state_;  // the rule's tensors, each of size_ floats
   std::unique_ptr<Team> team_;
 };
 

@@ -457,17 +457,4 @@ std::optional<float> compress_from_name(std::string_view name) noexcept {
   return share;
 }
 
-float default_learning_rate(math::OptimizerKind optimizer) {
-  switch (optimizer) {
-    case math::OptimizerKind::kSgd:
-      return 0.5F;
-    case math::OptimizerKind::kMomentum:
-    case math::OptimizerKind::kAdagrad:
-      return 0.1F;
-    case math::OptimizerKind::kAdam:
-      return 0.01F;  // mnist_replica's
-  }
-  return 0.01F;
-}
-
 }  // namespace disttf::roles

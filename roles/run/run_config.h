@@ -120,7 +120,4 @@ void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_
 [[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,
                                                      std::span<const math::Isa> supported);
 
-// What trains well in the default number of steps, with linear decay, on every model here.
-[[nodiscard]] float default_learning_rate(math::OptimizerKind optimizer);
-
 }  // namespace disttf::roles

@@ -133,7 +133,7 @@ TEST(CommandLine, TheDefaultLearningRateIsTheOptimizers) {
   for (const auto optimizer : {math::OptimizerKind::kSgd, math::OptimizerKind::kAdagrad}) {
     const std::string name(math::optimizer_name(optimizer));
     EXPECT_EQ(parse_task("ps --optimizer " + name + kHosts).config.optimizer.learning_rate,
-              roles::default_learning_rate(optimizer));
+              math::default_learning_rate(optimizer));
   }
 }
 

@@ -15,10 +15,17 @@
 namespace disttf::math {
 namespace {
 
-constexpr OptimizerKind kEveryKind[] = {OptimizerKind::kSgd, OptimizerKind::kMomentum,
-                                        OptimizerKind::kAdagrad, OptimizerKind::kAdam};
+// All of the registry: a new optimizer need not be named here to be tested.
+const std::vector<OptimizerKind> kEveryKind = [] {
+  std::vector<OptimizerKind> kinds;
+  for (const std::string_view name : optimizer_names()) {
+    kinds.push_back(optimizer_from_name(name).value());
+  }
+  return kinds;
+}();
 
 TEST(OptimizerName, ComesBack) {
+  EXPECT_THAT(optimizer_names(), testing::ElementsAre("sgd", "momentum", "adagrad", "adam"));
   for (const OptimizerKind kind : kEveryKind) {
     EXPECT_EQ(optimizer_from_name(optimizer_name(kind)), kind);
   }
@@ -46,6 +53,24 @@ TEST(OptimizerSpec, IsRefusedWithTheField) {
     expect_refused({.beta1 = value}, "beta1");
     expect_refused({.beta2 = value}, "beta2");
   }
+}
+
+TEST(OptimizerRegistry, TellsADefaultLearningRateThatIsAllowed) {
+  for (const OptimizerKind kind : kEveryKind) {
+    EXPECT_NO_THROW(validate({.kind = kind, .learning_rate = default_learning_rate(kind)}));
+  }
+}
+
+// What a checkpoint's padding is filled with: it tells the tensors apart by their names alone.
+TEST(OptimizerRegistry, TellsWhatEachTensorOfStateBeginsWith) {
+  for (const OptimizerKind kind : kEveryKind) {
+    Optimizer optimizer({.kind = kind}, 1, Isa::kGeneric);
+    for (const StateTensor& tensor : optimizer.state()) {
+      EXPECT_EQ(tensor.values[0], initial_state_value(tensor.name)) << tensor.name;
+    }
+  }
+  EXPECT_EQ(initial_state_value("accumulator"), 0.1F);
+  EXPECT_EQ(initial_state_value("no such tensor"), 0.0F);
 }
 
 class OptimizerOf : public IsaTest {

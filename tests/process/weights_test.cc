@@ -65,7 +65,7 @@ TEST(Weights, OfOneTrainerWithBatch100AndTwoWith50AreTheSame) {
   // and makes steps of what is rounding; and twice the gradient would be the same step to it.
   config.optimizer.kind = math::OptimizerKind::kSgd;
   config.isa = math::supported_isas().front();
-  config.optimizer.learning_rate = roles::default_learning_rate(config.optimizer.kind);
+  config.optimizer.learning_rate = math::default_learning_rate(config.optimizer.kind);
   config.train_steps = kSteps;
   config.trainers = 1;
   config.batch_size = 100;

@@ -446,17 +446,6 @@ TEST(MissingIsa, NamesWhatTheCpuLacksAndWhatItHas) {
   EXPECT_EQ(missing_isa(published, old_cpu), std::nullopt);
 }
 
-// ---- default_learning_rate ----
-
-TEST(DefaultLearningRate, IsOneThatTheOptimizerAccepts) {
-  for (const auto optimizer : {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
-                               math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam}) {
-    const math::OptimizerSpec spec{.kind = optimizer,
-                                   .learning_rate = default_learning_rate(optimizer)};
-    EXPECT_NO_THROW(math::validate(spec));
-  }
-}
-
 TEST(RateDecay, NamesAreReadBack) {
   for (const RateDecay decay : {RateDecay::kNone, RateDecay::kLinear}) {
     EXPECT_EQ(rate_decay_from_name(rate_decay_name(decay)), decay);

@@ -98,19 +98,6 @@ data::SafetensorsHeader read_header(const data::OpenFile& opened, const std::fil
   return header;
 }
 
-// What a new optimizer fills this tensor of its state with: adagrad's accumulator does not begin
-// at 0, and padding is not stored.
-float initial_value(const std::string& tensor) {
-  for (const auto kind : {math::OptimizerKind::kMomentum, math::OptimizerKind::kAdagrad,
-                          math::OptimizerKind::kAdam}) {
-    math::Optimizer optimizer({.kind = kind}, 1, math::Isa::kGeneric);
-    for (const math::StateTensor& state : optimizer.state()) {
-      if (state.name == tensor) return state.values.front();
-    }
-  }
-  return 0.0F;
-}
-
 }  // namespace
 
 std::string to_string(const CheckpointName& name) {
@@ -234,7 +221,7 @@ TrainingState CheckpointReader::read() const {
                       .optimizer = {}};
   for (const std::string& name : index_.optimizer) {
     state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
-    std::ranges::fill(state.optimizer.back().values.span(), initial_value(name));
+    std::ranges::fill(state.optimizer.back().values.span(), math::initial_state_value(name));
   }
   for (const ShardFile& file : index_.files) {
     read_file(file, &state, problems);

@@ -1,0 +1,22 @@
+// Which optimizer, and its numbers: plain values, apart from optimizer.h because the optimizers'
+// own files, optimizer_adam.h and so on, are written in them.
+#pragma once
+
+#include <cstdint>
+
+namespace disttf::math {
+
+// One for each row of optimizer_rules.h, in that order.
+enum class OptimizerKind : std::uint8_t { kSgd, kMomentum, kAdagrad, kAdam };
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  float learning_rate = 0.001F;  // lr; finite, > 0
+  float momentum = 0.9F;         // of momentum; 0 <= momentum < 1
+  float beta1 = 0.9F;            // b1 of adam; 0 <= beta1 < 1
+  float beta2 = 0.999F;          // b2 of adam; 0 <= beta2 < 1
+  float epsilon = 1e-8F;         // of adam; finite, > 0
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
+};
+
+}  // namespace disttf::math
