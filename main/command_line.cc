@@ -46,7 +46,7 @@ std::set<std::string> given_options(const CLI::App& app) {
 
 roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
   roles::DataOptions data;
-  data.dataset = *roles::dataset_choice_from_name(flags.dataset);
+  data.dataset = roles::find_dataset(flags.dataset);  // auto: none
   data.directory = flags.data_dir;
   data.mirrors = flags.data_url;
   data.ca_file = flags.ca_file;
@@ -208,7 +208,9 @@ Invocation parse_render(std::vector<std::string> arguments) {
                                 " is not allowed for " + target.name + ", only for dcos");
   }
   invocation.warnings = read_options_file(*app, flags.render);
-  const render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
+  render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
+  const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
+  deployment.result_word = (dataset == nullptr ? roles::usual_dataset() : *dataset).word();
   check_checkpoint_flags(flags);
   const auto isa = math::isa_from_name(flags.isa);
   if (flags.isa == "auto" || (isa && *isa != math::Isa::kGeneric)) {

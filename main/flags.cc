@@ -9,6 +9,7 @@
 #include "main/launch_options.h"
 #include "main/manage_command.h"
 #include "math/model.h"
+#include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
 
 namespace disttf {
@@ -268,12 +269,20 @@ void add_on_finish(CLI::App& app, Flags& flags) {
       ->group(kOutput);
 }
 
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const roles::DatasetRow& row : roles::datasets()) {
+    names.emplace_back(row.name);
+  }
+  return names;
+}
+
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
     app.add_option("--dataset", flags.dataset,
                    "digits is built in; auto: mnist, and digits where it cannot be had")
         ->type_name("NAME")
-        ->check(one_of({"auto", "mnist", "digits"}))
+        ->check(one_of(dataset_names()))
         ->capture_default_str()
         ->group(kData);
   }

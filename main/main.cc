@@ -72,7 +72,7 @@ int run(const RunPlus& run) { return roles::run_plus(run.options); }
 
 int run(const RunDownload& run) {
   const roles::StopSignal stop;
-  roles::download_mnist(run.data, stop);
+  roles::download_dataset(run.data, stop);
   return roles::kDone;
 }
 

@@ -46,9 +46,9 @@ std::string render_compose(const Deployment& deployment) {
   }
   const std::string chief = deployment.group(net::Job::kChief) != nullptr ? "chief-0" : "worker-0";
   const std::string compose = "docker compose -p " + deployment.name + " -f FILE ";
-  return comment_lines(compose + "up -d\n" + compose + "logs -f " + chief +
-                       "    the result is the line \"MNIST accuracy: ...\"\n" + compose + "wait " +
-                       chief + "    ends with its exit code\n" + compose + "down") +
+  return comment_lines(compose + "up -d\n" + compose + "logs -f " + chief + "    the result is " +
+                       deployment.result_line() + "\n" + compose + "wait " + chief +
+                       "    ends with its exit code\n" + compose + "down") +
          "\n" + to_yaml_text(json);
 }
 

@@ -57,10 +57,15 @@ struct Deployment {
   std::string user;                // DC/OS: whom the tasks run as; empty: the engine's default
   std::string network;             // DC/OS: a virtual network's name; empty: the host's
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
+  std::string result_word{};       // what the result line begins with: "MNIST"
 
   // nullptr: it has none.
   [[nodiscard]] const TaskGroup* group(net::Job job) const;
   [[nodiscard]] std::size_t task_count() const;
+  // `the line "MNIST accuracy: ..."`
+  [[nodiscard]] std::string result_line() const {
+    return "the line \"" + result_word + " accuracy: ...\"";
+  }
 };
 
 // One task at the place that a target gives it.

@@ -69,11 +69,12 @@ std::string render_kelda(const Deployment& deployment) {
   for (const TaskGroup& group : deployment.groups) {
     counts[std::string(net::job_name(group.job))] = group.count;
   }
-  std::string script = comment_lines(
-      deployment.name +
-          ": kelda run ./main.js, kelda show, kelda logs CONTAINER\n"
-          "The result is the line \"MNIST accuracy: ...\" of each worker. kelda stop ends it.",
-      "// ");
+  std::string script =
+      comment_lines(deployment.name +
+                        ": kelda run ./main.js, kelda show, kelda logs CONTAINER\n"
+                        "The result is " +
+                        deployment.result_line() + " of each worker. kelda stop ends it.",
+                    "// ");
   script += "const kelda = require('kelda');\n\nconst image = " +
             literal(deployment.image.empty() ? "disttf" : deployment.image) +
             ";\nconst port = " + std::to_string(deployment.groups.front().port) +

@@ -121,7 +121,8 @@ Json headless_service(const Deployment& deployment) {
 
 std::string to_text(const Deployment& deployment, const PodsFile& file) {
   std::string text = comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
-                                   "    the result is the line \"MNIST accuracy: ...\"\n"
+                                   "    the result is " + deployment.result_line() +
+                                   "\n"
                                    "kubectl delete -f FILE" +
                                    file.after_deleting) +
                      "\n";

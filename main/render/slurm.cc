@@ -87,8 +87,9 @@ std::string render_slurm(const Deployment& deployment) {
   std::string script = "#!/bin/bash\n";
   script += comment_lines(
       "sbatch FILE\n"
-      "The result is the line \"MNIST accuracy: ...\" in " +
-      deployment.name + "-JOB.out.\nscancel JOB ends it early.");
+      "The result is " +
+      deployment.result_line() + " in " + deployment.name +
+      "-JOB.out.\nscancel JOB ends it early.");
   append_option(script, "job-name=" + deployment.name);
   append_option(script, "output=%x-%j.out");
   append_option(script, "ntasks=" + std::to_string(deployment.task_count()));

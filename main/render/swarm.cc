@@ -71,7 +71,8 @@ std::string render_swarm(const Deployment& deployment) {
   return comment_lines("docker stack deploy -c FILE " + name + "\n" + "docker service logs -f " +
                        name +
                        (deployment.group(net::Job::kChief) != nullptr ? "_chief-0" : "_worker-0") +
-                       "    the result is the line \"MNIST accuracy: ...\"\n"
+                       "    the result is " + deployment.result_line() +
+                       "\n"
                        "docker stack rm " +
                        name) +
          "\n" + to_yaml_text(json);

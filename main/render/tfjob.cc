@@ -70,7 +70,8 @@ std::string render_tfjob(const Deployment& deployment) {
              "kubectl logs -f " +
              deployment.name +
              (deployment.group(net::Job::kChief) != nullptr ? "-chief-0" : "-worker-0") +
-             "    the result is the line \"MNIST accuracy: ...\"\n"
+             "    the result is " + deployment.result_line() +
+             "\n"
              "kubectl delete -f FILE") +
          "\n" + to_yaml_text(json);
 }

@@ -37,7 +37,7 @@ std::vector<std::byte> encode(const RunOrder& order) {
        {order.start, order.peer, order.worker, order.silence}) {
     body.put(static_cast<std::uint32_t>(timeout.count()));
   }
-  body.put(static_cast<std::uint32_t>(order.data));
+  body.put(std::uint32_t{order.data});
   return std::move(body).take();
 }
 
@@ -59,11 +59,11 @@ std::error_code decode(std::span<const std::byte> body, RunOrder& out) {
     is_good = is_good && is_timeout(*timeout);
   }
   const auto data = reader.get<std::uint32_t>();
-  order.data = static_cast<OrderedData>(data);
-  if (!is_good || !reader.complete() || data < static_cast<std::uint32_t>(OrderedData::kAuto) ||
-      data > static_cast<std::uint32_t>(OrderedData::kDigits)) {
+  constexpr std::uint32_t kMostData = 255;
+  if (!is_good || !reader.complete() || data == 0 || data > kMostData) {
     return WireError::kBadBody;
   }
+  order.data = static_cast<std::uint8_t>(data);
   out = order;
   return {};
 }

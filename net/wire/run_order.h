@@ -5,7 +5,7 @@
 //    4  4  peer timeout, s                   4  4  signal that ended it, 0 to 64; 0: none
 //    8  4  worker timeout, s                 8  n  last line of its log, UTF-8, n <= 4096
 //   12  4  heartbeat timeout, s
-//   16  1  data set: 1 auto, 2 mnist, 3 digits
+//   16  1  data set: 1 the server's own choice, 2 mnist, 3 digits, others of later versions
 //   17  3  reserved, 0
 //
 // The server's own lists and driven() make the run's cluster; what is trained, and how, a worker is
@@ -30,7 +30,8 @@ namespace disttf::net {
 inline constexpr std::chrono::seconds kLongestOrderedTimeout{86'400};
 inline constexpr std::size_t kMaxLastLineBytes = 4096;
 
-enum class OrderedData : std::uint8_t { kAuto = 1, kMnist = 2, kDigits = 3 };
+// RunOrder::data where it names none.
+inline constexpr std::uint8_t kAnyData = 1;
 
 struct RunOrder {
   // Each from 1 s to kLongestOrderedTimeout.
@@ -38,7 +39,7 @@ struct RunOrder {
   std::chrono::seconds peer{1};
   std::chrono::seconds worker{1};
   std::chrono::seconds silence{1};
-  OrderedData data = OrderedData::kAuto;
+  std::uint8_t data = kAnyData;  // never 0; roles/download/datasets.h has the numbers
   friend bool operator==(const RunOrder&, const RunOrder&) = default;
 };
 

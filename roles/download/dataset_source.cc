@@ -5,9 +5,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "data/digits.h"
-#include "data/mnist.h"
-#include "math/random.h"
 #include "net/transport/descriptor_limit.h"
 #include "roles/download/download.h"
 #include "roles/process/log.h"
@@ -38,9 +35,10 @@ void log_progress(const DownloadProgress& progress) {
 }
 
 // The .gz of every file that the directory cannot provide; those that are wrong are named.
-std::vector<RemoteFile> missing_files(const std::filesystem::path& directory) {
+std::vector<RemoteFile> missing_files(const data::FileSet& set,
+                                      const std::filesystem::path& directory) {
   std::vector<RemoteFile> missing;
-  for (const data::SetFile& file : data::mnist().files) {
+  for (const data::SetFile& file : set.files) {
     const data::FileCheck check = data::check_file(directory, file);
     if (check.state == data::FileState::kReady) {
       continue;
@@ -55,16 +53,15 @@ std::vector<RemoteFile> missing_files(const std::filesystem::path& directory) {
   return missing;
 }
 
-void fetch_missing(const DataOptions& options, const net::Interrupt& interrupt) {
-  const std::vector<RemoteFile> missing = missing_files(options.directory);
+void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
+                   const net::Interrupt& interrupt) {
+  const std::vector<RemoteFile> missing = missing_files(dataset.files(), options.directory);
   if (missing.empty()) {
     return;
   }
   DownloadOptions download;
   download.directory = options.directory;
-  if (!options.mirrors.empty()) {
-    download.mirrors = options.mirrors;
-  }
+  download.mirrors = options.mirrors.empty() ? dataset.mirrors() : options.mirrors;
   download.proxy = options.proxy;
   download.ca_file = options.ca_file;
   download.deadline = net::Clock::now() + options.timeout;
@@ -80,67 +77,46 @@ void fetch_missing(const DataOptions& options, const net::Interrupt& interrupt) 
   fetch_files(missing, download, interrupt);
 }
 
-data::Dataset open_mnist(const DataOptions& options, const net::Interrupt& interrupt) {
-  fetch_missing(options, interrupt);
-  return data::open_file_set(options.directory, data::mnist(), open_options());
+data::Dataset open_downloaded(const DatasetRow& dataset, const DataOptions& options,
+                              const net::Interrupt& interrupt) {
+  fetch_missing(dataset, options, interrupt);
+  return data::open_file_set(options.directory, dataset.files(), open_options());
 }
 
 }  // namespace
 
-std::string_view dataset_choice_name(DatasetChoice choice) noexcept {
-  switch (choice) {
-    case DatasetChoice::kAuto:
-      return "auto";
-    case DatasetChoice::kMnist:
-      return "mnist";
-    case DatasetChoice::kDigits:
-      return "digits";
-  }
-  return "";
-}
-
-std::optional<DatasetChoice> dataset_choice_from_name(std::string_view name) noexcept {
-  for (const auto choice : {DatasetChoice::kAuto, DatasetChoice::kMnist, DatasetChoice::kDigits}) {
-    if (name == dataset_choice_name(choice)) {
-      return choice;
-    }
-  }
-  return std::nullopt;
-}
-
-data::Dataset open_digits_dataset(const DataOptions& options) {
-  const data::DigitsRandomness randomness{
-      .purpose = static_cast<std::uint32_t>(math::Purpose::kDigits),
-      .random_bits = &math::random_bits};
-  return data::open_digits(options.directory, randomness, open_options());
+data::Dataset open_built_in_dataset(const DatasetRow& dataset, const DataOptions& options) {
+  return dataset.make(options.directory, open_options());
 }
 
 data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
-  if (options.dataset == DatasetChoice::kDigits) {
-    return open_digits_dataset(options);
+  const DatasetRow& wanted = options.dataset != nullptr ? *options.dataset : usual_dataset();
+  const DatasetRow& substitute = built_in_dataset();
+  if (wanted.is_built_in()) {
+    return open_built_in_dataset(wanted, options);
   }
   try {
-    return open_mnist(options, stop.interrupt());
+    return open_downloaded(wanted, options, stop.interrupt());
   } catch (const std::system_error& error) {
     stop.throw_if_stopped();
     if (net::is_out_of_descriptors(error.code())) {  // the data set may well be there
       throw Failure(kError, std::string("cannot get the data set: ") + error.what() +
                                 net::descriptor_hint(error.code()));
     }
-    if (options.dataset == DatasetChoice::kMnist) {
+    if (options.dataset != nullptr) {
       throw Failure(kBadData, error.what());
     }
-    log_warning(std::string("MNIST cannot be had, training on the built-in digits instead "
-                            "(--dataset mnist makes this an error):\n") +
-                error.what());
+    log_warning(std::string(wanted.word()) + " cannot be had, training on the built-in " +
+                std::string(substitute.name) + " instead (--dataset " + std::string(wanted.name) +
+                " makes this an error):\n" + error.what());
   }
-  return open_digits_dataset(options);
+  return open_built_in_dataset(substitute, options);
 }
 
-void download_mnist(const DataOptions& options, const StopSignal& stop) {
-  DataOptions mnist = options;
-  mnist.dataset = DatasetChoice::kMnist;
-  static_cast<void>(open_dataset(mnist, stop));
+void download_dataset(const DataOptions& options, const StopSignal& stop) {
+  DataOptions usual = options;
+  usual.dataset = &usual_dataset();
+  static_cast<void>(open_dataset(usual, stop));
 }
 
 }  // namespace disttf::roles

@@ -2,29 +2,20 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
 #include "net/http/http_proxy.h"
+#include "roles/download/datasets.h"
 #include "roles/process/stop_signal.h"
 
 namespace disttf::roles {
 
-enum class DatasetChoice : std::uint8_t {
-  kAuto,    // MNIST, and digits with a warning where it cannot be had
-  kMnist,   // MNIST or nothing
-  kDigits,  // the built-in set
-};
-[[nodiscard]] std::string_view dataset_choice_name(DatasetChoice choice) noexcept;
-[[nodiscard]] std::optional<DatasetChoice> dataset_choice_from_name(std::string_view name) noexcept;
-
 struct DataOptions {
-  DatasetChoice dataset = DatasetChoice::kAuto;
+  // Null: the usual one, and the built-in one with a warning where that cannot be had.
+  const DatasetRow* dataset = nullptr;
   std::filesystem::path directory = "./input_data";
   std::vector<std::string> mirrors;  // --data_url; empty: the known ones
   std::string ca_file;               // empty: the system's
@@ -36,10 +27,12 @@ struct DataOptions {
 // ("Successfully downloaded ...", "Extracting ...") as log lines. Throws Failure: kBadData with a
 // sentence that names the file or each mirror's error; a signal's code when interrupted.
 [[nodiscard]] data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop);
-// The built-in set, whatever options.dataset says.
-[[nodiscard]] data::Dataset open_digits_dataset(const DataOptions& options);
+// That set, whatever options.dataset says. REQUIRES: it is built in.
+[[nodiscard]] data::Dataset open_built_in_dataset(const DatasetRow& dataset,
+                                                  const DataOptions& options);
 
-// Only makes sure that MNIST's four files lie in the directory (`download`, --download_only).
-void download_mnist(const DataOptions& options, const StopSignal& stop);
+// Only makes sure that the usual data set's files lie in the directory (`download`,
+// --download_only).
+void download_dataset(const DataOptions& options, const StopSignal& stop);
 
 }  // namespace disttf::roles

@@ -25,7 +25,7 @@ allowed() {
     roles/trainer/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
     roles/chief/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/shell" ;;
     roles/launch/shell) echo "$process|net/http|roles/launch/core" ;;
-    roles/servers/shell) echo "$process|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    roles/servers/shell) echo "$process|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main) echo '.*' ;;
     *) return 1 ;;
   esac

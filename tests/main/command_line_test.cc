@@ -170,7 +170,7 @@ TEST(CommandLine, GivesATaskItsData) {
               kHosts,
           environment)
           .data;
-  EXPECT_EQ(data.dataset, roles::DatasetChoice::kDigits);
+  EXPECT_EQ(data.dataset, roles::find_dataset("digits"));
   EXPECT_EQ(data.directory, "/data");
   EXPECT_THAT(data.mirrors, ElementsAre("http://a/", "http://b/"));
   EXPECT_EQ(data.ca_file, "ca.pem");
@@ -274,6 +274,11 @@ TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {
   EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("worker --download_only=True").action));
   EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("launch --download-only").action));
   EXPECT_EQ(std::get<RunDownload>(parse("download --data_dir /d").action).data.directory, "/d");
+}
+
+TEST(CommandLine, ARenderedFileNamesTheResultLineOfItsDataSet) {
+  EXPECT_THAT(print("render compose").text, HasSubstr("\"MNIST accuracy: ...\""));
+  EXPECT_THAT(print("render compose --dataset digits").text, HasSubstr("\"Digits accuracy: ...\""));
 }
 
 // ---- launch ----

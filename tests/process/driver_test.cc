@@ -271,7 +271,8 @@ TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
     with_words.push_back(byte);
   }
   const Bytes endless(net::kMaxControlBodyBytes, std::byte{1});
-  for (const Bytes& body : {Bytes{}, with_words, endless}) {
+  const Bytes of_other_data = net::encode(net::RunOrder{.data = 200});
+  for (const Bytes& body : {Bytes{}, with_words, of_other_data, endless}) {
     const RawPeer peer(port);
     peer.write(hello_frame(hello));
     peer.write(frame({.kind = net::FrameKind::kRunTask}, body));

@@ -57,7 +57,7 @@ math::AlignedVector train(const data::Dataset& dataset, const roles::RunConfig& 
 TEST(Weights, OfOneTrainerWithBatch100AndTwoWith50AreTheSame) {
   const roles::StopSignal stop;
   roles::DataOptions options;
-  options.dataset = has_mnist() ? roles::DatasetChoice::kMnist : roles::DatasetChoice::kDigits;
+  options.dataset = roles::find_dataset(has_mnist() ? "mnist" : "digits");
   options.directory = data_dir_flag().substr(std::string("--data_dir=").size());
   const data::Dataset dataset = roles::open_dataset(options, stop);
   roles::RunConfig config;

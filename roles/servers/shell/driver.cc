@@ -37,23 +37,11 @@ using net::FrameKind;
 // After the run's end the tasks are gone within 2 s; a multiple of it for a busy machine.
 constexpr std::chrono::seconds kFinishGrace{10};
 
-net::OrderedData ordered_data(DatasetChoice choice) {
-  switch (choice) {
-    case DatasetChoice::kAuto:
-      return net::OrderedData::kAuto;
-    case DatasetChoice::kMnist:
-      return net::OrderedData::kMnist;
-    case DatasetChoice::kDigits:
-      return net::OrderedData::kDigits;
-  }
-  return net::OrderedData::kAuto;
-}
-
 // The sockets of the run's servers, on a thread of their own.
 class FleetThread {
  public:
   // `listed`: the lists as the servers know them. The references must outlive it.
-  FleetThread(const Task& chief, net::Cluster listed, net::OrderedData data, StopSignal& stop);
+  FleetThread(const Task& chief, net::Cluster listed, std::uint8_t data, StopSignal& stop);
   ~FleetThread();
   FleetThread(const FleetThread&) = delete;
   FleetThread& operator=(const FleetThread&) = delete;
@@ -100,7 +88,7 @@ class FleetThread {
   std::thread thread_;
 };
 
-FleetThread::FleetThread(const Task& chief, net::Cluster listed, net::OrderedData data,
+FleetThread::FleetThread(const Task& chief, net::Cluster listed, std::uint8_t data,
                          StopSignal& stop)
     : chief_(chief),
       listed_(std::move(listed)),
@@ -273,7 +261,8 @@ int run_driver(TrainerOptions options) {
   net::validate(task.cluster, task.self);
   task.listen_fd = open_any_port();
   StopSignal stop;
-  FleetThread fleet(task, listed, ordered_data(options.data.dataset), stop);
+  const DatasetRow* const dataset = options.data.dataset;
+  FleetThread fleet(task, listed, dataset == nullptr ? net::kAnyData : dataset->number, stop);
   fleet.gather();
   lead(options, stop);
   fleet.finish();

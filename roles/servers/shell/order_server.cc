@@ -23,6 +23,7 @@
 #include "net/transport/spawn.h"
 #include "net/wire/order.h"
 #include "net/wire/run_order.h"
+#include "roles/download/datasets.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/process/task_listener.h"
@@ -133,6 +134,11 @@ asio::awaitable<void> OrderServer::serve(Connection connection) {
   act();
 }
 
+// Of this version's data sets, or left to the server.
+bool is_known_data(std::uint8_t number) {
+  return number == net::kAnyData || find_dataset_of_number(number) != nullptr;
+}
+
 // One order. False: it was refused.
 asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection& connection,
                                         const FrameHeader& header) {
@@ -144,7 +150,7 @@ asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection&
   const bool is_run = header.kind == FrameKind::kRunTask;
   if ((is_run || header.kind == FrameKind::kOrder) && header.body_size == body.size() &&
       !co_await connection->read_body(body, task_.timeouts.silence)) {
-    if (is_run && !net::decode(body, run)) {
+    if (is_run && !net::decode(body, run) && is_known_data(run.data)) {
       const std::optional<net::Refusal> refusal = train(id, connection, run);
       if (!refusal) {
         co_return true;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "net/transport/as_tuple.h"
+#include "roles/download/datasets.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/pipe_lines.h"
@@ -53,9 +54,9 @@ std::vector<std::string> OrderedTask::arguments_for(const net::RunOrder& order) 
   const bool has_own_data =
       std::any_of(arguments_.begin(), arguments_.end(),
                   [](const std::string& word) { return word.starts_with("--dataset="); });
-  if (!has_own_data && order.data != net::OrderedData::kAuto) {
-    words.emplace_back(order.data == net::OrderedData::kMnist ? "--dataset=mnist"
-                                                              : "--dataset=digits");
+  const DatasetRow* const dataset = find_dataset_of_number(order.data);
+  if (!has_own_data && dataset != nullptr) {
+    words.push_back("--dataset=" + std::string(dataset->name));
   }
   words.insert(words.end(), arguments_.begin(), arguments_.end());
   return words;

@@ -36,7 +36,9 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       client_(options.task, stop),
       progress_(options.progress_fd) {}
 
-void Trainer::use_digits() { dataset_ = open_digits_dataset(options_.data); }
+void Trainer::use_built_in(const DatasetRow& dataset) {
+  dataset_ = open_built_in_dataset(dataset, options_.data);
+}
 
 std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options_.task.self); }
 

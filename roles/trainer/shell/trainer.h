@@ -61,7 +61,7 @@ class Trainer {
   [[nodiscard]] PsClient& client() noexcept { return client_; }
   [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
   // For a worker whose chief trains on the built-in digits.
-  void use_digits();
+  void use_built_in(const DatasetRow& dataset);
 
   // Makes the model that `config` describes; before the calls below.
   void prepare(const RunConfig& config);

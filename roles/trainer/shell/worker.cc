@@ -24,8 +24,9 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
   }
-  if (published.dataset == "Digits" && options.data.dataset == DatasetChoice::kAuto) {
-    trainer.use_digits();
+  const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
+  if (options.data.dataset == nullptr && theirs != nullptr && theirs->is_built_in()) {
+    trainer.use_built_in(*theirs);
   }
   const data::Dataset& own = trainer.dataset();
   if (own.name != published.dataset || own.checksum != published.data_checksum) {

@@ -1,0 +1,55 @@
+#include "roles/download/datasets.h"
+
+#include <algorithm>
+#include <array>
+
+#include "data/digits.h"
+#include "data/mnist.h"
+#include "math/random.h"
+#include "roles/download/download.h"
+
+namespace disttf::roles {
+namespace {
+
+data::Dataset make_digits(const std::filesystem::path& directory,
+                          const data::OpenOptions& options) {
+  const data::DigitsRandomness randomness{
+      .purpose = static_cast<std::uint32_t>(math::Purpose::kDigits),
+      .random_bits = &math::random_bits};
+  return data::open_digits(directory, randomness, options);
+}
+
+constexpr std::array kDatasets = {
+    DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
+    DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},
+};
+
+template <typename Matches>
+const DatasetRow* find_row(Matches matches) {
+  const auto* const found = std::ranges::find_if(kDatasets, matches);
+  return found == kDatasets.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::span<const DatasetRow> datasets() noexcept { return kDatasets; }
+
+const DatasetRow& usual_dataset() noexcept { return kDatasets.front(); }
+
+const DatasetRow& built_in_dataset() noexcept {
+  return *find_row([](const DatasetRow& row) { return row.is_built_in(); });
+}
+
+const DatasetRow* find_dataset(std::string_view name) noexcept {
+  return find_row([name](const DatasetRow& row) { return row.name == name; });
+}
+
+const DatasetRow* find_dataset_of_word(std::string_view word) noexcept {
+  return find_row([word](const DatasetRow& row) { return row.word() == word; });
+}
+
+const DatasetRow* find_dataset_of_number(std::uint8_t number) noexcept {
+  return find_row([number](const DatasetRow& row) { return row.number == number; });
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,43 @@
+#include "roles/download/datasets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/wire/run_order.h"
+
+namespace disttf::roles {
+namespace {
+
+// What a driver of another release orders by number, and what a chief publishes by word, must be
+// the same set for ever.
+TEST(Datasets, KeepTheirNumbersAndWords) {
+  ASSERT_GE(datasets().size(), 2U);
+  EXPECT_EQ(find_dataset_of_number(2), find_dataset("mnist"));
+  EXPECT_EQ(find_dataset_of_number(3), find_dataset("digits"));
+  EXPECT_EQ(find_dataset_of_word("MNIST"), find_dataset("mnist"));
+  EXPECT_EQ(find_dataset_of_word("Digits"), find_dataset("digits"));
+}
+
+TEST(Datasets, AreFoundByNameWordAndNumberAlike) {
+  for (const DatasetRow& row : datasets()) {
+    EXPECT_EQ(find_dataset(row.name), &row);
+    EXPECT_EQ(find_dataset_of_word(row.word()), &row);
+    EXPECT_EQ(find_dataset_of_number(row.number), &row);
+    EXPECT_GT(row.number, net::kAnyData) << row.name;
+    EXPECT_NE(row.name, "auto");
+  }
+  EXPECT_EQ(find_dataset("auto"), nullptr);
+  EXPECT_EQ(find_dataset_of_word("mnist"), nullptr) << "that is its name";
+  EXPECT_EQ(find_dataset_of_number(net::kAnyData), nullptr);
+}
+
+TEST(Datasets, AreEitherDownloadedOrBuiltIn) {
+  for (const DatasetRow& row : datasets()) {
+    EXPECT_NE(row.is_built_in(), row.mirrors != nullptr) << row.name;
+  }
+  EXPECT_EQ(usual_dataset().name, "mnist");
+  EXPECT_EQ(built_in_dataset().name, "digits");
+}
+
+}  // namespace
+}  // namespace disttf::roles
