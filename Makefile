@@ -26,10 +26,10 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench chaos format lint clean
-.PHONY: last-moment test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: flags-document last-moment test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install every package that building, testing and developing need (Debian)
 	@.ci/install build test dev
@@ -72,6 +72,13 @@ last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are a
 	@$(COMPILE) $(PRESET) --target process_last_moment_test
 	@cd $(BUILD)/tests/process && DISTTF_LAST_MOMENT_RUNS=$(LAST_MOMENT_RUNS) \
 	  DISTTF_LAST_MOMENT_SEED=$(LAST_MOMENT_SEED) ./process_last_moment_test </dev/null
+
+flags-document: ## write the tables of docs/flags.md anew, from the flags themselves
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
+	@$(COMPILE) $(PRESET) --target main_test
+	@DISTTF_REWRITE=1 $(BUILD)/tests/main/main_test --gtest_brief=1 \
+	  --gtest_filter=FlagDocument.IsWhatTheFlagsSay
 
 format: ## rewrite the C++ sources as .clang-format says
 	@.ci/install dev

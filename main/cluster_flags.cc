@@ -15,7 +15,8 @@ constexpr const char* kResolveGroup = "Resolve";
 
 void add_identity_flags(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kTrain || command == Command::kServer || command == Command::kResolve) {
-    app.add_option("--job_name", flags.job_name, "This task's job: ps, worker or chief")
+    app.add_option("--job_name", flags.job_name,
+                   "`train`, `server`: this task's job: `ps`, `worker` or `chief`")
         ->type_name("JOB")
         ->group(kClusterGroup);
   } else {
@@ -23,60 +24,65 @@ void add_identity_flags(CLI::App& app, Command command, Flags& flags) {
     app.add_option("--job_name", flags.job_name)->group(kHiddenGroup);
   }
   app.add_option("--task_index,--worker_index", flags.task_index,
-                 "This task's place in its job's list, from 0")
+                 "this task's place in its job's list, from 0; needed where the list has more than "
+                 "one entry")
       ->type_name("N")
       ->transform(whole_number(0, net::kMaxTaskIndex))
       ->group(kClusterGroup);
 }
 
 void add_list_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--ps_hosts", flags.ps_hosts, "The parameter servers, in order")
+  app.add_option("--ps_hosts", flags.ps_hosts,
+                 "the parameter servers, `host:port,host:port`, in order")
       ->type_name("HOST:PORT,...")
       ->group(kClusterGroup);
   app.add_option("--worker_hosts", flags.worker_hosts,
-                 "The workers, in order; worker 0 is the chief without --chief_host")
+                 "the workers; worker 0 is the chief where no chief is listed")
       ->type_name("HOST:PORT,...")
       ->group(kClusterGroup);
   app.add_option("--chief_host,--chief_hosts", flags.chief_host,
-                 "The chief, where it is a task of its own")
+                 "the chief, where it is a task of its own")
       ->type_name("HOST:PORT")
       ->group(kClusterGroup);
 }
 
 void add_existing_servers(CLI::App& app, Flags& flags) {
   app.add_flag("--existing_servers", flags.existing_servers,
-               "The lists are of tasks that disttf server waits as: train on them from here, as "
-               "the chief")
+               "`train`: the lists are of tasks that `disttf server` waits as; [train on them from "
+               "here](operations.md#one-process-drives-all)")
       ->transform(boolean())
       ->group(kClusterGroup);
 }
 
 void add_find_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--resolver", flags.resolver,
-                 "Who is asked for the cluster; auto: all, in this order")
+  app.add_option(
+         "--resolver", flags.resolver,
+         "who is asked for the cluster: `flags`, `tf_config`, `tfmesos`, `nomad`, `indexed_job`, "
+         "`slurm`, `marathon`, `statefulset`, `local`; `auto`: all, in this order")
       ->type_name("NAME")
       ->check(one_of(net::resolver_names()))
       ->capture_default_str()
       ->group(kFindGroup);
-  app.add_option("--ps,-s", flags.cluster_ps, "Parameter servers of the cluster")
+  app.add_option("--ps,-s", flags.cluster_ps, "parameter servers of the cluster")
       ->type_name("N")
       ->transform(whole_number(1, net::kMaxTaskIndex + 1))
       ->group(kFindGroup);
-  app.add_option("--workers,-w", flags.cluster_workers, "Workers of the cluster")
+  app.add_option("--workers,-w", flags.cluster_workers, "workers of the cluster")
       ->type_name("N")
       ->transform(whole_number(0, net::kMaxTaskIndex + 1))
       ->group(kFindGroup);
-  app.add_flag("--chief", flags.cluster_chief, "The cluster has a chief task as well")
+  app.add_flag("--chief", flags.cluster_chief, "the cluster has a chief task as well")
       ->transform(boolean())
       ->group(kFindGroup);
-  app.add_option("--task_hosts", flags.task_hosts,
-                 "The address of each task; {job}, {index}, {place}, {port} and {host} stand for "
-                 "its own: mnist-{job}-{index}.mnist:2222")
+  app.add_option(
+         "--task_hosts", flags.task_hosts,
+         "the address of each task: `mnist-{job}-{index}.mnist:2222`; {job}, {index}, {place}, "
+         "{port} and {host} [stand for its own](resolvers.md#counts-places-patterns)")
       ->type_name("PATTERN")
       ->group(kFindGroup);
   app.add_option("--port_base", flags.port_base,
-                 "Slurm: the port of a node's first task, the next has the next; with {port}: of "
-                 "the first task of all")
+                 "Slurm: the port of a node's first task; with `{port}` in `--task_hosts`: of the "
+                 "first task of all")
       ->type_name("PORT")
       ->transform(whole_number(1, 65535))
       ->capture_default_str()
@@ -84,10 +90,10 @@ void add_find_flags(CLI::App& app, Flags& flags) {
 }
 
 void add_resolve_flags(CLI::App& app, Flags& flags) {
-  app.add_flag("--print", flags.print, "All that was found, and which variable or flag said it")
+  app.add_flag("--print", flags.print, "all that was found, and which variable or flag said it")
       ->transform(boolean())
       ->group(kResolveGroup);
-  app.add_flag("--json", flags.json, "The same as one JSON object")
+  app.add_flag("--json", flags.json, "the same as one JSON object")
       ->transform(boolean())
       ->group(kResolveGroup);
 }

@@ -123,7 +123,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
   options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself
-  if (flags.isa == "auto") {
+  if (!flags.settings.has("isa")) {
     options.explicit_flags.erase("isa");  // whatever it means on this CPU
   }
   options.log_every = flags.log_every;
@@ -212,10 +212,10 @@ Invocation parse_render(std::vector<std::string> arguments) {
   const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
   deployment.result_word = (dataset == nullptr ? roles::usual_dataset() : *dataset).word();
   check_checkpoint_flags(flags);
-  const auto isa = math::isa_from_name(flags.isa);
-  if (flags.isa == "auto" || (isa && *isa != math::Isa::kGeneric)) {
-    flags.isa = "auto";           // it need not be one that this CPU has,
-    flags.compute_dtype = "f32";  // nor what this one can multiply
+  WrittenSettings& settings = flags.settings;
+  if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
+    settings.given.erase("isa");                            // it need not be one that this CPU has,
+    settings.run.compute_dtype = math::ComputeDtype::kF32;  // nor what this one can multiply
   }
   static_cast<void>(run_config(flags, flags.render.ps,
                                most_trainers(flags, flags.render.workers, flags.render.chief)));

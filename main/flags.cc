@@ -5,10 +5,11 @@
 
 #include "main/cluster_flags.h"
 #include "main/flag_values.h"
+#include "main/help_text.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
-#include "math/model.h"
+#include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
 
@@ -23,6 +24,7 @@ constexpr const char* kCheckpoints =
     "Checkpoints (the chief's flags count; a ps that writes needs --train_dir)";
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
+constexpr const char* kSmokeTest = "Smoke test";
 constexpr const char* kTransport = "Transport and threads";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
@@ -37,36 +39,36 @@ using roles::kMaxCount;
 constexpr std::uint64_t kDaySeconds = 86'400;
 
 void add_launch(CLI::App& app, Flags& flags) {
-  app.add_option("--ps,-s", flags.launch_ps, "Parameter servers to start")
+  app.add_option("--ps,-s", flags.launch_ps, "parameter servers to start")
       ->type_name("N")
       ->transform(whole_number(0, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_option("--workers,-w", flags.launch_workers, "Workers to start")
+  app.add_option("--workers,-w", flags.launch_workers, "workers to start")
       ->type_name("N")
       ->transform(whole_number(0, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_flag("--chief", flags.launch_chief, "Start a chief task as well; it trains like a worker")
+  app.add_flag("--chief", flags.launch_chief, "start a chief task as well; it trains like a worker")
       ->transform(boolean())
       ->group(kLaunchGroup);
-  app.add_option(
-         "--restart", flags.restart,
-         "on-failure: a task that was killed or lost its peers is started again; never: its "
-         "end is the run's")
+  app.add_option("--restart", flags.restart,
+                 "`on-failure`: a task that was killed or lost its peers is started again; "
+                 "`never`: its end "
+                 "is the run's")
       ->type_name("NAME")
       ->check(one_of({"on-failure", "never"}))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_option("--max_restarts", flags.max_restarts, "Restarts of all tasks together")
+  app.add_option("--max_restarts", flags.max_restarts, "restarts of all tasks together")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_option(
-         "--chaos", flags.chaos,
-         "Kill or freeze a task at RATE of 1000 steps, and --chaos_frames SEED,RATE; SEED says "
-         "which")
+  app.add_option("--chaos", flags.chaos,
+                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, and `--chaos_frames "
+                 "SEED,RATE`; SEED "
+                 "says which")
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kLaunchGroup);
@@ -81,132 +83,13 @@ void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uin
       ->group(kTimeouts);
 }
 
-void add_model(CLI::App& app, Flags& flags) {
-  app.add_option("--model", flags.model, "mlp: hidden layers with ReLU; softmax: no hidden layer")
-      ->type_name("NAME")
-      ->check(one_of({"softmax", "mlp"}))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option_function<std::vector<std::string>>(
-         "--hidden_units",
-         [&flags](const std::vector<std::string>& texts) {
-           flags.hidden_units.clear();
-           for (const std::string& units : split_at_commas(texts)) {
-             flags.hidden_units.push_back(std::stoul(units));  // its check has read it
-           }
-         },
-         "Units of each hidden layer, e.g. 128,128")
-      ->type_name("N,...")
-      ->check(comma_list_of(whole_number(1, math::kMaxUnits)))
-      ->default_str("100")
-      ->group(kTraining);
-  app.add_option("--optimizer", flags.optimizer, "TensorFlow's formulas; it runs on the ps")
-      ->type_name("NAME")
-      ->check(one_of({"sgd", "momentum", "adagrad", "adam"}))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--learning_rate", flags.learning_rate,
-                 "Default: 0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd")
-      ->type_name("RATE")
-      ->check(number_above_zero())
-      ->group(kTraining);
-  app.add_option("--learning_rate_decay", flags.learning_rate_decay,
-                 "linear: the rate falls evenly to 0 at --train_steps; none: it stays")
-      ->type_name("NAME")
-      ->check(one_of({"linear", "none"}))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--momentum", flags.momentum, "Momentum of --optimizer momentum")
-      ->type_name("RATE")
-      ->check(fraction_below_one())
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option(
-         "--isa", flags.isa,
-         "Instruction set of the arithmetic: auto (the chief's best), generic, avx2, avx512")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--compute_dtype", flags.compute_dtype,
-                 "What the operands of matrix products are rounded to; sums stay float32")
-      ->type_name("NAME")
-      ->check(one_of({"f32", "bf16"}))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--seed", flags.seed, "Seed of the initial values and of the order of the rows")
-      ->type_name("N")
-      ->transform(whole_number(0, kMaxCount))
-      ->capture_default_str()
-      ->group(kTraining);
-}
-
-void add_steps(CLI::App& app, Flags& flags) {
-  app.add_option("--train_steps", flags.train_steps,
-                 "Global steps: updates of the parameters, whoever they come from")
-      ->type_name("N")
-      ->transform(whole_number(1, kMaxCount))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--batch_size", flags.batch_size, "Images per trainer and step")
-      ->type_name("N")
-      ->transform(whole_number(1, roles::kMaxBatchSize))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_flag("--sync_replicas,--sync_replica", flags.sync_replicas,
-               "A step takes a gradient from every trainer [true]; =false: each is applied as it "
-               "comes")
-      ->transform(boolean())
-      ->group(kTraining);
-  app.add_option("--replicas_to_aggregate", flags.replicas_to_aggregate,
-                 "Sync: the first N gradients make a step, late ones are dropped (backup workers); "
-                 "0: all")
-      ->type_name("N")
-      ->transform(whole_number(0, roles::kMaxTrainers))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option(
-         "--ps_replicas", flags.ps_replicas,
-         "Ps that hold each range: with 2 no update is lost with a ps, nor is the run set back")
-      ->type_name("N")
-      ->transform(whole_number(1, 2))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--max_staleness", flags.max_staleness,
-                 "Async: no trainer may be more than N steps of its own ahead of the slowest "
-                 "[no bound]")
-      ->type_name("N")
-      ->transform(whole_number(0, kMaxCount))
-      ->group(kTraining);
-  app.add_option("--wire_dtype", flags.wire_dtype,
-                 "What gradients and parameters are rounded to where they are sent")
-      ->type_name("NAME")
-      ->check(one_of({"f32", "bf16", "int8", "int4"}))
-      ->capture_default_str()
-      ->group(kTraining);
-  app.add_option("--compress", flags.compress,
-                 "topk:SHARE: of each gradient a trainer pushes the largest components and keeps "
-                 "the others for the next; none: all")
-      ->type_name("NAME")
-      ->check(compression())
-      ->capture_default_str()
-      ->group(kTraining);
-}
-
-void add_elastic(CLI::App& app, Flags& flags) {
-  app.add_option("--min_workers", flags.min_workers,
-                 "The run goes on while so many of the workers are there [1]")
-      ->type_name("N")
-      ->transform(whole_number(1, roles::kMaxTrainers))
-      ->group(kElastic);
+void add_training(CLI::App& app, Flags& flags) {
+  using roles::SettingGroup;
+  add_setting_flags(app, SettingGroup::kTraining, kTraining, flags.settings);
+  add_setting_flags(app, SettingGroup::kElastic, kElastic, flags.settings);
   app.add_option("--max_workers", flags.max_workers,
-                 "Workers that may be there at once: those beyond the lists may join a run of "
+                 "workers that may be there at once: those beyond the lists may join a run of "
                  "tasks that all have this flag [those that are listed]")
-      ->type_name("N")
-      ->transform(whole_number(1, roles::kMaxTrainers))
-      ->group(kElastic);
-  app.add_option("--micro_batches", flags.micro_batches,
-                 "Batches of --batch_size images that make a step, whoever computes them "
-                 "[one for each trainer that the cluster may have]")
       ->type_name("N")
       ->transform(whole_number(1, roles::kMaxTrainers))
       ->group(kElastic);
@@ -214,55 +97,50 @@ void add_elastic(CLI::App& app, Flags& flags) {
 
 void add_checkpoints(CLI::App& app, Flags& flags) {
   app.add_option("--train_dir", flags.train_dir,
-                 "Directory for checkpoints; a run goes on from the newest whole one in it")
+                 "directory for checkpoints; a run goes on from the newest whole one in it")
       ->type_name("DIR")
       ->group(kCheckpoints);
   app.add_option("--save_steps", flags.save_steps,
-                 "Global steps between checkpoints; 0: by time alone")
+                 "global steps between checkpoints; 0: by time alone")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kCheckpoints);
   app.add_option("--save_secs", flags.save_secs,
-                 "Seconds between checkpoints; 0: by steps alone. Without --train_dir the chief "
+                 "seconds between checkpoints; 0: by steps alone. Without `--train_dir` the chief "
                  "keeps the newest in memory")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()
       ->group(kCheckpoints);
-  app.add_option("--max_to_keep", flags.max_to_keep, "Checkpoints that stay; 0: all")
+  app.add_option("--max_to_keep", flags.max_to_keep, "checkpoints that stay; 0: all")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kCheckpoints);
   app.add_flag("--sharded_checkpoint", flags.sharded_checkpoint,
-               "Each ps writes its range into its own --train_dir, which chief and ps must share")
+               "each ps writes its range into its own `--train_dir`, which chief and ps must share")
       ->transform(boolean())
       ->group(kCheckpoints);
 }
 
 void add_output(CLI::App& app, Flags& flags) {
-  app.add_option("--eval_every", flags.eval_every,
-                 "Global steps between evaluations by the chief; 0: at the end only")
-      ->type_name("N")
-      ->transform(whole_number(0, kMaxCount))
-      ->capture_default_str()
-      ->group(kOutput);
-  app.add_option("--log_every", flags.log_every, "Local steps between log lines; 0: none")
+  add_setting_flags(app, roles::SettingGroup::kOutput, kOutput, flags.settings);
+  app.add_option("--log_every", flags.log_every, "local steps between log lines; 0: none")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kOutput);
   app.add_flag("--print_weights_hash", flags.print_weights_hash,
-               "Print the SHA-256 of the final weights")
+               "print the SHA-256 of the final weights")
       ->transform(boolean())
       ->group(kOutput);
 }
 
 void add_on_finish(CLI::App& app, Flags& flags) {
   app.add_option("--on_finish", flags.on_finish,
-                 "idle: stay up after the result until SIGTERM or SIGINT, for engines that start "
-                 "again whatever ends")
+                 "`idle`: stay up after the result until SIGTERM or SIGINT, then exit 0; for "
+                 "engines that start again whatever ends")
       ->type_name("NAME")
       ->check(one_of({"exit", "idle"}))
       ->capture_default_str()
@@ -279,19 +157,21 @@ std::vector<std::string> dataset_names() {
 
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
-    app.add_option("--dataset", flags.dataset,
-                   "digits is built in; auto: mnist, and digits where it cannot be had")
+    app.add_option(
+           "--dataset", flags.dataset,
+           "`mnist`; `digits`: built in; `auto`: MNIST, and digits where that cannot be had")
         ->type_name("NAME")
         ->check(one_of(dataset_names()))
         ->capture_default_str()
         ->group(kData);
   }
   if (command != Command::kDownload && command != Command::kServer) {
-    app.add_flag("--download_only", flags.download_only, "Fetch and extract MNIST, then exit")
+    app.add_flag("--download_only", flags.download_only, "fetch and extract MNIST, then exit")
         ->transform(boolean())
         ->group(kData);
   }
-  app.add_option("--data_dir", flags.data_dir, "Folder the data set is in, or is downloaded to")
+  app.add_option("--data_dir", flags.data_dir,
+                 "folder that the data set is in, or is downloaded to")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kData);
@@ -300,14 +180,15 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
          [&flags](const std::vector<std::string>& texts) {
            flags.data_url = split_at_commas(texts);
          },
-         "Mirrors to try in turn instead of the known ones; http or https")
+         "folders to download from, tried in turn, instead of the two known mirrors; http or https")
       ->type_name("URL,...")
       ->check(comma_list_of(url()))
       ->group(kData);
-  app.add_option("--ca_file", flags.ca_file, "Certificate authorities to trust, PEM [the system's]")
+  app.add_option("--ca_file", flags.ca_file,
+                 "certificate authorities to trust, PEM [the system's file]")
       ->type_name("FILE")
       ->group(kData);
-  app.add_option("--download_timeout", flags.download_timeout_s, "Limit for all files together")
+  app.add_option("--download_timeout", flags.download_timeout_s, "seconds for all files together")
       ->type_name("SECONDS")
       ->transform(whole_number(1, kDaySeconds))
       ->capture_default_str()
@@ -315,20 +196,19 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
 }
 
 void add_timeouts(CLI::App& app, Flags& flags) {
-  add_timeout(app, "--start_timeout", flags.start_timeout_s, 1,
-              "For tasks that have not been seen yet");
-  add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For a chief or a ps that was lost");
+  add_timeout(app, "--start_timeout", flags.start_timeout_s, 1, "for tasks that were never seen");
+  add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for a chief or a ps that was lost");
   add_timeout(app, "--worker_timeout", flags.worker_timeout_s, 1,
-              "Sync: for a worker that was lost");
+              "sync: for a worker that was lost");
   // Heartbeats come every second: with 1, one that is a little late would be a death.
   add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
-              "Silence that counts as death");
+              "a peer silent for this long counts as lost");
 }
 
 void add_transport(CLI::App& app, Flags& flags) {
   app.add_option("--transport", flags.transport,
-                 "How tensors travel: auto: through shared memory between tasks of one machine, "
-                 "else tcp. shm: no other way will do. Of a ps: tcp shares nothing")
+                 "how tensors travel: `auto`, through shared memory between tasks of one machine, "
+                 "else `tcp`; `shm`: no other way will do. Of a ps, `tcp` shares nothing")
       ->type_name("NAME")
       ->check(one_of({"auto", "tcp", "shm"}))
       ->capture_default_str()
@@ -336,10 +216,10 @@ void add_transport(CLI::App& app, Flags& flags) {
 }
 
 void add_threads(CLI::App& app, Flags& flags) {
-  app.add_option("--threads", flags.threads,
-                 "Threads that compute a trainer's gradients, or a ps's updates. The bits do not "
-                 "depend on them. 0: one of a trainer; of a ps as many as its host has "
-                 "processors, 4 at most")
+  app.add_option(
+         "--threads", flags.threads,
+         "threads that compute a trainer's gradients, or a ps's updates; the bits do not depend on "
+         "them. `0`: one of a trainer; of a ps as many as its host has processors, 4 at most")
       ->type_name("N")
       ->transform(whole_number(0, kMostThreads))
       ->capture_default_str()
@@ -350,31 +230,37 @@ void add_threads(CLI::App& app, Flags& flags) {
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
   add_list_flags(app, flags);
   add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
-              "Silence that counts as death");
+              "a peer silent for this long counts as lost");
   if (command == Command::kServer) {
     add_identity_flags(app, command, flags);
     add_find_flags(app, flags);
     add_data(app, command, flags);
-    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "For an answer, or the next order");
+    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for an answer, or the next order");
     add_transport(app, flags);
     add_threads(app, flags);
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
   app.add_flag("--verbose", flags.verbose,
-               "A line for each task, too: round trip, version, and whom it reaches")
+               "a line for each task, too: round trip, version, and whom it reaches")
       ->transform(boolean())
-      ->group(kOutput);
-  add_timeout(app, "--wait", flags.wait_s, 0, "For servers that are not there yet");
+      ->group(kSmokeTest);
+  app.add_option("--wait", flags.wait_s, "seconds to wait for servers that are not there yet")
+      ->type_name("SECONDS")
+      ->transform(whole_number(0, kDaySeconds))
+      ->capture_default_str()
+      ->group(kSmokeTest);
 }
 
 void add_log(CLI::App& app, Flags& flags) {
-  app.add_option("--log_level", flags.log_level, "The least severe lines to write")
+  app.add_option("--log_level", flags.log_level,
+                 "the least severe lines to write: `debug`, `info`, `warning`, `error`, `off`")
       ->type_name("NAME")
       ->check(one_of({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str()
       ->group(kLog);
-  app.add_option("--log_format", flags.log_format, "json: one object per line")
+  app.add_option("--log_format", flags.log_format,
+                 "`json`: one object per line, also of `launch -- COMMAND`")
       ->type_name("NAME")
       ->check(one_of({"text", "json"}))
       ->capture_default_str()
@@ -383,8 +269,8 @@ void add_log(CLI::App& app, Flags& flags) {
 
 void add_chaos_frames(CLI::App& app, Flags& flags) {
   app.add_option("--chaos_frames", flags.chaos_frames,
-                 "Lose, cut, delay, repeat or reorder RATE of 1000 frames between trainers and ps; "
-                 "SEED says which")
+                 "`SEED,RATE`: lose, cut, delay, repeat or reorder RATE of 1000 frames between "
+                 "trainers and ps; SEED says which")
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kTesting);
@@ -426,6 +312,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
                    [command](const CommandInfo& each) { return each.command == command; });
   auto app = std::make_unique<CLI::App>(info->description, std::string("disttf ") + info->name);
   app->option_defaults()->always_capture_default(false);
+  show_plain_help(*app);
   app->set_help_flag("-h,--help", "Print this help and exit");
   app->set_config(command == Command::kRender ? "--cluster,--config" : "--config", "",
                   "Read flags from a TOML file; the command line wins")
@@ -476,9 +363,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
   }
   if (command != Command::kDownload) {
-    add_model(*app, flags);
-    add_steps(*app, flags);
-    add_elastic(*app, flags);
+    add_training(*app, flags);
     add_checkpoints(*app, flags);
     add_output(*app, flags);
   }
@@ -491,7 +376,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   add_log(*app, flags);
   if (command != Command::kDownload) {
     app->add_option("--debug_delay_ms", flags.debug_delay_ms,
-                    "Wait a random time of up to N ms before each push")
+                    "wait a random time of up to N ms before each push")
         ->type_name("N")
         ->transform(whole_number(0, kDaySeconds))
         ->capture_default_str()

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "main/render_flags.h"
+#include "main/setting_flags.h"
 #include "roles/launch/shell/launcher.h"
 
 namespace disttf {
@@ -86,27 +87,9 @@ struct Flags {
   // Plus
   bool verbose = false;
   std::uint64_t wait_s = 10;
-  // Training
-  std::string model = "mlp";
-  std::vector<std::size_t> hidden_units = {100};
-  std::string optimizer = "adam";
-  std::optional<float> learning_rate;
-  std::string learning_rate_decay = "linear";
-  float momentum = 0.9F;
-  std::size_t batch_size = 100;
-  std::uint64_t train_steps = 2000;
-  bool sync_replicas = true;
-  std::size_t replicas_to_aggregate = 0;
-  std::optional<std::uint64_t> max_staleness;
-  std::size_t min_workers = 0;
+  // Training: a run's settings, and who may join it
+  WrittenSettings settings;
   std::size_t max_workers = 0;  // 0: as many as are listed
-  std::size_t micro_batches = 0;
-  std::size_t ps_replicas = 1;
-  std::string wire_dtype = "f32";
-  std::string compress = "none";
-  std::uint64_t seed = 1;
-  std::string isa = "auto";
-  std::string compute_dtype = "f32";
   // Checkpoints
   std::string train_dir;
   std::uint64_t save_steps = 0;
@@ -114,7 +97,6 @@ struct Flags {
   std::uint64_t max_to_keep = 5;
   bool sharded_checkpoint = false;
   // Evaluation and output
-  std::uint64_t eval_every = 0;
   std::uint64_t log_every = 500;
   bool print_weights_hash = false;
   std::string on_finish = "exit";

@@ -35,16 +35,16 @@ std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::
 
 void add_launch_of_a_command(CLI::App& app, Flags& flags) {
   app.add_option("--worker_logs", flags.worker_logs,
-                 "The workers whose lines are shown: 0 or 1,2; *: all tasks, the ps too")
+                 "the workers whose lines are shown: `0` or `1,2`; `*`: all tasks, the ps too")
       ->type_name("N,...|*")
       ->capture_default_str()
       ->group(kCommandGroup);
   app.add_option("--initializer", flags.initializer,
-                 "Run in each task before COMMAND, which needs it to end with 0")
+                 "run in each task before COMMAND, which needs it to end with 0")
       ->type_name("WORDS")
       ->group(kCommandGroup);
   app.add_option("--finalizer", flags.finalizer,
-                 "Run in each task after COMMAND, however that has ended")
+                 "run in each task after COMMAND, however that has ended")
       ->type_name("WORDS")
       ->group(kCommandGroup);
   app.footer(

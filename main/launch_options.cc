@@ -25,12 +25,12 @@ constexpr const char* kNoControl = "none";
 void add_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& limits,
                 const char* whom) {
   app.add_option("--" + prefix + "cpus", limits.cpus,
-                 std::string("CPUs that ") + whom + " may use, in whole ones")
+                 std::string("CPUs that ") + whom + " may use, in whole ones [all]")
       ->type_name("N")
       ->check(number_above_zero())
       ->group(kLaunchGroup);
   app.add_option("--" + prefix + "memory", limits.memory_mib,
-                 std::string("MiB of memory that ") + whom + " may have of its own")
+                 std::string("MiB of memory that ") + whom + " may have of its own [no limit]")
       ->type_name("MIB")
       ->transform(whole_number(1, kMostMemoryMib))
       ->group(kLaunchGroup);
@@ -52,17 +52,21 @@ void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
 }
 
 void add_launch_resources(CLI::App& app, Flags& flags) {
-  app.add_option("--options", flags.launch_options,
-                 "Options of DC/OS' TensorFlow package, JSON; the command line wins")
+  app.add_option(
+         "--options", flags.launch_options,
+         "an [options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; the "
+         "command line wins")
       ->type_name("FILE")
       ->group(kLaunchGroup);
   add_limits(app, "", flags.trainer_limits, "each trainer");
   add_limits(app, "ps_", flags.ps_limits, "each ps");
-  add_control_flag(app, flags, kLaunchGroup,
-                   "Unix socket for status, logs, pods and update [one of its own, which they "
-                   "find]; none: no such");
+  add_control_flag(
+      app, flags, kLaunchGroup,
+      "the Unix socket at which the launch is managed; `none`: no such [one of its own, "
+      "which `status`, `logs`, `pods` and `update` find]");
   app.add_option("--control_port", flags.control_port,
-                 "The same by http on 127.0.0.1, with a token; 0: the system chooses")
+                 "the same by http on 127.0.0.1, with a bearer token in a file; 0: the system "
+                 "chooses the port")
       ->type_name("PORT")
       ->transform(whole_number(0, kMostPort))
       ->group(kLaunchGroup);

@@ -62,21 +62,24 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         "replace  kill -9, and a new process, of a worker at a new address");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
-    app.add_flag("--follow,-f", flags.follow, "Go on with what it will print, until the run ends")
+    app.add_flag("--follow,-f", flags.follow,
+                 "`logs`: go on with what the task will print, until the run ends")
         ->transform(boolean())
         ->group(kManagement);
   } else if (command == Command::kUpdate) {
-    app.add_option("--workers,-w", flags.update_workers, "So many workers; never fewer than before")
+    app.add_option("--workers,-w", flags.update_workers,
+                   "`update`: so many workers; never fewer than before")
         ->type_name("N")
         ->transform(whole_number(1, kMostWorkers))
         ->group(kManagement);
     app.add_option("--options", flags.launch_options,
-                   "Options of DC/OS' TensorFlow package, JSON, in place of those of before")
+                   "`update`: an options file in place of the one of before")
         ->type_name("FILE")
         ->group(kManagement);
   }
-  add_control_flag(app, flags, kManagement, "The launch's socket [that of the only one there is]");
-  app.add_flag("--json", flags.json, "The answer as JSON")
+  add_control_flag(app, flags, kManagement,
+                   "the launch's socket [that of the only one that this user has running]");
+  app.add_flag("--json", flags.json, "the answer as JSON")
       ->transform(boolean())
       ->group(kManagement);
 }

@@ -30,12 +30,13 @@ void add_tasks(CLI::App& app, RenderFlags& flags) {
         ->capture_default_str()
         ->group(kRenderGroup);
   };
-  add_count("--ps,-s", flags.ps, 1, "Parameter servers");
-  add_count("--workers,-w", flags.workers, 0, "Workers");
-  app.add_flag("--chief", flags.chief, "A chief task as well; it trains like a worker")
+  add_count("--ps,-s", flags.ps, 1, "parameter servers");
+  add_count("--workers,-w", flags.workers, 0, "workers");
+  app.add_flag("--chief", flags.chief, "a chief task as well; it trains like a worker")
       ->transform(boolean())
       ->group(kRenderGroup);
-  app.add_flag("--evaluator", flags.evaluator, "An evaluator, which has nothing to do (tfjob)")
+  app.add_flag("--evaluator", flags.evaluator,
+               "an evaluator, which has nothing to do: only a TFJob has a place for it")
       ->transform(boolean())
       ->group(kRenderGroup);
 }
@@ -55,10 +56,10 @@ void add_resources(CLI::App& app, RenderFlags& flags) {
         ->group(kRenderGroup);
   };
   add_cpus("--cpus", flags.cpus, "CPUs of each task [the engine's default]");
-  add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as --cpus]");
+  add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as `--cpus`]");
   add_memory("--memory", flags.memory_mib, "MiB of each task [the engine's default]");
-  add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as --memory]");
-  app.add_option("--gpus", flags.gpus, "GPUs of each trainer; disttf does not use them")
+  add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as `--memory`]");
+  app.add_option("--gpus", flags.gpus, "GPUs of each trainer, which disttf does not use")
       ->type_name("N")
       ->transform(whole_number(0, kMostGpus))
       ->capture_default_str()
@@ -76,21 +77,23 @@ CLI::Option* add_list(CLI::App& app, const char* name, List& list, const char* d
 }
 
 void add_places(CLI::App& app, RenderFlags& flags) {
-  app.add_option("--port", flags.port, "Port of the tasks, or the first one where they share hosts")
+  app.add_option("--port", flags.port, "the tasks' port; the first one where tasks share machines")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->capture_default_str()
       ->group(kRenderGroup);
-  app.add_option("--ps_port", flags.ps_port, "Port of the ps [as --port]")
+  app.add_option("--ps_port", flags.ps_port, "of the ps [as `--port`]")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->group(kRenderGroup);
   add_list(app, "--volumes", flags.volumes,
-           "Directories, or volumes by name, that tasks see at PATH")
+           "`SOURCE:PATH` or `SOURCE:PATH:ro`: directories of the machine, or named volumes, that "
+           "tasks see at PATH")
       ->type_name("SOURCE:PATH[:ro],...");
-  add_list(app, "--placement", flags.placement, "Where tasks may run, as the engine says it")
+  add_list(app, "--placement", flags.placement,
+           "where tasks may run, in the engine's words: `KEY=VALUE`")
       ->type_name("PLACE,...");
-  add_list(app, "--ps_placement", flags.ps_placement, "Where ps may run [as --placement]")
+  add_list(app, "--ps_placement", flags.ps_placement, "where ps may run [as `--placement`]")
       ->type_name("PLACE,...");
 }
 
@@ -213,23 +216,25 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("TARGET")->description("One of those below");
   app.footer(target_list());
-  app.add_option("--name", flags.name, "What the run is called")
+  app.add_option("--name", flags.name,
+                 "what the run is called: lower-case letters, digits, hyphens")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kRenderGroup);
   add_text(app, "--image", flags.image, "IMAGE",
-           "The container image [disttf; with tfmesos its own]");
+           "the container image [`disttf`, with tfmesos its own]");
   add_text(app, "--program", flags.program, "FILE",
-           "disttf's path on every machine (slurm, tfmesos) [disttf; /disttf]");
+           "disttf's path on every machine, where there is no image [`disttf`, with tfmesos "
+           "`/disttf`]");
   add_tasks(app, flags);
   add_resources(app, flags);
   add_places(app, flags);
-  add_text(app, "--namespace", flags.name_space, "NAME", "Of Kubernetes (tfjob, kubernetes)");
+  add_text(app, "--namespace", flags.name_space, "NAME", "of Kubernetes");
   add_text(app, "--domain", flags.domain, "NAME",
-           "What names end in (marathon, dcos, nomad) [marathon.mesos and the like]");
+           "what the names of tasks end in, where the engine lets one choose");
   add_text(app, "--options", flags.options, "FILE",
-           "Options of DC/OS' TensorFlow package, JSON (dcos)");
-  add_text(app, "--output", flags.output, "FILE", "Write there [standard output]");
+           "dcos: an options file of the TensorFlow package, JSON");
+  add_text(app, "--output", flags.output, "FILE", "the file to write [standard output]");
 }
 
 const render::Target& take_target(std::vector<std::string>& arguments) {

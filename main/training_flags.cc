@@ -9,66 +9,56 @@
 namespace disttf {
 namespace {
 
-math::Isa isa_from_flag(const std::string& name) {
+math::Isa isa_of(const WrittenSettings& settings) {
   const auto supported = math::supported_isas();
-  if (name == "auto") {
+  if (!settings.has("isa")) {
     return supported.front();
   }
-  const auto isa = math::isa_from_name(name);
-  if (!isa || std::find(supported.begin(), supported.end(), *isa) == supported.end()) {
-    std::string allowed = "auto";
-    for (const math::Isa each : supported) {
-      allowed += ", " + std::string(math::isa_name(each));
-    }
-    throw std::invalid_argument("--isa: \"" + name + "\" is not one that this CPU has: " + allowed);
+  const math::Isa isa = settings.run.isa;
+  if (std::find(supported.begin(), supported.end(), isa) == supported.end()) {
+    refuse_isa(std::string(math::isa_name(isa)));
   }
-  return *isa;
+  return isa;
 }
 
 }  // namespace
 
+void refuse_isa(const std::string& name) {
+  std::string allowed = "auto";
+  for (const math::Isa each : math::supported_isas()) {
+    allowed += ", " + std::string(math::isa_name(each));
+  }
+  throw std::invalid_argument("--isa: \"" + name + "\" is not one that this CPU has: " + allowed);
+}
+
 roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
-  if (flags.ps_replicas > ps) {
-    throw std::invalid_argument("--ps_replicas: " + std::to_string(flags.ps_replicas) +
+  const WrittenSettings& settings = flags.settings;
+  roles::RunConfig config = settings.run;
+  if (config.ps_replicas > ps) {
+    throw std::invalid_argument("--ps_replicas: " + std::to_string(config.ps_replicas) +
                                 " is more than the " + std::to_string(ps) +
                                 " ps that the cluster has");
   }
-  roles::RunConfig config;
-  config.ps_replicas = flags.ps_replicas;
-  config.model.kind = *math::model_from_name(flags.model);  // CLI11 has checked the names
-  config.model.hidden = flags.hidden_units;
-  config.optimizer.kind = *math::optimizer_from_name(flags.optimizer);
-  config.optimizer.learning_rate =
-      flags.learning_rate.value_or(math::default_learning_rate(config.optimizer.kind));
-  config.rate_decay = *roles::rate_decay_from_name(flags.learning_rate_decay);
-  config.optimizer.momentum = flags.momentum;
-  config.isa = isa_from_flag(flags.isa);
-  config.compute_dtype = *math::compute_dtype_from_name(flags.compute_dtype);
-  config.batch_size = flags.batch_size;
-  config.train_steps = flags.train_steps;
-  config.sync_replicas = flags.sync_replicas;
-  config.replicas_to_aggregate = flags.replicas_to_aggregate;
-  config.max_staleness = flags.max_staleness;
-  config.wire_dtype = *roles::wire_dtype_from_name(flags.wire_dtype);
-  config.top_k = *roles::compress_from_name(flags.compress);
-  config.seed = flags.seed;
+  if (!settings.has("learning_rate")) {
+    config.optimizer.learning_rate = math::default_learning_rate(config.optimizer.kind);
+  }
+  config.isa = isa_of(settings);
   config.trainers = trainers;
   const bool is_open = flags.max_workers != 0;
-  if (is_open && flags.replicas_to_aggregate != 0) {
+  if (is_open && config.replicas_to_aggregate != 0) {
     throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
                                 " is not allowed with --replicas_to_aggregate");
   }
   // Async a worker more changes nobody's share, so it needs no micro-batches.
-  if (flags.min_workers != 0 || flags.micro_batches != 0 || (is_open && flags.sync_replicas)) {
-    config.min_workers = std::max<std::size_t>(flags.min_workers, 1);
-    config.micro_batches = flags.micro_batches != 0 ? flags.micro_batches : trainers;
+  if (config.min_workers != 0 || config.micro_batches != 0 || (is_open && config.sync_replicas)) {
+    config.min_workers = std::max<std::size_t>(config.min_workers, 1);
+    config.micro_batches = config.micro_batches != 0 ? config.micro_batches : trainers;
     if (config.min_workers > trainers) {
       throw std::invalid_argument("--min_workers: " + std::to_string(config.min_workers) +
                                   " is more than the " + std::to_string(trainers) +
                                   " trainers that the cluster has");
     }
   }
-  config.eval_every = flags.eval_every;
   roles::validate(config);
   return config;
 }

@@ -16,6 +16,9 @@ namespace disttf {
 // Throws std::invalid_argument with one sentence: the flag, its value, what is allowed.
 [[nodiscard]] roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers);
 
+// This CPU has no instruction set of that name. Throws as above, always.
+[[noreturn]] void refuse_isa(const std::string& name);
+
 // Of a cluster that is yet to be made: how many trainers it may have. Throws as above.
 [[nodiscard]] std::size_t most_trainers(const Flags& flags, std::size_t workers, bool chief);
 

@@ -4,6 +4,7 @@
 // Values and pure functions; callable from any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,17 +21,21 @@ namespace disttf::roles {
 
 // How the learning rate moves over the run.
 enum class RateDecay : std::uint8_t {
-  kNone,
   kLinear,  // falls evenly, to 0 at train_steps: the noise of the last steps does not stay in
+  kNone,
 };
-[[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;  // "none", "linear"
+inline constexpr std::array<std::string_view, 2> kRateDecayNames = {"linear", "none"};
+[[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;
 [[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
 
 // What tensors are sent as between trainers and ps (math/bf16.h, math/block_float.h).
 enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
-[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;  // "f32", "bf16", ...
+inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16", "int8", "int4"};
+[[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;
 [[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
+// The table in settings.cc has a row for each member, and for each of model and optimizer that a
+// user may choose; what stands behind = here is the default of the flag.
 struct RunConfig {
   std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
   std::string data_checksum;  // data::Dataset::checksum, hex
@@ -76,6 +81,7 @@ struct RunConfig {
 // configurations that come over the wire, not for users' ambitions.
 inline constexpr std::size_t kMaxParameters = std::size_t{1} << 31U;
 inline constexpr std::size_t kMaxTrainers = 10'000;
+inline constexpr std::size_t kMaxPsReplicas = 2;
 inline constexpr std::size_t kMaxBatchSize = std::size_t{1} << 20U;
 // What a batch and the outputs of all layers for it may take of a trainer's memory: as much as the
 // largest parameter vector. A hundredth of it is already beyond every cache.

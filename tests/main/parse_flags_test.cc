@@ -27,18 +27,18 @@ Flags flags_of(Command command, const std::string& line) {
 
 TEST(ParseFlags, TakesValuesAsWordsAndBehindEqualsSigns) {
   const Flags flags = flags_of(Command::kWorker, "--batch_size 7 --train_steps=9");
-  EXPECT_EQ(flags.batch_size, 7U);
-  EXPECT_EQ(flags.train_steps, 9U);
+  EXPECT_EQ(flags.settings.run.batch_size, 7U);
+  EXPECT_EQ(flags.settings.run.train_steps, 9U);
 }
 
 TEST(ParseFlags, TakesHyphensForUnderscores) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").batch_size, 7U);
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").settings.run.batch_size, 7U);
 }
 
 TEST(ParseFlags, TakesTheOtherNamesOfAFlag) {
   EXPECT_EQ(flags_of(Command::kWorker, "--worker_index 1").task_index, 1);
   EXPECT_EQ(flags_of(Command::kWorker, "--chief_hosts c:1").chief_host, "c:1");
-  EXPECT_FALSE(flags_of(Command::kWorker, "--sync_replica False").sync_replicas);
+  EXPECT_FALSE(flags_of(Command::kWorker, "--sync_replica False").settings.run.sync_replicas);
 }
 
 TEST(ParseFlags, TakesBooleansInEveryForm) {
@@ -53,9 +53,10 @@ TEST(ParseFlags, TakesBooleansInEveryForm) {
 }
 
 TEST(ParseFlags, TakesListsWithCommas) {
-  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units 128,64").hidden_units,
+  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units 128,64").settings.run.model.hidden,
               ElementsAre(128, 64));
-  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units=32").hidden_units, ElementsAre(32));
+  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units=32").settings.run.model.hidden,
+              ElementsAre(32));
   EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/,https://b/x").data_url,
               ElementsAre("http://a/", "https://b/x"));
   EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/ --data_url http://b/").data_url,
@@ -69,7 +70,7 @@ TEST(ParseFlags, TakesShortNames) {
 }
 
 TEST(ParseFlags, ReadsLeadingZerosAsDecimal) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").batch_size, 10U);
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").settings.run.batch_size, 10U);
 }
 
 TEST(ParseFlags, ALastFlagMayBeBare) {
@@ -247,32 +248,32 @@ TEST_F(ConfigFile, GivesFlagsTheirValues) {
       "sync_replicas = false\n"
       "print_weights_hash = true\n");
   const Flags flags = flags_with("");
-  EXPECT_EQ(flags.batch_size, 50U);
-  EXPECT_EQ(flags.learning_rate, 0.25F);
-  EXPECT_EQ(flags.optimizer, "sgd");
-  EXPECT_THAT(flags.hidden_units, ElementsAre(128, 64));
+  EXPECT_EQ(flags.settings.run.batch_size, 50U);
+  EXPECT_EQ(flags.settings.run.optimizer.learning_rate, 0.25F);
+  EXPECT_EQ(flags.settings.run.optimizer.kind, math::OptimizerKind::kSgd);
+  EXPECT_THAT(flags.settings.run.model.hidden, ElementsAre(128, 64));
   EXPECT_THAT(flags.data_url, ElementsAre("http://a/", "http://b/"));
-  EXPECT_FALSE(flags.sync_replicas);
+  EXPECT_FALSE(flags.settings.run.sync_replicas);
   EXPECT_TRUE(flags.print_weights_hash);
 }
 
 TEST_F(ConfigFile, YieldsToTheCommandLine) {
   write("batch_size = 50\ntrain_steps = 7\nhidden_units = [1, 2]\n");
   const Flags flags = flags_with("--batch_size 60 --hidden_units 3");
-  EXPECT_EQ(flags.batch_size, 60U);
-  EXPECT_EQ(flags.train_steps, 7U);
-  EXPECT_THAT(flags.hidden_units, ElementsAre(3));
+  EXPECT_EQ(flags.settings.run.batch_size, 60U);
+  EXPECT_EQ(flags.settings.run.train_steps, 7U);
+  EXPECT_THAT(flags.settings.run.model.hidden, ElementsAre(3));
 }
 
 TEST_F(ConfigFile, TakesPythonsBooleans) {
   write("sync_replicas = False\nprint_weights_hash = True\n");
-  EXPECT_FALSE(flags_with("").sync_replicas);
+  EXPECT_FALSE(flags_with("").settings.run.sync_replicas);
   EXPECT_TRUE(flags_with("").print_weights_hash);
 }
 
 TEST_F(ConfigFile, MayBeEmpty) {
   write("");
-  EXPECT_EQ(flags_with("").batch_size, 100U);
+  EXPECT_EQ(flags_with("").settings.run.batch_size, 100U);
 }
 
 TEST_F(ConfigFile, WithAnUnknownKeyIsRefused) {

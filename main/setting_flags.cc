@@ -1,0 +1,125 @@
+#include "main/setting_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <variant>
+#include <vector>
+
+#include "main/flag_values.h"
+#include "main/training_flags.h"
+
+namespace disttf {
+namespace {
+
+using roles::Setting;
+
+// What the text behind the flag of each kind must be.
+struct CheckOf {
+  CLI::Option& option;
+
+  void operator()(const roles::WholeNumber& value) const {
+    option.transform(whole_number(value.least, value.most));
+  }
+  void operator()(const roles::OptionalNumber& value) const {
+    option.transform(whole_number(value.least, value.most));
+  }
+  void operator()(const roles::Fraction& value) const {
+    option.check(value.range == roles::Fraction::Range::kAboveZero ? number_above_zero()
+                                                                   : fraction_below_one());
+  }
+  void operator()(const roles::Switch& /*value*/) const { option.transform(boolean()); }
+  void operator()(const roles::Choice& value) const {
+    if (value.automatic().empty()) {  // else what is allowed depends on this CPU
+      option.check(one_of({value.names().begin(), value.names().end()}));
+    }
+  }
+  void operator()(const roles::NumberList& value) const {
+    option.check(comma_list_of(whole_number(value.least, value.most)));
+  }
+  void operator()(const roles::Compression& /*value*/) const { option.check(compression()); }
+  void operator()(const roles::Word& /*value*/) const {}
+};
+
+std::string_view automatic(const Setting& setting) {
+  const auto* const choice = std::get_if<roles::Choice>(&setting.value);
+  return choice == nullptr ? std::string_view() : choice->automatic();
+}
+
+// Its check, where it has one, has read the text.
+void write(const Setting& setting, const std::string& text, WrittenSettings& written) {
+  const std::string name(setting.name);
+  if (!automatic(setting).empty() && text == automatic(setting)) {
+    written.given.erase(name);
+    return;
+  }
+  if (!set_from_text(setting, text, written.run)) {
+    refuse_isa(text);
+  }
+  written.given.insert(name);
+}
+
+// For the help, which does not show a switch's.
+std::string default_text(const Setting& setting) {
+  if (std::holds_alternative<roles::Switch>(setting.value)) {
+    return {};
+  }
+  if (!automatic(setting).empty()) {
+    return std::string(automatic(setting));
+  }
+  return setting.unset.empty() ? text_of(setting, roles::RunConfig{}) : std::string();
+}
+
+// As help_text.h has it.
+std::string description_of(const Setting& setting) {
+  std::string text = setting.about;
+  if (std::holds_alternative<roles::Switch>(setting.value)) {
+    text += " [" + text_of(setting, roles::RunConfig{}) + "]";
+  } else if (!setting.unset.empty()) {
+    text += " [" + setting.unset + "]";
+  }
+  return text;
+}
+
+CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& setting,
+                        WrittenSettings& written) {
+  if (const auto* const value = std::get_if<roles::Switch>(&setting.value)) {
+    return app.add_flag(names, value->place.in(written.run), description_of(setting));
+  }
+  CLI::Option* option = nullptr;
+  if (std::holds_alternative<roles::NumberList>(setting.value)) {
+    option = app.add_option_function<std::vector<std::string>>(
+        names,
+        [&setting, &written](const std::vector<std::string>& texts) {
+          std::string text;
+          for (const std::string& part : texts) {
+            text += (text.empty() ? "" : ",") + part;
+          }
+          write(setting, text, written);
+        },
+        description_of(setting));
+  } else {
+    option = app.add_option_function<std::string>(
+        names, [&setting, &written](const std::string& text) { write(setting, text, written); },
+        description_of(setting));
+  }
+  return option->type_name(std::string(setting.argument));
+}
+
+}  // namespace
+
+void add_setting_flags(CLI::App& app, roles::SettingGroup group, const std::string& title,
+                       WrittenSettings& written) {
+  for (const Setting& setting : roles::settings()) {
+    if (!setting.is_flag() || setting.group != group) {
+      continue;
+    }
+    std::string names = "--" + std::string(setting.name);
+    if (!setting.other_name.empty()) {
+      names += ",--" + std::string(setting.other_name);
+    }
+    CLI::Option* const option = add_option(app, names, setting, written);
+    std::visit(CheckOf{*option}, setting.value);
+    option->default_str(default_text(setting))->group(title);
+  }
+}
+
+}  // namespace disttf

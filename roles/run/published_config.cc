@@ -1,0 +1,204 @@
+// A RunConfig as the JSON that the chief publishes, and two of them held against each other. All of
+// it goes through the table of settings, so none can be forgotten in one of the three.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "roles/run/run_config.h"
+#include "roles/run/setting.h"
+
+namespace disttf::roles {
+namespace {
+
+using nlohmann::json;
+
+// A value for a sentence: cut to a length that a person reads, control characters escaped.
+std::string shown(const json& value) {
+  constexpr std::size_t kMaxShown = 80;
+  const auto is_structured = [](const json& part) { return part.is_structured(); };
+  if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
+    return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
+  }
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > kMaxShown) {
+    text = text.substr(0, kMaxShown) + "...";
+  }
+  return text;
+}
+
+// Each kind of value as JSON.
+struct ToJson {
+  const RunConfig& run;
+
+  json operator()(const WholeNumber& value) const { return value.place.in(run); }
+  json operator()(const OptionalNumber& value) const {
+    const auto& number = value.place.in(run);
+    return number ? json(*number) : json();
+  }
+  json operator()(const Fraction& value) const {
+    const std::string text = shortest_text(value.place.in(run));
+    double parsed = 0;
+    std::from_chars(text.data(), text.data() + text.size(), parsed);
+    return parsed;
+  }
+  json operator()(const Switch& value) const { return value.place.in(run); }
+  json operator()(const Choice& value) const { return value.name(run); }
+  json operator()(const NumberList& value) const { return value.place.in(run); }
+  json operator()(const Compression& value) const { return compress_name(value.place.in(run)); }
+  json operator()(const Word& value) const { return value.place.in(run); }
+};
+
+// Each kind of value from JSON that a peer sent: its type alone; validate() looks at the bounds.
+class FromJson {
+ public:
+  FromJson(RunConfig& run, std::string_view name, const json& from)
+      : run_(run), name_(name), from_(from) {}
+
+  void operator()(const WholeNumber& value) const { value.place.in(run_) = number(from_); }
+  void operator()(const OptionalNumber& value) const {
+    value.place.in(run_).reset();
+    if (!from_.is_null()) {
+      value.place.in(run_) = number(from_);
+    }
+  }
+  void operator()(const Fraction& value) const {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    // The largest float's shortest decimal lies a little above it.
+    constexpr double kTolerance = 1.0 + double{std::numeric_limits<float>::epsilon()} / 4;
+    if (!from_.is_number() || std::abs(from_.get<double>()) > kLargest * kTolerance) {
+      refuse("a number of 32 bits");
+    }
+    value.place.in(run_) = static_cast<float>(std::clamp(from_.get<double>(), -kLargest, kLargest));
+  }
+  void operator()(const Switch& value) const {
+    if (!from_.is_boolean()) {
+      refuse("true or false");
+    }
+    value.place.in(run_) = from_.get<bool>();
+  }
+  void operator()(const Choice& value) const {
+    if (!value.set(run_, string())) {
+      refuse("a name that this version knows");
+    }
+  }
+  void operator()(const NumberList& value) const {
+    if (!from_.is_array() || from_.size() > value.most_entries) {
+      refuse("a list of at most " + std::to_string(value.most_entries) + " layers");
+    }
+    std::vector<std::size_t> numbers;
+    for (const json& each : from_) {
+      numbers.push_back(number(each));
+    }
+    value.place.in(run_) = std::move(numbers);
+  }
+  void operator()(const Compression& value) const {
+    const std::optional<float> share = compress_from_name(string());
+    if (!share) {
+      refuse("a name that this version knows");
+    }
+    value.place.in(run_) = *share;
+  }
+  void operator()(const Word& value) const {
+    constexpr std::size_t kMaxWordBytes = 64;
+    std::string word = string();
+    const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+    if (word.size() > kMaxWordBytes || !std::all_of(word.begin(), word.end(), is_plain)) {
+      refuse("a word of at most 64 letters, digits and signs");
+    }
+    value.place.in(run_) = std::move(word);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& allowed) const {
+    refuse_setting(name_, shown(from_), allowed);
+  }
+  [[nodiscard]] std::uint64_t number(const json& from) const {
+    if (!from.is_number_unsigned() || from.get<std::uint64_t>() > kMaxCount) {
+      refuse_setting(name_, shown(from), "a whole number from 0 to 2^53");
+    }
+    return from.get<std::uint64_t>();
+  }
+  [[nodiscard]] std::string string() const {
+    if (!from_.is_string()) {
+      refuse("a string");
+    }
+    return from_.get<std::string>();
+  }
+
+  RunConfig& run_;
+  std::string_view name_;
+  const json& from_;
+};
+
+json json_of(const Setting& setting, const RunConfig& run) {
+  return std::visit(ToJson{run}, setting.value);
+}
+
+}  // namespace
+
+std::string to_json(const RunConfig& config) {
+  nlohmann::ordered_json out;
+  for (const Setting& setting : settings()) {
+    out[std::string(setting.name)] = json_of(setting, config);
+  }
+  return out.dump();
+}
+
+RunConfig run_config_from_json(std::string_view text) {
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    throw std::invalid_argument("the published configuration is not a JSON object");
+  }
+  RunConfig config;
+  for (const Setting& setting : settings()) {
+    const auto found = parsed.find(setting.name);
+    if (found == parsed.end()) {
+      throw std::invalid_argument("the published configuration lacks --" +
+                                  std::string(setting.name));
+    }
+    std::visit(FromJson(config, setting.name, *found), setting.value);
+  }
+  return config;
+}
+
+std::optional<std::string> contradiction(const RunConfig& mine,
+                                         const std::set<std::string>& explicit_flags,
+                                         const RunConfig& published) {
+  for (const Setting& setting : settings()) {
+    const std::string name(setting.name);
+    if (!explicit_flags.contains(name)) {
+      continue;
+    }
+    const json own = json_of(setting, mine);
+    const json theirs = json_of(setting, published);
+    if (own != theirs) {
+      return "--" + name + ": this task was given " + shown(own) + ", the chief published " +
+             shown(theirs) + "; leave the flag out or give the chief's value";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> difference(const RunConfig& config, std::string_view saved_json) {
+  RunConfig saved;
+  try {
+    saved = run_config_from_json(saved_json);
+  } catch (const std::invalid_argument& error) {
+    return std::string("the checkpoint's configuration is of another release: ") + error.what();
+  }
+  for (const Setting& setting : settings()) {
+    const json own = json_of(setting, config);
+    const json other = json_of(setting, saved);
+    if (setting.changes_weights && own != other) {
+      return "--" + std::string(setting.name) + " is " + shown(own) +
+             ", the checkpoint's run had " + shown(other) +
+             ": the weights will not be those of either";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace disttf::roles

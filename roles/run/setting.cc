@@ -1,0 +1,207 @@
+#include "roles/run/setting.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+
+namespace disttf::roles {
+namespace {
+
+template <typename Number>
+bool read_number(std::string_view text, Number& out) {
+  Number value{};
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stopped != text.data() + text.size()) {
+    return false;
+  }
+  out = value;
+  return true;
+}
+
+bool is_between(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+  return value >= least && value <= most;
+}
+
+bool is_in(Fraction::Range range, float value) {
+  return range == Fraction::Range::kAboveZero
+             ? value > 0 && value <= std::numeric_limits<float>::max()
+             : value >= 0 && value < 1;
+}
+
+// A bound that exists for the machine's sake alone is not worth telling before it is met.
+std::string allowed_text(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+  if (most == kMaxCount) {
+    return value > most ? "a whole number from 0 to 2^53" : "at least " + std::to_string(least);
+  }
+  const char* const to = most == least + 1 ? " or " : " to ";
+  return (most == least + 1 ? "" : "from ") + std::to_string(least) + to + std::to_string(most);
+}
+
+void check_number(std::string_view name, std::uint64_t value, std::uint64_t least,
+                  std::uint64_t most) {
+  if (!is_between(value, least, most)) {
+    refuse_setting(name, std::to_string(value), allowed_text(value, least, most));
+  }
+}
+
+// ---- Each kind of value, as text ----
+
+struct ToText {
+  const RunConfig& run;
+
+  std::string operator()(const WholeNumber& value) const {
+    return std::to_string(value.place.in(run));
+  }
+  std::string operator()(const OptionalNumber& value) const {
+    const auto& number = value.place.in(run);
+    return number ? std::to_string(*number) : std::string();
+  }
+  std::string operator()(const Fraction& value) const { return shortest_text(value.place.in(run)); }
+  std::string operator()(const Switch& value) const {
+    return value.place.in(run) ? "true" : "false";
+  }
+  std::string operator()(const Choice& value) const { return std::string(value.name(run)); }
+  std::string operator()(const NumberList& value) const {
+    std::string text;
+    for (const std::size_t number : value.place.in(run)) {
+      text += (text.empty() ? "" : ",") + std::to_string(number);
+    }
+    return text;
+  }
+  std::string operator()(const Compression& value) const {
+    return compress_name(value.place.in(run));
+  }
+  std::string operator()(const Word& value) const { return value.place.in(run); }
+};
+
+struct FromText {
+  RunConfig& run;
+  std::string_view text;
+
+  bool operator()(const WholeNumber& value) const {
+    std::uint64_t number = 0;
+    if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
+      return false;
+    }
+    value.place.in(run) = number;
+    return true;
+  }
+  bool operator()(const OptionalNumber& value) const {
+    std::uint64_t number = 0;
+    if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
+      return false;
+    }
+    value.place.in(run) = number;
+    return true;
+  }
+  bool operator()(const Fraction& value) const {
+    float number = 0;
+    if (!read_number(text, number) || !is_in(value.range, number)) {
+      return false;
+    }
+    value.place.in(run) = number;
+    return true;
+  }
+  bool operator()(const Switch& value) const {
+    if (text != "true" && text != "false") {
+      return false;
+    }
+    value.place.in(run) = text == "true";
+    return true;
+  }
+  bool operator()(const Choice& value) const { return value.set(run, text); }
+  bool operator()(const NumberList& value) const {
+    std::vector<std::size_t> numbers;
+    for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
+      comma = text.find(',', begin);
+      std::uint64_t number = 0;
+      if (!read_number(text.substr(begin, comma - begin), number) ||
+          !is_between(number, value.least, value.most)) {
+        return false;
+      }
+      numbers.push_back(number);
+    }
+    value.place.in(run) = std::move(numbers);
+    return true;
+  }
+  bool operator()(const Compression& value) const {
+    const std::optional<float> share = compress_from_name(text);
+    value.place.in(run) = share.value_or(value.place.in(run));
+    return share.has_value();
+  }
+  bool operator()(const Word& value) const {
+    value.place.in(run) = text;
+    return true;
+  }
+};
+
+// ---- Each kind of value, in its bounds ----
+
+struct CheckBounds {
+  const RunConfig& run;
+  std::string_view name;
+
+  void operator()(const WholeNumber& value) const {
+    const std::uint64_t number = value.place.in(run);
+    check_number(name, number, value.zero_is_unset ? 0 : value.least, value.most);
+  }
+  void operator()(const OptionalNumber& value) const {
+    if (const auto& number = value.place.in(run)) {
+      check_number(name, *number, value.least, value.most);
+    }
+  }
+  void operator()(const Fraction& value) const {
+    const float number = value.place.in(run);
+    if (!is_in(value.range, number)) {
+      refuse_setting(name, shortest_text(number),
+                     value.range == Fraction::Range::kAboveZero
+                         ? "a number above 0"
+                         : "a number of at least 0 and below 1");
+    }
+  }
+  // Nothing else fits into the member, or what else does is math::validate()'s.
+  void operator()(const Switch& /*value*/) const {}
+  void operator()(const Choice& /*value*/) const {}
+  void operator()(const NumberList& /*value*/) const {}
+  void operator()(const Compression& /*value*/) const {}
+  void operator()(const Word& /*value*/) const {}
+};
+
+}  // namespace
+
+bool Choice::set(RunConfig& run, std::string_view name) const {
+  const auto found = std::ranges::find(names_, name);
+  if (found == names_.end()) {
+    return false;
+  }
+  set_(run, static_cast<std::size_t>(found - names_.begin()));
+  return true;
+}
+
+std::string shortest_text(float value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::string text_of(const Setting& setting, const RunConfig& run) {
+  return std::visit(ToText{run}, setting.value);
+}
+
+bool set_from_text(const Setting& setting, std::string_view text, RunConfig& run) {
+  return std::visit(FromText{run, text}, setting.value);
+}
+
+void check_bounds(const Setting& setting, const RunConfig& run) {
+  std::visit(CheckBounds{run, setting.name}, setting.value);
+}
+
+void refuse_setting(std::string_view name, const std::string& value, std::string_view allowed) {
+  throw std::invalid_argument("--" + std::string(name) + ": " + value + " is not " +
+                              std::string(allowed));
+}
+
+}  // namespace disttf::roles

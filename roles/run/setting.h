@@ -1,0 +1,171 @@
+// A setting of a run, as one row of the table in settings.cc: what it is called, which values it
+// takes, where its value lies in a RunConfig, and what a person is told of it.
+//
+// Whatever knows settings by name goes through the rows: the command line and the configuration
+// file (main/setting_flags.h), the published JSON, contradictions and differences
+// (to_json() and its neighbours in run_config.h), the bounds of each value (validate()), --help and
+// docs/flags.md. So a setting is added with a row and the member it fills, and then where it acts.
+//
+// A run's settings are those that all its tasks share: the chief's are published, and no task may
+// have been given others. What each task may choose for itself (its threads, its log, where its
+// files are) is no row.
+//
+// Constant data and pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "roles/run/run_config.h"
+
+namespace disttf::roles {
+
+// Where a value lies in a RunConfig, from one lambda that serves readers and writers:
+//   Place<float>([](auto& run) -> auto& { return run.optimizer.momentum; })
+template <typename T>
+class Place {
+ public:
+  template <typename Lambda>
+  constexpr explicit(false) Place(Lambda place) noexcept : writable_(place), readable_(place) {}
+
+  [[nodiscard]] T& in(RunConfig& run) const { return writable_(run); }
+  [[nodiscard]] const T& in(const RunConfig& run) const { return readable_(run); }
+
+ private:
+  T& (*writable_)(RunConfig&);
+  const T& (*readable_)(const RunConfig&);
+};
+
+// ---- The kinds of values ----
+
+// A whole number. In JSON the same.
+struct WholeNumber {
+  Place<std::uint64_t> place;
+  std::uint64_t least = 0;
+  std::uint64_t most = kMaxCount;
+  // The configuration may hold 0 below `least`: not asked for. Nobody can write that.
+  bool zero_is_unset = false;
+};
+
+// A whole number, or none. In JSON the number, or null.
+struct OptionalNumber {
+  Place<std::optional<std::uint64_t>> place;
+  std::uint64_t least = 0;
+  std::uint64_t most = kMaxCount;
+};
+
+// A decimal number. In JSON the shortest one that reads back as the same float.
+struct Fraction {
+  enum class Range : std::uint8_t {
+    kAboveZero,  // finite
+    kZeroToBelowOne
+  };
+  Place<float> place;
+  Range range = Range::kAboveZero;
+};
+
+// True or false. In JSON the same.
+struct Switch {
+  Place<bool> place;
+};
+
+// One of some names: an enumeration whose values count from 0. In JSON the name.
+class Choice {
+ public:
+  // names[i] is that of the enumerator i. `automatic`, where there is one: what is written for
+  // "each task finds it out"; it is no value.
+  template <typename Lambda>
+  constexpr Choice(Lambda /*place*/, std::span<const std::string_view> names,
+                   std::string_view automatic = {}) noexcept
+      : get_([](const RunConfig& run) { return static_cast<std::size_t>(Lambda{}(run)); }),
+        set_([](RunConfig& run, std::size_t value) {
+          auto& place = Lambda{}(run);
+          place = static_cast<std::remove_cvref_t<decltype(place)>>(value);
+        }),
+        names_(names),
+        automatic_(automatic) {}
+
+  [[nodiscard]] std::string_view name(const RunConfig& run) const { return names_[get_(run)]; }
+  // False: there is no such name.
+  [[nodiscard]] bool set(RunConfig& run, std::string_view name) const;
+  [[nodiscard]] std::span<const std::string_view> names() const noexcept { return names_; }
+  [[nodiscard]] std::string_view automatic() const noexcept { return automatic_; }
+
+ private:
+  std::size_t (*get_)(const RunConfig&);
+  void (*set_)(RunConfig&, std::size_t);
+  std::span<const std::string_view> names_;
+  std::string_view automatic_;
+};
+
+// Whole numbers between commas. In JSON a list.
+struct NumberList {
+  Place<std::vector<std::size_t>> place;
+  std::uint64_t least = 0;  // of each
+  std::uint64_t most = kMaxCount;
+  std::size_t most_entries = 0;
+};
+
+// "none" or "topk:SHARE" (compress_from_name). In JSON the same.
+struct Compression {
+  Place<float> place;
+};
+
+// A name or a checksum, which ends up in sentences and logs. In JSON a string.
+struct Word {
+  Place<std::string> place;
+};
+
+using SettingValue = std::variant<WholeNumber, OptionalNumber, Fraction, Switch, Choice, NumberList,
+                                  Compression, Word>;
+
+// ---- A row ----
+
+// The part of --help, and the table of docs/flags.md, that a setting stands in.
+enum class SettingGroup : std::uint8_t { kTraining, kElastic, kOutput };
+
+struct Setting {
+  std::string_view name;  // the flag without its dashes, and the key in JSON
+  SettingValue value;
+  // What it does, for --help and docs/flags.md: `quoted` words and [links](x.md) are for the
+  // latter. Empty: no flag; the tasks find it out.
+  std::string about{};
+  std::string_view argument = "N";  // what --help calls the value
+  // What goes where the flag is left out, if that is not the value of a RunConfig{}: "no bound".
+  std::string unset{};
+  SettingGroup group = SettingGroup::kTraining;
+  // False: a run that goes on with another value ends with the same weights.
+  bool changes_weights = true;
+  std::string_view other_name{};  // of the flag
+
+  [[nodiscard]] bool is_flag() const noexcept { return !about.empty(); }
+};
+
+// All of them, in the order of the published JSON and of --help.
+[[nodiscard]] std::span<const Setting> settings();
+
+// The value as it is written behind the flag: "100", "adam", "128,64", "true"; "" for none.
+[[nodiscard]] std::string text_of(const Setting& setting, const RunConfig& run);
+
+// The reverse. False, and `run` as it was: the text is no such value, or beyond its bounds.
+[[nodiscard]] bool set_from_text(const Setting& setting, std::string_view text, RunConfig& run);
+
+// Throws std::invalid_argument naming the flag, the value and what is allowed: the value is beyond
+// its own bounds, whatever the others are.
+void check_bounds(const Setting& setting, const RunConfig& run);
+
+// The shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
+[[nodiscard]] std::string shortest_text(float value);
+
+// "--batch_size: 0 is not from 1 to 1048576". Always throws std::invalid_argument.
+[[noreturn]] void refuse_setting(std::string_view name, const std::string& value,
+                                 std::string_view allowed);
+
+}  // namespace disttf::roles

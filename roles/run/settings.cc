@@ -1,0 +1,165 @@
+// The table of the settings of a run. To add one: its member in RunConfig (run_config.h), whose
+// initialiser is its default, and a row here; then where it acts.
+#include <map>
+
+#include "math/kernels.h"
+#include "math/model.h"
+#include "math/optimizer.h"
+#include "roles/run/setting.h"
+
+namespace disttf::roles {
+namespace {
+
+using Range = Fraction::Range;
+
+// "`sgd`, `momentum`, `adagrad` or `adam`"
+std::string names_text(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t each = 0; each < names.size(); ++each) {
+    const char* const separator = each == 0 ? "" : each + 1 == names.size() ? " or " : ", ";
+    text += separator + ("`" + std::string(names[each]) + "`");
+  }
+  return text;
+}
+
+// "0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd"
+std::string learning_rates_text() {
+  std::map<float, std::string> optimizers;  // by their rate
+  for (const std::string_view name : math::optimizer_names()) {
+    std::string& those = optimizers[math::default_learning_rate(*math::optimizer_from_name(name))];
+    those += (those.empty() ? "" : " and ") + std::string(name);
+  }
+  std::string text;
+  for (const auto& [rate, those] : optimizers) {
+    text += (text.empty() ? "" : ", ") + shortest_text(rate) + " for " + those;
+  }
+  return text;
+}
+
+std::vector<Setting> make_settings() {
+  // clang-format off
+  return {
+      // What the tasks find out: no flags.
+      {.name = "dataset",
+       .value = Word{[](auto& run) -> auto& { return run.dataset; }}},
+      {.name = "data_checksum",
+       .value = Word{[](auto& run) -> auto& { return run.data_checksum; }}},
+
+      {.name = "model",
+       .value = Choice{[](auto& run) -> auto& { return run.model.kind; }, math::kModelNames},
+       .about = "`mlp`: hidden layers with ReLU; `softmax`: no hidden layer",
+       .argument = "NAME"},
+      {.name = "hidden_units",
+       .value = NumberList{.place = [](auto& run) -> auto& { return run.model.hidden; },
+                           .least = 1, .most = math::kMaxUnits,
+                           .most_entries = math::kMaxHiddenLayers},
+       .about = "units of each hidden layer: `128,128`",
+       .argument = "N,..."},
+      {.name = "inputs",  // of an image; math::validate() has its bounds, and those of the next
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.inputs; }}},
+      {.name = "classes",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.classes; }}},
+      {.name = "optimizer",
+       .value = Choice{[](auto& run) -> auto& { return run.optimizer.kind; },
+                       math::optimizer_names()},
+       .about = names_text(math::optimizer_names()) + ", by TensorFlow's formulas; it runs on the ps",
+       .argument = "NAME"},
+      {.name = "learning_rate",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.learning_rate; },
+                         .range = Range::kAboveZero},
+       .about = "how far a step goes",
+       .argument = "RATE",
+       .unset = learning_rates_text()},
+      {.name = "learning_rate_decay",
+       .value = Choice{[](auto& run) -> auto& { return run.rate_decay; }, kRateDecayNames},
+       .about = "`linear`: the rate falls evenly to 0 at `--train_steps`; `none`: it stays",
+       .argument = "NAME"},
+      {.name = "momentum",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.momentum; },
+                         .range = Range::kZeroToBelowOne},
+       .about = "of `--optimizer momentum`",
+       .argument = "RATE"},
+      {.name = "isa",
+       .value = Choice{[](auto& run) -> auto& { return run.isa; }, math::kIsaNames, "auto"},
+       .about = "instruction set of the arithmetic: `generic`, `avx2`, `avx512`; `auto`: the best "
+                "for the chief's CPU",
+       .argument = "NAME"},
+      {.name = "compute_dtype",
+       .value = Choice{[](auto& run) -> auto& { return run.compute_dtype; },
+                       math::kComputeDtypeNames},
+       .about = "what the operands of matrix products are rounded to, sums stay float32; `bf16`: "
+                "[twice as fast](performance.md#products-of-bfloat16) where the CPU has AMX",
+       .argument = "NAME"},
+      {.name = "batch_size",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.batch_size; },
+                            .least = 1, .most = kMaxBatchSize},
+       .about = "images per trainer and step: " + std::to_string(kMaxBatchSize) +
+                " at most, and no more than fit into 8 GiB with the outputs of all layers"},
+      {.name = "train_steps",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.train_steps; },
+                            .least = 1},
+       .about = "global steps: updates of the parameters, whoever they come from"},
+      {.name = "sync_replicas",
+       .value = Switch{[](auto& run) -> auto& { return run.sync_replicas; }},
+       .about = "a step takes a gradient from every trainer; `=false`: each is applied as it comes",
+       .other_name = "sync_replica"},
+      {.name = "replicas_to_aggregate",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.replicas_to_aggregate; },
+                            .most = kMaxTrainers},
+       .about = "sync: the first N gradients make a step, late ones are dropped (backup workers); "
+                "0: all"},
+      {.name = "max_staleness",
+       .value = OptionalNumber{.place = [](auto& run) -> auto& { return run.max_staleness; }},
+       .about = "async: no trainer may be more than N steps of its own ahead of the slowest",
+       .unset = "no bound"},
+      {.name = "trainers",  // what the cluster may have; validate() has its bounds
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.trainers; }}},
+      {.name = "micro_batches",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.micro_batches; },
+                            .least = 1, .most = kMaxTrainers, .zero_is_unset = true},
+       .about = "batches of `--batch_size` images that make a step, whoever computes them (their "
+                "gradients fit into 64 GiB)",
+       .unset = "one for each trainer that the cluster may have",
+       .group = SettingGroup::kElastic},
+      {.name = "min_workers",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.min_workers; },
+                            .least = 1, .most = kMaxTrainers, .zero_is_unset = true},
+       .about = "the run goes on while so many of the workers are there",
+       .unset = "1",
+       .group = SettingGroup::kElastic},
+      {.name = "ps_replicas",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.ps_replicas; },
+                            .least = 1, .most = kMaxPsReplicas},
+       .about = "ps that hold each range, 1 or 2: with 2 no update is lost with a ps, nor is the run set "
+                "back",
+       .changes_weights = false},
+      {.name = "wire_dtype",
+       .value = Choice{[](auto& run) -> auto& { return run.wire_dtype; }, kWireDtypeNames},
+       .about = "what gradients and parameters are rounded to where they are sent; `bf16`, `int8`, "
+                "`int4`: [a half, a quarter, a seventh of the bytes](operations.md#slow-links)",
+       .argument = "NAME"},
+      {.name = "compress",
+       .value = Compression{[](auto& run) -> auto& { return run.top_k; }},
+       .about = "`topk:0.01`: of each gradient a trainer pushes the largest hundredth and keeps the "
+                "others for the next; `none`: all",
+       .argument = "NAME"},
+      {.name = "seed",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.seed; }},
+       .about = "of the initial values and of the order of the images"},
+      {.name = "eval_every",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.eval_every; }},
+       .about = "global steps between evaluations by the chief; 0: at the end only",
+       .group = SettingGroup::kOutput,
+       .changes_weights = false},
+  };
+// clang-format on
+}
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  static const std::vector<Setting> kSettings = make_settings();
+  return kSettings;
+}
+
+}  // namespace disttf::roles

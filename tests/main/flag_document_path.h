@@ -1,0 +1,8 @@
+// Where docs/flags.md lies in the source tree.
+#pragma once
+
+namespace disttf {
+
+inline constexpr const char* kFlagDocumentPath = DISTTF_SOURCE_DIR "/docs/flags.md";
+
+}  // namespace disttf
