@@ -289,6 +289,15 @@ TEST_F(MembershipTest, OneThatIsDoneIsNeverOverdue) {
   EXPECT_FALSE(overdue(200));
 }
 
+// It has its result, and has yet to say that the run is over: a ps that it dies before telling
+// would wait for ever.
+TEST_F(MembershipTest, AChiefThatIsDoneIsMissedAllTheSame) {
+  const ConnectionId step = attach(0, kStep, 7, 0);
+  table_[0].done = true;
+  table_.detach(0, step, at(1));
+  EXPECT_TRUE(overdue(200));
+}
+
 // The heartbeats begin while the data set is still being downloaded.
 TEST_F(MembershipTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
   attach(1, kControl, 7, 100);

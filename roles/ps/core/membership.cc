@@ -142,7 +142,9 @@ std::optional<Absence> Membership::overdue(Clock::time_point now,
                                            const std::vector<bool>& matters) const {
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
-    if (!matters[rank] || record.alive() || record.done) {
+    const bool has_left =
+        record.done && rank != 0;  // the chief has yet to say that the run is over
+    if (!matters[rank] || record.alive() || has_left) {
       continue;
     }
     const auto limit = !record.joined ? task_.timeouts.start

@@ -93,7 +93,7 @@ class Membership {
 
   // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
   // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
-  // A trainer with any connection is not absent; one that is done is not missed.
+  // A trainer with any connection is not absent; a worker that is done is not missed.
   [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
                                                const std::vector<bool>& matters) const;
 
