@@ -357,5 +357,16 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
   EXPECT_EQ(first_.core.shard(), nullptr);
 }
 
+// What waits for a backup that is gone, or slow, is not answered by a primary that is none any
+// more.
+TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
+  carry();
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  tell(first_, {.number = 2, .primary = 1});
+  EXPECT_FALSE(first_.take(chief_));
+  EXPECT_FALSE(first_.take(other_));
+}
+
 }  // namespace
 }  // namespace disttf::roles

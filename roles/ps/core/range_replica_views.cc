@@ -70,9 +70,9 @@ void RangeReplica::become_backup() {
   if (standing_ == net::Standing::kPrimary) {
     out_.warn("is no longer to serve range " + std::to_string(index_) + ": the chief chose " +
               describe(task_.cluster, other_host()));
+    forget_state();  // first: whoever waits is not to be answered, the other host may lack it
     needs_acks_ = false;
     lose_backup();
-    forget_state();
   }
   for (const TrainerRecord& record : trainers_.records()) {
     out_.close(record.step);  // it asks the other one then
