@@ -255,6 +255,34 @@ TEST_F(RangeReplicaTest, OneThatHoldsNothingIsToldToEndToo) {
   expect(host_, other, FrameKind::kFenced);
 }
 
+// ---- elastic ----
+
+// The micro-batches that a lost trainer was owed are dealt again, also where another trainer was at
+// work when it came back.
+TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
+  const ConnectionId chief = host_.connect(0, 7);
+  ConnectionId other = host_.connect(1, 8);
+  RunConfig config = small_run();
+  config.micro_batches = 3;
+  config.min_workers = 2;
+  begin_run(host_, chief, config);
+  const FrameHeader next{.kind = FrameKind::kPull, .flags = net::kFlagNext, .generation = 1};
+  ASSERT_TRUE(host_.say(chief, next));
+  ASSERT_TRUE(host_.say(other, next));
+  expect(host_, chief, FrameKind::kWork);  // 0, and then 2
+  expect(host_, chief, FrameKind::kWork);
+  expect(host_, other, FrameKind::kWork);  // 1
+  host_.hang_up(other);
+  other = host_.connect(1, 8);
+  ASSERT_TRUE(host_.say(other, next));
+  EXPECT_FALSE(host_.take(other)) << "the chief is at work";
+  for (const std::uint64_t slot : {0U, 2U}) {
+    ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kPush, .sequence = slot, .generation = 1},
+                          gradient(1)));
+  }
+  expect(host_, chief, FrameKind::kWork);  // 1
+}
+
 // ---- replicas ----
 
 // Range 0 of two: its own ps, and the one after it.

@@ -193,7 +193,8 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGra
 // `stands`: its state is still that of the ps.
 BodyPlan RangeReplica::push_ended(ConnectionId id, Connection& from, bool stands) {
   if (from.header.kind == FrameKind::kPush) {
-    return {};  // no reply: the trainer's next pull is told
+    deal_missing();  // it may have been the last that was owed, and another one's was lost
+    return {};       // no reply: the trainer's next pull is told
   }
   if (stands) {
     wait_for_answer(from.rank, id, from.header);
