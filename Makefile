@@ -18,6 +18,8 @@ CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
 LAST_MOMENT_RUNS ?= 300
 LAST_MOMENT_SEED ?= 1
+FAULTS ?= 1000000
+SEED ?= 1
 BUILD := build/$(PRESET)
 CONFIGURE := cmake --log-level=WARNING >/dev/null --preset
 COMPILE := cmake --build --parallel $(JOBS) --preset
@@ -26,7 +28,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench chaos format lint clean
-.PHONY: flags-document last-moment test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: flags-document last-moment simulate mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +81,17 @@ flags-document: ## write the tables of docs/flags.md anew, from the flags themse
 	@$(COMPILE) $(PRESET) --target main_test
 	@DISTTF_REWRITE=1 $(BUILD)/tests/main/main_test --gtest_brief=1 \
 	  --gtest_filter=FlagDocument.IsWhatTheFlagsSay
+
+simulate: simulate-build ## FAULTS=1000000 faults in simulated clusters, from SEED=1 on, in virtual time
+	@$(BUILD)/tests/sim/disttf_simulate --faults $(FAULTS) --seed $(SEED) --jobs $(JOBS)
+
+mutants: simulate-build ## break the cores one way after the other: the simulator must find each
+	@tests/sim/mutants/find.sh $(BUILD)
+
+simulate-build:
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
+	@$(COMPILE) $(PRESET) --target disttf_simulate
 
 format: ## rewrite the C++ sources as .clang-format says
 	@.ci/install dev

@@ -127,6 +127,13 @@ class RangeReplica {
     return phase_ == Phase::kFinishing || phase_ == Phase::kEnded;
   }
   [[nodiscard]] bool has_ended() const noexcept { return phase_ == Phase::kEnded; }
+  [[nodiscard]] net::Standing standing() const noexcept { return standing_; }
+  // The newest that the chief has told.
+  [[nodiscard]] const net::View& view() const noexcept { return view_; }
+  // The shard's numbers are a state: restored, or copied, whole.
+  [[nodiscard]] bool holds_state() const noexcept {
+    return shard_ && (is_backup() ? filled_ : phase_ != Phase::kWaitingForChief);
+  }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
   // Nobody has asked this ps to host the range of the one before it.
@@ -155,6 +162,8 @@ class RangeReplica {
   // nullptr before a configuration has come.
   [[nodiscard]] Shard* shard() const noexcept { return shard_.get(); }
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  // Incarnation of the process in which its state began.
+  [[nodiscard]] std::uint64_t lineage() const noexcept { return lineage_; }
   // The cut that a request of the chief's is about, if there is one; with kFlagCut it is made
   // first.
   [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::FrameHeader& header);

@@ -1,0 +1,112 @@
+// What must be true of a run, whatever fails: the invariants, each told what it needs to see.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "math/parameter_layout.h"
+#include "net/wire/frame.h"
+#include "net/wire/replication.h"
+#include "roles/run/run_config.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
+
+namespace disttf::sim {
+
+// Which state of a range: the process in which it began, and the generation. (Where everybody is
+// lost generations begin anew.)
+struct StateName {
+  std::uint64_t lineage = 0;
+  std::uint32_t generation = 0;
+  friend auto operator<=>(const StateName&, const StateName&) = default;
+};
+
+class Checks {
+ public:
+  Checks(World& world, const roles::RunConfig& config, std::size_t size, std::size_t ps);
+
+  [[nodiscard]] math::Range range(std::size_t index) const;
+
+  // --- the gradients
+  // Where every gradient counts: the oracle's. Else each push has a component of its own, in every
+  // range, so that parameters are the set of the pushes that were applied.
+  // `components`: by range, of a push for these steps of the ranges' states. Sync: a gradient is
+  // what it is by step and trainer, whichever process computes it; async: each push is another one.
+  using Components = std::vector<std::size_t>;
+  using Places = std::vector<std::pair<StateName, std::uint64_t>>;
+  [[nodiscard]] Components take_components(std::size_t rank, const Places& places);
+  void fill_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
+                     const Components& components, std::span<float> gradient) const;
+
+  // --- what a trainer hears
+  // Parameters have come: invariants 1, 2, 8, 9, 13.
+  void parameters_came(const std::string& who, std::size_t range, const net::FrameHeader& header,
+                       std::span<const std::byte> body);
+  // A push has been answered, and was not dropped.
+  void push_acknowledged(std::size_t range, const StateName& state, std::size_t component);
+  // It was.
+  void push_dropped(std::size_t range, const StateName& state, std::size_t component);
+
+  // --- what a host of a range does
+  // After each event: invariant 3. `process`: tells hosts, and their processes, apart.
+  void host_is_at(const std::string& who, std::size_t range, std::uint64_t process,
+                  std::uint32_t generation, std::uint64_t step);
+  // It answers a push with parameters of that step: invariants 5 and 7. Replicas only.
+  void host_acknowledges(const std::string& who, std::size_t range, const StateName& state,
+                         std::uint32_t view, std::uint64_t step);
+  // It serves the range with the state that it had as a backup.
+  void host_was_promoted(std::size_t range, const StateName& state, std::uint32_t view,
+                         std::uint64_t step);
+  // A copy has made an update: invariant 6.
+  void host_made_step(const std::string& who, std::size_t range, const StateName& state,
+                      std::uint64_t step, std::span<const float> parameters, bool is_copy);
+
+  // --- the end
+  // A trainer has printed this result.
+  // `states`: which it is of, by range.
+  void result(const std::string& who, bool is_chief, std::uint64_t step,
+              const std::vector<StateName>& states, std::span<const float> parameters);
+  // A task ends with 0: invariant 18, the result is durable.
+  void task_is_done(const std::string& who);
+
+ private:
+  struct State {
+    std::uint64_t acknowledged = 0;  // the newest step that a push was answered with
+    std::uint32_t view = 0;          // the newest in which one was
+    // At which step a backup took over, by view. (One that nobody speaks to any more may do so as
+    // well.)
+    std::map<std::uint32_t, std::uint64_t> promoted_at;
+    std::map<std::uint64_t, std::uint64_t> sums;  // by step: of the primary's parameters
+    std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> components;  // by step and rank
+    std::set<std::size_t> used;  // components of pushes that were acknowledged
+    std::set<std::size_t> unused;
+  };
+  struct Host {
+    std::uint32_t generation = 0;
+    std::uint64_t step = 0;
+  };
+
+  [[nodiscard]] bool is_exact() const noexcept { return config_.every_gradient_counts(); }
+
+  World& world_;
+  const roles::RunConfig config_;
+  const std::size_t size_;
+  const std::size_t ps_;
+  std::optional<Oracle> oracle_;
+  std::size_t next_component_ = 0;
+  float applied_;  // what a component is once its push was
+  std::vector<std::map<StateName, State>> ranges_;
+  std::map<std::pair<std::uint64_t, std::size_t>, Host> hosts_;
+  bool chief_has_printed_ = false;
+  std::optional<std::uint64_t> result_;  // sum of the chief's
+};
+
+}  // namespace disttf::sim

@@ -1,0 +1,320 @@
+// The simulated cluster: its processes, whoever starts them again, and the faults.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/ps_process.h"
+#include "tests/sim/scenario.h"
+
+namespace disttf::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Faults happen until then; from then on everything must come to its end in so much time.
+constexpr seconds kSafetyPhase{400};
+constexpr seconds kLivenessPhase{800};
+// As much time without a word as no timeout is below.
+constexpr seconds kShortest{8};
+// After which a ps that says nothing is taken for dead by all: the timeout and a margin.
+constexpr seconds kSilence{12};
+
+class SimulatedCluster final : public Actor, public Directory {
+ public:
+  SimulatedCluster(const Scenario& scenario, bool trace)
+      : scenario_(scenario),
+        world_(scenario.seed, trace),
+        network_(world_, *this, scenario.network),
+        checks_(world_, scenario.config, scenario.size, scenario.ps),
+        current_(scenario.ps + scenario.trainers),
+        starts_(current_.size()),
+        delivered_(64) {
+    for (std::size_t index = 0; index < scenario.ps; ++index) {
+      cluster_.ps.push_back({.host = "ps" + std::to_string(index), .port = 1});
+    }
+    for (std::size_t rank = 0; rank < scenario.trainers; ++rank) {
+      cluster_.workers.push_back({.host = "w" + std::to_string(rank), .port = 1});
+    }
+  }
+
+  Outcome run() {
+    outcome_.happened.assign(scenario_.faults.size(), false);
+    for (std::size_t node = 0; node < current_.size(); ++node) {
+      const std::uint64_t delay = world_.below(50, Draw::kRestart, node, 0);
+      world_.schedule(world_.now() + milliseconds(delay), *this, kStart, node);
+    }
+    for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
+      const Fault& fault = scenario_.faults[each];
+      if (!fault.on) {
+        world_.schedule(kBeginning + fault.at, *this, kFault, each);
+      }
+    }
+    while (world_.violation().empty() && !has_ended() && world_.step()) {
+      for (Process* const process : std::exchange(to_rest_, {})) {
+        process->lay_to_rest();
+      }
+      if (world_.now() > kBeginning + kSafetyPhase + kLivenessPhase) {
+        world_.violate("the run does not come to its end: " + state());
+      }
+    }
+    outcome_.violation = world_.violation();
+    outcome_.hash = world_.hash();
+    outcome_.events = world_.events();
+    outcome_.simulated = world_.now() - kBeginning;
+    outcome_.marks = world_.marks();
+    return outcome_;
+  }
+
+  Process* process_at(std::size_t node) override {
+    Process* const process = current_[node];
+    return process != nullptr && process->listens() ? process : nullptr;
+  }
+
+  bool about_to_deliver(const Frame& frame, Process& from, Process& to) override {
+    const auto kind = static_cast<std::size_t>(frame.header.kind);
+    const std::uint64_t count = ++delivered_[kind];
+    if (frame.header.kind == net::FrameKind::kHeartbeat) {
+      return true;
+    }
+    for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
+      const Fault& fault = scenario_.faults[each];
+      if (fault.on == frame.header.kind && fault.nth == count) {
+        const std::size_t node = fault.to_sender ? from.node() : to.node();
+        const std::size_t other = fault.to_sender ? to.node() : from.node();
+        happen(each, node,
+               fault.kind == Fault::Kind::kClog && fault.detail % 2 == 0 ? fault.other : other);
+      }
+    }
+    return true;
+  }
+
+  void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t /*b*/) override {
+    switch (what) {
+      case kStart:
+        start(a);
+        break;
+      case kFault:
+        happen(a, scenario_.faults[a].node, scenario_.faults[a].other);
+        break;
+      default:
+        break;
+    }
+  }
+
+ private:
+  enum Happening : std::uint32_t { kStart = 1, kFault };
+
+  void start(std::size_t node) {
+    if (current_[node] != nullptr && current_[node]->is_alive()) {
+      return;
+    }
+    if (run_is_over_) {
+      return;
+    }
+    const std::uint64_t number = ++starts_[node];
+    roles::Task task;
+    task.cluster = cluster_;
+    task.self = node < scenario_.ps ? net::TaskId{.job = net::Job::kPs, .index = node}
+                                    : cluster_.trainer(node - scenario_.ps);
+    task.incarnation = 1 + node + number * 65536;
+    task.timeouts = {
+        .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
+    const auto on_end = [this](Process& process, int code, const std::string& sentence) {
+      ended(process, code, sentence);
+    };
+    std::unique_ptr<Process> process;
+    if (node < scenario_.ps) {
+      process = std::make_unique<PsProcess>(world_, network_, checks_, task, node, on_end);
+    } else if (node == scenario_.ps) {
+      process = std::make_unique<ChiefProcess>(
+          world_, network_, checks_, scenario_.config, scenario_.pace,
+          scenario_.has_disk ? &disk_ : nullptr, task, node, scenario_.size, on_end);
+    } else {
+      process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
+                                                scenario_.pace, task, node, scenario_.size, on_end);
+    }
+    world_.trace(process->name() + " starts, process " + std::to_string(number));
+    current_[node] = process.get();
+    all_.push_back(std::move(process));
+    current_[node]->start();
+  }
+
+  void start_later(std::size_t node, Duration more = Duration::zero()) {
+    const std::uint64_t delay =
+        10 + world_.below(scenario_.slowest_restart_ms, Draw::kRestart, node, 1 + starts_[node]);
+    world_.schedule(world_.now() + more + milliseconds(delay), *this, kStart, node);
+    ++outcome_.restarts;
+  }
+
+  void ended(Process& process, int code, const std::string& sentence) {
+    to_rest_.push_back(&process);
+    if (code == roles::kDone) {
+      checks_.task_is_done(process.name());
+      run_is_over_ = true;
+      return;
+    }
+    const bool is_current = current_[process.node()] == &process;
+    const bool is_excused =
+        code == roles::kTerminated
+            ? terminated_
+            : code == roles::kLostPeers && (run_is_over_ || !is_current || excuse_ >= kShortest ||
+                                            sentence.find("replaced") != std::string::npos);
+    if (code == roles::kLostPeers) {
+      world_.mark(Mark::kLostPeers);
+    }
+    if (!is_excused) {
+      world_.violate(process.name() + " ends with " + std::to_string(code) +
+                     " without a cause (invariant 18): " + sentence);
+      return;
+    }
+    if (is_current && !run_is_over_) {
+      start_later(process.node());
+    }
+  }
+
+  [[nodiscard]] bool has_ended() const {
+    return run_is_over_ &&
+           std::ranges::none_of(all_, [](const auto& process) { return process->is_alive(); });
+  }
+
+  [[nodiscard]] std::string state() const {
+    std::string text;
+    for (const auto& process : all_) {
+      if (process->is_alive()) {
+        text += "\n    " + process->name();
+        if (const auto* const ps = dynamic_cast<const PsProcess*>(process.get())) {
+          text += ": " + ps->describe_state();
+        }
+      }
+    }
+    return text;
+  }
+
+  // `node`, `other`: whom it concerns.
+  void happen(std::size_t number, std::size_t node, std::size_t other) {
+    const Fault& fault = scenario_.faults[number];
+    Process* const process = current_[node];
+    if (outcome_.happened[number] || run_is_over_ || world_.now() > kBeginning + kSafetyPhase) {
+      return;
+    }
+    const bool has_happened = strike(fault, process, node, other);
+    if (!has_happened) {
+      return;
+    }
+    outcome_.happened[number] = true;
+    ++outcome_.faults;
+    if (world_.traces()) {
+      world_.trace("FAULT " + std::to_string(number) + ": " + to_string(fault, scenario_.ps));
+    }
+  }
+
+  bool strike(const Fault& fault, Process* process, std::size_t node, std::size_t other) {
+    const bool is_alive = process != nullptr && process->is_alive();
+    const bool is_there = is_alive && !process->is_frozen();
+    switch (fault.kind) {
+      case Fault::Kind::kKill:
+      case Fault::Kind::kVanish:
+        if (!is_alive) {
+          return false;
+        }
+        world_.mark(fault.kind == Fault::Kind::kKill ? Mark::kKill : Mark::kVanish);
+        process->kill(fault.kind == Fault::Kind::kVanish);
+        start_later(node);
+        return true;
+      case Fault::Kind::kTerm:
+        if (!is_there) {
+          return false;
+        }
+        world_.mark(Mark::kTerm);
+        terminated_ = true;
+        process->terminate();
+        return true;
+      case Fault::Kind::kFreeze:
+      case Fault::Kind::kReplace:
+        if (!is_there) {
+          return false;
+        }
+        world_.mark(Mark::kFreeze);
+        if (fault.kind == Fault::Kind::kReplace) {
+          // A ps is given up after a silence that all have noticed, as an orchestrator does.
+          const Duration until_lost = node < scenario_.ps ? kSilence : Duration::zero();
+          excuse_ += fault.duration + until_lost;
+          process->freeze(world_.now() + fault.duration + 2 * until_lost);
+          current_[node] = nullptr;
+          start_later(node, until_lost);
+        } else {
+          excuse_ += fault.duration;
+          process->freeze(world_.now() + fault.duration);
+        }
+        return true;
+      case Fault::Kind::kBreak:
+      case Fault::Kind::kCutBody:
+        return strike_connection(fault, node, other);
+      case Fault::Kind::kClog:
+        if (node == other) {
+          return false;
+        }
+        world_.mark(Mark::kClog);
+        excuse_ += fault.duration;
+        network_.clog(node, other, world_.now() + fault.duration);
+        return true;
+      case Fault::Kind::kIsolate:
+        world_.mark(Mark::kClog);
+        excuse_ += fault.duration;
+        for (std::size_t each = 0; each < current_.size(); ++each) {
+          network_.clog(node, each, world_.now() + fault.duration);
+          network_.clog(each, node, world_.now() + fault.duration);
+        }
+        return true;
+      case Fault::Kind::kCount:
+        break;
+    }
+    return false;
+  }
+
+  bool strike_connection(const Fault& fault, std::size_t node, std::size_t other) {
+    const std::vector<ConnectionId> open = network_.open_between(node, other);
+    if (open.empty()) {
+      return false;
+    }
+    const ConnectionId id = open[fault.detail % open.size()];
+    if (fault.kind == Fault::Kind::kCutBody) {
+      network_.cut_next_body(id);
+      return true;
+    }
+    world_.mark(Mark::kBreak);
+    const Duration soon = std::chrono::microseconds(fault.detail % 1000);
+    const Duration late = std::min<Duration>(fault.duration, seconds(9));
+    const std::uint64_t who = fault.detail >> 16U;
+    network_.break_now(id, who % 3 == 0 ? late : soon, who % 3 == 1 ? late : soon);
+    return true;
+  }
+
+  const Scenario& scenario_;
+  World world_;
+  Network network_;
+  Checks checks_;
+  net::Cluster cluster_;
+  Disk disk_;
+  std::vector<std::unique_ptr<Process>> all_;
+  std::vector<Process*> current_;  // by node
+  std::vector<std::uint64_t> starts_;
+  std::vector<std::uint64_t> delivered_;  // by kind of frame
+  std::vector<Process*> to_rest_;
+  Outcome outcome_;
+  bool run_is_over_ = false;  // a task has ended with 0
+  bool terminated_ = false;
+  Duration excuse_{};  // for which somebody may have been missed
+};
+
+}  // namespace
+
+Outcome simulate(const Scenario& scenario, bool trace) {
+  return SimulatedCluster(scenario, trace).run();
+}
+
+}  // namespace disttf::sim

@@ -1,0 +1,50 @@
+#!/bin/bash
+# Usage: tests/sim/mutants/find.sh BUILD [FAULTS]
+#
+# Breaks the cores in one place after the other (list.txt), links the simulator against each broken
+# core, and demands that it finds a violation within FAULTS faults. Prints how many it took. BUILD is
+# a folder in which disttf_simulate has been built.
+set -euo pipefail
+
+readonly build=$1 faults=${2:-200000}
+readonly here=$PWD/tests/sim/mutants
+work=$(mktemp -d)
+readonly work
+trap 'rm -rf "$work"' EXIT
+
+# command_for TARGET: the command that ninja would make it with.
+command_for() { ninja -C "$build" -t commands "$1" | tail -n 1; }
+
+# find_mutant NAME FILE SCRIPT: exit status 0 if the simulator finds it.
+find_mutant() {
+  local object source compile link found
+  source=$work/$(basename "$2")
+  sed "$3" "$2" >"$source"
+  if cmp -s "$2" "$source"; then
+    echo "$1: the script no longer changes $2"
+    return 1
+  fi
+  object=$(ninja -C "$build" -t targets all | grep -oE "^[^:]*/$(basename "$2").o" | grep "$(dirname "$2")" | head -n 1)
+  compile=$(command_for "$object")
+  compile=${compile/ -Werror/}
+  compile=$(sed -E "s# -o [^ ]+ -c [^ ]+# -o $work/mutant.o -c $source#; s# -MD -MT [^ ]+ -MF [^ ]+##" <<<"$compile")
+  link=$(command_for tests/sim/disttf_simulate)
+  link=$(sed -E "s# -o tests/sim/disttf_simulate # $work/mutant.o -o $work/simulate #" <<<"$link")
+  (cd "$build" && eval "$compile" && eval "$link") || return 1
+  if found=$("$work/simulate" --faults "$faults" --until-violation); then
+    echo "$1: NOT FOUND in $faults faults ($4)"
+    return 1
+  fi
+  echo "$1: found after $(grep -oE '^[0-9]+ seeds, [0-9]+ faults' <<<"$found" || echo 'a crash')"
+}
+
+failed=0
+while IFS= read -r line; do
+  case $line in '#'* | '') continue ;; esac
+  name=${line%% | *}
+  rest=${line#* | }
+  file=${rest%% | *}
+  rest=${rest#* | }
+  find_mutant "$name" "$file" "${rest% | *}" "${rest##* | }" || failed=$((failed + 1))
+done <"$here/list.txt"
+[ "$failed" -eq 0 ] || { echo "$failed mutants are alive"; exit 1; }

@@ -1,0 +1,123 @@
+// What connects the simulated processes: ordered connections that break, as TCP's do. Frames are
+// delayed, held up per direction, lost with their connection, cut inside a body; an end may learn
+// late that the other one is gone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/wire/handshake.h"
+#include "roles/ps/core/outbox.h"
+#include "tests/sim/world.h"
+
+namespace disttf::sim {
+
+using roles::ConnectionId;
+using Bytes = std::vector<std::byte>;
+
+// What crosses a connection. The body is not copied: `owner` keeps it as it is.
+struct Frame {
+  net::FrameHeader header;
+  std::span<const std::byte> body = {};
+  std::shared_ptr<const void> owner = {};
+  std::uint64_t sum = 0;  // of a borrowed body when it was sent; 0: not taken
+};
+[[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;
+[[nodiscard]] std::string_view name_of(net::FrameKind kind) noexcept;
+
+class Process;
+
+// Who is there: processes by node. Nodes are the ps in their order, then the trainers by rank.
+class Directory {
+ public:
+  Directory() = default;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  virtual ~Directory() = default;
+  // nullptr: nobody, now.
+  [[nodiscard]] virtual Process* process_at(std::size_t node) = 0;
+  // This frame is about to reach that process: the time for a fault that waits for it. False: it is
+  // not to be delivered now.
+  virtual bool about_to_deliver(const Frame& frame, Process& from, Process& to) = 0;
+};
+
+class Network final : public Actor {
+ public:
+  // How fast it is.
+  struct Options {
+    std::uint64_t mean_latency_us = 100;
+    std::uint64_t slow_one_in = 256;  // frames take fifty times as long; 0: none
+    std::uint64_t split_one_in = 4;   // bodies come later than their header
+    std::uint64_t reset_one_in = 4;   // closes destroy what was still on its way
+  };
+  Network(World& world, Directory& directory, const Options& options)
+      : world_(world), directory_(directory), options_(options) {}
+
+  // Opens a connection; HELLO is on its way. The dialer hears WELCOME, REFUSED, or that it closed.
+  [[nodiscard]] ConnectionId dial(Process& from, std::size_t to_node, const net::Hello& hello);
+  // No effect on one that this process has closed, or has been told is closed.
+  void send(ConnectionId id, const Process& from, const net::FrameHeader& header, Bytes body = {});
+  void send(ConnectionId id, const Process& from, Frame frame);
+  // `finish`: what was sent before still arrives.
+  void close(ConnectionId id, const Process& from, bool finish);
+  [[nodiscard]] bool is_open(ConnectionId id, const Process& from) const;
+
+  // The process is no more. `silently`: its machine is: nobody is told.
+  void forget(const Process& process, bool silently);
+
+  // Faults. How often the one it names was there to be hurt: connections of that node.
+  [[nodiscard]] std::vector<ConnectionId> open_between(std::size_t node, std::size_t other) const;
+  // Neither direction carries anything any more. Each end learns of it after so long.
+  void break_now(ConnectionId id, Duration dialer_learns, Duration listener_learns);
+  // The next body to the listener is cut.
+  void cut_next_body(ConnectionId id) { at(id).cuts = true; }
+  // What goes from one node to the other, connections to come included, waits until then.
+  void clog(std::size_t from, std::size_t to, Time until);
+
+  void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) override;
+
+ private:
+  static constexpr std::size_t kDialer = 0;
+  static constexpr std::size_t kListener = 1;
+  struct Flying {
+    Frame frame;
+    bool closes = false;  // no frame: the end of all
+  };
+  struct Connection {
+    std::array<std::size_t, 2> nodes{};
+    std::array<Process*, 2> ends{};  // nullptr: not there yet, or closed here, or told of the end
+    std::array<std::deque<Flying>, 2> flying;  // by the end that sent them
+    std::array<Time, 2> last{};
+    std::array<std::uint64_t, 2> sent{};
+    net::Hello hello;
+    bool accepted = false;
+    bool broken = false;
+    bool cuts = false;
+    bool half_read = false;  // the listener has had the header of the frame in front
+  };
+
+  [[nodiscard]] Connection& at(ConnectionId id) { return *connections_[id]; }
+  void fly(ConnectionId id, std::size_t end, Flying flying);
+  void deliver(ConnectionId id, std::size_t end);
+  void hand_over(ConnectionId id, std::size_t end);
+  void learn(ConnectionId id, std::size_t end);
+  [[nodiscard]] Duration latency(ConnectionId id, std::uint64_t number) const;
+  [[nodiscard]] Time clogged_until(std::size_t from, std::size_t to) const;
+
+  World& world_;
+  Directory& directory_;
+  const Options options_;
+  std::vector<std::unique_ptr<Connection>> connections_{1};  // by id; 0 is none
+  std::map<std::pair<std::size_t, std::size_t>, Time> clogs_;
+};
+
+}  // namespace disttf::sim

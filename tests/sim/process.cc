@@ -1,0 +1,193 @@
+#include "tests/sim/process.h"
+
+#include <algorithm>
+
+namespace disttf::sim {
+
+void Process::kill(bool silently) {
+  if (alive_) {
+    alive_ = false;
+    frozen_ = false;
+    network_.forget(*this, silently);
+    deferred_.clear();
+    bury();
+  }
+}
+
+void Process::freeze(Time until) {
+  if (!alive_) {
+    return;
+  }
+  frozen_ = true;
+  frozen_until_ = std::max(frozen_until_, until);
+  world_.schedule(frozen_until_, *this, kContinue);
+}
+
+void Process::accept(ConnectionId id, const net::Hello& /*hello*/) {
+  network_.close(id, *this, /*finish=*/true);
+}
+
+void Process::on_body(ConnectionId /*id*/, const Frame& /*frame*/, std::size_t /*bytes*/) {}
+
+void Process::exit(int code, const std::string& sentence) {
+  if (alive_) {
+    note("exits with " + std::to_string(code) + ": " + sentence);
+    alive_ = false;
+    network_.forget(*this, /*silently=*/false);
+    on_end_(*this, code, sentence);
+  }
+}
+
+void Process::on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
+  if (!alive_) {
+    return;
+  }
+  if (what == kContinue) {
+    if (frozen_ && now() >= frozen_until_) {
+      frozen_ = false;
+      note("runs again");
+      const std::vector<Deferred> deferred = std::move(deferred_);
+      deferred_.clear();
+      for (const Deferred& each : deferred) {
+        world_.schedule(now(), *each.actor, each.what, each.a, each.b);
+      }
+    }
+    return;
+  }
+  if (frozen_) {
+    defer(*this, what, a, b);
+    return;
+  }
+  happen(what, a, b);
+}
+
+// --------------------------------------------------------------------------------------- fibers
+
+void FiberProcess::Wait::await_suspend(std::coroutine_handle<> waiting) const {
+  fiber.waiting = waiting;
+  fiber.until = until;
+  fiber.is_deaf = is_deaf;
+  const bool is_armed = fiber.armed != Time{} && fiber.armed <= until;
+  if (!is_armed && until != Time::max()) {
+    fiber.armed = std::max(until, process.now());
+    process.world_.schedule(until, process, kTimer, fiber.index);
+  }
+}
+
+FiberProcess::Fiber& FiberProcess::spawn(std::function<Routine<void>(Fiber&)> make) {
+  makers_.push_back(std::move(make));
+  fibers_.push_back(std::make_unique<Fiber>());
+  Fiber& fiber = *fibers_.back();
+  fiber.index = fibers_.size() - 1;
+  fiber.root = makers_.back()(fiber);
+  fiber.waiting = fiber.root.handle();
+  fiber.is_deaf = true;
+  fiber.until = now();
+  fiber.armed = now();
+  world_.schedule(now(), *this, kTimer, fiber.index);
+  return fiber;
+}
+
+void FiberProcess::resume(Fiber& fiber) {
+  const std::coroutine_handle<> waiting = std::exchange(fiber.waiting, {});
+  if (!waiting) {
+    return;
+  }
+  waiting.resume();
+  if (fiber.root.has_ended() && is_alive()) {
+    try {
+      fiber.root.rethrow();
+    } catch (const roles::Failure& failure) {
+      exit(failure.exit_code(), failure.what());
+    }
+  }
+}
+
+void FiberProcess::wake(Fiber& fiber) {
+  if (fiber.waiting && !fiber.is_deaf) {
+    fiber.until = now();
+    fiber.armed = now();
+    world_.schedule(now(), *this, kTimer, fiber.index);
+  }
+}
+
+void FiberProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t /*b*/) {
+  if (what != kTimer) {
+    return;
+  }
+  Fiber& fiber = *fibers_[a];
+  if (fiber.armed <= now()) {
+    fiber.armed = {};
+  }
+  if (!fiber.waiting) {
+    return;
+  }
+  if (now() >= fiber.until) {
+    resume(fiber);
+  } else if (fiber.armed == Time{} && fiber.until != Time::max()) {  // it began to wait anew
+    fiber.armed = fiber.until;
+    world_.schedule(fiber.until, *this, kTimer, fiber.index);
+  }
+}
+
+void FiberProcess::open(Channel& channel, Fiber& reader, std::size_t node,
+                        const net::Hello& hello) {
+  close(channel);
+  channel.inbox.clear();
+  channel.next = 0;
+  channel.id = network_.dial(*this, node, hello);
+  channel.reader = &reader;
+  channel.is_open = true;
+  channels_[channel.id] = &channel;
+}
+
+void FiberProcess::close(Channel& channel) {
+  if (channel.is_open) {
+    network_.close(channel.id, *this, /*finish=*/false);
+    channels_.erase(channel.id);
+    channel.is_open = false;
+    channel.inbox.clear();
+    channel.next = 0;
+  }
+}
+
+Frame FiberProcess::take(Channel& channel) {
+  Frame frame = std::move(channel.inbox[channel.next++]);
+  if (channel.next == channel.inbox.size()) {
+    channel.inbox.clear();
+    channel.next = 0;
+  }
+  return frame;
+}
+
+void FiberProcess::on_header(ConnectionId id, const Frame& frame) {
+  const auto found = channels_.find(id);
+  if (found == channels_.end()) {
+    return;
+  }
+  found->second->inbox.push_back(frame);
+  if (!found->second->reader->is_deaf) {
+    resume(*found->second->reader);
+  }
+}
+
+void FiberProcess::on_closed(ConnectionId id) {
+  const auto found = channels_.find(id);
+  if (found == channels_.end()) {
+    return;
+  }
+  Channel& channel = *found->second;
+  channels_.erase(found);
+  channel.is_open = false;
+  if (!channel.reader->is_deaf) {
+    resume(*channel.reader);
+  }
+}
+
+void FiberProcess::bury() {
+  fibers_.clear();
+  makers_.clear();
+  channels_.clear();
+}
+
+}  // namespace disttf::sim

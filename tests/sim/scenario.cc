@@ -1,0 +1,299 @@
+#include "tests/sim/scenario.h"
+
+#include <algorithm>
+#include <array>
+
+#include "math/model.h"
+
+namespace disttf::sim {
+namespace {
+
+using net::FrameKind;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// Draws one number after the other for one seed.
+class Dice {
+ public:
+  Dice(std::uint64_t seed, Draw what) : world_(seed, false), what_(what) {}
+  std::uint64_t below(std::uint64_t limit) { return world_.below(limit, what_, 0, index_++); }
+  bool one_in(std::uint64_t times) { return below(times) == 0; }
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) {
+    return least + below(most - least + 1);
+  }
+
+ private:
+  const World world_;
+  const Draw what_;
+  std::uint64_t index_ = 0;
+};
+
+// Inputs of a softmax model of two classes whose vector is at least so long.
+void set_size(Scenario& scenario, std::size_t floats) {
+  scenario.config.model.kind = math::ModelKind::kSoftmax;
+  scenario.config.model.classes = 2;
+  scenario.config.model.inputs = std::max<std::size_t>(8, (floats - 16) / 2);
+  scenario.size = math::layout_of(scenario.config.model).size();
+}
+
+Scenario plain(std::uint64_t seed) {
+  Scenario scenario;
+  scenario.seed = seed;
+  roles::RunConfig& config = scenario.config;
+  config.dataset = "MNIST";
+  config.data_checksum = "0";
+  config.isa = math::Isa::kGeneric;
+  config.batch_size = 1;
+  config.seed = 1;
+  return scenario;
+}
+
+void draw_mode(Scenario& scenario, Dice& dice) {
+  roles::RunConfig& config = scenario.config;
+  config.trainers = scenario.trainers;
+  config.rate_decay = dice.one_in(2) ? roles::RateDecay::kLinear : roles::RateDecay::kNone;
+  const std::uint64_t mode = dice.below(10);
+  config.optimizer.learning_rate = 0.05F;
+  constexpr std::array kKinds = {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
+                                 math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam};
+  config.optimizer.kind = kKinds[dice.below(kKinds.size())];
+  const std::size_t short_page = 32 + 16 * dice.below(20);
+  const std::size_t exact_size = (scenario.ps - 1) * math::kShardAlignmentFloats + short_page;
+  const bool replicas = scenario.ps > 1 && dice.one_in(3);
+  if (mode < 6) {  // strict
+    config.ps_replicas = replicas ? 2 : 1;
+    set_size(scenario, exact_size);
+    return;
+  }
+  if (mode == 6) {  // elastic
+    config.micro_batches = dice.between(1, 2 * scenario.trainers);
+    config.min_workers = dice.between(1, scenario.trainers);
+    set_size(scenario, exact_size);
+    return;
+  }
+  // The looser modes: each push has a component of its own.
+  config.rate_decay = roles::RateDecay::kNone;
+  config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
+  config.ps_replicas = replicas ? 2 : 1;
+  set_size(scenario, scenario.ps * math::kShardAlignmentFloats);
+  if (mode == 7 && scenario.trainers > 1) {
+    config.replicas_to_aggregate = dice.between(1, scenario.trainers - 1);
+    return;
+  }
+  config.sync_replicas = false;
+  // Several ps count the pushes of a trainer that was lost between them differently, and then two
+  // trainers may wait for each other: not simulated before that is mended.
+  if (dice.one_in(2) && scenario.ps == 1) {
+    config.max_staleness = dice.below(4);
+  }
+}
+
+Duration draw_duration(Dice& dice) {
+  const std::uint64_t kind = dice.below(20);
+  if (kind < 13) {
+    return milliseconds(dice.between(1, 1500));
+  }
+  if (kind < 18) {
+    return milliseconds(dice.between(1500, 15000));
+  }
+  return milliseconds(dice.between(15000, 90000));
+}
+
+// Kinds of frames at which something may be about to go wrong, and how often they come: 0, a step.
+struct Moment {
+  FrameKind kind;
+  std::uint64_t most;
+};
+constexpr std::array<Moment, 19> kMoments = {{{FrameKind::kPushPull, 0},
+                                              {FrameKind::kParameters, 0},
+                                              {FrameKind::kUpdate, 0},
+                                              {FrameKind::kAck, 0},
+                                              {FrameKind::kPublish, 6},
+                                              {FrameKind::kRestore, 6},
+                                              {FrameKind::kPull, 12},
+                                              {FrameKind::kGetConfig, 6},
+                                              {FrameKind::kConfig, 6},
+                                              {FrameKind::kGoodbye, 12},
+                                              {FrameKind::kShutdown, 6},
+                                              {FrameKind::kWelcome, 60},
+                                              {FrameKind::kFenced, 8},
+                                              {FrameKind::kFill, 4},
+                                              {FrameKind::kComplete, 4},
+                                              {FrameKind::kView, 16},
+                                              {FrameKind::kReport, 100},
+                                              {FrameKind::kCut, 10},
+                                              {FrameKind::kPush, 0}}};
+
+void draw_faults(Scenario& scenario, Dice& dice) {
+  constexpr auto kKinds = static_cast<std::size_t>(Fault::Kind::kCount);
+  std::array<std::uint64_t, kKinds> weights{};
+  std::uint64_t all = 0;
+  for (std::uint64_t& weight : weights) {
+    weight = dice.one_in(2) ? dice.between(1, 8) : 0;  // whole kinds are left out
+    all += weight;
+  }
+  if (all == 0) {
+    return;
+  }
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 2'000'000;
+  const std::uint64_t most_long = dice.below(3);
+  std::uint64_t long_ones = 0;
+  const std::size_t nodes = scenario.ps + scenario.trainers;
+  const std::uint64_t count = dice.one_in(12) ? 0 : dice.between(1, 24);
+  const bool moments_alone = dice.one_in(3);
+  for (std::uint64_t each = 0; each < count; ++each) {
+    Fault fault;
+    std::uint64_t place = dice.below(all);
+    std::size_t kind = 0;
+    while (place >= weights.at(kind)) {
+      place -= weights.at(kind++);
+    }
+    fault.kind = static_cast<Fault::Kind>(kind);
+    if (moments_alone || dice.one_in(2)) {
+      const Moment moment = kMoments[dice.below(kMoments.size())];
+      fault.on = moment.kind;
+      fault.nth =
+          1 + dice.below(moment.most != 0 ? moment.most : steps * scenario.trainers * scenario.ps);
+      fault.to_sender = dice.one_in(2);
+    }
+    fault.at = microseconds(dice.below(length_us));
+    fault.node = dice.below(nodes);
+    fault.other = dice.below(nodes);
+    fault.duration = draw_duration(dice);
+    if (fault.duration > milliseconds(8000) && long_ones++ >= most_long) {
+      fault.duration /= 20;
+    }
+    fault.detail = dice.below(std::uint64_t{1} << 32U);
+    scenario.faults.push_back(fault);
+  }
+}
+
+std::string node_name(std::size_t node, std::size_t ps) {
+  return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
+}
+
+}  // namespace
+
+Scenario scenario_of(std::uint64_t seed) {
+  Dice dice(seed, Draw::kSwarm);
+  Scenario scenario = plain(seed);
+  scenario.ps = dice.between(1, 4);
+  scenario.trainers = dice.between(1, 5);
+  scenario.config.train_steps = dice.between(1, dice.one_in(3) ? 150 : 30);
+  draw_mode(scenario, dice);
+  if (!scenario.config.every_gradient_counts()) {  // as many as there are components
+    scenario.config.train_steps =
+        std::min<std::uint64_t>(scenario.config.train_steps, 400 / scenario.trainers);
+  }
+  constexpr std::array<std::uint64_t, 4> kPaces = {200, 2000, 20000, 100000};
+  scenario.pace.compute_us = kPaces[dice.below(kPaces.size())];
+  scenario.pace.slow_one_in = dice.one_in(8) ? 200 : 0;
+  scenario.pace.cut_every = dice.one_in(2) ? dice.between(1, 10) : 0;
+  scenario.pace.load_ms = dice.one_in(4) ? 1000 : dice.between(1, 20);
+  constexpr std::array<std::uint64_t, 3> kLatencies = {30, 200, 2000};
+  scenario.network.mean_latency_us = kLatencies[dice.below(kLatencies.size())];
+  scenario.network.slow_one_in = dice.one_in(2) ? 0 : dice.between(20, 500);
+  scenario.network.split_one_in = dice.one_in(4) ? 0 : dice.between(1, 8);
+  scenario.network.reset_one_in = dice.one_in(4) ? 0 : dice.between(1, 8);
+  scenario.has_disk = dice.one_in(2);
+  scenario.slowest_restart_ms = dice.one_in(2) ? 60 : 4000;
+  Dice faults(seed, Draw::kFault);
+  draw_faults(scenario, faults);
+  return scenario;
+}
+
+Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps,
+                        std::uint64_t steps) {
+  Dice dice(seed, Draw::kSwarm);
+  Scenario scenario = plain(seed);
+  scenario.ps = ps;
+  scenario.trainers = trainers;
+  scenario.config.trainers = trainers;
+  scenario.config.train_steps = steps;
+  scenario.config.optimizer = {.kind = math::OptimizerKind::kMomentum, .learning_rate = 0.05F};
+  set_size(scenario, (ps - 1) * math::kShardAlignmentFloats + 64);
+  scenario.pace.compute_us = 20000;
+  scenario.pace.cut_every = 10;
+  Dice faults(seed, Draw::kFault);
+  draw_faults(scenario, faults);
+  return scenario;
+}
+
+std::string to_string(const Scenario& scenario) {
+  const roles::RunConfig& config = scenario.config;
+  std::string text = std::to_string(scenario.ps) + " ps, " + std::to_string(scenario.trainers) +
+                     " trainers, " + std::to_string(config.train_steps) + " steps, " +
+                     std::string(math::optimizer_name(config.optimizer.kind));
+  if (config.elastic()) {
+    text += ", elastic with " + std::to_string(config.micro_batches) + " micro-batches, at least " +
+            std::to_string(config.min_workers) + " workers";
+  } else if (!config.sync_replicas) {
+    text += ", async";
+    if (config.max_staleness) {
+      text += " within " + std::to_string(*config.max_staleness);
+    }
+  } else if (config.replicas_to_aggregate != 0) {
+    text += ", " + std::to_string(config.replicas_to_aggregate) + " gradients a step";
+  }
+  text += config.ps_replicas > 1 ? ", replicas" : "";
+  text += scenario.has_disk ? ", a disk" : "";
+  if (scenario.pace.cut_every != 0) {
+    text += ", a cut every " + std::to_string(scenario.pace.cut_every) + " steps";
+  }
+  return text;
+}
+
+std::string to_string(const Fault& fault, std::size_t ps) {
+  static constexpr std::array<const char*, static_cast<std::size_t>(Fault::Kind::kCount)> kNames = {
+      "kill", "vanish", "terminate", "freeze", "replace", "break", "clog", "isolate", "cut a body"};
+  std::string text;
+  const std::chrono::duration<double> at = fault.at;
+  const std::chrono::duration<double> duration = fault.duration;
+  if (fault.on) {
+    text = "when " + std::string(name_of(*fault.on)) + " number " + std::to_string(fault.nth) +
+           " is about to be delivered: " + kNames[static_cast<std::size_t>(fault.kind)] +
+           (fault.to_sender ? " its sender" : " its receiver") + ", the other being " +
+           node_name(fault.other, ps);
+  } else {
+    text = "at " + std::to_string(at.count()) +
+           " s: " + kNames[static_cast<std::size_t>(fault.kind)] + " " + node_name(fault.node, ps) +
+           " (other: " + node_name(fault.other, ps) + ")";
+  }
+  return text + ", for " + std::to_string(duration.count()) + " s";
+}
+
+Scenario shrunk(const Scenario& scenario) {
+  Scenario best = scenario;
+  const Outcome whole = simulate(best);
+  std::vector<Fault> happened;
+  for (std::size_t each = 0; each < best.faults.size(); ++each) {
+    if (whole.happened[each]) {
+      happened.push_back(best.faults[each]);
+    }
+  }
+  const auto breaks = [](const Scenario& candidate) {
+    return !simulate(candidate).violation.empty();
+  };
+  Scenario candidate = best;
+  candidate.faults = happened;
+  if (breaks(candidate)) {
+    best = candidate;
+  }
+  for (std::size_t part = std::max<std::size_t>(best.faults.size() / 2, 1); part > 0; part /= 2) {
+    for (std::size_t at = 0; at < best.faults.size();) {
+      candidate = best;
+      const auto begin = candidate.faults.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto count = std::min(part, best.faults.size() - at);
+      candidate.faults.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+      if (breaks(candidate)) {
+        best = candidate;
+      } else {
+        at += part;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace disttf::sim

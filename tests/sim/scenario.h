@@ -1,0 +1,81 @@
+// What is simulated: a cluster, a run, and a list of faults. All of it is drawn from the seed; the
+// list can be shortened, and what is left is the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/wire/frame.h"
+#include "roles/run/run_config.h"
+#include "tests/sim/network.h"
+#include "tests/sim/trainers.h"
+#include "tests/sim/world.h"
+
+namespace disttf::sim {
+
+struct Fault {
+  enum class Kind : std::uint8_t {
+    kKill,     // of a process, by signal
+    kVanish,   // of its machine: nobody is told
+    kTerm,     // SIGTERM
+    kFreeze,   // for `duration`
+    kReplace,  // frozen, and another process takes its place at once; it wakes up after `duration`
+    kBreak,    // of a connection between two nodes; one end may learn `duration` later
+    kClog,     // nothing from one node to another for `duration`
+    kIsolate,  // nothing from or to a node
+    kCutBody,  // of a connection: inside the next body
+    kCount,
+  };
+  Kind kind = Kind::kKill;
+  // When the nth frame of that kind is about to be delivered, to whoever (`to_sender`: it has come
+  // from) is concerned; or else at a time.
+  std::optional<net::FrameKind> on = {};
+  std::uint64_t nth = 0;
+  bool to_sender = false;
+  Duration at{};
+  std::size_t node = 0;
+  std::size_t other = 0;
+  Duration duration{};
+  std::uint64_t detail = 0;
+};
+[[nodiscard]] std::string to_string(const Fault& fault, std::size_t ps);
+
+struct Scenario {
+  std::uint64_t seed = 1;
+  std::size_t ps = 1;
+  std::size_t trainers = 2;
+  std::size_t size = 0;  // floats of the parameter vector
+  roles::RunConfig config;
+  Pace pace;
+  Network::Options network;
+  bool has_disk = false;
+  std::uint64_t slowest_restart_ms = 1000;
+  std::vector<Fault> faults;
+};
+// Another one for each seed.
+[[nodiscard]] Scenario scenario_of(std::uint64_t seed);
+// A large one: so many trainers and ps, strict sync.
+[[nodiscard]] Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps,
+                                      std::uint64_t steps);
+// "2 ps, 3 trainers, sync, adam, 40 steps, replicas"
+[[nodiscard]] std::string to_string(const Scenario& scenario);
+
+struct Outcome {
+  std::string violation;  // empty: all promises were kept
+  std::uint64_t hash = 0;
+  std::uint64_t events = 0;
+  std::uint64_t faults = 0;         // that happened
+  std::vector<bool> happened = {};  // by fault
+  std::uint64_t restarts = 0;
+  Duration simulated{};
+  std::array<std::uint64_t, kMarks> marks{};
+};
+[[nodiscard]] Outcome simulate(const Scenario& scenario, bool trace = false);
+
+// As few of its faults as still break a promise. REQUIRES: it does break one.
+[[nodiscard]] Scenario shrunk(const Scenario& scenario);
+
+}  // namespace disttf::sim

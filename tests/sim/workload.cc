@@ -1,0 +1,100 @@
+#include "tests/sim/workload.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/sim/network.h"
+
+namespace disttf::sim {
+
+void initialize(std::span<float> parameters) noexcept {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] = static_cast<float>(static_cast<int>(i % 17) - 8) / 16.0F;
+  }
+}
+
+void compute_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
+                      std::span<float> gradient) noexcept {
+  std::uint64_t bits = sum_of(std::as_bytes(parameters)) + step * 0x9E3779B97F4A7C15U;
+  bits = (bits ^ (slot + 1)) * 0xBF58476D1CE4E5B9U;
+  const auto begin = static_cast<std::uint32_t>(bits >> 32U);
+  for (std::uint32_t i = 0; i < gradient.size(); ++i) {
+    std::uint32_t value = begin + i * 0x9E3779B9U;
+    value = (value ^ (value >> 15U)) * 0x85EBCA6BU;
+    // Of many digits: sums are rounded, so that their order is seen.
+    gradient[i] = static_cast<float>(static_cast<std::int32_t>(value)) * 0x1p-33F;
+  }
+}
+
+Oracle::Oracle(const roles::RunConfig& config, std::size_t size)
+    : config_(config), first_(size), second_(size), sum_(size), gradient_(size) {
+  states_.emplace_back(size);
+  initialize(states_.back());
+  if (config_.optimizer.kind == math::OptimizerKind::kAdagrad) {
+    std::ranges::fill(first_, 0.1F);
+  }
+}
+
+std::span<const float> Oracle::parameters_at(std::uint64_t step) {
+  while (states_.size() <= step) {
+    advance();
+  }
+  return states_[step];
+}
+
+void Oracle::advance() {
+  const std::uint64_t step = states_.size() - 1;
+  const Values& old = states_.back();
+  const std::size_t slots = config_.slots();
+  compute_gradient(old, step, 0, sum_);
+  for (std::size_t slot = 1; slot < slots; ++slot) {
+    compute_gradient(old, step, slot, gradient_);
+    for (std::size_t i = 0; i < sum_.size(); ++i) {
+      sum_[i] = sum_[i] + gradient_[i];
+    }
+  }
+  const math::OptimizerSpec& spec = config_.optimizer;
+  const float share = 1.0F / static_cast<float>(slots);
+  float rate = spec.learning_rate;
+  if (config_.rate_decay == roles::RateDecay::kLinear) {
+    rate *= 1.0F - static_cast<float>(step) / static_cast<float>(config_.train_steps);
+  }
+  if (spec.kind == math::OptimizerKind::kAdam) {
+    double power1 = 1;
+    double power2 = 1;
+    double base1 = double{spec.beta1};
+    double base2 = double{spec.beta2};
+    for (std::uint64_t rest = step + 1; rest != 0; rest /= 2) {  // by squaring, as rounding goes
+      power1 = rest % 2 == 1 ? power1 * base1 : power1;
+      power2 = rest % 2 == 1 ? power2 * base2 : power2;
+      base1 *= base1;
+      base2 *= base2;
+    }
+    rate = static_cast<float>(double{rate} * std::sqrt(1.0 - power2) / (1.0 - power1));
+  }
+  Values next(old.size());
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    const float g = sum_[i] * share;
+    switch (spec.kind) {
+      case math::OptimizerKind::kSgd:
+        next[i] = old[i] - rate * g;
+        break;
+      case math::OptimizerKind::kMomentum:
+        first_[i] = spec.momentum * first_[i] + g;
+        next[i] = old[i] - rate * first_[i];
+        break;
+      case math::OptimizerKind::kAdagrad:
+        first_[i] += g * g;
+        next[i] = old[i] - rate * g / std::sqrt(first_[i]);
+        break;
+      case math::OptimizerKind::kAdam:
+        first_[i] = spec.beta1 * first_[i] + (1.0F - spec.beta1) * g;
+        second_[i] = spec.beta2 * second_[i] + (1.0F - spec.beta2) * (g * g);
+        next[i] = old[i] - rate * first_[i] / (std::sqrt(second_[i]) + spec.epsilon);
+        break;
+    }
+  }
+  states_.push_back(std::move(next));
+}
+
+}  // namespace disttf::sim

@@ -1,0 +1,97 @@
+#include "tests/sim/world.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "math/random.h"
+
+namespace disttf::sim {
+namespace {
+
+// Cheaper than random_bits(): there is one of these an event.
+std::uint64_t scrambled(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30U)) * 0xBF58476D1CE4E5B9U;
+  value = (value ^ (value >> 27U)) * 0x94D049BB133111EBU;
+  return value ^ (value >> 31U);
+}
+
+}  // namespace
+
+std::string_view name_of(Mark mark) noexcept {
+  static constexpr std::array<std::string_view, kMarks> kNames = {"kill",
+                                                                  "vanish",
+                                                                  "freeze",
+                                                                  "term",
+                                                                  "break",
+                                                                  "clog",
+                                                                  "cut in a body",
+                                                                  "header and body apart",
+                                                                  "restore",
+                                                                  "set-back",
+                                                                  "fence",
+                                                                  "previous",
+                                                                  "reconnect",
+                                                                  "replaced process refused",
+                                                                  "ps replaced while silent",
+                                                                  "lost peers",
+                                                                  "dropped",
+                                                                  "work dealt",
+                                                                  "cut collected",
+                                                                  "restored from a cut",
+                                                                  "late trainer told",
+                                                                  "chief lost at the end",
+                                                                  "promotion",
+                                                                  "pair",
+                                                                  "fill",
+                                                                  "refused"};
+  return kNames[static_cast<std::size_t>(mark)];
+}
+
+std::uint64_t World::draw(Draw what, std::uint64_t stream, std::uint64_t index) const {
+  return math::random_bits(seed_, static_cast<std::uint32_t>(what), stream, index);
+}
+
+void World::schedule(Time at, Actor& actor, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t number = scheduled_++;
+  heap_.push_back({.at = std::max(at, now_),
+                   .tie = scrambled(seed_ + number * 0x9E3779B97F4A7C15U),
+                   .number = number,
+                   .actor = &actor,
+                   .what = what,
+                   .a = a,
+                   .b = b});
+  std::ranges::push_heap(heap_, is_later);
+}
+
+bool World::step() {
+  if (heap_.empty()) {
+    return false;
+  }
+  std::ranges::pop_heap(heap_, is_later);
+  const Event event = heap_.back();
+  heap_.pop_back();
+  now_ = event.at;
+  ++events_;
+  stir(static_cast<std::uint64_t>(event.at.time_since_epoch().count()));
+  stir(event.what ^ (event.a << 8U) ^ (event.b << 40U));
+  event.actor->on_event(event.what, event.a, event.b);
+  return true;
+}
+
+void World::violate(std::string sentence) {
+  if (violation_.empty()) {
+    violation_ = std::move(sentence);
+    if (trace_) {
+      trace("VIOLATION: " + violation_);
+    }
+  }
+}
+
+void World::trace(const std::string& line) const {
+  if (trace_) {
+    const std::chrono::duration<double> since = now_ - kBeginning;
+    std::printf("%12.6f  %s\n", since.count(), line.c_str());
+  }
+}
+
+}  // namespace disttf::sim
