@@ -260,5 +260,16 @@ TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
   expect_view(2, 0, true);
 }
 
+// A chief that was replaced and wakes up makes views too: the one that is left must not wait for
+// ever for hosts to come back to its own.
+TEST_F(ViewServiceTest, OneThatHearsOfAnothersViewLearnsAnew) {
+  begin();
+  service_.hear(0, wants_alone(5));
+  EXPECT_FALSE(service_.view().has_value()) << "the other host may know better";
+  service_.hear(1, backup(5, false));
+  service_.hear(0, wants_alone(5));
+  expect_view(6, 0, false);
+}
+
 }  // namespace
 }  // namespace disttf::roles

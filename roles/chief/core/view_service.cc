@@ -12,6 +12,11 @@ std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 }  // namespace
 
 void ViewService::hear(std::uint8_t replica, const net::Report& report) {
+  if (view_ && report.view > view_->number) {
+    // Another chief has made it: this one knows as little as one that has just started.
+    view_.reset();
+    hosts_.at(other_than(replica)).reset();  // what it said may be older than that
+  }
   hosts_.at(replica) = report;
   finished_ = finished_ || report.finished;
   decide();

@@ -14,7 +14,8 @@
 //     reason, though: where each host is out of some trainer's reach, no view helps.
 //   - A chief that has just started knows no view, and decides nothing before both hosts have
 //     said what they know: each decision that was ever acted upon is known to one of them, unless
-//     both were lost, and then there is nothing left to lose.
+//     both were lost, and then there is nothing left to lose. The same goes for one that hears of
+//     a view which another chief has made.
 //
 // Pure: no socket, no clock. Not thread-safe.
 #pragma once
