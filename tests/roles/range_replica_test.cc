@@ -396,5 +396,13 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
   EXPECT_FALSE(first_.take(other_));
 }
 
+// The chief would make no view of the range any more.
+TEST_F(PairedHosts, OneThatHasFailedDoesNotSayThatTheRunIsOver) {
+  carry();
+  first_.core.refuse_all({.exit_code = kLostPeers, .sentence = "worker 1 has been gone"});
+  first_.hang_up(to_second_);
+  EXPECT_FALSE(first_.last_report(views_[&first_]).finished);
+}
+
 }  // namespace
 }  // namespace disttf::roles

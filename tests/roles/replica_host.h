@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/replication.h"
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -119,6 +120,16 @@ class ReplicaHost {
       }
     }
     return std::nullopt;
+  }
+  // What it has last said of itself to that connection, and nobody has taken yet.
+  [[nodiscard]] net::Report last_report(ConnectionId id) {
+    net::Report report;
+    for (const SentFrame& frame : sent_[id]) {
+      if (frame.header.kind == net::FrameKind::kReport) {
+        EXPECT_FALSE(net::decode(frame.body, report));
+      }
+    }
+    return report;
   }
   [[nodiscard]] bool is_closed(ConnectionId id) const {
     return std::ranges::find(closed_, id) != closed_.end();

@@ -113,7 +113,7 @@ net::Report RangeReplica::report() const {
           .holds = is_primary ? phase_ != Phase::kWaitingForChief : complete_,
           .wants_alone = is_primary && needs_acks_ && backup_ == 0,
           .wants_pair = is_primary && backup_complete_ && !view_.paired,
-          .finished = has_ended(),
+          .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
           .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
 }
 
