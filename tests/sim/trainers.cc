@@ -523,6 +523,13 @@ Routine<void> ChiefProcess::oversee(Fiber& fiber, std::size_t index) {
       if (frame.header.kind != FrameKind::kReport || net::decode(frame.body, report)) {
         break;
       }
+      if (world_.traces()) {
+        note("hears of range " + std::to_string(host.range) + " from " + net::to_string(ps) +
+             ": view " + std::to_string(report.view) + ", standing " +
+             std::to_string(static_cast<int>(report.standing)) + (report.holds ? ", holds" : "") +
+             (report.wants_alone ? ", wants alone" : "") +
+             (report.wants_pair ? ", wants pair" : "") + (report.finished ? ", finished" : ""));
+      }
       host.finished = host.finished || report.finished;
       keepers_[host.range].hear(host.replica, report);
       tell(host.range);
