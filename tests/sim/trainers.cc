@@ -18,7 +18,7 @@ constexpr milliseconds kFirstViews{500};
 constexpr seconds kOverseersFarewell{3};
 constexpr seconds kLastSave{60};
 constexpr milliseconds kSaveAgain{20};
-constexpr std::uint64_t kLongestDialPauseMs = 250;
+constexpr std::uint64_t kLongestViewPauseMs = 250;
 
 }  // namespace
 
@@ -546,7 +546,7 @@ Routine<void> ChiefProcess::oversee(Fiber& fiber, std::size_t index) {
     }
     if (!host.finished) {
       const milliseconds pause(
-          1 + world_.below(std::min(ceiling_ms, kLongestDialPauseMs), Draw::kBackoff,
+          1 + world_.below(std::min(ceiling_ms, kLongestViewPauseMs), Draw::kBackoff,
                            task_.incarnation % (1U << 20U) * 64 + index, ++draws));
       ceiling_ms = std::min<std::uint64_t>(2 * ceiling_ms, 2000);
       co_await sleep(fiber, pause);
