@@ -546,9 +546,9 @@ TEST_F(RunSessionTest, SoDoesWorkThatDidNotLeave) {
   world_.go_on();
   world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
-  world_.cut(0);
   world_.host(0).is_mute = false;
   session().push(2);
+  world_.cut(0);
   world_.go_on();
   session().begin_await_step(1, false, world_.now());
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
