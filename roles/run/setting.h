@@ -32,8 +32,13 @@ namespace disttf::roles {
 template <typename T>
 class Place {
  public:
+  // The lambda captures nothing. (It is called, not converted: clang 14 cannot convert one whose
+  // result is deduced.)
   template <typename Lambda>
-  constexpr explicit(false) Place(Lambda place) noexcept : writable_(place), readable_(place) {}
+  requires std::is_invocable_r_v<T&, Lambda, RunConfig&>
+  constexpr explicit(false) Place(Lambda /*place*/) noexcept
+      : writable_([](RunConfig& run) -> T& { return Lambda()(run); }),
+        readable_([](const RunConfig& run) -> const T& { return Lambda()(run); }) {}
 
   [[nodiscard]] T& in(RunConfig& run) const { return writable_(run); }
   [[nodiscard]] const T& in(const RunConfig& run) const { return readable_(run); }
