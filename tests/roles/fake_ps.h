@@ -26,6 +26,9 @@ struct FakeHost {
   bool swallows = false;  // packets: nobody answers a dial before it ends
   bool is_mute = false;   // hears requests and says nothing
   bool releases = true;   // answers GOODBYE
+  bool waits = false;     // holding nothing, lets a PULL wait for the chief
+  // Such a request is not answered: another process is in its place from then on.
+  std::optional<net::FrameKind> dies_of = {};
   std::optional<net::Refusal> refuses = {};
   net::Welcome welcome = {};
 
@@ -174,6 +177,13 @@ class TrainerWorld {
     heard_.push_back({.range = effect.range, .replica = link.replica, .header = effect.header});
     link.last_id = effect.header.request_id;
     session.sent(effect.range, now_);
+    FakeHost& to = host(effect.range, link.replica);
+    if (to.dies_of == effect.header.kind) {
+      to.dies_of.reset();
+      to.restart(to.welcome.incarnation + 100);
+      cut(effect.range);
+      return;
+    }
     answer(effect.range, effect.header);
   }
   void apply(const CloseLink& effect) { links_[effect.range] = {}; }
@@ -200,6 +210,9 @@ class TrainerWorld {
         state.state = net::ShardState::kFinished;
         break;
       case FrameKind::kPull:
+        if (is_empty && from.waits) {
+          return;
+        }
         is_empty ? void(reply.kind = FrameKind::kFenced) : parameters();
         if ((request.flags & net::kFlagPrevious) != 0) {
           --reply.step;

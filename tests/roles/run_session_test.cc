@@ -208,6 +208,22 @@ TEST_F(RunSessionTest, ARestoreThatBreaksOffIsMadeAgainInANewGeneration) {
   EXPECT_EQ(session().reply().generation, 2U);
 }
 
+TEST_F(RunSessionTest, TheChiefDoesNotPullFromAPsThatWaitsForItAlone) {
+  session().lead();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
+  world_.host(0).waits = true;
+  world_.host(0).dies_of = FrameKind::kPull;
+  session().provided(0, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  session().provided(0, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(session().reply().generation, 2U);
+}
+
 TEST_F(RunSessionTest, AWorkerWaitsUntilAllHoldOneState) {
   world_.host(0).hold(0, 1);
   session().begin_connect(world_.now());

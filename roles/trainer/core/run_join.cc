@@ -82,8 +82,7 @@ RunJoin::RunJoin(RunContext& context, Connecting& connecting, StepExchange& exch
     : context_(context), connecting_(connecting), exchange_(exchange), pauses_(pauses) {}
 
 void RunJoin::begin(Clock::time_point now) {
-  for (RangeSession& session : context_.ranges) {
-    session.unpin();
+  for (const RangeSession& session : context_.ranges) {
     context_.unshare(session.index());  // a ps may hold its parameters elsewhere now
   }
   pauses_.reset();
@@ -92,6 +91,9 @@ void RunJoin::begin(Clock::time_point now) {
 
 void RunJoin::attempt(Clock::time_point now) {
   exchange_.begin(OnLoss::kStateLost);  // nothing of the one before is waited for
+  for (RangeSession& session : context_.ranges) {
+    session.unpin();
+  }
   was_over_ = context_.over;
   stage_ = Stage::kConnecting;
   connecting_.begin(context_.task.timeouts.peer, "waited ", now);
@@ -172,6 +174,15 @@ void RunJoin::restore(Clock::time_point now) {
                 RequestBody::kState, FrameKind::kAck, now);
 }
 
+// All ps hold one state. One that is lost from here on and comes back with nothing would wait for
+// the chief, which is this trainer, before it answers a pull.
+void RunJoin::pull_as_chief(Clock::time_point now) {
+  for (RangeSession& session : context_.ranges) {
+    session.pin();
+  }
+  pull(Stage::kPulling, 0, now);
+}
+
 // With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
 void RunJoin::pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now) {
   stage_ = stage;
@@ -200,7 +211,7 @@ void RunJoin::answered(Clock::time_point now) {
       --at_;
       publish(now);
     } else if (agree()) {
-      pull(Stage::kPulling, 0, now);
+      pull_as_chief(now);
     } else {
       stage_ = Stage::kNeedsState;
     }
@@ -209,7 +220,7 @@ void RunJoin::answered(Clock::time_point now) {
       --at_;
       restore(now);
     } else {
-      pull(Stage::kPulling, 0, now);
+      pull_as_chief(now);
     }
   } else if (stage_ == Stage::kOffering) {
     offered(now);

@@ -97,6 +97,7 @@ class RunJoin {
   // What is said to one ps after the other, beginning with the last: when ps 0 is ready, all are.
   void publish(Clock::time_point now);
   void restore(Clock::time_point now);
+  void pull_as_chief(Clock::time_point now);
   void pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now);
   // To one ps after the other, beginning with ps 0.
   void offer(Clock::time_point now);
