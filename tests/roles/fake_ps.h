@@ -238,6 +238,7 @@ class TrainerWorld {
         reply.kind = is_empty ? FrameKind::kFenced : FrameKind::kConfig;
         break;
       case FrameKind::kPush:
+      case FrameKind::kHeartbeat:
         return;
       default:
         break;

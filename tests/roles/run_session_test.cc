@@ -442,6 +442,105 @@ TEST_F(RunSessionTest, AFreezeIsNobodysAbsence) {
   EXPECT_EQ(world_.go_on_for(milliseconds(1)), Outcome::kFailed);
 }
 
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsReplacedMeansThatTheRunIsJoinedAgain) {
+  join();
+  world_.host(1).is_mute = true;  // waits for another trainer's gradient
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_TRUE(session().watches(0));
+  EXPECT_FALSE(session().reads(0));
+  EXPECT_FALSE(session().watches(1));
+  world_.host(0).restart(200);
+  world_.host(0).hold(2, 4);
+  world_.host(1).hold(2, 4);
+  world_.host(1).is_mute = false;
+  world_.cut(0);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().reply().step, 2U);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsBackIsNotAskedAgain) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.cut(0);
+  EXPECT_EQ(world_.go_on_for(milliseconds(500)), Outcome::kUnderWay);
+  EXPECT_EQ(world_.dials().size(), 1U);
+  EXPECT_TRUE(world_.is_open(0));
+  EXPECT_THAT(world_.heard_by(0), ElementsAre());
+  EXPECT_THAT(world_.log(), HasSubstr("ps 0 (ps0:1) is back after "));
+  world_.say(1, {.kind = FrameKind::kParameters,
+                 .request_id = world_.last_id(1),
+                 .step = 6,
+                 .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().reply().joined);
+  EXPECT_EQ(session().range(0).acknowledged(), 1U);
+}
+
+TEST_F(RunSessionTest, NobodyWaitsForWhoHasAnsweredAlready) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(5)), Outcome::kUnderWay);
+  world_.say(1, {.kind = FrameKind::kParameters,
+                 .request_id = world_.last_id(1),
+                 .step = 6,
+                 .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsGoneIsGivenUpWhenItsTimeIsOver) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  for (int beat = 0; beat < 70; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s");
+}
+
+TEST_F(RunSessionTest, ALinkToWhoHasAnsweredIsKeptInUse) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.go_on_for(milliseconds(2500));
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kHeartbeat, FrameKind::kHeartbeat))
+      << "else the loss of its machine would not be noticed";
+}
+
+TEST_F(RunSessionTest, WhatWasPulledBeforeAPsWasReplacedDoesNotGoWithWhatComesLater) {
+  for (const std::size_t range : {0U, 1U}) {
+    world_.host(range).hold(5, 3);
+  }
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  world_.host(1).is_mute = true;
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.host(0).restart(200);
+  world_.host(0).hold(5, 4);
+  world_.host(1).hold(5, 4);
+  world_.host(1).is_mute = false;
+  world_.heard();
+  world_.cut(0);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPull));
+  EXPECT_EQ(session().reply().generation, 4U);
+}
+
 TEST_F(RunSessionTest, ARefusedPushEndsTheTrainer) {
   join();
   world_.host(0).refuses = net::Refusal{.exit_code = kLostPeers, .sentence = "worker 1 is gone"};
@@ -472,12 +571,27 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndOfferedMemoryBeforeItIsAsked) {
   EXPECT_EQ(dials[1].replica, 1);
   EXPECT_EQ(dials[1].host.index, 1U);
   EXPECT_EQ(dials[1].until - dials[0].until, seconds(1)) << "who swallows packets has a second";
-  const auto heard = world_.heard();
+  auto heard = world_.heard();
+  std::erase_if(heard, [](const HeardRequest& each) { return each.range == 1; });
   ASSERT_EQ(heard.size(), 2U);
   EXPECT_EQ(heard[0].header.kind, FrameKind::kShare);
   EXPECT_EQ(heard[1].header.kind, FrameKind::kPushPull);
   EXPECT_EQ(heard[1].replica, 1);
   EXPECT_FALSE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredIsOfferedMemoryAgainBeforeTheNextPush) {
+  join_with_replicas();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kUnderWay);
+  EXPECT_EQ(world_.heard_by(0).front(), FrameKind::kShare);
+  EXPECT_TRUE(session().range(0).shares);
+  EXPECT_TRUE(session().watches(0));
 }
 
 TEST_F(RunSessionTest, ABackupIsAskedAgainUntilItIsMadeThePrimary) {

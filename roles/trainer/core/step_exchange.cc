@@ -28,6 +28,7 @@ StepExchange::StepExchange(RunContext& context, Dialer& dialer)
 void StepExchange::begin(OnLoss on_loss, bool takes_work) {
   for (Item& item : items_) {
     item.state = State::kUnasked;
+    item.is_answered = false;
   }
   work_.clear();
   on_loss_ = on_loss;
@@ -42,6 +43,7 @@ void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBod
   item.request = request;
   item.body = body;
   item.expected = expected;
+  item.is_answered = false;
   item.offers = false;
   item.reply = {};
   send(range, now);
@@ -133,7 +135,7 @@ void StepExchange::answered(std::size_t range, Clock::time_point now) {
     is_back(range, now);
     return;
   }
-  item.state = State::kDone;
+  done(item, now);
   if (item.expected == FrameKind::kParameters) {
     RangeSession& session = context_.ranges[range];
     session.received(item.reply);
@@ -143,10 +145,17 @@ void StepExchange::answered(std::size_t range, Clock::time_point now) {
   }
 }
 
+void StepExchange::done(Item& item, Clock::time_point now) noexcept {
+  item.state = State::kDone;
+  item.is_answered = true;
+  item.beat_at = now + kHeartbeatInterval;
+}
+
 // The next welcome tells what the ps holds now.
 void StepExchange::fenced(std::size_t range) {
   context_.close(range);
   items_[range].state = State::kLeft;
+  items_[range].is_answered = false;
   state_lost_ = state_lost_ || !leaves();
 }
 
@@ -158,10 +167,11 @@ void StepExchange::close_and_lose(std::size_t range, std::error_code error, Cloc
 void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_point now) {
   RangeSession& session = context_.ranges[range];
   session.close();
-  if (!awaits(range)) {
+  Item& item = items_[range];
+  const bool was_done = watches(range);
+  if (!was_done && item.state != State::kLost && item.state != State::kDialing && !awaits(range)) {
     return;
   }
-  Item& item = items_[range];
   if (on_loss_ != OnLoss::kRepeat) {
     if (on_loss_ == OnLoss::kJoinAgain) {
       context_.out.warn(session.name() + " was lost (" + error.message() + ")");
@@ -169,6 +179,9 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
     item.state = State::kLeft;
     state_lost_ = state_lost_ || !leaves();
     return;
+  }
+  if (was_done) {
+    session.pin();  // it has answered of that state: what another one holds does not go with it
   }
   const bool was_lost = item.state == State::kLost || item.state == State::kDialing || item.offers;
   item.state = State::kLost;
@@ -226,12 +239,17 @@ void StepExchange::is_back(std::size_t range, Clock::time_point now) {
       std::chrono::duration_cast<std::chrono::milliseconds>(now - items_[range].lost_since);
   context_.out.info(context_.ranges[range].host_name() + " is back after " +
                     std::to_string(gone.count()) + " ms");
-  send(range, now);
+  if (items_[range].is_answered) {
+    done(items_[range], now);
+  } else {
+    send(range, now);
+  }
 }
 
 void StepExchange::leave(std::size_t range) {
   context_.close(range);
   items_[range].state = State::kLeft;
+  items_[range].is_answered = false;
 }
 
 void StepExchange::leave_silent() {
@@ -246,8 +264,12 @@ void StepExchange::leave_lost() {
   on_loss_ = OnLoss::kLeave;
   for (std::size_t range = 0; range < items_.size(); ++range) {
     Item& item = items_[range];
-    if (item.state == State::kLost || item.state == State::kDialing || item.offers) {
-      item.offers = false;
+    const bool is_lost = item.state == State::kLost || item.state == State::kDialing || item.offers;
+    item.offers = false;
+    if (is_lost && item.is_answered) {
+      context_.close(range);
+      item.state = State::kDone;
+    } else if (is_lost) {
       leave(range);
     }
   }
@@ -267,6 +289,8 @@ void StepExchange::time(Clock::time_point now) {
   for (std::size_t range = 0; range < items_.size(); ++range) {
     if (items_[range].state == State::kWaiting && now >= items_[range].silent_at) {
       close_and_lose(range, std::make_error_code(std::errc::timed_out), now);
+    } else if (watches(range) && now >= items_[range].beat_at) {
+      beat(range, now);
     }
   }
   for (std::size_t range = 0; range < items_.size(); ++range) {
@@ -279,6 +303,12 @@ void StepExchange::time(Clock::time_point now) {
     }
   }
   retry_one(now);
+}
+
+// A link to a machine that has gone breaks only when something is sent over it.
+void StepExchange::beat(std::size_t range, Clock::time_point now) {
+  items_[range].beat_at = now + kHeartbeatInterval;
+  context_.out.add(SendRequest{.range = range, .header = {.kind = FrameKind::kHeartbeat}});
 }
 
 // The one that has been due for longest: what has come from the others is to be seen before the
@@ -309,20 +339,23 @@ void StepExchange::forgive(Clock::duration missed) noexcept {
 
 Clock::time_point StepExchange::deadline() const noexcept {
   auto deadline = Clock::time_point::max();
-  for (const Item& item : items_) {
+  for (std::size_t range = 0; range < items_.size(); ++range) {
+    const Item& item = items_[range];
     if (item.state == State::kWaiting) {
       deadline = std::min(deadline, item.silent_at);
     } else if (item.state == State::kLost) {
       deadline = std::min(deadline, dialer_.range() ? given_up_at(item) : item.retry_at);
+    } else if (watches(range)) {
+      deadline = std::min(deadline, item.beat_at);
     }
   }
   return deadline;
 }
 
 bool StepExchange::awaits(std::size_t range) const noexcept {
-  const State state = items_[range].state;
-  return state == State::kWaiting || state == State::kReading || state == State::kLost ||
-         state == State::kDialing;
+  const Item& item = items_[range];
+  return item.state == State::kWaiting || item.state == State::kReading ||
+         (!item.is_answered && (item.state == State::kLost || item.state == State::kDialing));
 }
 
 bool StepExchange::awaits_any() const noexcept {
@@ -340,7 +373,7 @@ bool StepExchange::reads_any() const noexcept {
 }
 
 bool StepExchange::is_any_answered() const noexcept {
-  return std::ranges::any_of(items_, [](const Item& item) { return item.state == State::kDone; });
+  return std::ranges::any_of(items_, [](const Item& item) { return item.is_answered; });
 }
 
 StepResult StepExchange::result() const {

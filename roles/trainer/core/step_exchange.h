@@ -5,6 +5,10 @@
 // death. A link that was lost is opened again (with memory offered anew where a range has replicas)
 // and the request repeated, until Timeouts::peer has passed since; requests are made so that a
 // repeat does no harm.
+//
+// Links of ps that have answered are watched meanwhile: the others may be waiting for a trainer
+// that can come only once such a ps, should it have died, is set to a state again. Their links are
+// opened again too, to see what the ps holds then.
 #pragma once
 
 #include <chrono>
@@ -85,8 +89,13 @@ class StepExchange {
     return items_[range].state == State::kWaiting;
   }
   [[nodiscard]] bool reads_any() const noexcept;
+  // Whether it is to be told of the link's loss although nothing is read from there.
+  [[nodiscard]] bool watches(std::size_t range) const noexcept {
+    return items_[range].state == State::kDone &&
+           (on_loss_ == OnLoss::kRepeat || on_loss_ == OnLoss::kJoinAgain);
+  }
   [[nodiscard]] bool is_answered(std::size_t range) const noexcept {
-    return items_[range].state == State::kDone;
+    return items_[range].is_answered;
   }
   // Asked, and neither answered nor done without.
   [[nodiscard]] bool awaits(std::size_t range) const noexcept;
@@ -114,7 +123,7 @@ class StepExchange {
     kReading,  // a body
     kLost,
     kDialing,
-    kDone,
+    kDone,  // answered, and the link stands as far as is known
     kLeft,  // done without
   };
   struct Item {
@@ -122,10 +131,12 @@ class StepExchange {
     net::FrameHeader request;
     RequestBody body = RequestBody::kNone;
     net::FrameKind expected = net::FrameKind::kAck;
+    bool is_answered = false;      // also where the link was lost since
     bool offers = false;           // is back, and memory is being offered: then the request
     std::uint64_t awaited_id = 0;  // of the request that was sent last
     net::FrameHeader reply;
     Clock::time_point silent_at;  // waiting: the ps is dead when nothing has come until then
+    Clock::time_point beat_at;    // done: when the ps is sent something, to find the link broken
     Clock::time_point lost_since;
     Clock::time_point retry_at;
     std::error_code error;  // it was lost by
@@ -136,6 +147,8 @@ class StepExchange {
   void fenced(std::size_t range);
   void answered(std::size_t range, Clock::time_point now);
   void is_back(std::size_t range, Clock::time_point now);
+  void done(Item& item, Clock::time_point now) noexcept;
+  void beat(std::size_t range, Clock::time_point now);
   [[nodiscard]] Clock::time_point given_up_at(const Item& item) const;
   void retry_one(Clock::time_point now);
 
