@@ -123,6 +123,8 @@ class TrainerWorld {
     return kinds;
   }
   std::vector<Dial> dials() { return std::exchange(dials_, {}); }
+  // The generation that heartbeats name.
+  [[nodiscard]] std::uint32_t named() const { return named_; }
   [[nodiscard]] const std::string& log() const { return log_; }
 
  private:
@@ -188,6 +190,7 @@ class TrainerWorld {
   }
   void apply(const CloseLink& effect) { links_[effect.range] = {}; }
   void apply(const Unshare&) {}
+  void apply(const NameGeneration& effect) { named_ = effect.generation; }
   void apply(const Note& note) { log_ += note.text + "\n"; }
 
   void answer(std::size_t range, const net::FrameHeader& request) {
@@ -252,6 +255,7 @@ class TrainerWorld {
   std::map<std::pair<std::size_t, std::uint8_t>, FakeHost> hosts_;
   std::vector<Link> links_;  // by range
   std::optional<Dial> swallowed_;
+  std::uint32_t named_ = 0;
   std::vector<HeardRequest> heard_;
   std::vector<Dial> dials_;
   std::string log_;

@@ -224,6 +224,23 @@ TEST_F(RunSessionTest, TheChiefDoesNotPullFromAPsThatWaitsForItAlone) {
   EXPECT_EQ(session().reply().generation, 2U);
 }
 
+TEST_F(RunSessionTest, AGenerationIsNamedOnceEveryPsHoldsIt) {
+  session().lead();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
+  world_.host(0).is_mute = true;
+  session().provided(0, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_EQ(world_.named(), 0U);
+  world_.host(0).is_mute = false;
+  world_.say(0, {.kind = FrameKind::kAck, .request_id = world_.last_id(0)});
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(world_.named(), 1U) << "before the first step: there may be none";
+}
+
 TEST_F(RunSessionTest, AWorkerWaitsUntilAllHoldOneState) {
   world_.host(0).hold(0, 1);
   session().begin_connect(world_.now());
@@ -766,6 +783,7 @@ TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
   session().provided(5, world_.now());
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   EXPECT_EQ(world_.heard().back().header.kind, FrameKind::kGoodbye);
+  EXPECT_EQ(world_.named(), 4U) << "no step follows";
 }
 
 TEST_F(RunSessionTest, AllAreToldOfTheEndBeforeTheFirstIsLetGo) {

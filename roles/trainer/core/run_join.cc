@@ -268,6 +268,7 @@ void RunJoin::finish() {
   }
   newest_generation_ = std::max(newest_generation_, result_.generation);
   result_.joined = true;
+  context_.out.add(NameGeneration{result_.generation});
   stage_ = Stage::kJoined;
 }
 

@@ -57,7 +57,13 @@ struct Unshare {
   std::size_t range = 0;
 };
 
-using TrainerEffect = std::variant<SendRequest, Dial, CloseLink, Unshare, Note>;
+// All ps hold this generation of the run's state, and this trainer works on it: from now on its
+// heartbeats name it. A ps that was replaced while it was silent learns of it that way.
+struct NameGeneration {
+  std::uint32_t generation = 0;
+};
+
+using TrainerEffect = std::variant<SendRequest, Dial, CloseLink, Unshare, NameGeneration, Note>;
 
 // Keeps its memory, so that a step allocates nothing.
 class TrainerOutbox {

@@ -425,6 +425,12 @@ void PsClient::apply(const Dial& effect) {
   session_.dialed(effect.range, effect.attempt, answer, awake_.now());
 }
 
+void PsClient::apply(const NameGeneration& effect) {
+  if (on_joined_) {
+    on_joined_(effect.generation);
+  }
+}
+
 void PsClient::apply(const Note& effect) {
   switch (effect.level) {
     case Note::Level::kDebug:

@@ -62,6 +62,9 @@ class PsClient {
   // may not be connected.
   [[nodiscard]] bool connect();
 
+  // Called whenever all ps hold one state that this trainer has joined, with its generation.
+  void on_joined(std::function<void(std::uint32_t)> hook) { on_joined_ = std::move(hook); }
+
   // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
   void expect_replicas() noexcept { session_.expect_replicas(); }
 
@@ -166,6 +169,7 @@ class PsClient {
   void apply(const Dial& effect);
   void apply(const CloseLink& effect) { links_[effect.range].close(); }
   void apply(const Unshare& effect) { links_[effect.range].unshare(); }
+  void apply(const NameGeneration& effect);
   void apply(const Note& effect);
   [[nodiscard]] std::error_code send(const SendRequest& effect);
   [[nodiscard]] std::error_code send_state(const SendRequest& effect);
@@ -187,7 +191,8 @@ class PsClient {
   const Task& task_;
   const StopSignal& stop_;
   RunSession session_;
-  std::vector<PsLink> links_;                     // by ps index
+  std::vector<PsLink> links_;  // by ps index
+  std::function<void(std::uint32_t)> on_joined_;
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
   std::span<float> gradient_;                     // in

@@ -34,7 +34,9 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       background_(options.task, stop),
       dataset_(open_dataset(options.data, stop)),
       client_(options.task, stop),
-      progress_(options.progress_fd) {}
+      progress_(options.progress_fd) {
+  client_.on_joined([this](std::uint32_t generation) { background_.set_generation(generation); });
+}
 
 void Trainer::use_built_in(const DatasetRow& dataset) {
   dataset_ = open_built_in_dataset(dataset, options_.data);
@@ -197,7 +199,6 @@ void Trainer::take_step(const StepHooks& hooks) {
   const std::uint64_t sequence = stepper_->sequence();
   const std::uint64_t local_step = sequence - 1;
   const std::uint32_t generation = reply_.generation;
-  background_.set_generation(generation);
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {
