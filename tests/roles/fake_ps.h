@@ -22,11 +22,12 @@ namespace disttf::roles {
 
 // One host of a range, by its rules: a request that is not about what it holds is fenced.
 struct FakeHost {
-  bool is_up = true;      // else: connection refused
-  bool swallows = false;  // packets: nobody answers a dial before it ends
-  bool is_mute = false;   // hears requests and says nothing
-  bool releases = true;   // answers GOODBYE
-  bool waits = false;     // holding nothing, lets a PULL wait for the chief
+  bool is_up = true;               // else: connection refused
+  bool swallows = false;           // packets: nobody answers a dial before it ends
+  bool is_mute = false;            // hears requests and says nothing
+  bool releases = true;            // answers GOODBYE
+  bool waits = false;              // holding nothing, lets a PULL wait for the chief
+  std::uint64_t last_step = 1000;  // of the run
   // Such a request is not answered: another process is in its place from then on.
   std::optional<net::FrameKind> dies_of = {};
   std::optional<net::Refusal> refuses = {};
@@ -204,6 +205,9 @@ class TrainerWorld {
       reply.kind = FrameKind::kParameters;
       reply.step = state.step;
       reply.generation = state.generation;
+      if (state.step >= from.last_step) {
+        reply.flags = net::kFlagFinished;
+      }
     };
     switch (request.kind) {
       case FrameKind::kRestore:

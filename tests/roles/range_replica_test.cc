@@ -233,6 +233,28 @@ TEST_F(RangeReplicaTest, EndsOnceTheChiefNeedsNothingMoreAndTheOthersHaveLeft) {
   EXPECT_TRUE(host_.has_ended());
 }
 
+TEST_F(RangeReplicaTest, NobodyHasTheResultOfStepsThatAreStillToBeMade) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run(3), 2);
+  for (const ConnectionId trainer : {chief, other}) {
+    ASSERT_TRUE(host_.say(trainer, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+    expect(host_, trainer, FrameKind::kFenced);
+  }
+}
+
+TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsAGoodbyeEndsTheSteps) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  RunConfig config = small_run(3);
+  config.sync_replicas = false;
+  begin_run(host_, chief, config, 2);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  EXPECT_FALSE(host_.take(other)) << "ps 0 counts the steps";
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  expect(host_, chief, FrameKind::kAck);
+}
+
 TEST_F(RangeReplicaTest, EndsByItselfWhenTheChiefDiesAfterShutdown) {
   const ConnectionId chief = host_.connect(0, 7);
   begin_run(host_, chief, small_run(3), 3);

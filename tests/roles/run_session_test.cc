@@ -770,7 +770,29 @@ TEST_F(RunSessionTest, TheChiefWaitsForTheOthersAtEveryPs) {
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
 }
 
+TEST_F(RunSessionTest, TheChiefDoesNotConcludeAStateThatIsNotFinished) {
+  world_.host(0).last_step = 5;
+  world_.host(1).last_step = 5;
+  join();
+  session().lead();
+  world_.host(0).releases = false;
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  const std::uint64_t id = world_.last_id(1);
+  world_.host(0).hold(2, 4);  // another chief's doing
+  world_.host(1).hold(2, 4);
+  world_.heard();
+  world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().reply().step, 2U);
+  EXPECT_THAT(world_.heard_by(0), Not(testing::Contains(FrameKind::kGoodbye)));
+}
+
 TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
+  world_.host(0).last_step = 5;
+  world_.host(1).last_step = 5;
   join();
   session().lead();
   world_.host(1).releases = false;
@@ -783,6 +805,7 @@ TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
   session().provided(5, world_.now());
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   EXPECT_EQ(world_.heard().back().header.kind, FrameKind::kGoodbye);
+  EXPECT_FALSE(session().reply().joined);
   EXPECT_EQ(world_.named(), 4U) << "no step follows";
 }
 

@@ -108,6 +108,18 @@ TEST(StepperTest, AResultThatIsMadeAgainIsKept) {
   EXPECT_EQ(stepper.result(), Stepper::Result::kKept);
 }
 
+TEST(StepperTest, AChiefThatIsSetBackTrainsOn) {
+  Stepper stepper({.train_steps = 4});
+  stepper.replied({.step = 4, .finished = true});
+  ASSERT_EQ(stepper.next(), NextAction::kLeave);
+  stepper.set_back();
+  ASSERT_EQ(stepper.next(), NextAction::kPull);
+  EXPECT_FALSE(stepper.reply().finished) << "the ps are not to be set to it once more";
+  stepper.replied({.step = 2});
+  EXPECT_EQ(stepper.next(), NextAction::kCompute);
+  EXPECT_EQ(stepper.sequence(), 1U);
+}
+
 TEST(StepperTest, WhereNotEveryGradientCountsTheFinalParametersAreFetched) {
   Stepper stepper({.train_steps = 4, .sync_replicas = false, .strict = false});
   stepper.replied({.step = 4, .finished = true});

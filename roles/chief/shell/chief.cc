@@ -74,17 +74,13 @@ void log_summary(const RunConfig& config, const std::string& status) {
 
 // The last step has been made. Nobody leaves before the result is durable: saved, where there is a
 // place for it, and printed. Until then the ps may be lost, and all are needed to make it again.
-void settle(Trainer& trainer, Checkpointer& checkpointer, bool saves, const StopSignal& stop) {
-  PsClient& client = trainer.client();
-  const auto await_others = [&] {
-    client.await_others(trainer.own_parameters());
-    if (!trainer.config().every_gradient_counts()) {
-      static_cast<void>(client.peek(trainer.own_parameters()));  // the others' last pushes too
-    }
-  };
-  await_others();
+// False: it is to be made again.
+bool settle(Trainer& trainer, Checkpointer& checkpointer, bool saves, const StopSignal& stop) {
+  if (!trainer.await_others()) {
+    return false;
+  }
   const auto deadline = net::Clock::now() + kLastSave;
-  while (saves && !checkpointer.save_final(client.generation(), deadline)) {
+  while (saves && !checkpointer.save_final(trainer.client().generation(), deadline)) {
     const auto next = net::Clock::now() + kSaveAgain;
     if (next >= deadline) {
       log_warning("no checkpoint of the last step was saved: for " + seconds_text(kLastSave) +
@@ -93,8 +89,11 @@ void settle(Trainer& trainer, Checkpointer& checkpointer, bool saves, const Stop
     }
     stop.interrupt().wait_until(next);
     stop.throw_if_stopped();
-    await_others();
+    if (!trainer.await_others()) {
+      return false;
+    }
   }
+  return true;
 }
 
 // What the task is to end with if training has come to nothing: such a run is over, too.
@@ -133,8 +132,9 @@ std::optional<Failure> train_as_chief(const TrainerOptions& options, Trainer& tr
           }};
   const bool saves = !options.checkpoint.train_dir.empty();
   try {
-    trainer.train(hooks);
-    settle(trainer, checkpointer, saves, stop);
+    do {
+      trainer.train(hooks);
+    } while (!settle(trainer, checkpointer, saves, stop));
   } catch (const Failure& failure) {
     const int code = failure.exit_code();
     if (saves && (code == kInterrupted || code == kTerminated || code == kLostPeers)) {

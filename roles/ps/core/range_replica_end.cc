@@ -44,8 +44,9 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
     if (rank == 0) {
       chief_leaves_ = now_;
     }
-  } else if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
-    fence(id, header);  // it has the result of a state that is no more
+  } else if (phase_ == Phase::kWaitingForChief || header.generation != generation_ ||
+             (shard_->config().every_gradient_counts() && !shard_->finished())) {
+    fence(id, header);  // it has the result of a state that is no more, or not this ps's
     return {};
   } else {
     TrainerRecord& record = trainers_[rank];

@@ -163,6 +163,7 @@ void RunSession::begin_fetch_final(Clock::time_point now) {
 
 void RunSession::begin_await_others(Clock::time_point now) {
   begin(Operation::kAwaitOthers);
+  reply_.joined = false;
   farewell_.say_goodbye(now);
   advance(now);
 }
@@ -348,7 +349,7 @@ void RunSession::advance_join(Clock::time_point now) {
       break;
   }
   joins_ = false;
-  if (operation_ == Operation::kAwaitOthers) {
+  if (operation_ == Operation::kAwaitOthers && join_.result().finished) {
     farewell_.say_goodbye(now);
   } else {
     reply_ = join_.result();

@@ -122,7 +122,8 @@ class RunSession {
   // which they are, nothing where a ps is gone.
   void begin_fetch_final(Clock::time_point now);
   // Chief: says goodbye, and waits until the other trainers have the result too. Ps that are lost
-  // meanwhile are set to it again.
+  // meanwhile are set to it again. kDone: reply().joined where another chief has set them to a
+  // state from which there are steps to be made still; the run is to be joined again.
   void begin_await_others(Clock::time_point now);
   // Chief: the result is durable. Tells every ps, then waits until they let it go. Never fails.
   void begin_shutdown(Clock::time_point now);

@@ -69,9 +69,13 @@ bool Stepper::left(bool released) {
   }
   const bool is_new = run_.strict && reply_.finished;
   has_kept_ = has_kept_ || is_new;
+  set_back();
+  return is_new;
+}
+
+void Stepper::set_back() noexcept {
   reply_.finished = false;
   next_ = Action::kPull;
-  return is_new;
 }
 
 void Stepper::run_over() noexcept {

@@ -38,7 +38,8 @@ class Stepper {
     kPushPull,    // begin_push_pull(sequence()), then replied()
     kPush,        // RunSession::push(batch().slot), then pushed()
     kAwaitStep,   // begin_await_step(sequence()), then replied(), or needs()
-    kLeave,       // the last step has been made; worker: begin_await_end(), then left()
+    kLeave,       // the last step has been made; worker: begin_await_end(), then left();
+                  // chief: begin_await_others(), then set_back() where they were
     kFetchFinal,  // begin_fetch_final(), then fetched()
     kEnd,         // result() says what there is of one
   };
@@ -67,6 +68,8 @@ class Stepper {
   // Not `released`: the ps were set back to another state. True: the parameters in hand are the
   // result already, and are to be kept; every time has the same bits.
   [[nodiscard]] bool left(bool released);
+  // Chief: the same, not released, where the result is not kept.
+  void set_back() noexcept;
   // Instead of an answer, at any time: the run is over. A repeat changes nothing.
   void run_over() noexcept;
   // The parameters that the ps hold are here: of that step, or none.

@@ -204,10 +204,11 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
   return session_.final_step();
 }
 
-void PsClient::await_others(std::span<float> parameters) {
+bool PsClient::await_others() {
   session_.begin_await_others(begin_now());
-  parameters_ = parameters;
+  parameters_ = gradient_;  // the result is not to be lost for a state that may be an earlier one
   run();
+  return !session_.reply().joined;
 }
 
 void PsClient::shutdown() {

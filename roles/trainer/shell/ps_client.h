@@ -133,8 +133,9 @@ class PsClient {
   // where one of them is gone.
   [[nodiscard]] std::optional<std::uint64_t> fetch_final(std::span<float> parameters);
   // Chief: has the result, and waits until the other trainers have it too. Ps that are lost
-  // meanwhile are set to it again; `parameters` is then overwritten with what it already is.
-  void await_others(std::span<float> parameters);
+  // meanwhile are set to it again. False: another chief has set them to a state from which there
+  // are steps to be made still; the run is to be joined again. Overwrites gradient().
+  [[nodiscard]] bool await_others();
   // Chief: the result is durable. Tells every ps, then waits until they let it go: the other
   // trainers have left, or have had their time to. A ps that was lost is told if it comes back
   // within a few seconds. A signal ends the waiting, not the telling: nothing is thrown.

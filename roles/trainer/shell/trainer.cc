@@ -102,6 +102,20 @@ bool Trainer::leave() {
   return released;
 }
 
+bool Trainer::await_others() {
+  bool others_are_done = client_.await_others();
+  if (others_are_done && !config_.every_gradient_counts()) {
+    const StepReply newest = client_.peek(parameters_.span());  // the others' last pushes too
+    others_are_done = newest.finished || !newest.joined;
+  }
+  if (!others_are_done) {
+    log_warning("another chief has set the ps to an earlier state; training goes on");
+    stepper_->set_back();
+    reply_.finished = false;
+  }
+  return others_are_done;
+}
+
 bool Trainer::has_result() {
   stepper_->run_over();
   if (stepper_->next() == Stepper::Action::kFetchFinal) {

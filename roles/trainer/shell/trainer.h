@@ -68,8 +68,6 @@ class Trainer {
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   // The whole parameter vector as this trainer last saw it.
   [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
-  // After train(): the same, to be overwritten with what the ps hold.
-  [[nodiscard]] std::span<float> own_parameters() noexcept { return parameters_.span(); }
   [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
 
   // Joins the run and trains until its last step has been made; again, if the ps were set back
@@ -78,6 +76,9 @@ class Trainer {
   // Worker: then waits until the chief has made the result durable. False: the ps were set back
   // meanwhile to a state from which this worker is needed again; train() follows.
   [[nodiscard]] bool leave();
+  // Chief: then waits until the others have the result too. False: another chief has set the ps to
+  // a state from which there are steps to be made still; train() follows.
+  [[nodiscard]] bool await_others();
   // When the run is over: whether this trainer has its result, or can still have it from the ps.
   [[nodiscard]] bool has_result();
 
