@@ -104,8 +104,11 @@ TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsSetBack) {
   say_goodbye(other);
   set(boss, kSteps - 1, 2);
   expect_answered(other, FrameKind::kFenced);
-  // It is needed: the chief is not answered before it is done again.
   boss.write(goodbye(2));
+  expect_answered(boss, FrameKind::kFenced);  // there are steps to be made
+  set(boss, kSteps, 3);
+  // It is needed: the chief is not answered before it is done again.
+  boss.write(goodbye(3));
   Bytes body;
   const RawPeer again = worker();
   EXPECT_EQ(reply_to(boss, frame({.kind = FrameKind::kStatus}), body), FrameKind::kStatusReply);
