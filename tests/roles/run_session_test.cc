@@ -266,6 +266,13 @@ TEST_F(RunSessionTest, OfTwoStepsTheEarlierIsPulled) {
   EXPECT_TRUE(session().reply().same_step);
 }
 
+TEST_F(RunSessionTest, WhoJoinsIsToldTheMostThatAPsCountsOfItsPushes) {
+  world_.host(0).pushes = 7;
+  world_.host(1).pushes = 8;
+  join();
+  EXPECT_EQ(session().reply().pushes, 8U);
+}
+
 TEST_F(RunSessionTest, NobodyWaitsForAStateOnceTheRunIsOver) {
   world_.host(0).welcome.state = net::ShardState::kFinished;
   session().begin_connect(world_.now());

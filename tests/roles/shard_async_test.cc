@@ -97,7 +97,8 @@ TEST(AsyncShardAtTheEnd, DoesNotApplyWhatComesAfterTheLastStep) {
 class BoundedShard : public testing::TestWithParam<std::uint64_t> {
  protected:
   void push_next(std::size_t trainer) {
-    push(shard_, async_id(trainer, ++pushes_[trainer], shard_.step()), Values{1});
+    const std::uint64_t number = shard_.pushes_of(trainer) + 1;
+    push(shard_, async_id(trainer, number, shard_.step()), Values{1});
   }
   void push_times(std::size_t trainer, std::uint64_t times) {
     for (std::uint64_t each = 0; each < times; ++each) {
@@ -107,7 +108,6 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
   [[nodiscard]] static std::uint64_t bound() { return GetParam(); }
 
   Shard shard_{async_config(3, GetParam()), {.begin = 0, .end = 1}};
-  std::array<std::uint64_t, 3> pushes_{};
 };
 
 TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
@@ -128,6 +128,33 @@ TEST_P(BoundedShard, AppliesThePushThatItDoesNotAnswerYet) {
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
   EXPECT_EQ(shard_.step(), bound() + 1);
+}
+
+// The trainer that was replaced died between its pushes to two ps.
+TEST_P(BoundedShard, PsCountAlikeFromTheNextPushOnOfWhoHasTakenAPlace) {
+  Shard other(async_config(3, GetParam()), {.begin = 1, .end = 2});
+  for (Shard* const shard : {&shard_, &other}) {
+    shard->join(0);
+    shard->join(1);
+  }
+  push_next(1);
+  const std::uint64_t told = std::max(shard_.pushes_of(1), other.pushes_of(1));
+  std::array<std::uint64_t, 2> numbers{0, told};
+  for (std::uint64_t round = 0; round < 2 * bound() + 4; ++round) {
+    for (const std::size_t trainer : {0U, 1U}) {
+      if (round > 0 && !(shard_.answerable(trainer) && other.answerable(trainer))) {
+        continue;
+      }
+      ++numbers[trainer];
+      for (Shard* const shard : {&shard_, &other}) {
+        push(*shard, async_id(trainer, numbers[trainer], shard->step(), kProcess + trainer),
+             Values{1});
+      }
+    }
+  }
+  EXPECT_GT(numbers[0], bound() + 2) << "neither waits for the other for good";
+  EXPECT_GT(numbers[1], bound() + 2);
+  EXPECT_EQ(shard_.pushes_of(1), other.pushes_of(1));
 }
 
 TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNobody) {
@@ -177,6 +204,19 @@ TEST_P(BoundedShard, ATrainerThatComesBackIsNotWaitedForOverWhatItMissed) {
   push_times(0, 10);
   shard_.join(1);
   push_times(0, bound());
+  EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, ATrainerThatComesBackNumbersItsPushesAsBefore) {
+  shard_.join(0);
+  shard_.join(1);
+  push(shard_, async_id(1, 1), Values{1});
+  shard_.leave(1);
+  push_times(0, 10);
+  shard_.join(1);
+  push_times(0, bound() + 1);
+  EXPECT_FALSE(shard_.answerable(0));
+  push(shard_, async_id(1, 2, shard_.step()), Values{1});
   EXPECT_TRUE(shard_.answerable(0));
 }
 

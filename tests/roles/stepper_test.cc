@@ -86,6 +86,23 @@ TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
   EXPECT_EQ(stepper.next(), NextAction::kAwaitStep);
 }
 
+TEST(StepperTest, PushesAreNumberedOnFromWhatThePsCount) {
+  Stepper stepper({.train_steps = 40, .sync_replicas = false, .strict = false});
+  stepper.replied({.step = 20, .pushes = 7});
+  EXPECT_EQ(stepper.sequence(), 8U);
+  EXPECT_EQ(stepper.made(), 0U);
+  stepper.computed();
+  stepper.replied({.step = 21});
+  EXPECT_EQ(stepper.sequence(), 9U);
+  stepper.computed();
+  stepper.replied({.step = 15, .joined = true, .pushes = 5});
+  EXPECT_EQ(stepper.sequence(), 10U) << "none is numbered twice";
+  stepper.computed();
+  stepper.replied({.step = 15, .joined = true, .pushes = 30});
+  EXPECT_EQ(stepper.sequence(), 31U);
+  EXPECT_EQ(stepper.made(), 3U);
+}
+
 TEST(StepperTest, TheResultIsInHandOnceTheRunIsOver) {
   Stepper stepper({.train_steps = 1});
   stepper.replied({.step = 1, .finished = true});

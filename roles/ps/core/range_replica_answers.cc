@@ -146,14 +146,18 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
   }
-  FrameHeader header{
-      .kind = FrameKind::kParameters,
-      .flags = flags,
-      .request_id = request.header.request_id,
-      .step = answer.step,
-      .sequence = shard_->config().elastic() ? share_of(rank) : request.header.sequence,
-      .range_begin = shard_->range().begin,
-      .generation = generation_};
+  // Async: a trainer that joins is told how many pushes are counted of it.
+  const bool joins = request.header.kind == FrameKind::kPull;
+  const std::uint64_t sequence = shard_->config().elastic() ? share_of(rank)
+                                 : joins                    ? shard_->pushes_of(rank)
+                                                            : request.header.sequence;
+  FrameHeader header{.kind = FrameKind::kParameters,
+                     .flags = flags,
+                     .request_id = request.header.request_id,
+                     .step = answer.step,
+                     .sequence = sequence,
+                     .range_begin = shard_->range().begin,
+                     .generation = generation_};
   std::span<const std::byte> body = std::as_bytes(answer.parameters);
   if ((request.header.flags & net::kFlagShared) != 0 && trainers_[rank].shares) {
     header.flags |= net::kFlagShared;

@@ -330,9 +330,14 @@ void Shard::commit_async(const PushId& push) {
 void Shard::count_async(const PushId& push) {
   Trainer& trainer = trainers_[push.trainer];
   trainer.dropped = false;
+  if (push.incarnation != trainer.incarnation) {
+    trainer.ahead = 0;  // it was told what is counted of it
+  }
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
-  ++trainer.clock;
+  // Not one more: ps of which only some have had the last push of a trainer that was replaced are
+  // to count alike, else each may hold back the trainer that the other one waits for.
+  trainer.clock = std::max(trainer.clock, push.sequence + trainer.ahead);
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
@@ -442,8 +447,9 @@ void Shard::join(std::size_t trainer) {
       slowest = std::min(slowest, other.clock);
     }
   }
-  if (slowest != std::numeric_limits<std::uint64_t>::max()) {
-    asking.clock = std::max(asking.clock, slowest);
+  if (slowest != std::numeric_limits<std::uint64_t>::max() && slowest > asking.clock) {
+    asking.ahead += slowest - asking.clock;
+    asking.clock = slowest;
   }
   asking.joined = true;
 }

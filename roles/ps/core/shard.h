@@ -52,7 +52,7 @@ struct PushId {
   std::size_t trainer = 0;        // rank
   std::uint64_t incarnation = 0;  // of the trainer's process
   std::uint64_t step = 0;         // the step its parameters were of
-  std::uint64_t sequence = 0;     // the trainer's count of pushes, from 1
+  std::uint64_t sequence = 0;     // the trainer's number of the push; see Shard::pushes_of()
   bool wants_cut = false;         // keep a copy of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
   bool in_place = false;          // the gradient is to be read where it lies; not elastic
@@ -165,6 +165,11 @@ class Shard {
   // A trainer that has not joined, or has left, holds back nobody in async.
   void join(std::size_t trainer);
   void leave(std::size_t trainer);
+  // Async: how many pushes are counted of the trainer: the number of its newest, or with how many
+  // it joined.
+  [[nodiscard]] std::uint64_t pushes_of(std::size_t trainer) const {
+    return trainers_[trainer].clock;
+  }
 
   // Elastic: a cut of the state that `step` leads to, now if it has been made already.
   void want_cut(std::uint64_t sequence, std::uint64_t step);
@@ -222,6 +227,7 @@ class Shard {
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;  // async: the newest push applied
     std::uint64_t clock = 0;          // async: pushes, for max_staleness
+    std::uint64_t ahead = 0;          // of its numbers: what it missed while it was away
   };
 
   [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;

@@ -100,8 +100,8 @@ class RunSession {
   // Joins the run: until all ps hold one state, and its parameters are here.
   void begin_pull(Clock::time_point now);
   // Pushes the gradient of the parameters that the last reply brought. Where a ps has lost its
-  // state the run is joined again, and reply().joined. `sequence`: this process's count of pushes,
-  // from 1. `cut`: the ps keep a copy of the state it leads to.
+  // state the run is joined again, and reply().joined. `sequence`: Stepper::sequence(). `cut`: the
+  // ps keep a copy of the state it leads to.
   void begin_push_pull(std::uint64_t sequence, bool cut, Clock::time_point now);
   // The header that begin_push_pull() with the same arguments will send there, if the link is not
   // lost before: whoever begins to send it earlier needs it.

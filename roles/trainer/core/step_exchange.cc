@@ -213,7 +213,9 @@ void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_
       return;
     case Dialer::Result::kOpen:
       context_.note_end(context_.ranges[range]);
-      item.offers = context_.replicated && context_.offers_memory;
+      // (Who joins offers it once it has pulled.)
+      item.offers = context_.replicated && context_.offers_memory &&
+                    item.request.kind == FrameKind::kPushPull;
       if (item.offers) {
         send(range, now);
       } else {

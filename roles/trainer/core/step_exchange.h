@@ -41,6 +41,7 @@ struct StepResult {
   bool same_step = true;         // all ps answered with parameters of the same step
   bool joined = false;           // the parameters are another state's: a gradient went nowhere
   std::uint64_t share = 0;       // elastic: the micro-batches to compute, as ps 0 put it
+  std::uint64_t pushes = 0;      // async, joined: the most that a ps counts of this trainer's
   std::size_t dropped = 0;       // ps that did not use the gradient: it came late (backup workers)
 };
 

@@ -7,8 +7,10 @@ namespace disttf::roles {
 void Stepper::replied(const StepResult& reply) {
   if (next_ == Action::kPull) {
     made_ = 0;
+    counted_ = reply.pushes;
   } else {
     ++made_;
+    counted_ = std::max(counted_, reply.pushes - std::min(reply.pushes, made_));
   }
   reply_ = reply;
   if (reply.finished) {

@@ -101,8 +101,8 @@ class PsClient {
   // The first `ready` floats of gradient() are final: begins to push them. push_pull() with the
   // same arguments follows.
   void push_ahead(std::uint64_t sequence, bool cut, std::size_t ready);
-  // gradient() holds that of the parameters that the last call brought. `sequence`: this process's
-  // count of pushes, from 1. Returns when every ps has applied (or dropped) it. Chief: with `cut`
+  // gradient() holds that of the parameters that the last call brought. `sequence`: its number, see
+  // Stepper::sequence(). Returns when every ps has applied (or dropped) it. Chief: with `cut`
   // the ps keep a copy of the state it leads to, by the name of `sequence`.
   // `meanwhile` is called once, while the ps are at work. Where all ps share their memory the
   // parameters stay there: see StepReply.

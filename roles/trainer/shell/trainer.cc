@@ -211,7 +211,7 @@ void Trainer::delay(std::uint64_t local_step) {
 void Trainer::take_step(const StepHooks& hooks) {
   stop_.throw_if_stopped();
   const std::uint64_t sequence = stepper_->sequence();
-  const std::uint64_t local_step = sequence - 1;
+  const std::uint64_t local_step = stepper_->made();
   const std::uint32_t generation = reply_.generation;
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
@@ -239,7 +239,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
-  log_step(sequence, loss);
+  log_step(local_step + 1, loss);
   stepper_->replied(reply_);
 }
 
