@@ -418,6 +418,40 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
   EXPECT_FALSE(first_.take(other_));
 }
 
+// Its connections are as they were, but whoever connects now, the chief's views among them, reaches
+// the process in its place: it would keep its trainers waiting for ever.
+TEST_F(PairedHosts, APrimaryThatTheChiefNoLongerTellsViewsSendsItsTrainersAway) {
+  carry();
+  first_.hang_up(to_second_);
+  first_.pass(seconds(9));
+  EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
+  EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  first_.hang_up(views_[&first_]);
+  for (int second = 0; second < 9; ++second) {
+    first_.pass(seconds(1));
+    EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
+    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  }
+  EXPECT_FALSE(first_.is_closed(other_)) << "it may connect again";
+  first_.pass(seconds(1));
+  EXPECT_TRUE(first_.is_closed(chief_));
+  EXPECT_TRUE(first_.is_closed(other_));
+}
+
+TEST_F(PairedHosts, APrimaryWhoseChiefIsLostKeepsItsTrainers) {
+  carry();
+  first_.hang_up(to_second_);
+  first_.hang_up(views_[&first_]);
+  first_.hang_up(chief_);
+  for (int second = 0; second < 30; ++second) {
+    first_.pass(seconds(1));
+    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  }
+  first_.connect(0, 77);  // its views come next
+  first_.pass(seconds(1));
+  EXPECT_FALSE(first_.is_closed(other_));
+}
+
 // The chief would make no view of the range any more.
 TEST_F(PairedHosts, OneThatHasFailedDoesNotSayThatTheRunIsOver) {
   carry();

@@ -84,6 +84,8 @@ class Membership {
   // Closes the connections of trainers that have been silent for too long; they become absent with
   // detach().
   void close_silent(Clock::time_point now, Outbox& out) const;
+  // The same of all.
+  void close_all(Outbox& out) const;
 
   // Sets of ranks, as a Report has them. Those that were here and have been absent for longer than
   // that; those that have knocked more than once and are at it still.

@@ -92,7 +92,7 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
         trainers_.knock(connection.rank, now);  // WELCOME has told it to ask the other host
         return false;
       }
-      if (trainers_.attach(connection.rank, id, hello, now, out_)) {
+      if (attach(id, hello)) {
         out_.info(peer + " joined");
         send_report();  // it is lacked no longer
         if (shard_) {
@@ -178,6 +178,7 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
     case Role::kView:
       if (view_channel_ == id) {
         view_channel_ = 0;
+        views_lost_ = now;
       }
       return;
     case Role::kPrimary:
@@ -212,7 +213,17 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
 }
 
 void RangeReplica::attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
-  trainers_.attach(rank_of(hello), id, hello, now, out_);
+  now_ = now;
+  attach(id, hello);
+}
+
+bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
+  const std::size_t rank = rank_of(hello);
+  const TrainerRecord& record = trainers_[rank];
+  if (rank == 0 && (!record.alive() || record.incarnation != hello.incarnation)) {
+    views_lost_ = now_;  // its view channel may come a moment later
+  }
+  return trainers_.attach(rank, id, hello, now_, out_);
 }
 
 void RangeReplica::hear(const net::Hello& hello, std::uint32_t generation, Clock::time_point now) {
@@ -277,6 +288,23 @@ void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
   if (chief_leaves_) {
     chief_leaves_ = std::min(*chief_leaves_ + missed, now);
   }
+  views_lost_ = std::min(views_lost_ + missed, now);
+}
+
+void RangeReplica::close_silent(Clock::time_point now) {
+  now_ = now;
+  trainers_.close_silent(now, out_);
+  // A chief that is here tells each host views, so it tells them to another process in the place of
+  // this one. Who waits here for an answer that needs a view would do so for ever.
+  const bool is_passed_over = needs_acks_ && !backup_complete_ && view_channel_ == 0 &&
+                              trainers_[0].alive() && now - views_lost_ >= task_.timeouts.silence;
+  if (!is_passed_over || is_finishing()) {
+    return;
+  }
+  out_.warn("range " + std::to_string(index_) + ": the chief has told no view for " +
+            seconds_text(task_.timeouts.silence) + "; trainers are to look for another host");
+  trainers_.close_all(out_);
+  views_lost_ = now;  // or else they come back, and so may the chief
 }
 
 void RangeReplica::send_heartbeats(Clock::time_point now) {

@@ -109,7 +109,9 @@ class RangeReplica {
 
   // `missed`: of the time until now, what this process did not see.
   void forgive(Clock::duration missed, Clock::time_point now);
-  void close_silent(Clock::time_point now) { trainers_.close_silent(now, out_); }
+  // Closes connections that have been silent for too long; and those of all trainers where this host
+  // seems to have been replaced while it was silent.
+  void close_silent(Clock::time_point now);
   void send_heartbeats(Clock::time_point now);
   // Answers who waits for the end of the run, and ends this range's part of it when it is time to.
   void check_end(Clock::time_point now);
@@ -224,6 +226,8 @@ class RangeReplica {
     bool with_previous = false;
   };
 
+  // Says whether it is present from now on, and was not.
+  bool attach(ConnectionId id, const net::Hello& hello);
   BodyPlan trainer_header(ConnectionId id, Connection& from, const SharedGradient& shared);
   BodyPlan view_header(ConnectionId id, Connection& from);
   BodyPlan primary_header(ConnectionId id, Connection& from);
@@ -331,6 +335,8 @@ class RangeReplica {
   net::View view_;                 // the newest that the chief has told
   std::uint64_t lineage_;          // incarnation of the process in which this state began
   ConnectionId view_channel_ = 0;  // the chief's
+  // Of a chief that is here: since when it has had no view channel.
+  Clock::time_point views_lost_{};
   ConnectionId backup_ = 0;        // primary: the other host, that is being filled or is complete
   bool reaching_ = false;          // primary: ReachOut is under way
   bool needs_acks_ = false;        // primary: nothing is acknowledged that the backup has not
