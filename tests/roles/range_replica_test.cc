@@ -145,6 +145,31 @@ TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   expect_parameters(host_, other, 0, 0);
 }
 
+TEST_F(RangeReplicaTest, AReplyThatIsStillLeavingIsNotOverwritten) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+  expect_parameters(host_, other, 0, 0);
+  begin_run(host_, chief, small_run(), 0, 2);
+  EXPECT_FALSE(host_.is_closed(other)) << "what it was sent is the older buffer";
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kHeartbeat}));
+  begin_run(host_, chief, small_run(), 0, 3);
+  EXPECT_TRUE(host_.is_closed(other));
+}
+
+TEST_F(RangeReplicaTest, WhoHasHadItsReplyKeepsItsConnection) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  for (const std::uint32_t generation : {2U, 3U, 4U}) {
+    ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+    expect_parameters(host_, other, 0, 0);
+    begin_run(host_, chief, small_run(), 0, generation);
+    EXPECT_FALSE(host_.is_closed(other));
+  }
+}
+
 TEST_F(RangeReplicaTest, ARepeatIsAnsweredAndNotAddedTwice) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

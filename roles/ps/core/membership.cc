@@ -65,6 +65,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   out.close(place);
   if (is_step) {
     record.waiting.reset();
+    record.answered.reset();
     record.owed = 0;
   }
   place = connection;

@@ -40,6 +40,9 @@ struct TrainerRecord {
   Clock::time_point knocks_since{};
   Clock::time_point knocked{};
   std::optional<WaitingRequest> waiting;
+  // Parameters were sent on `step`, and nothing has come there since, so they may be leaving still:
+  // the state's number, as restores count.
+  std::optional<std::uint64_t> answered;
   std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
   // It can be sent parameters.

@@ -120,7 +120,11 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
     case Role::kTrainer:
       break;
   }
-  trainers_[from.rank].last_heard = now;
+  TrainerRecord& record = trainers_[from.rank];
+  record.last_heard = now;
+  if (record.step == id && header.kind != FrameKind::kHeartbeat) {
+    record.answered.reset();  // it has had what it was sent
+  }
   return trainer_header(id, from, shared);
 }
 

@@ -109,8 +109,8 @@ class RangeReplica {
 
   // `missed`: of the time until now, what this process did not see.
   void forgive(Clock::duration missed, Clock::time_point now);
-  // Closes connections that have been silent for too long; and those of all trainers where this host
-  // seems to have been replaced while it was silent.
+  // Closes connections that have been silent for too long; and those of all trainers where this
+  // host seems to have been replaced while it was silent.
   void close_silent(Clock::time_point now);
   void send_heartbeats(Clock::time_point now);
   // Answers who waits for the end of the run, and ends this range's part of it when it is time to.
@@ -247,6 +247,8 @@ class RangeReplica {
   BodyPlan publish_came(ConnectionId id, Connection& from);
   BodyPlan restore_header(ConnectionId id, Connection& from);
   BodyPlan restore_came(ConnectionId id, Connection& from);
+  // Before a restore: connections whose last reply borrows what it goes into.
+  void close_overtaken();
   // Throws std::invalid_argument when this ps cannot serve such a run.
   [[nodiscard]] RunConfig checked_config(const std::string& json) const;
   // Throws std::bad_alloc. `chief`: the connection that is not closed.
@@ -323,7 +325,8 @@ class RangeReplica {
   std::string config_json_;
   std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
   std::uint32_t generation_ = 0;
-  bool over_ = false;  // no more steps are waited for
+  std::uint64_t restores_ = 0;  // begun here
+  bool over_ = false;           // no more steps are waited for
   Phase phase_ = Phase::kWaitingForChief;
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
   Clock::time_point chief_done_{};       // when the chief said that it has its result
@@ -337,13 +340,13 @@ class RangeReplica {
   ConnectionId view_channel_ = 0;  // the chief's
   // Of a chief that is here: since when it has had no view channel.
   Clock::time_point views_lost_{};
-  ConnectionId backup_ = 0;        // primary: the other host, that is being filled or is complete
-  bool reaching_ = false;          // primary: ReachOut is under way
-  bool needs_acks_ = false;        // primary: nothing is acknowledged that the backup has not
-  bool backup_complete_ = false;   // primary: and knows it
-  std::uint64_t log_head_ = 0;     // primary: the newest entry sent, or that would have been
-  std::uint64_t log_acked_ = 0;    // primary: the newest that the backup has
-  std::uint64_t fill_entry_ = 0;   // primary: that of the state itself
+  ConnectionId backup_ = 0;       // primary: the other host, that is being filled or is complete
+  bool reaching_ = false;         // primary: ReachOut is under way
+  bool needs_acks_ = false;       // primary: nothing is acknowledged that the backup has not
+  bool backup_complete_ = false;  // primary: and knows it
+  std::uint64_t log_head_ = 0;    // primary: the newest entry sent, or that would have been
+  std::uint64_t log_acked_ = 0;   // primary: the newest that the backup has
+  std::uint64_t fill_entry_ = 0;  // primary: that of the state itself
   // Primary: that of COMPLETE, once it is sent.
   std::uint64_t complete_entry_ = std::numeric_limits<std::uint64_t>::max();
   ConnectionId primary_ = 0;  // backup: the other host

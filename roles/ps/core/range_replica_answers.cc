@@ -169,6 +169,7 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
     header.flags |= tensor_flags(shard_->wire());
     body = shard_->as_sent(rank, answer);
   }
+  trainers_[rank].answered = restores_;
   out_.add(SendFrame{
       .to = request.connection, .header = header, .body = {}, .borrowed = body, .owner = shard_});
 }

@@ -99,12 +99,25 @@ BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
   }
   phase_ = Phase::kWaitingForChief;  // what was here is being overwritten
   lose_backup();
+  close_overtaken();
   from.shard = shard_;
   from.places.clear();
   for (const std::span<float> place : shard_->begin_restore(parameters_only)) {
     from.places.push_back(std::as_writable_bytes(place));
   }
   return into(from, Part::kRestore);
+}
+
+// Where every gradient counts a restore goes where the parameters before the newest are: one leaves
+// a reply alone that is still leaving, the next one does not. In the other modes a reply is a copy.
+void RangeReplica::close_overtaken() {
+  const bool borrows = shard_->config().every_gradient_counts();
+  for (const TrainerRecord& record : trainers_.records()) {
+    if (borrows && record.answered && *record.answered < restores_) {
+      out_.close(record.step);
+    }
+  }
+  ++restores_;
 }
 
 BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
