@@ -131,6 +131,30 @@ TEST_F(RangeReplicaTest, AGradientThatWasOvertakenByARestoreIsFenced) {
   EXPECT_FALSE(host_.take(chief)) << "the fenced one does not count";
 }
 
+// Else it would be taken for an answered push of the new state, which does not have it.
+TEST_F(RangeReplicaTest, ARepeatThatWasOvertakenByARestoreIsFenced) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(other, push(0), gradient(4)));
+  const ConnectionId again = host_.connect(1, 8);
+  const BodyPlan plan = host_.begin(again, push(0), size_ * sizeof(float));
+  ASSERT_EQ(plan.next, BodyPlan::Next::kDiscard);
+  begin_run(host_, chief, small_run(), 0, 2);
+  ASSERT_TRUE(host_.deliver(again, plan, gradient(4)));
+  expect(host_, again, FrameKind::kFenced);
+}
+
+// The chief names a new generation each time.
+TEST_F(RangeReplicaTest, ACopyOfARestoreIsFenced) {
+  const ConnectionId chief = host_.connect(0, 7);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kRestore, .step = 1, .generation = 1},
+                        Bytes(size_ * sizeof(float))));
+  expect(host_, chief, FrameKind::kFenced);
+  EXPECT_EQ(host_.core.shard()->step(), 0);
+}
+
 TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

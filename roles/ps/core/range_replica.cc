@@ -146,7 +146,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     case Part::kPackedGradient:
       return packed_gradient_came(id, from);
     case Part::kUnwantedGradient:
-      return push_ended(id, from, true);
+      return push_ended(id, from, is_of_this_state(from.header));
     case Part::kFencedGradient:
       return push_ended(id, from, false);
     case Part::kView: {

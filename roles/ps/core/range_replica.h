@@ -259,6 +259,7 @@ class RangeReplica {
   BodyPlan admit(ConnectionId id, Connection& from, const SharedGradient& shared);
   BodyPlan packed_gradient_came(ConnectionId id, Connection& from);
   BodyPlan commit(ConnectionId id, Connection& from, const SharedGradient& shared);
+  [[nodiscard]] bool is_of_this_state(const net::FrameHeader& header) const;
   BodyPlan push_ended(ConnectionId id, Connection& from, bool stands);
   BodyPlan bodiless(ConnectionId id, Connection& from);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;

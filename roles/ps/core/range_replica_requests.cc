@@ -170,8 +170,7 @@ BodyPlan RangeReplica::packed_gradient_came(ConnectionId id, Connection& from) {
 BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGradient& shared) {
   const std::shared_ptr<Shard> shard = std::move(from.shard);
   // The state may have been replaced while the gradient was on its way.
-  const bool stands =
-      phase_ != Phase::kWaitingForChief && from.header.generation == generation_ && shard == shard_;
+  const bool stands = is_of_this_state(from.header) && shard == shard_;
   if (stands) {
     TrainerRecord& record = trainers_[from.rank];
     record.owed -= std::min<std::size_t>(record.owed, 1);
@@ -188,6 +187,10 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGra
     }
   }
   return push_ended(id, from, stands);
+}
+
+bool RangeReplica::is_of_this_state(const FrameHeader& header) const {
+  return phase_ != Phase::kWaitingForChief && header.generation == generation_;
 }
 
 // `stands`: its state is still that of the ps.
