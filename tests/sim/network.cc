@@ -54,10 +54,29 @@ ConnectionId Network::dial(Process& from, std::size_t to_node, const net::Hello&
   made.nodes = {from.node(), to_node};
   made.ends = {&from, nullptr};
   made.hello = hello;
+  remember(from.node(), id);
+  if (to_node != from.node()) {
+    remember(to_node, id);
+  }
   const auto bytes = std::make_shared<Bytes>(net::encode(hello));
   fly(id, kDialer,
       {.frame = {.header = {.kind = net::FrameKind::kHello}, .body = *bytes, .owner = bytes}});
   return id;
+}
+
+// Those that are no more are forgotten once they are half of all.
+void Network::remember(std::size_t node, ConnectionId id) {
+  of_node_.resize(std::max(of_node_.size(), node + 1));
+  std::vector<ConnectionId>& all = of_node_[node];
+  if (all.size() == all.capacity()) {
+    std::erase_if(all, [this](ConnectionId each) {
+      const Connection& old = *connections_[each];
+      return (old.accepted || old.broken) && old.ends[kDialer] == nullptr &&
+             old.ends[kListener] == nullptr;
+    });
+    all.reserve(std::max<std::size_t>(16, 2 * all.size()));
+  }
+  all.push_back(id);
 }
 
 void Network::send(ConnectionId id, const Process& from, const net::FrameHeader& header,
@@ -153,7 +172,10 @@ void Network::close(ConnectionId id, const Process& from, bool finish) {
 }
 
 void Network::forget(const Process& process, bool silently) {
-  for (ConnectionId id = 1; id < connections_.size(); ++id) {
+  if (process.node() >= of_node_.size()) {
+    return;
+  }
+  for (const ConnectionId id : of_node_[process.node()]) {
     Connection& through = at(id);
     for (const std::size_t end : {kDialer, kListener}) {
       if (through.ends[end] != &process) {
@@ -172,7 +194,10 @@ void Network::forget(const Process& process, bool silently) {
 
 std::vector<ConnectionId> Network::open_between(std::size_t node, std::size_t other_node) const {
   std::vector<ConnectionId> found;
-  for (ConnectionId id = 1; id < connections_.size(); ++id) {
+  if (node >= of_node_.size()) {
+    return found;
+  }
+  for (const ConnectionId id : of_node_[node]) {
     const Connection& each = *connections_[id];
     if (!each.broken && each.ends[kDialer] != nullptr &&
         (each.nodes == std::array{node, other_node} ||

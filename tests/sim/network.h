@@ -106,6 +106,7 @@ class Network final : public Actor {
   };
 
   [[nodiscard]] Connection& at(ConnectionId id) { return *connections_[id]; }
+  void remember(std::size_t node, ConnectionId id);
   void fly(ConnectionId id, std::size_t end, Flying flying);
   void deliver(ConnectionId id, std::size_t end);
   void hand_over(ConnectionId id, std::size_t end);
@@ -117,6 +118,8 @@ class Network final : public Actor {
   Directory& directory_;
   const Options options_;
   std::vector<std::unique_ptr<Connection>> connections_{1};  // by id; 0 is none
+  // By node: those at whose end it may still be, in their order.
+  std::vector<std::vector<ConnectionId>> of_node_;
   std::map<std::pair<std::size_t, std::size_t>, Time> clogs_;
 };
 
