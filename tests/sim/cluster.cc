@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,7 +113,7 @@ class SimulatedCluster final : public Actor, public Directory {
     if (current_[node] != nullptr && current_[node]->is_alive()) {
       return;
     }
-    if (run_is_over_) {
+    if (run_is_over_ || away_.contains(node)) {
       return;
     }
     const std::uint64_t number = ++starts_[node];
@@ -223,7 +224,9 @@ class SimulatedCluster final : public Actor, public Directory {
         }
         world_.mark(fault.kind == Fault::Kind::kKill ? Mark::kKill : Mark::kVanish);
         process->kill(fault.kind == Fault::Kind::kVanish);
-        start_later(node);
+        if (!stays_away(node, fault)) {
+          start_later(node);
+        }
         return true;
       case Fault::Kind::kTerm:
         if (!is_there) {
@@ -276,6 +279,18 @@ class SimulatedCluster final : public Actor, public Directory {
     return false;
   }
 
+  // Elastic: a worker that is lost need not come back, where enough are left.
+  bool stays_away(std::size_t node, const Fault& fault) {
+    const std::size_t least = std::max<std::size_t>(scenario_.config.min_workers, 1);
+    if (!scenario_.config.elastic() || node <= scenario_.ps || fault.detail % 2 == 0 ||
+        scenario_.trainers - away_.size() <= least) {
+      return false;
+    }
+    away_.insert(node);
+    world_.mark(Mark::kStaysAway);
+    return true;
+  }
+
   bool strike_connection(const Fault& fault, std::size_t node, std::size_t other) {
     const std::vector<ConnectionId> open = network_.open_between(node, other);
     if (open.empty()) {
@@ -305,6 +320,7 @@ class SimulatedCluster final : public Actor, public Directory {
   std::vector<std::uint64_t> starts_;
   std::vector<std::uint64_t> delivered_;  // by kind of frame
   std::vector<Process*> to_rest_;
+  std::set<std::size_t> away_;  // nodes that nobody starts again
   Outcome outcome_;
   bool run_is_over_ = false;  // a task has ended with 0
   bool terminated_ = false;

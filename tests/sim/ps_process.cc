@@ -143,6 +143,7 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
       if (!is_alive()) {
         return;
       }
+      check_not_replaced(*range, served.hello, frame.header.generation);
     }
     return;
   }
@@ -151,11 +152,27 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
     serve_state(id, range, frame.header);
     return;
   }
+  if (frame.header.kind == FrameKind::kPushPull) {
+    served.push = frame.header;
+  }
   served.plan = range.core->header(id, frame.header, now());
   const BodyPlan::Next next = served.plan.next;
   do_effects(range);
   if (is_alive() && next == BodyPlan::Next::kStop) {
     end_connection(id);
+  }
+}
+
+// Trainers name a generation once all ps hold it: one that does not was replaced, and ends.
+void PsProcess::check_not_replaced(const Hosted& range, const net::Hello& from,
+                                   std::uint32_t generation) {
+  const RangeReplica& core = *range.core;
+  const std::size_t rank = core.rank_of(from);
+  if (core.standing() != net::Standing::kBackup && core.holds_state() && !core.is_finishing() &&
+      generation > core.generation() &&
+      range.core->trainers()[rank].incarnation == from.incarnation) {
+    world_.violate(name() + " goes on with generation " + std::to_string(core.generation()) +
+                   " though it has been told of " + std::to_string(generation));
   }
 }
 
@@ -252,6 +269,10 @@ void PsProcess::serve_state(ConnectionId id, Hosted& range, const FrameHeader& h
     network_.send(id, *this, {.kind = FrameKind::kAck, .request_id = header.request_id});
     return;
   }
+  if (cut->sequence != header.sequence) {
+    world_.violate(name() + " gives cut " + std::to_string(cut->sequence) + ", not the " +
+                   std::to_string(header.sequence) + " that was asked for");
+  }
   const std::span<const std::byte> body = std::as_bytes(cut->values.span());
   network_.send(id, *this,
                 Frame{.header = {.kind = FrameKind::kCut,
@@ -306,11 +327,19 @@ void PsProcess::forgive(Duration missed) {
 
 // On any but a step channel.
 void PsProcess::close_silent_channels() {
+  if (now() < next_silent_) {
+    return;
+  }
   std::vector<ConnectionId> silent;
+  next_silent_ = now() + task_.timeouts.silence;
   for (const auto& [id, served] : served_) {
-    if (served.hello.purpose != net::ChannelPurpose::kStep &&
-        now() - served.heard >= task_.timeouts.silence) {
+    if (served.hello.purpose == net::ChannelPurpose::kStep) {
+      continue;
+    }
+    if (now() - served.heard >= task_.timeouts.silence) {
       silent.push_back(id);
+    } else {
+      next_silent_ = std::min(next_silent_, served.heard + task_.timeouts.silence);
     }
   }
   for (const ConnectionId id : silent) {
@@ -455,6 +484,10 @@ void PsProcess::look(Hosted& range) {
     range.standing = standing;
     ++range.standings;
   }
+  if (core.view().number < range.view) {
+    world_.violate(name() + " went back from view " + std::to_string(range.view) + " of range " +
+                   std::to_string(core.index()) + " to view " + std::to_string(core.view().number));
+  }
   if (core.view().number != range.view) {
     range.view = core.view().number;
     if (core.view().paired) {
@@ -463,6 +496,9 @@ void PsProcess::look(Hosted& range) {
   }
   if (holds && (range.step != shard->step() || range.generation != core.generation())) {
     range.step = shard->step();
+    if (range.generation != core.generation()) {
+      check_nobody_waits(range);
+    }
     range.generation = core.generation();
     checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.step,
                            range.core->shard()->parameters(), standing == net::Standing::kBackup);
@@ -473,6 +509,32 @@ void PsProcess::look(Hosted& range) {
     }
   }
   range.held = holds;
+}
+
+// Whoever waits for a step, or for the end, does so for one of the state that is.
+void PsProcess::check_nobody_waits(const Hosted& range) {
+  for (const roles::TrainerRecord& record : range.core->trainers().records()) {
+    if (record.waiting && record.waiting->header.generation != 0 &&
+        record.waiting->header.generation != range.core->generation()) {
+      world_.violate(name() + " keeps somebody waiting for a " +
+                     std::string(name_of(record.waiting->header.kind)) + " of generation " +
+                     std::to_string(record.waiting->header.generation) +
+                     ", which is no more: it holds " + std::to_string(range.core->generation()));
+    }
+  }
+}
+
+// A gradient is answered with what it went into, or is fenced.
+void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
+  const auto found = served_.find(to);
+  if (found == served_.end()) {
+    return;
+  }
+  const FrameHeader& push = found->second.push;
+  if (push.request_id == answer.request_id && push.generation != answer.generation) {
+    world_.violate(name() + " answers a push of generation " + std::to_string(push.generation) +
+                   " with parameters of " + std::to_string(answer.generation));
+  }
 }
 
 void PsProcess::apply(Hosted& range, roles::SendFrame& effect) {
@@ -487,6 +549,13 @@ void PsProcess::apply(Hosted& range, roles::SendFrame& effect) {
       world_.mark(Mark::kWork);
       break;
     case FrameKind::kParameters:
+      check_answer(effect.header, effect.to);
+      if (range.core->is_backup()) {
+        world_.violate(
+            name() + " answers though another host is the primary (invariant 7): range " +
+            std::to_string(range.core->index()) + ", step " + std::to_string(effect.header.step));
+        return;
+      }
       if (range.core->standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
           range.core->shard()->config().sync_replicas) {
         checks_.host_acknowledges(name(), range.core->index(),

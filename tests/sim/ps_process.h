@@ -54,6 +54,7 @@ class PsProcess final : public Process {
     net::Hello hello;
     Hosted* range = nullptr;  // of a control channel: none
     roles::BodyPlan plan;
+    net::FrameHeader push;  // the newest PUSH_PULL
     Time heard{};
   };
 
@@ -62,6 +63,9 @@ class PsProcess final : public Process {
   void look(Hosted& range);
   void end_connection(ConnectionId id);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
+  void check_not_replaced(const Hosted& range, const net::Hello& from, std::uint32_t generation);
+  void check_nobody_waits(const Hosted& range);
+  void check_answer(const net::FrameHeader& answer, ConnectionId to);
   void serve_state(ConnectionId id, Hosted& range, const net::FrameHeader& header);
   void watch();
   void reach(std::size_t index);
@@ -87,6 +91,7 @@ class PsProcess final : public Process {
   std::map<ConnectionId, Served> served_;
   net::FreezeWatch awake_{kBeginning};
   Time next_heartbeat_{};
+  Time next_silent_{};  // no channel has been silent for too long before
   std::optional<net::Refusal> verdict_;
   int failure_ = 0;
   std::string sentence_;

@@ -169,6 +169,22 @@ void draw_faults(Scenario& scenario, Dice& dice) {
   }
 }
 
+// Elastic: trainers are lost that have just been dealt the work of another one that was lost.
+void draw_faults_of_dealing(Scenario& scenario) {
+  Dice dice(scenario.seed, Draw::kDealing);
+  if (!scenario.config.elastic() || !dice.one_in(2)) {
+    return;
+  }
+  for (std::uint64_t count = dice.between(1, 4); count > 0; --count) {
+    Fault fault;
+    fault.kind = dice.one_in(4) ? Fault::Kind::kVanish : Fault::Kind::kKill;
+    fault.on = dice.one_in(2) ? FrameKind::kWork : FrameKind::kParameters;
+    fault.nth = dice.between(1, 30);
+    fault.detail = dice.below(4);
+    scenario.faults.push_back(fault);
+  }
+}
+
 std::string node_name(std::size_t node, std::size_t ps) {
   return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
 }
@@ -200,6 +216,7 @@ Scenario scenario_of(std::uint64_t seed) {
   scenario.slowest_restart_ms = dice.one_in(2) ? 60 : 4000;
   Dice faults(seed, Draw::kFault);
   draw_faults(scenario, faults);
+  draw_faults_of_dealing(scenario);
   return scenario;
 }
 

@@ -36,6 +36,7 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "lost peers",
                                                                   "dropped",
                                                                   "work dealt",
+                                                                  "stays away",
                                                                   "cut collected",
                                                                   "restored from a cut",
                                                                   "late trainer told",

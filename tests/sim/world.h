@@ -33,6 +33,7 @@ enum class Draw : std::uint32_t {
   kRestart,
   kIncarnation,
   kSplit,
+  kDealing,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -55,6 +56,7 @@ enum class Mark : std::uint8_t {
   kLostPeers,
   kDropped,
   kWork,
+  kStaysAway,
   kCutCollected,
   kRestoredFromCut,
   kLateTrainerTold,

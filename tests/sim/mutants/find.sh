@@ -1,12 +1,13 @@
 #!/bin/bash
-# Usage: tests/sim/mutants/find.sh BUILD [FAULTS]
+# Usage: tests/sim/mutants/find.sh BUILD [FAULTS [NAMES]]
 #
 # Breaks the cores in one place after the other (list.txt), links the simulator against each broken
 # core, and demands that it finds a violation within FAULTS faults. Prints how many it took. BUILD is
-# a folder in which disttf_simulate has been built.
+# a folder in which disttf_simulate has been built. NAMES: an extended regular expression, of those that
+# are tried; all, if there is none.
 set -euo pipefail
 
-readonly build=$1 faults=${2:-200000}
+readonly build=$1 faults=${2:-200000} names=${3:-.}
 readonly here=$PWD/tests/sim/mutants
 work=$(mktemp -d)
 readonly work
@@ -42,6 +43,7 @@ failed=0
 while IFS= read -r line; do
   case $line in '#'* | '') continue ;; esac
   name=${line%% | *}
+  [[ $name =~ $names ]] || continue
   rest=${line#* | }
   file=${rest%% | *}
   rest=${rest#* | }
