@@ -165,9 +165,19 @@ void FiberProcess::on_header(ConnectionId id, const Frame& frame) {
   if (found == channels_.end()) {
     return;
   }
-  found->second->inbox.push_back(frame);
-  if (!found->second->reader->is_deaf) {
-    resume(*found->second->reader);
+  Channel& channel = *found->second;
+  channel.inbox.push_back(frame);
+  if (!channel.reader->is_deaf) {
+    resume(*channel.reader);
+  }
+  // What is not read at once waits in this process's system: a copy, as its sender may go on.
+  for (std::size_t each = channel.next; each < channel.inbox.size(); ++each) {
+    Frame& waiting = channel.inbox[each];
+    if (std::exchange(waiting.sum, 0) != 0) {
+      const auto copy = std::make_shared<Bytes>(waiting.body.begin(), waiting.body.end());
+      waiting.body = *copy;
+      waiting.owner = copy;
+    }
   }
 }
 

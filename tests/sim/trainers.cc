@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace disttf::sim {
 
-using net::FrameHeader;
 using net::FrameKind;
 using roles::Failure;
 using std::chrono::milliseconds;
@@ -13,12 +13,12 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr milliseconds kBeatAttempt{2000};
+constexpr milliseconds kDialAttempt{2000};
 constexpr milliseconds kFirstViews{500};
-constexpr seconds kOverseersFarewell{3};
+constexpr seconds kFailoverFarewell{3};
 constexpr seconds kLastSave{60};
 constexpr milliseconds kSaveAgain{20};
-constexpr std::uint64_t kLongestViewPauseMs = 250;
+constexpr milliseconds kLook{5};
 
 }  // namespace
 
@@ -27,10 +27,17 @@ WorkerProcess::WorkerProcess(World& world, Network& network, Checks& checks,
                              std::size_t node, std::size_t size, OnEnd on_end)
     : TrainerProcess(world, network, checks, config, std::move(task), node, size,
                      std::move(on_end)),
-      pace_(pace) {}
+      pace_(pace),
+      rank_(task_.cluster.rank_of(task_.self)),
+      stepper_({.train_steps = config.train_steps,
+                .rank = rank_,
+                .sync_replicas = config.sync_replicas,
+                .strict = config.every_gradient_counts(),
+                .micro_batches = config.micro_batches}),
+      next_parameters_(config.elastic() ? size : 0) {}
 
 void WorkerProcess::start() {
-  for (std::size_t index = 0; index < links_.size(); ++index) {
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
     beats_.push_back(std::make_unique<Beat>());
     beating_.push_back(&spawn([this, index](Fiber& fiber) { return beat(fiber, index); }));
   }
@@ -70,7 +77,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
                           .to = ps,
                           .purpose = net::ChannelPurpose::kControl,
                           .incarnation = task_.incarnation});
-      const Time deadline = now() + kBeatAttempt;
+      const Time deadline = now() + kDialAttempt;
       while (beat.channel.is_open && !beat.channel.has_frame() && now() < deadline) {
         co_await wait(fiber, deadline);
       }
@@ -91,28 +98,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
   }
 }
 
-// -------------------------------------------------------------------------------------- training
-
-std::shared_ptr<const Values> WorkerProcess::gradient_of(
-    std::uint64_t step, std::size_t slot, const Checks::Components& components) const {
-  const auto gradient = std::make_shared<Values>(size_);
-  checks_.fill_gradient(parameters_, step, slot, components, *gradient);
-  return gradient;
-}
-
-// The time that a gradient takes.
-Routine<void> WorkerProcess::compute(Fiber& fiber) {
-  const std::uint64_t bits = world_.draw(Draw::kPace, task_.incarnation, ++computed_);
-  std::uint64_t us = pace_.compute_us / 2 + (bits >> 32U) % (pace_.compute_us + 1);
-  if (pace_.slow_one_in != 0 && (bits & 0xFFFFU) % pace_.slow_one_in == 0) {
-    us += 20'000'000;
-  }
-  co_await sleep(fiber, std::chrono::microseconds(us));
-  throw_if_stopped();
-}
-
-// A ps that was replaced while it was silent learns it from this.
-void WorkerProcess::joined(std::uint32_t generation) {
+void WorkerProcess::set_generation(std::uint32_t generation) {
   if (std::exchange(generation_, generation) != generation) {
     for (Fiber* const fiber_of_beat : beating_) {
       wake(*fiber_of_beat);
@@ -120,70 +106,142 @@ void WorkerProcess::joined(std::uint32_t generation) {
   }
 }
 
-void WorkerProcess::keep_result() {
-  if (std::exchange(reply_.finished, false) && config_.every_gradient_counts()) {
-    kept_result_ = parameters_;
+// -------------------------------------------------------------------------------------- training
+
+// The gradient of the parameters, and the time that it takes.
+Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components) {
+  const std::uint64_t bits = world_.draw(Draw::kPace, task_.incarnation, ++computed_);
+  std::uint64_t us = pace_.compute_us / 2 + (bits >> 32U) % (pace_.compute_us + 1);
+  if (pace_.slow_one_in != 0 && (bits & 0xFFFFU) % pace_.slow_one_in == 0) {
+    us += 20'000'000;
   }
+  co_await sleep(fiber, std::chrono::microseconds(us));
+  const auto gradient = std::make_shared<Values>(size_);
+  const roles::Stepper::Batch& batch = stepper_.batch();
+  checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient);
+  gradient_ = gradient;
+  stepper_.computed();
+}
+
+Routine<bool> WorkerProcess::connect(Fiber& fiber) {
+  session_.begin_connect(begin_now());
+  try {
+    co_await run(fiber);
+  } catch (const RunOver&) {
+  }
+  co_return session_.is_over();
 }
 
 Routine<void> WorkerProcess::train(Fiber& fiber) {
-  keep_result();
-  reply_ = co_await pull(fiber);
-  local_step_ = 0;
-  while (!reply_.finished) {
+  session_.begin_pull(begin_now());
+  reply_ = co_await run_step(fiber, parameters_);
+  stepper_.replied(reply_);
+  while (stepper_.next() != roles::Stepper::Action::kLeave) {
     co_await take_step(fiber);
   }
 }
 
 Routine<void> WorkerProcess::take_step(Fiber& fiber) {
   throw_if_stopped();
-  const std::uint64_t sequence = ++local_step_;
-  const bool cut = leads() && pace_.cut_every != 0 && (reply_.step + 1) % pace_.cut_every == 0;
+  const std::uint64_t sequence = stepper_.sequence();
+  const bool cut = wants_cut(reply_.step + 1);
   if (config_.elastic()) {
-    co_await take_elastic_step(fiber, sequence, cut);
+    co_await take_elastic_step(fiber, cut);
   } else {
-    co_await compute(fiber);
-    Checks::Places places;
-    for (const Link& link : links_) {
-      places.push_back({{.lineage = link.incarnation, .generation = link.generation}, link.step});
-    }
-    const Checks::Components components = checks_.take_components(rank(), places);
-    const auto gradient = gradient_of(reply_.step, rank(), components);
-    reply_ = co_await push_pull(fiber, sequence, cut, gradient, components);
+    co_await push_pull(fiber, cut);
   }
   if (cut && !reply_.joined) {
     took_cut(sequence);
   }
+  stepper_.replied(reply_);
 }
 
-Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, std::uint64_t sequence, bool cut) {
-  std::vector<bool> pushed(config_.micro_batches, false);
-  std::vector<std::uint64_t> missing;
-  const std::uint64_t stride = reply_.share >> 32U;
-  for (std::uint64_t slot = reply_.share & 0xFFFFFFFFU; stride != 0 && slot < pushed.size();
-       slot += stride) {
-    missing.push_back(slot);
+Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
+  Checks::Places places;
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
+    places.emplace_back(state_of(index), session_.range(index).step());
   }
-  bool is_made = false;
-  while (!is_made) {
-    for (const std::uint64_t slot : missing) {
-      if (slot < pushed.size() && !pushed[slot]) {
-        pushed[slot] = true;
-        co_await compute(fiber);
-        push(slot, gradient_of(reply_.step, slot, {}));
-      }
+  const Checks::Components components = checks_.take_components(rank_, places);
+  co_await compute(fiber, components);
+  session_.begin_push_pull(stepper_.sequence(), cut, begin_now());
+  reply_ = co_await run_step(fiber, parameters_);
+  // A copy that was made the primary knows that a push is settled, not whether it was used.
+  const bool is_known =
+      !components.empty() && (config_.replicas_to_aggregate == 0 || config_.ps_replicas == 1);
+  for (std::size_t index = 0; index < places.size() && is_known && !reply_.joined; ++index) {
+    if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
+      continue;
     }
-    is_made = co_await await_step(fiber, sequence, cut, reply_);
-    missing = work_;
+    if (session_.was_dropped(index)) {
+      checks_.push_dropped(index, state_of(index), components[index]);
+    } else if (!config_.sync_replicas || session_.range(index).step() > places[index].second) {
+      // (Else the run has ended before its step was made.)
+      checks_.push_acknowledged(index, state_of(index), components[index]);
+    }
   }
 }
 
-void WorkerProcess::print_result() {
-  std::vector<StateName> states;
-  for (const Link& link : links_) {
-    states.push_back({.lineage = link.incarnation, .generation = link.generation});
+Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
+  while (true) {
+    while (stepper_.next() == roles::Stepper::Action::kCompute) {
+      co_await compute(fiber, {});
+      session_.push(stepper_.batch().slot);
+      co_await perform(fiber);
+      stepper_.pushed();
+    }
+    const bool goes_on = session_.outcome() == roles::RunSession::Outcome::kNeedsWork;
+    session_.begin_await_step(stepper_.sequence(), cut, goes_on ? awake_.now() : begin_now());
+    const roles::StepResult next = co_await run_step(fiber, next_parameters_);
+    if (session_.outcome() != roles::RunSession::Outcome::kNeedsWork) {
+      reply_ = next;
+      break;
+    }
+    stepper_.needs(session_.work());
   }
-  checks_.result(name(), leads(), reply_.step, states, parameters_);
+  std::swap(parameters_, next_parameters_);
+}
+
+Routine<bool> WorkerProcess::leave(Fiber& fiber) {
+  session_.begin_await_end(begin_now());
+  try {
+    co_await run(fiber);
+  } catch (const Failure&) {
+    if (!session_.was_released()) {
+      throw;
+    }  // when the run is over, a signal does not matter any more
+  }
+  const bool released = session_.was_released();
+  if (stepper_.left(released)) {
+    kept_result_ = parameters_;
+  }
+  co_return released;
+}
+
+Routine<bool> WorkerProcess::has_result(Fiber& fiber) {
+  stepper_.run_over();
+  if (stepper_.next() == roles::Stepper::Action::kFetchFinal) {
+    session_.begin_fetch_final(begin_now());
+    std::optional<std::uint64_t> step;
+    try {
+      static_cast<void>(co_await run_step(fiber, parameters_));
+      step = session_.final_step();
+    } catch (const Failure&) {
+    }
+    stepper_.fetched(step);
+  }
+  if (stepper_.result() == roles::Stepper::Result::kKept) {
+    parameters_ = kept_result_;
+  }
+  reply_ = stepper_.reply();
+  co_return stepper_.result() != roles::Stepper::Result::kNone;
+}
+
+void WorkerProcess::print_result(bool is_chief) {
+  std::vector<StateName> states;
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
+    states.push_back(state_of(index));
+  }
+  checks_.result(name(), is_chief, reply_.step, states, parameters_);
 }
 
 Routine<void> WorkerProcess::live(Fiber& fiber) {
@@ -191,7 +249,9 @@ Routine<void> WorkerProcess::live(Fiber& fiber) {
   bool is_late = co_await connect(fiber);
   if (!is_late) {
     try {
-      static_cast<void>(co_await get_config(fiber));
+      session_.begin_get_config(begin_now());
+      co_await run(fiber);
+      prepare();
     } catch (const RunOver&) {
       is_late = true;
     }
@@ -205,27 +265,15 @@ Routine<void> WorkerProcess::live(Fiber& fiber) {
     bool released = false;
     while (!released) {
       co_await train(fiber);
-      released = co_await await_end(fiber);
+      released = co_await leave(fiber);
     }
   } catch (const RunOver&) {
   }
-  if (config_.every_gradient_counts()) {
-    if (reply_.finished || has_kept_result()) {
-      if (!reply_.finished) {
-        parameters_ = kept_result_;
-        reply_.step = config_.train_steps;
-      }
-      print_result();
-      exit(roles::kDone, "printed the result");
-      co_return;
-    }
+  const bool has = co_await has_result(fiber);
+  if (has) {
+    print_result(/*is_chief=*/false);
   }
-  const std::optional<std::uint64_t> step = co_await fetch_final(fiber);
-  if (step) {
-    reply_.step = *step;
-    print_result();
-  }
-  exit(roles::kDone, step ? "printed the result" : "the final parameters went with a ps");
+  exit(roles::kDone, has ? "printed the result" : "the final parameters went with a ps");
 }
 
 // ------------------------------------------------------------------------------------- the chief
@@ -238,24 +286,19 @@ ChiefProcess::ChiefProcess(World& world, Network& network, Checks& checks,
       disk_(disk) {}
 
 void ChiefProcess::start() {
-  for (std::size_t index = 0; index < links_.size(); ++index) {
+  prepare();
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
     cut_channels_.push_back(std::make_unique<Channel>());
   }
   collector_ = &spawn([this](Fiber& fiber) { return collect_cuts(fiber); });
   if (config_.ps_replicas > 1) {
-    keepers_.resize(links_.size());
-    told_.resize(links_.size());
-    for (std::size_t range = 0; range < links_.size(); ++range) {
-      for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
-        hosts_.push_back(std::make_unique<Host>());
-        hosts_.back()->range = range;
-        hosts_.back()->replica = replica;
-      }
+    for (roles::HostNumber number = 0; number < 2 * session_.ranges(); ++number) {
+      hosts_.push_back(std::make_unique<Host>());
+      serving_.push_back(&spawn([this, number](Fiber& fiber) { return serve(fiber, number); }));
     }
-    for (std::size_t index = 0; index < hosts_.size(); ++index) {
-      spawn([this, index](Fiber& fiber) { return oversee(fiber, index); });
-    }
-    spawn([this](Fiber& fiber) { return beat_on_views(fiber); });
+    views_.emplace(task_, world_.draw(Draw::kBackoff, task_.incarnation, 1), now());
+    views_time_ = &spawn([this](Fiber& fiber) { return keep_views_time(fiber); });
+    act_on_views();
   }
   WorkerProcess::start();
 }
@@ -281,22 +324,22 @@ SavedState ChiefProcess::state_to_train() {
 
 Routine<void> ChiefProcess::live(Fiber& fiber) {
   co_await sleep(fiber, milliseconds(pace_.load_ms));
-  if (!hosts_.empty()) {
+  if (views_) {
     const Time deadline = now() + kFirstViews;
-    while (now() < deadline &&
-           !std::ranges::all_of(told_, [](const auto& view) { return view.has_value(); })) {
-      co_await sleep(fiber, milliseconds(5));
+    while (now() < deadline && !views_->all_have_views()) {
+      co_await sleep(fiber, kLook);
     }
   }
   bool is_over = co_await connect(fiber);
   if (!is_over) {
+    session_.lead();
     try {
       bool is_settled = false;
       while (!is_settled) {
         co_await train(fiber);
         is_settled = co_await settle(fiber);
       }
-      print_result();
+      print_result(/*is_chief=*/true);
     } catch (const RunOver&) {
       is_over = true;
     }
@@ -304,51 +347,78 @@ Routine<void> ChiefProcess::live(Fiber& fiber) {
   if (is_over) {
     world_.mark(Mark::kChiefLostAtEnd);
   }
-  co_await shutdown(fiber);
-  if (!hosts_.empty()) {
-    finishing_ = true;
-    for (const auto& host : hosts_) {
-      if (host->channel.is_open && host->is_welcomed && !host->finished) {
-        network_.send(host->channel.id, *this, {.kind = FrameKind::kShutdown});
-      }
-    }
-    const Time deadline = now() + kOverseersFarewell;
-    while (now() < deadline &&
-           !std::ranges::all_of(hosts_, [](const auto& host) { return host->finished; })) {
-      co_await sleep(fiber, milliseconds(5));
+  co_await shut_down(fiber);
+  if (views_) {
+    views_->finish();
+    act_on_views();
+    const Time deadline = now() + kFailoverFarewell;
+    while (now() < deadline && !views_->has_ended()) {
+      co_await sleep(fiber, kLook);
     }
   }
   exit(roles::kDone, "has led the run");
 }
 
+Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
+  session_.begin_shutdown(begin_now());
+  bool is_stopped = false;
+  try {
+    co_await run(fiber);
+  } catch (const Failure&) {  // a signal, after the result: nobody is waited for any more
+    is_stopped = true;
+  }
+  if (is_stopped) {
+    session_.tell_the_end();
+    co_await perform(fiber);
+  }
+}
+
+// False: another chief has set the ps to a state from which there are steps to be made still.
+Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
+  Values unused(size_);  // the result is not to be lost for a state that may be an earlier one
+  session_.begin_await_others(begin_now());
+  const roles::StepResult reply = co_await run_step(fiber, unused);
+  bool others_are_done = !reply.joined;
+  if (others_are_done && !config_.every_gradient_counts()) {
+    session_.begin_peek(begin_now());
+    const roles::StepResult newest = co_await run_step(fiber, parameters_);
+    others_are_done = newest.finished || !newest.joined;
+  }
+  if (!others_are_done) {
+    stepper_.set_back();
+    reply_.finished = false;
+  }
+  co_return others_are_done;
+}
+
+// False: the result is to be made again.
 Routine<bool> ChiefProcess::settle(Fiber& fiber) {
   const Time deadline = now() + kLastSave;
   while (true) {
-    const bool is_result = co_await await_others(fiber, reply_);
-    if (!is_result) {
-      co_return false;
-    }
-    if (!config_.every_gradient_counts()) {
-      reply_ = co_await peek(fiber);
-    }
-    if (disk_ == nullptr) {
-      co_return true;
+    const bool others_are_done = co_await await_others(fiber);
+    if (!others_are_done || disk_ == nullptr) {
+      co_return others_are_done;
     }
     while (job_) {
-      co_await sleep(fiber, milliseconds(5));
+      co_await sleep(fiber, kLook);
     }
     saved_ = false;
-    job_ = CutJob{.sequence = 0, .generation = generation(), .now = true};
+    job_ = CutJob{.sequence = 0, .generation = session_.generation(), .now = true};
     wake(*collector_);
     while (job_) {
-      co_await sleep(fiber, milliseconds(5));
+      co_await sleep(fiber, kLook);
       throw_if_stopped();
     }
-    if (saved_ || now() >= deadline) {
+    if (saved_ || now() + kSaveAgain >= deadline) {
       co_return true;
     }
     co_await sleep(fiber, kSaveAgain);
+    throw_if_stopped();
   }
+}
+
+bool ChiefProcess::wants_cut(std::uint64_t step) const {
+  return pace_.cut_every != 0 && step % pace_.cut_every == 0;
 }
 
 // ------------------------------------------------------------------------------------------ cuts
@@ -372,9 +442,9 @@ Routine<void> ChiefProcess::collect_cuts(Fiber& fiber) {
 
 Routine<bool> ChiefProcess::collect(Fiber& fiber, CutJob job) {
   SavedState state;
-  for (std::size_t index = 0; index < links_.size(); ++index) {
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
     Channel& channel = *cut_channels_[index];
-    std::uint8_t replica = links_[index].replica;
+    std::uint8_t replica = session_.range(index).replica();
     const net::TaskId host = roles::host_of_range(task_.cluster, index, replica);
     FiberProcess::open(channel, fiber, host.index,
                        {.cluster = {},
@@ -383,7 +453,7 @@ Routine<bool> ChiefProcess::collect(Fiber& fiber, CutJob job) {
                         .purpose = net::ChannelPurpose::kState,
                         .replica = replica,
                         .incarnation = task_.incarnation});
-    Time deadline = now() + kBeatAttempt;
+    Time deadline = now() + kDialAttempt;
     bool is_welcomed = false;
     std::optional<Frame> cut;
     while (!cut) {
@@ -415,7 +485,7 @@ Routine<bool> ChiefProcess::collect(Fiber& fiber, CutJob job) {
     if (cut->header.kind != FrameKind::kCut) {
       co_return false;
     }
-    const math::Range range = links_[index].range;
+    const math::Range range = session_.range(index).range;
     const std::size_t tensors = 1 + (config_.optimizer.kind == math::OptimizerKind::kSgd    ? 0U
                                      : config_.optimizer.kind == math::OptimizerKind::kAdam ? 2U
                                                                                             : 1U);
@@ -445,112 +515,97 @@ Routine<bool> ChiefProcess::collect(Fiber& fiber, CutJob job) {
 
 // ----------------------------------------------------------------------------------------- views
 
-Routine<void> ChiefProcess::beat_on_views(Fiber& fiber) {
-  while (true) {
-    for (const auto& host : hosts_) {
-      if (host->channel.is_open && host->is_welcomed) {
-        network_.send(host->channel.id, *this, {.kind = FrameKind::kHeartbeat});
+void ChiefProcess::act_on_views() {
+  struct Apply {
+    ChiefProcess& chief;
+    void operator()(const roles::DialHost& order) const {
+      chief.hosts_[order.host]->is_dialed = true;
+      chief.wake(*chief.serving_[order.host]);
+    }
+    void operator()(roles::SendToHost& order) const {
+      const Host& host = *chief.hosts_[order.host];
+      if (host.is_welcomed && host.channel.is_open) {
+        chief.network_.send(host.channel.id, chief, order.header, std::move(order.body));
       }
     }
-    co_await sleep(fiber, roles::kHeartbeatInterval);
-  }
+    void operator()(const roles::LogLine& order) const { chief.note(order.text); }
+  };
+  views_->effects().drain(Apply{*this});
+  wake(*views_time_);  // the deadline may be another one
 }
 
-void ChiefProcess::send_view(const Host& host, const net::View& view) {
-  if (host.channel.is_open && host.is_welcomed) {
-    network_.send(host.channel.id, *this, {.kind = FrameKind::kView}, net::encode(view));
-  }
-}
-
-void ChiefProcess::tell(std::size_t range) {
-  const auto& view = keepers_[range].view();
-  if (!view || view == told_[range] || finishing_) {
-    return;
-  }
-  told_[range] = view;
-  note("range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", primary " +
-       std::to_string(view->primary) + (view->paired ? ", paired" : ", alone"));
-  for (const auto& host : hosts_) {
-    if (host->range == range) {
-      send_view(*host, *view);
+Routine<void> ChiefProcess::keep_views_time(Fiber& fiber) {
+  while (true) {
+    co_await wait(fiber, views_->deadline());
+    if (now() >= views_->deadline()) {
+      views_->time(now());
+      act_on_views();
     }
   }
 }
 
-bool ChiefProcess::has_ended(const net::TaskId& ps) const {
-  return std::ranges::any_of(hosts_, [&](const auto& host) {
-    return host->finished && roles::host_of_range(task_.cluster, host->range, host->replica) == ps;
-  });
-}
-
-Routine<void> ChiefProcess::oversee(Fiber& fiber, std::size_t index) {
-  Host& host = *hosts_[index];
-  const net::TaskId ps = roles::host_of_range(task_.cluster, host.range, host.replica);
-  std::uint64_t ceiling_ms = 50;
-  std::uint64_t draws = 0;
-  while (!host.finished) {
+// One attempt after the other, and what comes over the channel if it is opened.
+Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
+  Host& host = *hosts_[number];
+  const net::TaskId ps =
+      roles::host_of_range(task_.cluster, views_->range_of(number), views_->replica_of(number));
+  while (true) {
+    while (!std::exchange(host.is_dialed, false)) {
+      co_await wait(fiber, Time::max());
+    }
     FiberProcess::open(host.channel, fiber, ps.index,
                        {.cluster = {},
                         .from = task_.self,
                         .to = ps,
                         .purpose = net::ChannelPurpose::kView,
-                        .replica = host.replica,
+                        .replica = views_->replica_of(number),
                         .incarnation = task_.incarnation});
-    host.is_welcomed = false;
-    Time deadline = now() + kBeatAttempt;
-    while (host.channel.is_open || host.channel.has_frame()) {
-      if (!host.channel.has_frame()) {
-        if (now() >= deadline) {
-          break;
-        }
-        co_await wait(fiber, deadline);
-        continue;
-      }
-      const Frame frame = take(host.channel);
-      deadline = now() + task_.timeouts.silence;
-      if (!host.is_welcomed) {
-        if (frame.header.kind != FrameKind::kWelcome) {
-          break;
-        }
-        host.is_welcomed = true;
-        ceiling_ms = 50;
-        if (finishing_) {
-          network_.send(host.channel.id, *this, {.kind = FrameKind::kShutdown});
-        }
-        continue;
-      }
-      net::Report report;
-      if (frame.header.kind != FrameKind::kReport || net::decode(frame.body, report)) {
-        break;
-      }
-      if (world_.traces()) {
-        note("hears of range " + std::to_string(host.range) + " from " + net::to_string(ps) +
-             ": view " + std::to_string(report.view) + ", standing " +
-             std::to_string(static_cast<int>(report.standing)) + (report.holds ? ", holds" : "") +
-             (report.wants_alone ? ", wants alone" : "") +
-             (report.wants_pair ? ", wants pair" : "") + (report.finished ? ", finished" : ""));
-      }
-      host.finished = host.finished || report.finished;
-      keepers_[host.range].hear(host.replica, report);
-      tell(host.range);
-      if (const auto& view = keepers_[host.range].view(); view && report.view < view->number) {
-        send_view(host, *view);
-      }
+    const Time deadline = now() + kDialAttempt;
+    while (host.channel.is_open && !host.channel.has_frame() && now() < deadline) {
+      co_await wait(fiber, deadline);
     }
+    host.is_welcomed =
+        host.channel.has_frame() && take(host.channel).header.kind == FrameKind::kWelcome;
+    if (!host.is_welcomed) {
+      close(host.channel);
+      views_->not_reached(number, now());
+      act_on_views();
+      continue;
+    }
+    views_->reached(number, now());
+    act_on_views();
+    co_await listen(fiber, number);
     close(host.channel);
-    if (std::exchange(host.is_welcomed, false)) {
-      keepers_[host.range].lose(host.replica);
-      tell(host.range);
-    } else if (finishing_ && has_ended(ps)) {
-      host.finished = true;
+    host.is_welcomed = false;
+    views_->closed(number, now());
+    act_on_views();
+  }
+}
+
+Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
+  Channel& channel = hosts_[number]->channel;
+  while (true) {
+    const Time silent_at = now() + task_.timeouts.silence;
+    while (channel.is_open && !channel.has_frame() && now() < silent_at) {
+      co_await wait(fiber, silent_at);
     }
-    if (!host.finished) {
-      const milliseconds pause(
-          1 + world_.below(std::min(ceiling_ms, kLongestViewPauseMs), Draw::kBackoff,
-                           task_.incarnation % (1U << 20U) * 64 + index, ++draws));
-      ceiling_ms = std::min<std::uint64_t>(2 * ceiling_ms, 2000);
-      co_await sleep(fiber, pause);
+    if (!channel.has_frame()) {
+      co_return;
     }
+    const Frame frame = take(channel);
+    net::Report report;
+    if (frame.header.kind != FrameKind::kReport || net::decode(frame.body, report)) {
+      co_return;
+    }
+    if (world_.traces()) {
+      note("hears of range " + std::to_string(views_->range_of(number)) + ", replica " +
+           std::to_string(views_->replica_of(number)) + ": view " + std::to_string(report.view) +
+           ", standing " + std::to_string(static_cast<int>(report.standing)) +
+           (report.holds ? ", holds" : "") + (report.wants_alone ? ", wants alone" : "") +
+           (report.wants_pair ? ", wants pair" : "") + (report.finished ? ", finished" : ""));
+    }
+    views_->heard(number, report);
+    act_on_views();
   }
 }
 

@@ -1,15 +1,15 @@
-// Simulated trainers: a worker, and the chief, who publishes, restores, collects cuts and makes
-// views.
+// Simulated trainers, a worker and the chief: the real cores, and shells that do what the real ones
+// do, in virtual time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "roles/chief/core/view_service.h"
+#include "roles/chief/core/failover_controller.h"
+#include "roles/trainer/core/stepper.h"
 #include "tests/sim/session.h"
 
 namespace disttf::sim {
@@ -22,6 +22,7 @@ struct Pace {
   std::uint64_t load_ms = 10;      // before a process is ready to train
 };
 
+// roles/trainer/shell/worker.cc, trainer.cc and background.cc, with simulated gradients.
 class WorkerProcess : public TrainerProcess {
  public:
   WorkerProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
@@ -33,15 +34,20 @@ class WorkerProcess : public TrainerProcess {
 
  protected:
   virtual Routine<void> live(Fiber& fiber);
+  // True: the run is over.
+  Routine<bool> connect(Fiber& fiber);
   Routine<void> train(Fiber& fiber);
-  void print_result();
-  [[nodiscard]] bool has_kept_result() const noexcept { return !kept_result_.empty(); }
+  void print_result(bool is_chief);
+
+  // Whether a copy of the state of that step is to be kept; then, it is.
+  [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) const { return false; }
+  virtual void took_cut(std::uint64_t /*sequence*/) {}
+  void set_generation(std::uint32_t generation) override;
 
   const Pace pace_;
-  StepReply reply_;
-
-  virtual void took_cut(std::uint64_t /*sequence*/) {}
-  void joined(std::uint32_t generation) override;
+  const std::size_t rank_;
+  roles::Stepper stepper_;
+  roles::StepResult reply_;
 
  private:
   // A control channel to a ps.
@@ -50,21 +56,19 @@ class WorkerProcess : public TrainerProcess {
     bool is_welcomed = false;
   };
   Routine<void> beat(Fiber& fiber, std::size_t index);
-  Routine<void> compute(Fiber& fiber);
+  Routine<void> compute(Fiber& fiber, Checks::Components components);
   Routine<void> take_step(Fiber& fiber);
-  Routine<void> take_elastic_step(Fiber& fiber, std::uint64_t sequence, bool cut);
-  [[nodiscard]] std::shared_ptr<const Values> gradient_of(
-      std::uint64_t step, std::size_t slot, const Checks::Components& components) const;
-  void keep_result();
-
-  [[nodiscard]] std::size_t rank() const { return task_.cluster.rank_of(task_.self); }
+  Routine<void> push_pull(Fiber& fiber, bool cut);
+  Routine<void> take_elastic_step(Fiber& fiber, bool cut);
+  Routine<bool> leave(Fiber& fiber);
+  Routine<bool> has_result(Fiber& fiber);
 
   std::vector<std::unique_ptr<Beat>> beats_;
   std::vector<Fiber*> beating_;
   Fiber* living_ = nullptr;
   std::uint32_t generation_ = 0;
-  std::uint64_t local_step_ = 0;
   std::uint64_t computed_ = 0;
+  Values next_parameters_;  // elastic: while gradients of the others are computed
   Values kept_result_;
 };
 
@@ -84,38 +88,39 @@ class ChiefProcess final : public WorkerProcess {
 
  protected:
   Routine<void> live(Fiber& fiber) override;
-  bool leads() const override { return true; }
   SavedState state_to_train() override;
+  bool wants_cut(std::uint64_t step) const override;
   void took_cut(std::uint64_t sequence) override;
 
  private:
-  // A host of a range, and the channel over which it is told views.
+  // The channel over which a host of a range is told views.
   struct Host {
-    std::size_t range = 0;
-    std::uint8_t replica = 0;
     Channel channel;
+    bool is_dialed = false;  // an attempt is to be made
     bool is_welcomed = false;
-    bool finished = false;
   };
   struct CutJob {
     std::uint64_t sequence = 0;
     std::uint32_t generation = 0;
     bool now = false;
   };
-  Routine<void> oversee(Fiber& fiber, std::size_t index);
-  Routine<void> beat_on_views(Fiber& fiber);
-  void tell(std::size_t range);
-  void send_view(const Host& host, const net::View& view);
-  [[nodiscard]] bool has_ended(const net::TaskId& ps) const;
+  // As roles/chief/shell/failover_thread.cc does it.
+  Routine<void> keep_views_time(Fiber& fiber);
+  Routine<void> serve(Fiber& fiber, roles::HostNumber number);
+  Routine<void> listen(Fiber& fiber, roles::HostNumber number);
+  void act_on_views();
+
   Routine<void> collect_cuts(Fiber& fiber);
   Routine<bool> collect(Fiber& fiber, CutJob job);
   Routine<bool> settle(Fiber& fiber);
+  Routine<bool> await_others(Fiber& fiber);
+  Routine<void> shut_down(Fiber& fiber);
 
   Disk* const disk_;
-  std::vector<std::unique_ptr<Host>> hosts_;
-  std::vector<roles::ViewService> keepers_;
-  std::vector<std::optional<net::View>> told_;
-  bool finishing_ = false;
+  std::optional<roles::FailoverController> views_;
+  std::vector<std::unique_ptr<Host>> hosts_;  // by number
+  std::vector<Fiber*> serving_;               // by number
+  Fiber* views_time_ = nullptr;
   std::vector<std::unique_ptr<Channel>> cut_channels_;
   std::optional<CutJob> job_;
   bool saved_ = false;
