@@ -326,6 +326,20 @@ TEST_F(RangeReplicaTest, OneThatHoldsNothingIsToldToEndToo) {
   expect(host_, other, FrameKind::kFenced);
 }
 
+// A chief that was replaced may have the result of a state that is gone: what another one has begun
+// since is none.
+TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(other, push(0), gradient(1)));
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kShutdown}));
+  expect(host_, chief, FrameKind::kAck);
+  expect(host_, other, FrameKind::kFenced);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+  expect(host_, other, FrameKind::kFenced);
+}
+
 // ---- elastic ----
 
 // The micro-batches that a lost trainer was owed are dealt again, also where another trainer was at

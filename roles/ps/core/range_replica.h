@@ -270,6 +270,8 @@ class RangeReplica {
   BodyPlan goodbye(ConnectionId id, Connection& from);
   BodyPlan shutdown(ConnectionId id, Connection& from);
   void end_steps();
+  // REQUIRES: there is a shard, restored.
+  [[nodiscard]] bool may_be_result() const;
   [[nodiscard]] bool may_leave(std::size_t rank) const;
   void fence_waiting();
   // The run is over for the range, as it was told to `chief`, or by the other host.

@@ -45,7 +45,7 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
       chief_leaves_ = now_;
     }
   } else if (phase_ == Phase::kWaitingForChief || header.generation != generation_ ||
-             (shard_->config().every_gradient_counts() && !shard_->finished())) {
+             !may_be_result()) {
     fence(id, header);  // it has the result of a state that is no more, or not this ps's
     return {};
   } else {
@@ -64,6 +64,11 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
   return {};
 }
 
+// In strict mode nothing but the last step's parameters is.
+bool RangeReplica::may_be_result() const {
+  return !shard_->config().every_gradient_counts() || shard_->finished();
+}
+
 BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   if (from.rank != 0) {
     return refuse(id, from, kError, "only the chief says that the run is over");
@@ -75,8 +80,8 @@ BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   if (is_finishing()) {
     return {};
   }
-  if (phase_ == Phase::kWaitingForChief) {
-    shard_.reset();  // published to and not restored: what is in it is nobody's
+  if (phase_ == Phase::kWaitingForChief || !may_be_result()) {
+    shard_.reset();  // not restored yet, or set back since: what is in it is nobody's
   }
   phase_ = Phase::kFinishing;
   if (shard_) {
