@@ -97,7 +97,7 @@ format: ## rewrite the C++ sources as .clang-format says
 	@.ci/install dev
 	@.ci/format --fix
 
-lint: ## clang-tidy on every source that clang 14 can parse
+lint: ## clang-tidy on every source of the product
 	@.ci/install build dev
 	@.ci/lint $(JOBS)
 
