@@ -170,6 +170,17 @@ void log_info(std::string_view message) { spdlog::info("{}", message); }
 void log_warning(std::string_view message) { spdlog::warn("{}", message); }
 void log_error(std::string_view message) { spdlog::error("{}", message); }
 
+void log_note(const Note& note) {
+  switch (note.level) {
+    case Note::Level::kDebug:
+      return log_debug(note.text);
+    case Note::Level::kInfo:
+      return log_info(note.text);
+    case Note::Level::kWarning:
+      return log_warning(note.text);
+  }
+}
+
 void log_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);

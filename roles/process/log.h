@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "roles/process/patient_output.h"
+#include "roles/run/note.h"
 
 namespace disttf::roles {
 
@@ -37,6 +38,8 @@ void log_debug(std::string_view message);
 void log_info(std::string_view message);
 void log_warning(std::string_view message);
 void log_error(std::string_view message);
+// What a core has to say.
+void log_note(const Note& note);
 // What it says, as an error.
 void log_exception(const std::exception_ptr& exception);
 

@@ -8,7 +8,8 @@
 
 namespace disttf::roles {
 
-// `Kinds`: plain records, each an order to the shell.
+// `Kinds`: plain records, each an order to the shell. Keeps its memory, so that a step allocates
+// nothing.
 template <typename... Kinds>
 class EffectQueue {
  public:
@@ -19,21 +20,27 @@ class EffectQueue {
     effects_.emplace_back(std::move(effect));
   }
 
-  // Hands each to `carry_out`, also those that it makes the core add, and forgets them.
+  // Hands each to `carry_out` and forgets it: also where that throws. `carry_out` may call the
+  // core; what the core then wants is handed out after what it wanted before.
   template <typename CarryOut>
   void drain(CarryOut carry_out) {
     while (!effects_.empty()) {
-      std::vector<Effect> taken;
+      std::vector<Effect> taken = std::move(spare_);
       std::swap(taken, effects_);
       for (Effect& effect : taken) {
         std::visit(carry_out, effect);
       }
+      taken.clear();
+      spare_ = std::move(taken);
     }
   }
   [[nodiscard]] const std::vector<Effect>& effects() const noexcept { return effects_; }
+  // Nothing of it is wanted any more.
+  void clear() noexcept { effects_.clear(); }
 
  private:
   std::vector<Effect> effects_;
+  std::vector<Effect> spare_;  // empty: memory for the next
 };
 
 }  // namespace disttf::roles

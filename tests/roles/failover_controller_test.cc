@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/roles/virtual_time.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -43,7 +45,7 @@ class FailoverControllerTest : public testing::Test {
       sent_[effect.host].push_back(effect.header.kind);
     }
   }
-  void take(const LogLine& effect) { log_.push_back(effect.text); }
+  void take(const Note& effect) { log_.push_back(effect.text); }
 
   void hear(HostNumber host, const net::Report& report) {
     core_.heard(host, report);
@@ -57,13 +59,7 @@ class FailoverControllerTest : public testing::Test {
   }
   // Until then, each deadline in its turn.
   void pass(milliseconds time) {
-    const TimePoint end = now_ + time;
-    while (core_.deadline() <= end) {
-      now_ = core_.deadline();
-      core_.time(now_);
-      take_effects();
-    }
-    now_ = end;
+    pass_time(core_, now_, now_ + time, [this] { take_effects(); });
   }
   // Range 0 is served by host 0, with host 1 as its backup.
   void pair_range_0() {

@@ -48,7 +48,7 @@ class MembershipTest : public testing::Test {
   }
   // Nobody has asked for its end.
   [[nodiscard]] bool is_open(ConnectionId id) const {
-    return std::ranges::none_of(out_.effects(), [id](const Effect& effect) {
+    return std::ranges::none_of(out_.effects(), [id](const Outbox::Effect& effect) {
       const auto* close = std::get_if<CloseConnection>(&effect);
       return close != nullptr && close->id == id;
     });

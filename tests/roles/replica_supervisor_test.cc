@@ -10,6 +10,7 @@
 
 #include "roles/launch/core/supervisor.h"
 #include "roles/run/outcome.h"
+#include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {
 namespace {
@@ -54,13 +55,7 @@ class ReplicaSupervisorTest : public testing::Test {
     take_effects();
   }
   void pass(seconds time) {
-    const TimePoint end = now_ + time;
-    while (core_.deadline() <= end) {
-      now_ = core_.deadline();
-      core_.time(now_);
-      take_effects();
-    }
-    now_ = end;
+    pass_time(core_, now_, now_ + time, [this] { take_effects(); });
   }
   std::vector<std::pair<std::size_t, ReplicaPart>> take_started() {
     return std::exchange(started_, {});

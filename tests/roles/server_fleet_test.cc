@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "roles/run/outcome.h"
+#include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {
 namespace {
@@ -48,7 +49,7 @@ class ServerFleetTest : public testing::Test {
   void take(const OrderTask& effect) { ordered_.push_back(effect.server); }
   void take(const BeatServer& effect) { ++beats_[effect.server]; }
   void take(const LeaveServer& effect) { left_.push_back(effect.server); }
-  void take(const FleetLine& effect) { lines_.push_back(effect.text); }
+  void take(const Note& effect) { lines_.push_back(effect.text); }
   void take(const FleetReady& /*effect*/) { ++ready_; }
   void take(const FleetDone& /*effect*/) { ++done_; }
   void take(const FailRun& effect) {
@@ -74,13 +75,7 @@ class ServerFleetTest : public testing::Test {
     take_effects();
   }
   void pass(milliseconds time) {
-    const TimePoint end = now_ + time;
-    while (fleet_.deadline() <= end) {
-      now_ = fleet_.deadline();
-      fleet_.time(now_);
-      take_effects();
-    }
-    now_ = end;
+    pass_time(fleet_, now_, now_ + time, [this] { take_effects(); });
   }
   // Every attempt to reach it fails, for that long.
   void fail_to_reach(std::size_t server, milliseconds time) {

@@ -11,6 +11,7 @@
 
 #include "roles/launch/core/rolling_update.h"
 #include "roles/run/outcome.h"
+#include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {
 namespace {
@@ -67,13 +68,7 @@ class SupervisorTest : public testing::Test {
   }
   // Until then, each deadline in its turn.
   void pass(milliseconds time) {
-    const TimePoint end = now_ + time;
-    while (core_.deadline() <= end) {
-      now_ = core_.deadline();
-      core_.time(now_);
-      take_effects();
-    }
-    now_ = end;
+    pass_time(core_, now_, now_ + time, [this] { take_effects(); });
   }
   std::vector<std::pair<std::size_t, int>> take_signals() { return std::exchange(signals_, {}); }
 

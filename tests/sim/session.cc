@@ -184,11 +184,11 @@ void TrainerProcess::receive(std::size_t index) {
 // ------------------------------------------------------------------ what the session wants done
 
 Routine<void> TrainerProcess::perform(Fiber& fiber) {
-  std::vector<roles::TrainerEffect> effects;
+  std::vector<roles::TrainerOutbox::Effect> effects;
   while (!session_.out().effects().empty()) {
     effects = session_.out().effects();
     session_.out().clear();
-    for (const roles::TrainerEffect& effect : effects) {
+    for (const roles::TrainerOutbox::Effect& effect : effects) {
       if (const auto* const order = std::get_if<roles::Dial>(&effect)) {
         co_await dial(fiber, *order);
       } else {
@@ -198,7 +198,7 @@ Routine<void> TrainerProcess::perform(Fiber& fiber) {
   }
 }
 
-void TrainerProcess::apply(const roles::TrainerEffect& effect) {
+void TrainerProcess::apply(const roles::TrainerOutbox::Effect& effect) {
   if (const auto* const request = std::get_if<roles::SendRequest>(&effect)) {
     send(*request);
   } else if (const auto* const link = std::get_if<roles::CloseLink>(&effect)) {

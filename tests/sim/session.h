@@ -71,7 +71,7 @@ class TrainerProcess : public FiberProcess {
   };
   Routine<void> await_some(Fiber& fiber);
   Routine<void> dial(Fiber& fiber, roles::Dial order);
-  void apply(const roles::TrainerEffect& effect);
+  void apply(const roles::TrainerOutbox::Effect& effect);
   void send(const roles::SendRequest& order);
   void receive(std::size_t index);
   void check_awake(Time until = Time::min());

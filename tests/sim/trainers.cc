@@ -528,7 +528,7 @@ void ChiefProcess::act_on_views() {
         chief.network_.send(host.channel.id, chief, order.header, std::move(order.body));
       }
     }
-    void operator()(const roles::LogLine& order) const { chief.note(order.text); }
+    void operator()(const roles::Note& order) const { chief.note(order.text); }
   };
   views_->effects().drain(Apply{*this});
   wake(*views_time_);  // the deadline may be another one

@@ -105,12 +105,13 @@ void FailoverController::tell(std::size_t range) {
     return;
   }
   told_[range] = view;
-  effects_.add(LogLine{
-      "range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", " +
-      describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
-      (view->paired ? " with a backup" : " alone") +
-      (!view->paired && services_[range].left() ? ": a trainer does not reach the other host"
-                                                : "")});
+  effects_.add(Note{
+      .text =
+          "range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", " +
+          describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
+          (view->paired ? " with a backup" : " alone") +
+          (!view->paired && services_[range].left() ? ": a trainer does not reach the other host"
+                                                    : "")});
   send_view(2 * range, *view);
   send_view(2 * range + 1, *view);
 }

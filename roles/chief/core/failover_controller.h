@@ -19,6 +19,7 @@
 #include "net/wire/replication.h"
 #include "roles/chief/core/view_service.h"
 #include "roles/run/effect_queue.h"
+#include "roles/run/note.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -36,15 +37,11 @@ struct SendToHost {
   net::FrameHeader header;
   std::vector<std::byte> body;
 };
-// A line of the log.
-struct LogLine {
-  std::string text;
-};
 
 class FailoverController {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Effects = EffectQueue<DialHost, SendToHost, LogLine>;
+  using Effects = EffectQueue<DialHost, SendToHost, Note>;
 
   // `task` must outlive it. `seed` of the pauses between two attempts: another one in each process.
   // Begins by dialing every host.

@@ -81,7 +81,7 @@ class FailoverThread::Impl {
       to->second->send(order.header, std::move(order.body));
     }
   }
-  static void carry_out(const LogLine& order) { log_info(order.text); }
+  static void carry_out(const Note& order) { log_note(order); }
 
   asio::awaitable<void> keep_time() {
     while (true) {

@@ -22,6 +22,7 @@
 #include "roles/launch/shell/pipe_lines.h"
 #include "roles/launch/shell/replica_command.h"
 #include "roles/launch/shell/reserved_port.h"
+#include "roles/process/call_at.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
 
@@ -210,17 +211,9 @@ void ReplicaLauncher::reap() {
 
 void ReplicaLauncher::act() {
   supervisor_.effects().drain([this](const auto& order) { carry_out(order); });
-  const Clock::time_point deadline = supervisor_.deadline();
-  if (deadline == Clock::time_point::max()) {
-    timer_.cancel();
-    return;
-  }
-  timer_.expires_at(deadline);
-  timer_.async_wait([this](const std::error_code& error) {
-    if (!error) {  // else there is another deadline, or none
-      supervisor_.time(Clock::now());
-      act();
-    }
+  call_at(timer_, supervisor_.deadline(), [this] {
+    supervisor_.time(Clock::now());
+    act();
   });
 }
 

@@ -13,6 +13,7 @@
 #include "net/transport/spawn.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/update_plan.h"
+#include "roles/process/call_at.h"
 
 namespace disttf::roles {
 namespace {
@@ -214,17 +215,9 @@ void TaskProcesses::restart_all(LaunchOptions options, std::function<void()> don
 
 void TaskProcesses::act() {
   supervisor_.effects().drain([this](const auto& order) { carry_out(order); });
-  const Clock::time_point deadline = supervisor_.deadline();
-  if (deadline == Clock::time_point::max()) {
-    timer_.cancel();
-    return;
-  }
-  timer_.expires_at(deadline);
-  timer_.async_wait([this](const std::error_code& error) {
-    if (!error) {  // else there is another deadline, or none
-      supervisor_.time(Clock::now());
-      act();
-    }
+  call_at(timer_, supervisor_.deadline(), [this] {
+    supervisor_.time(Clock::now());
+    act();
   });
 }
 

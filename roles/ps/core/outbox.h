@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "net/wire/frame.h"
+#include "roles/run/effect_queue.h"
 #include "roles/run/note.h"
 #include "roles/run/outcome.h"
 
@@ -70,16 +70,10 @@ struct LeaveRun {
   std::string sentence;
 };
 
-using Effect = std::variant<SendFrame, LeaveAnswer, CloseConnection, FinishConnection,
-                            RefuseConnection, Note, ForgetSharing, ReachOut, RangeEnded, LeaveRun>;
-
-// Keeps its memory, so that a step allocates nothing.
-class Outbox {
+class Outbox
+    : public EffectQueue<SendFrame, LeaveAnswer, CloseConnection, FinishConnection,
+                         RefuseConnection, Note, ForgetSharing, ReachOut, RangeEnded, LeaveRun> {
  public:
-  template <typename Kind>
-  void add(Kind effect) {
-    effects_.emplace_back(std::move(effect));
-  }
   void info(std::string text) { add(Note{.level = Note::Level::kInfo, .text = std::move(text)}); }
   void warn(std::string text) {
     add(Note{.level = Note::Level::kWarning, .text = std::move(text)});
@@ -93,23 +87,6 @@ class Outbox {
       add(CloseConnection{id});
     }
   }
-
-  // Hands each to `apply`, which must not call the core, and forgets them all: also where it
-  // throws.
-  template <typename Apply>
-  void drain(Apply apply) {
-    taken_.clear();
-    std::swap(taken_, effects_);
-    for (Effect& effect : taken_) {
-      std::visit(apply, effect);
-    }
-    taken_.clear();
-  }
-  [[nodiscard]] const std::vector<Effect>& effects() const noexcept { return effects_; }
-
- private:
-  std::vector<Effect> effects_;
-  std::vector<Effect> taken_;  // being drained
 };
 
 }  // namespace disttf::roles

@@ -161,14 +161,6 @@ void RangeServer::apply(RefuseConnection& effect) {
   }
 }
 
-void RangeServer::apply(const Note& effect) {
-  if (effect.level == Note::Level::kInfo) {
-    log_info(effect.text);
-  } else {
-    log_warning(effect.text);
-  }
-}
-
 void RangeServer::apply(const ReachOut&) {
   process_.spawn([this] { return keep_backup(); });
 }

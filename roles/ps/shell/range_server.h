@@ -19,6 +19,7 @@
 
 #include "net/transport/server.h"
 #include "net/transport/shared_memory.h"
+#include "roles/process/log.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/shell/answer_memory.h"
 #include "roles/run/task.h"
@@ -84,7 +85,7 @@ class RangeServer {
   void apply(const CloseConnection& effect);
   void apply(const FinishConnection& effect);
   void apply(RefuseConnection& effect);
-  void apply(const Note& effect);
+  static void apply(const Note& effect) { log_note(effect); }
   void apply(const ForgetSharing& effect);
   void apply(const ReachOut& effect);
   void apply(const RangeEnded& effect);

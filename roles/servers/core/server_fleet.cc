@@ -57,7 +57,8 @@ void ServerFleet::dialed(std::size_t number, const DialOutcome& outcome, TimePoi
     if (!is_own_task) {
       fail(refusal.exit_code, server.name + " says: " + refusal.sentence);
     } else if (!std::exchange(server.is_told, true)) {
-      say(server.name + " is still at work, for this driver's last order; asking again", false);
+      say(Note::Level::kInfo,
+          server.name + " is still at work, for this driver's last order; asking again");
     }
   }
   const auto next = now + std::min(server.backoff.next(), kLongestServerPause);
@@ -139,7 +140,7 @@ void ServerFleet::take_end(std::size_t number, const Ending& ending, const std::
   switch (decision.action) {
     case RestartPolicy::Action::kLeave:
       if (!decision.sentence.empty()) {
-        say(sentence, true);
+        say(Note::Level::kWarning, sentence);
       }
       done(number);
       break;
@@ -148,7 +149,7 @@ void ServerFleet::take_end(std::size_t number, const Ending& ending, const std::
       fail(*policy_.exit_code(), sentence);
       break;
     case RestartPolicy::Action::kRestart:
-      say(sentence, true);
+      say(Note::Level::kWarning, sentence);
       server.phase = Phase::kPaused;
       server.next_at = now + decision.delay;
       break;

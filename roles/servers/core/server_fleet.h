@@ -23,6 +23,7 @@
 #include "net/wire/run_order.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/run/effect_queue.h"
+#include "roles/run/note.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -44,11 +45,6 @@ struct BeatServer {
 // Close the channel, if it is open still. Nothing is heard of it any more.
 struct LeaveServer {
   std::size_t server = 0;
-};
-// A line of the log.
-struct FleetLine {
-  bool is_warning = false;
-  std::string text;
 };
 // All servers are there: once.
 struct FleetReady {};
@@ -73,7 +69,7 @@ using DialOutcome = std::variant<ServerReached, ServerRefused, ServerUnreachable
 class ServerFleet {
  public:
   using TimePoint = RestartPolicy::TimePoint;
-  using Effects = EffectQueue<DialServer, OrderTask, BeatServer, LeaveServer, FleetLine, FleetReady,
+  using Effects = EffectQueue<DialServer, OrderTask, BeatServer, LeaveServer, Note, FleetReady,
                               FleetDone, FailRun>;
 
   // `listed`: the lists as the servers know them. `seed` of pauses: another one in each process.
@@ -135,8 +131,8 @@ class ServerFleet {
                 TimePoint now);
   void done(std::size_t server);
   void fail(int exit_code, const std::string& sentence);
-  void say(const std::string& text, bool is_warning) {
-    effects_.add(FleetLine{.is_warning = is_warning, .text = text});
+  void say(Note::Level level, const std::string& text) {
+    effects_.add(Note{.level = level, .text = text});
   }
 
   const Timeouts timeouts_;

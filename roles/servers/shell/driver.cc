@@ -64,7 +64,7 @@ class FleetThread {
   void carry_out(const OrderTask& order);
   void carry_out(const BeatServer& order);
   void carry_out(const LeaveServer& order);
-  static void carry_out(const FleetLine& order);
+  static void carry_out(const Note& order) { log_note(order); }
   void carry_out(const FleetReady& /*order*/) { all_there_.interrupt(); }
   void carry_out(const FleetDone& /*order*/) { all_done_.interrupt(); }
   void carry_out(const FailRun& order) {
@@ -227,14 +227,6 @@ void FleetThread::carry_out(const LeaveServer& order) {
   if (const auto found = connections_.find(order.server); found != connections_.end()) {
     found->second->close();
     connections_.erase(found);
-  }
-}
-
-void FleetThread::carry_out(const FleetLine& order) {
-  if (order.is_warning) {
-    log_warning(order.text);
-  } else {
-    log_info(order.text);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "net/wire/order.h"
 #include "net/wire/run_order.h"
 #include "roles/download/datasets.h"
+#include "roles/process/call_at.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/process/task_listener.h"
@@ -266,17 +267,9 @@ asio::awaitable<void> OrderServer::end_after(Connection last) {
 
 void OrderServer::act() {
   controller_.effects().drain([this](const auto& order) { carry_out(order); });
-  const auto deadline = controller_.deadline();
-  if (deadline == ServerController::TimePoint::max()) {
-    timer_.cancel();
-    return;
-  }
-  timer_.expires_at(deadline);
-  timer_.async_wait([this](const std::error_code& error) {
-    if (!error) {  // else there is another deadline, or none
-      controller_.time(net::Clock::now());
-      act();
-    }
+  call_at(timer_, controller_.deadline(), [this] {
+    controller_.time(net::Clock::now());
+    act();
   });
 }
 

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
+#include "roles/run/effect_queue.h"
 #include "roles/run/note.h"
 
 namespace disttf::roles {
@@ -63,43 +62,17 @@ struct NameGeneration {
   std::uint32_t generation = 0;
 };
 
-using TrainerEffect = std::variant<SendRequest, Dial, CloseLink, Unshare, NameGeneration, Note>;
-
-// Keeps its memory, so that a step allocates nothing.
-class TrainerOutbox {
+class TrainerOutbox
+    : public EffectQueue<SendRequest, Dial, CloseLink, Unshare, NameGeneration, Note> {
  public:
-  template <typename Kind>
-  void add(Kind effect) {
-    effects_.emplace_back(std::move(effect));
-  }
   void debug(std::string text) { note(Note::Level::kDebug, std::move(text)); }
   void info(std::string text) { note(Note::Level::kInfo, std::move(text)); }
   void warn(std::string text) { note(Note::Level::kWarning, std::move(text)); }
-
-  // Hands each to `apply` and forgets it: also where it throws. `apply` may tell the core at once
-  // what has come of an effect; what the core then wants is handed out after what it wanted before.
-  template <typename Apply>
-  void drain(Apply apply) {
-    while (!effects_.empty()) {
-      taken_.clear();
-      std::swap(taken_, effects_);
-      for (TrainerEffect& effect : taken_) {
-        std::visit(apply, effect);
-      }
-    }
-    taken_.clear();
-  }
-  [[nodiscard]] const std::vector<TrainerEffect>& effects() const noexcept { return effects_; }
-  // What an operation wanted that is given up.
-  void clear() noexcept { effects_.clear(); }
 
  private:
   void note(Note::Level level, std::string text) {
     add(Note{.level = level, .text = std::move(text)});
   }
-
-  std::vector<TrainerEffect> effects_;
-  std::vector<TrainerEffect> taken_;  // being drained
 };
 
 }  // namespace disttf::roles

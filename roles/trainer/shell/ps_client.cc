@@ -432,15 +432,4 @@ void PsClient::apply(const NameGeneration& effect) {
   }
 }
 
-void PsClient::apply(const Note& effect) {
-  switch (effect.level) {
-    case Note::Level::kDebug:
-      return log_debug(effect.text);
-    case Note::Level::kInfo:
-      return log_info(effect.text);
-    case Note::Level::kWarning:
-      return log_warning(effect.text);
-  }
-}
-
 }  // namespace disttf::roles

@@ -31,6 +31,7 @@
 #include "math/aligned.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/shared_memory.h"
+#include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
@@ -171,7 +172,7 @@ class PsClient {
   void apply(const CloseLink& effect) { links_[effect.range].close(); }
   void apply(const Unshare& effect) { links_[effect.range].unshare(); }
   void apply(const NameGeneration& effect);
-  void apply(const Note& effect);
+  static void apply(const Note& effect) { log_note(effect); }
   [[nodiscard]] std::error_code send(const SendRequest& effect);
   [[nodiscard]] std::error_code send_state(const SendRequest& effect);
   void receive(std::size_t index);
