@@ -17,6 +17,7 @@
 
 #include "net/wire/replication.h"
 #include "roles/ps/core/range_replica.h"
+#include "tests/roles/shard_pushes.h"
 
 namespace disttf::roles {
 
@@ -26,6 +27,34 @@ struct SentFrame {
   net::FrameHeader header;
   Bytes body;
 };
+
+// A ps of a cluster with two workers.
+inline Task task_of_ps(std::size_t index, std::size_t ps = 1) {
+  Task task;
+  for (std::size_t each = 0; each < ps; ++each) {
+    task.cluster.ps.push_back({.host = "ps" + std::to_string(each), .port = 1});
+  }
+  task.cluster.workers = {{.host = "w0", .port = 2}, {.host = "w1", .port = 3}};
+  task.self = {.job = net::Job::kPs, .index = index};
+  task.incarnation = 100 + index;
+  task.timeouts = {.start = std::chrono::seconds(300),
+                   .peer = std::chrono::seconds(60),
+                   .worker = std::chrono::seconds(20),
+                   .silence = std::chrono::seconds(10)};
+  return task;
+}
+
+// Small: its vector is one range's. sgd with rate 1 from 0: after a step the parameters are minus
+// the mean of its gradients.
+inline RunConfig small_run(std::uint64_t train_steps = 3) {
+  RunConfig config = sgd_config(2, train_steps);
+  config.dataset = "MNIST";
+  config.data_checksum = "0";
+  config.model.kind = math::ModelKind::kSoftmax;
+  config.model.inputs = 6;
+  config.model.classes = 2;
+  return config;
+}
 
 class ReplicaHost {
  public:
@@ -135,9 +164,8 @@ class ReplicaHost {
     return std::ranges::find(closed_, id) != closed_.end();
   }
   [[nodiscard]] const std::map<ConnectionId, std::string>& refused() const { return refused_; }
-  [[nodiscard]] bool has_ended() const { return has_ended_; }
+  [[nodiscard]] bool has_ended() const { return core.has_ended(); }
   [[nodiscard]] bool reaches_out() const { return reaches_out_; }
-  [[nodiscard]] const std::optional<LeaveRun>& left() const { return left_; }
 
  private:
   static constexpr Clock::time_point kStart{std::chrono::hours(1)};
@@ -156,8 +184,7 @@ class ReplicaHost {
   void take_effect(const Note&) {}
   void take_effect(const ForgetSharing&) {}
   void take_effect(const ReachOut&) { reaches_out_ = true; }
-  void take_effect(const RangeEnded&) { has_ended_ = true; }
-  void take_effect(const LeaveRun& effect) { left_ = effect; }
+  void take_effect(const DrainConnections&) {}
 
   const Task& task_;
   Clock::time_point now_ = kStart;
@@ -165,9 +192,7 @@ class ReplicaHost {
   std::map<ConnectionId, std::deque<SentFrame>> sent_;
   std::vector<ConnectionId> closed_;
   std::map<ConnectionId, std::string> refused_;
-  bool has_ended_ = false;
   bool reaches_out_ = false;
-  std::optional<LeaveRun> left_;
 };
 
 }  // namespace disttf::roles

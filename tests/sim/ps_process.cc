@@ -8,6 +8,7 @@ namespace disttf::sim {
 using net::FrameHeader;
 using net::FrameKind;
 using roles::BodyPlan;
+using roles::PsCore;
 using roles::RangeReplica;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -19,11 +20,9 @@ enum PsEvent : std::uint32_t {
   kClosedHere,   // of a connection that this ps has closed itself
   kReach,        // of a range: time to reach the other host
   kDialTimeout,  // of a range, and of which connection
-  kEnd,
+  kDrained,
 };
 
-constexpr milliseconds kWatchInterval{100};
-constexpr milliseconds kDrainTimeout{500};
 constexpr milliseconds kDialLimit{2000};
 constexpr std::uint64_t kLongestDialPauseMs = 250;
 
@@ -35,46 +34,24 @@ PsProcess::PsProcess(World& world, Network& network, Checks& checks, roles::Task
 
 void PsProcess::start() {
   awake_ = net::FreezeWatch(now());
-  next_heartbeat_ = now();
-  ranges_.push_back(std::make_unique<Hosted>());
-  ranges_.back()->core =
-      std::make_unique<RangeReplica>(task_, std::uint8_t{0}, 1, RangeReplica::MakeArena(), now());
-  world_.schedule(now() + kWatchInterval, *this, kWatch);
+  core_ = std::make_unique<PsCore>(task_, 1, PsCore::MakeArena(), now());
+  world_.schedule(now() + roles::kWatchInterval, *this, kWatch);
 }
 
 void PsProcess::bury() {
   served_.clear();
-  ranges_.clear();
+  core_.reset();
 }
 
 // ---------------------------------------------------------------------------------- connections
-
-PsProcess::Hosted& PsProcess::range_of(const net::Hello& hello) {
-  if (hello.replica == 1 && ranges_.size() == 1) {
-    ranges_.push_back(std::make_unique<Hosted>());
-    Hosted& made = *ranges_.back();
-    made.core =
-        std::make_unique<RangeReplica>(task_, std::uint8_t{1}, 1, RangeReplica::MakeArena(), now());
-    const roles::Membership& known = ranges_.front()->core->trainers();
-    made.core->trainers().learn_replaced(known);
-    for (const roles::TrainerRecord& record : known.records()) {
-      if (const auto found = served_.find(record.control);
-          record.control != 0 && found != served_.end()) {
-        made.core->attach_control(record.control, found->second.hello, now());
-        do_effects(made);
-      }
-    }
-  }
-  return *ranges_[hello.replica];
-}
 
 void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   if (!listens()) {
     network_.close(id, *this, /*finish=*/false);
     return;
   }
-  Hosted& range = range_of(hello);
-  const auto answer = range.core->welcome(hello);
+  const auto answer = core_->welcome(hello, now());
+  do_effects();
   if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
     world_.mark(refusal->sentence.find("replaced by a newer process") != std::string::npos
                     ? Mark::kReplacedProcess
@@ -89,104 +66,92 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
     network_.close(id, *this, /*finish=*/true);
     return;
   }
+  const PsCore::Reads reads = core_->connected(id, hello, net::to_string(hello.from), now());
+  do_effects();
+  if (reads == PsCore::Reads::kNothing) {
+    network_.close(id, *this, /*finish=*/true);
+    return;
+  }
   Served& served = served_[id];
   served.hello = hello;
   served.heard = now();
-  if (hello.purpose == net::ChannelPurpose::kControl) {
-    for (const auto& each : ranges_) {
-      each->core->attach_control(id, hello, now());
-      do_effects(*each);
-    }
-    return;
-  }
-  served.range = &range;
-  if (hello.purpose == net::ChannelPurpose::kState) {
-    return;
-  }
-  const bool is_read = range.core->connected(id, hello, net::to_string(hello.from), now());
-  do_effects(range);
-  if (!is_read) {
-    served_.erase(id);
-    network_.close(id, *this, /*finish=*/true);
-  }
 }
 
 void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   const auto found = served_.find(id);
   if (found == served_.end()) {
-    for (const auto& range : ranges_) {  // the other host of a range answers
-      if (range->dialled != id) {
-        continue;
-      }
-      if (frame.header.kind == FrameKind::kWelcome && range->core->may_fill()) {
-        served_[id].range = range.get();
-        served_[id].heard = now();
-        served_[id].hello.purpose = net::ChannelPurpose::kReplica;
-        world_.mark(Mark::kFill);
-        range->attempts = 0;
-        range->core->reached(id, now());
-        do_effects(*range);
-      } else {
-        network_.close(id, *this, /*finish=*/false);
-        on_closed(id);
-      }
-      return;
-    }
+    greeted(id, frame);
     return;
   }
   Served& served = found->second;
   served.heard = now();
-  if (served.range == nullptr) {
-    for (const auto& range : ranges_) {
-      range->core->hear(served.hello, frame.header.generation, now());
-      do_effects(*range);
-      if (!is_alive()) {
-        return;
-      }
-      check_not_replaced(*range, served.hello, frame.header.generation);
-    }
-    return;
-  }
-  Hosted& range = *served.range;
   if (served.hello.purpose == net::ChannelPurpose::kState) {
-    serve_state(id, range, frame.header);
+    serve_cuts(id, core_->range(served.hello.replica), frame.header);
     return;
   }
   if (frame.header.kind == FrameKind::kPushPull) {
     served.push = frame.header;
   }
-  served.plan = range.core->header(id, frame.header, now());
+  served.plan = core_->header(id, frame.header, now());
   const BodyPlan::Next next = served.plan.next;
-  do_effects(range);
-  if (is_alive() && next == BodyPlan::Next::kStop) {
+  const net::Hello from = served.hello;
+  do_effects();
+  if (!is_alive()) {
+    return;
+  }
+  if (from.purpose == net::ChannelPurpose::kControl) {
+    for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
+      check_not_replaced(core_->range(replica), from, frame.header.generation);
+    }
+  }
+  if (next == BodyPlan::Next::kStop) {
     end_connection(id);
   }
 }
 
+// The other host of a range has answered.
+void PsProcess::greeted(ConnectionId id, const Frame& frame) {
+  for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
+    Hosted& hosted = hosted_[replica];
+    if (hosted.dialled != id) {
+      continue;
+    }
+    if (frame.header.kind == FrameKind::kWelcome && core_->range(replica).may_fill()) {
+      served_[id].heard = now();
+      served_[id].hello.purpose = net::ChannelPurpose::kReplica;
+      served_[id].hello.replica = static_cast<std::uint8_t>(replica);
+      world_.mark(Mark::kFill);
+      hosted.attempts = 0;
+      core_->reached(static_cast<std::uint8_t>(replica), id, now());
+      do_effects();
+    } else {
+      network_.close(id, *this, /*finish=*/false);
+      on_closed(id);
+    }
+    return;
+  }
+}
+
 // Trainers name a generation once all ps hold it: one that does not was replaced, and ends.
-void PsProcess::check_not_replaced(const Hosted& range, const net::Hello& from,
+void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
                                    std::uint32_t generation) {
-  const RangeReplica& core = *range.core;
-  const std::size_t rank = core.rank_of(from);
-  if (core.standing() != net::Standing::kBackup && core.holds_state() && !core.is_finishing() &&
-      generation > core.generation() &&
-      range.core->trainers()[rank].incarnation == from.incarnation) {
-    world_.violate(name() + " goes on with generation " + std::to_string(core.generation()) +
+  if (range.standing() != net::Standing::kBackup && range.holds_state() && !range.is_finishing() &&
+      generation > range.generation() &&
+      range.trainers().records()[range.rank_of(from)].incarnation == from.incarnation) {
+    world_.violate(name() + " goes on with generation " + std::to_string(range.generation()) +
                    " though it has been told of " + std::to_string(generation));
   }
 }
 
 void PsProcess::on_body(ConnectionId id, const Frame& frame, std::size_t bytes) {
   const auto found = served_.find(id);
-  if (found != served_.end() && found->second.range != nullptr &&
-      found->second.hello.purpose != net::ChannelPurpose::kState) {
+  if (found != served_.end() && found->second.hello.purpose != net::ChannelPurpose::kState) {
     read(id, found->second, frame, bytes);
   }
 }
 
 // `bytes`: of the body, that come before the connection breaks; or all of it.
 void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes) {
-  Hosted& range = *served.range;
   const bool is_whole = bytes == frame.body.size();
   std::span<const std::byte> rest = frame.body.first(bytes);
   while (served.plan.is_body()) {
@@ -214,9 +179,9 @@ void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::s
     if (!is_whole && rest.empty()) {
       return;  // the last byte is not there yet
     }
-    served.plan = range.core->body(id, now());
+    served.plan = core_->body(id, now());
     const BodyPlan::Next next = served.plan.next;
-    do_effects(range);
+    do_effects();
     if (!is_alive()) {
       return;
     }
@@ -234,37 +199,27 @@ void PsProcess::end_connection(ConnectionId id) {
 }
 
 void PsProcess::on_closed(ConnectionId id) {
-  for (std::size_t index = 0; index < ranges_.size(); ++index) {
-    if (ranges_[index]->dialled == id) {
-      ranges_[index]->dialled = 0;
+  for (std::size_t replica = 0; replica < hosted_.size(); ++replica) {
+    Hosted& hosted = hosted_[replica];
+    if (hosted.dialled == id) {
+      hosted.dialled = 0;
       const std::uint64_t pause =
-          1 + world_.below(std::min<std::uint64_t>(
-                               50ULL << std::min<std::uint64_t>(ranges_[index]->attempts, 3),
-                               kLongestDialPauseMs),
-                           Draw::kBackoff, id, 0);
-      ++ranges_[index]->attempts;
-      world_.schedule(now() + milliseconds(pause), *this, kReach, index);
+          1 +
+          world_.below(std::min<std::uint64_t>(50ULL << std::min<std::uint64_t>(hosted.attempts, 3),
+                                               kLongestDialPauseMs),
+                       Draw::kBackoff, id, 0);
+      ++hosted.attempts;
+      world_.schedule(now() + milliseconds(pause), *this, kReach, replica);
     }
   }
-  const auto found = served_.find(id);
-  if (found == served_.end()) {
-    return;
-  }
-  const Served served = found->second;
-  served_.erase(found);
-  if (served.range == nullptr) {
-    for (const auto& range : ranges_) {
-      range->core->detach_control(id, served.hello, now());
-      do_effects(*range);
-    }
-  } else if (served.hello.purpose != net::ChannelPurpose::kState) {
-    served.range->core->closed(id, now());
-    do_effects(*served.range);
+  if (served_.erase(id) != 0) {
+    core_->closed(id, now());
+    do_effects();
   }
 }
 
-void PsProcess::serve_state(ConnectionId id, Hosted& range, const FrameHeader& header) {
-  const std::shared_ptr<const roles::Cut> cut = range.core->make_cut(header);
+void PsProcess::serve_cuts(ConnectionId id, RangeReplica& range, const FrameHeader& header) {
+  const std::shared_ptr<const roles::Cut> cut = range.make_cut(header);
   if (!cut) {
     network_.send(id, *this, {.kind = FrameKind::kAck, .request_id = header.request_id});
     return;
@@ -279,8 +234,8 @@ void PsProcess::serve_state(ConnectionId id, Hosted& range, const FrameHeader& h
                                  .request_id = header.request_id,
                                  .step = cut->step,
                                  .sequence = cut->sequence,
-                                 .range_begin = range.core->shard()->range().begin,
-                                 .generation = range.core->generation()},
+                                 .range_begin = range.shard()->range().begin,
+                                 .generation = range.generation()},
                       .body = body,
                       .owner = cut});
 }
@@ -299,13 +254,14 @@ void PsProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
       reach(a);
       break;
     case kDialTimeout:
-      if (ranges_[a]->dialled == b && !served_.contains(b)) {
+      if (hosted_[a].dialled == b && !served_.contains(b)) {
         network_.close(b, *this, /*finish=*/false);
         on_closed(b);
       }
       break;
-    case kEnd:
-      exit(failure_, sentence_);
+    case kDrained:
+      core_->drained();
+      do_effects();
       break;
     default:
       break;
@@ -316,10 +272,8 @@ void PsProcess::forgive(Duration missed) {
   if (missed == Duration::zero()) {
     return;
   }
-  for (const auto& range : ranges_) {
-    range->core->forgive(missed, awake_.now());
-    do_effects(*range);
-  }
+  core_->forgive(missed, awake_.now());
+  do_effects();
   for (auto& [id, served] : served_) {
     served.heard = std::min(served.heard + missed, now());
   }
@@ -350,130 +304,67 @@ void PsProcess::close_silent_channels() {
   }
 }
 
-bool PsProcess::is_over() const {
-  return std::ranges::any_of(ranges_, [](const auto& each) { return each->core->is_finishing(); });
-}
-
 void PsProcess::watch() {
-  if (ended_) {
+  if (core_->has_ended()) {
     return;
   }
   forgive(awake_.missed(now()));
   close_silent_channels();
-  const bool beats = now() >= next_heartbeat_;
-  if (beats) {
-    next_heartbeat_ = now() + roles::kHeartbeatInterval;
-  }
-  for (std::size_t index = 0; index < ranges_.size() && is_alive(); ++index) {
-    Hosted& range = *ranges_[index];
-    range.core->close_silent(now());
-    if (beats) {
-      range.core->send_heartbeats(now());
-    }
-    range.core->check_end(now());
-    do_effects(range);
-    if (verdict_ || range.core->is_finishing() || !is_alive()) {
-      continue;
-    }
-    if (const auto sentence = range.core->overdue(now())) {
-      if (is_over()) {
-        range.core->end_now(now());
-        do_effects(range);
-        continue;
-      }
-      fail(roles::kLostPeers, *sentence);
-    }
-  }
-  if (is_alive() && !ended_) {
-    world_.schedule(now() + kWatchInterval, *this, kWatch);
-    forgive(awake_.missed(now(), now() + kWatchInterval));
+  core_->time(now());
+  do_effects();
+  if (is_alive() && !core_->has_ended()) {
+    world_.schedule(now() + roles::kWatchInterval, *this, kWatch);
+    forgive(awake_.missed(now(), now() + roles::kWatchInterval));
   }
 }
 
-void PsProcess::reach(std::size_t index) {
-  Hosted& range = *ranges_[index];
-  if (range.dialled != 0) {
+void PsProcess::reach(std::size_t replica) {
+  Hosted& hosted = hosted_[replica];
+  RangeReplica& range = core_->range(replica);
+  if (hosted.dialled != 0) {
     return;
   }
-  if (!range.core->reaches_out()) {
-    range.core->stopped_reaching();
+  if (!range.reaches_out()) {
+    range.stopped_reaching();
     return;
   }
-  if (!range.core->may_fill()) {
-    world_.schedule(now() + milliseconds(kLongestDialPauseMs), *this, kReach, index);
+  if (!range.may_fill()) {
+    world_.schedule(now() + milliseconds(kLongestDialPauseMs), *this, kReach, replica);
     return;
   }
-  const net::TaskId host = range.core->other_host();
-  range.dialled = network_.dial(*this, host.index,
-                                {.cluster = {},
-                                 .from = task_.self,
-                                 .to = host,
-                                 .purpose = net::ChannelPurpose::kReplica,
-                                 .replica = range.core->other_replica(),
-                                 .incarnation = task_.incarnation});
-  world_.schedule(now() + kDialLimit, *this, kDialTimeout, index, range.dialled);
+  const net::TaskId host = range.other_host();
+  hosted.dialled = network_.dial(*this, host.index,
+                                 {.cluster = {},
+                                  .from = task_.self,
+                                  .to = host,
+                                  .purpose = net::ChannelPurpose::kReplica,
+                                  .replica = range.other_replica(),
+                                  .incarnation = task_.incarnation});
+  world_.schedule(now() + kDialLimit, *this, kDialTimeout, replica, hosted.dialled);
 }
 
 // --------------------------------------------------------------------------------------- the end
 
 void PsProcess::terminate() {
-  const bool is_finishing =
-      is_over() && std::ranges::all_of(ranges_, [](const auto& each) {
-        return each->core->is_finishing() || each->core->is_unused() || each->core->is_backup();
-      });
-  if (ended_ || is_finishing) {
-    for (const auto& range : ranges_) {
-      range->core->end_now(now());
-      do_effects(*range);
-    }
-    return;
-  }
-  exit(roles::kTerminated, "stopped by SIGTERM");
-}
-
-void PsProcess::fail(int code, const std::string& sentence) {
-  if (verdict_) {
-    return;
-  }
-  note("fails: " + sentence);
-  failure_ = code;
-  sentence_ = sentence;
-  verdict_ = net::Refusal{.exit_code = roles::kLostPeers, .sentence = sentence};
-  for (const auto& range : ranges_) {
-    range->core->refuse_all(*verdict_);
-    do_effects(*range);
-  }
-  ended_ = true;
-  world_.schedule(now() + kDrainTimeout, *this, kEnd);
-}
-
-void PsProcess::range_ended() {
-  if (ended_ || !std::ranges::all_of(ranges_, [](const auto& each) {
-        return each->core->has_ended() || each->core->is_unused();
-      })) {
-    return;
-  }
-  ended_ = true;
-  failure_ = roles::kDone;
-  sentence_ = "the run is over";
-  world_.schedule(now() + milliseconds(1), *this, kEnd);
+  core_->stop(roles::kTerminated, "SIGTERM", now());
+  do_effects();
 }
 
 // --------------------------------------------------------------------------------------- effects
 
-void PsProcess::do_effects(Hosted& range) {
-  if (!range.core->out().effects().empty()) {
-    range.core->out().drain([&](auto& effect) { apply(range, effect); });
-  }
-  if (is_alive()) {
-    look(range);
+void PsProcess::do_effects() {
+  core_->drain([this](std::size_t replica, auto& effect) { apply(replica, effect); },
+               [this](auto& effect) { apply(effect); });
+  for (std::size_t replica = 0; is_alive() && replica < core_->range_count(); ++replica) {
+    look(replica);
   }
 }
 
 // What the checkers want to know.
-void PsProcess::look(Hosted& range) {
-  const RangeReplica& core = *range.core;
-  const roles::Shard* const shard = core.shard();
+void PsProcess::look(std::size_t replica) {
+  const RangeReplica& core = core_->range(replica);
+  Hosted& range = hosted_[replica];
+  roles::Shard* const shard = core.shard();
   const net::Standing standing = core.standing();
   const bool holds = core.holds_state();
   if (standing != range.standing) {
@@ -497,11 +388,11 @@ void PsProcess::look(Hosted& range) {
   if (holds && (range.step != shard->step() || range.generation != core.generation())) {
     range.step = shard->step();
     if (range.generation != core.generation()) {
-      check_nobody_waits(range);
+      check_nobody_waits(core);
     }
     range.generation = core.generation();
     checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.step,
-                           range.core->shard()->parameters(), standing == net::Standing::kBackup);
+                           shard->parameters(), standing == net::Standing::kBackup);
     if (standing != net::Standing::kBackup) {
       // (Who was a copy meanwhile may have lost a step that nobody was told of.)
       checks_.host_is_at(name(), core.index(), task_.incarnation * 256 + range.standings,
@@ -512,14 +403,14 @@ void PsProcess::look(Hosted& range) {
 }
 
 // Whoever waits for a step, or for the end, does so for one of the state that is.
-void PsProcess::check_nobody_waits(const Hosted& range) {
-  for (const roles::TrainerRecord& record : range.core->trainers().records()) {
+void PsProcess::check_nobody_waits(const RangeReplica& range) {
+  for (const roles::TrainerRecord& record : range.trainers().records()) {
     if (record.waiting && record.waiting->header.generation != 0 &&
-        record.waiting->header.generation != range.core->generation()) {
+        record.waiting->header.generation != range.generation()) {
       world_.violate(name() + " keeps somebody waiting for a " +
                      std::string(name_of(record.waiting->header.kind)) + " of generation " +
                      std::to_string(record.waiting->header.generation) +
-                     ", which is no more: it holds " + std::to_string(range.core->generation()));
+                     ", which is no more: it holds " + std::to_string(range.generation()));
     }
   }
 }
@@ -537,7 +428,8 @@ void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
   }
 }
 
-void PsProcess::apply(Hosted& range, roles::SendFrame& effect) {
+void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
+  const RangeReplica& range = core_->range(replica);
   if (!network_.is_open(effect.to, *this)) {
     return;
   }
@@ -550,23 +442,22 @@ void PsProcess::apply(Hosted& range, roles::SendFrame& effect) {
       break;
     case FrameKind::kParameters:
       check_answer(effect.header, effect.to);
-      if (range.core->is_backup()) {
+      if (range.is_backup()) {
         world_.violate(
             name() + " answers though another host is the primary (invariant 7): range " +
-            std::to_string(range.core->index()) + ", step " + std::to_string(effect.header.step));
+            std::to_string(range.index()) + ", step " + std::to_string(effect.header.step));
         return;
       }
-      if (range.core->standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
-          range.core->shard()->config().sync_replicas) {
-        checks_.host_acknowledges(name(), range.core->index(),
-                                  {range.core->lineage(), range.core->generation()},
-                                  range.core->view().number, effect.header.step);
+      if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
+          range.shard()->config().sync_replicas) {
+        checks_.host_acknowledges(name(), range.index(), {range.lineage(), range.generation()},
+                                  range.view().number, effect.header.step);
       }
       break;
     default:
       break;
   }
-  if (effect.owner && range.core->shard() != nullptr && range.core->shard()->config().elastic()) {
+  if (effect.owner && range.shard() != nullptr && range.shard()->config().elastic()) {
     // The others go on without a trainer that is slow to take this, which may then be torn: its
     // gradients would come too late to count. Only here, a system has it all at once.
     network_.send(effect.to, *this, effect.header,
@@ -582,25 +473,25 @@ void PsProcess::apply(Hosted& range, roles::SendFrame& effect) {
   }
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::LeaveAnswer& /*effect*/) {
+void PsProcess::apply(std::size_t /*replica*/, const roles::LeaveAnswer& /*effect*/) {
   world_.violate(name() + " leaves an answer in memory that nobody shares");
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::CloseConnection& effect) {
+void PsProcess::apply(std::size_t /*replica*/, const roles::CloseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/false);
     world_.schedule(now(), *this, kClosedHere, effect.id);
   }
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::FinishConnection& effect) {
+void PsProcess::apply(std::size_t /*replica*/, const roles::FinishConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/true);
     world_.schedule(now(), *this, kClosedHere, effect.id);
   }
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::RefuseConnection& effect) {
+void PsProcess::apply(const roles::RefuseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     world_.mark(Mark::kRefused);
     network_.send(
@@ -611,38 +502,44 @@ void PsProcess::apply(Hosted& /*range*/, const roles::RefuseConnection& effect) 
   }
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::Note& effect) {
+void PsProcess::apply(const roles::Note& effect) {
   note((effect.level == roles::Note::Level::kWarning ? "warning: " : "") + effect.text);
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::ForgetSharing& /*effect*/) {}
+void PsProcess::apply(std::size_t /*replica*/, const roles::ForgetSharing& /*effect*/) {}
 
-void PsProcess::apply(Hosted& range, const roles::ReachOut& /*effect*/) {
-  for (std::size_t index = 0; index < ranges_.size(); ++index) {
-    if (ranges_[index].get() == &range) {
-      world_.schedule(now(), *this, kReach, index);
-    }
-  }
+void PsProcess::apply(std::size_t replica, const roles::ReachOut& /*effect*/) {
+  world_.schedule(now(), *this, kReach, replica);
 }
 
-void PsProcess::apply(Hosted& /*range*/, const roles::RangeEnded& /*effect*/) { range_ended(); }
+void PsProcess::apply(std::size_t /*replica*/, const roles::DrainConnections& /*effect*/) {}
 
-void PsProcess::apply(Hosted& /*range*/, const roles::LeaveRun& effect) {
-  world_.mark(Mark::kPsReplacedWhileSilent);
-  exit(effect.code, effect.sentence);
+void PsProcess::apply(const roles::ClosePort& /*effect*/) { is_open_ = false; }
+
+void PsProcess::apply(const roles::AwaitDrained& effect) {
+  world_.schedule(now() + std::max(effect.at_least, milliseconds(1)), *this, kDrained);
+}
+
+void PsProcess::apply(const roles::StayIdle& /*effect*/) { exit(roles::kDone, "stays idle"); }
+
+void PsProcess::apply(const roles::EndProcess& effect) {
+  if (effect.sentence.find("was replaced while it was silent") == 0) {
+    world_.mark(Mark::kPsReplacedWhileSilent);
+  }
+  exit(effect.code, effect.code == roles::kDone ? "the run is over" : effect.sentence);
 }
 
 std::string PsProcess::describe_state() const {
   std::string text;
-  for (const auto& range : ranges_) {
-    const RangeReplica& core = *range->core;
+  for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
+    const RangeReplica& core = core_->range(replica);
     text += (text.empty() ? "range " : "; range ") + std::to_string(core.index()) + ": standing " +
             std::to_string(static_cast<int>(core.standing())) + ", generation " +
             std::to_string(core.generation());
     if (core.shard() != nullptr) {
       text += ", step " + std::to_string(core.shard()->step());
     }
-    for (const roles::TrainerRecord& record : range->core->trainers().records()) {
+    for (const roles::TrainerRecord& record : core.trainers().records()) {
       text += record.present() ? (record.waiting ? " W" : " P") : record.done ? " D" : " -";
       if (record.waiting) {
         text += std::to_string(static_cast<int>(record.waiting->header.kind)) + "@" +

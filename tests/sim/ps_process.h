@@ -1,4 +1,5 @@
-// A simulated ps: the real core, and what its shell does, without sockets.
+// A simulated ps: the real core, and what its shell does, without sockets; and what the checkers
+// look at.
 #pragma once
 
 #include <array>
@@ -6,12 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "net/transport/interrupt.h"
-#include "roles/ps/core/range_replica.h"
+#include "roles/ps/core/ps_core.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
 
@@ -22,7 +21,7 @@ class PsProcess final : public Process {
   PsProcess(World& world, Network& network, Checks& checks, roles::Task task, std::size_t node,
             OnEnd on_end);
 
-  [[nodiscard]] bool listens() const noexcept override { return is_alive() && !verdict_; }
+  [[nodiscard]] bool listens() const noexcept override { return is_alive() && is_open_; }
   void start() override;
   void terminate() override;
   void accept(ConnectionId id, const net::Hello& hello) override;
@@ -37,8 +36,8 @@ class PsProcess final : public Process {
   void bury() override;
 
  private:
+  // Of a range of the core's.
   struct Hosted {
-    std::unique_ptr<roles::RangeReplica> core;
     // Reaches the other host, where it is to.
     ConnectionId dialled = 0;
     std::uint64_t attempts = 0;
@@ -52,50 +51,51 @@ class PsProcess final : public Process {
   };
   struct Served {
     net::Hello hello;
-    Hosted* range = nullptr;  // of a control channel: none
     roles::BodyPlan plan;
     net::FrameHeader push;  // the newest PUSH_PULL
     Time heard{};
   };
 
-  [[nodiscard]] Hosted& range_of(const net::Hello& hello);
-  void do_effects(Hosted& range);
-  void look(Hosted& range);
+  void do_effects();
+  void look(std::size_t replica);
+  void greeted(ConnectionId id, const Frame& frame);
   void end_connection(ConnectionId id);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
-  void check_not_replaced(const Hosted& range, const net::Hello& from, std::uint32_t generation);
-  void check_nobody_waits(const Hosted& range);
+  void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
+                          std::uint32_t generation);
+  void check_nobody_waits(const roles::RangeReplica& range);
   void check_answer(const net::FrameHeader& answer, ConnectionId to);
-  void serve_state(ConnectionId id, Hosted& range, const net::FrameHeader& header);
+  void serve_cuts(ConnectionId id, roles::RangeReplica& range, const net::FrameHeader& header);
   void watch();
-  void reach(std::size_t index);
-  void fail(int code, const std::string& sentence);
-  void range_ended();
-  [[nodiscard]] bool is_over() const;
+  void reach(std::size_t replica);
   void forgive(Duration missed);
   void close_silent_channels();
 
-  void apply(Hosted& range, roles::SendFrame& effect);
-  void apply(Hosted& range, const roles::LeaveAnswer& effect);
-  void apply(Hosted& range, const roles::CloseConnection& effect);
-  void apply(Hosted& range, const roles::FinishConnection& effect);
-  void apply(Hosted& range, const roles::RefuseConnection& effect);
-  void apply(Hosted& range, const roles::Note& effect);
-  void apply(Hosted& range, const roles::ForgetSharing& effect);
-  void apply(Hosted& range, const roles::ReachOut& effect);
-  void apply(Hosted& range, const roles::RangeEnded& effect);
-  void apply(Hosted& range, const roles::LeaveRun& effect);
+  // Of a range.
+  void apply(std::size_t replica, roles::SendFrame& effect);
+  void apply(std::size_t replica, const roles::LeaveAnswer& effect);
+  void apply(std::size_t replica, const roles::ForgetSharing& effect);
+  void apply(std::size_t replica, const roles::ReachOut& effect);
+  void apply(std::size_t replica, const roles::DrainConnections& effect);
+  void apply(std::size_t replica, const roles::CloseConnection& effect);
+  void apply(std::size_t replica, const roles::FinishConnection& effect);
+  void apply(std::size_t /*replica*/, const roles::RefuseConnection& effect) { apply(effect); }
+  void apply(std::size_t /*replica*/, const roles::Note& effect) { apply(effect); }
+  // Of the process.
+  void apply(const roles::RefuseConnection& effect);
+  void apply(const roles::Note& effect);
+  void apply(const roles::ClosePort& effect);
+  void apply(const roles::AwaitDrained& effect);
+  void apply(const roles::StayIdle& effect);
+  void apply(const roles::EndProcess& effect);
 
   Checks& checks_;
-  std::vector<std::unique_ptr<Hosted>> ranges_;
+  std::unique_ptr<roles::PsCore> core_;  // from start() on
+  std::array<Hosted, 2> hosted_;         // by replica
   std::map<ConnectionId, Served> served_;
   net::FreezeWatch awake_{kBeginning};
-  Time next_heartbeat_{};
-  Time next_silent_{};  // no channel has been silent for too long before
-  std::optional<net::Refusal> verdict_;
-  int failure_ = 0;
-  std::string sentence_;
-  bool ended_ = false;
+  Time next_silent_{};   // no channel has been silent for too long before
+  bool is_open_ = true;  // its port
 };
 
 }  // namespace disttf::sim

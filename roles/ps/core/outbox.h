@@ -1,5 +1,5 @@
-// What a core of a ps wants done. It does none of it: the shell takes the effects after each call,
-// in their order, and so does a test.
+// What a range of a ps wants done. It does none of it: the shell takes the effects after each call,
+// in their order, and so does a test. What the ps as a process wants is in ps_core.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 #include "net/wire/frame.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/note.h"
-#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 
@@ -59,20 +58,14 @@ struct ForgetSharing {
 // The other host of the range is to be reached, for as long as RangeReplica::reaches_out().
 struct ReachOut {};
 
-// This range's part of the run is over; the last frames of these connections are to leave.
-struct RangeEnded {
-  std::vector<ConnectionId> last;
-};
-
-// This process ends; the run goes on with another one in its place.
-struct LeaveRun {
-  ExitCode code = kError;
-  std::string sentence;
+// The last frames of these connections are to leave before the process ends.
+struct DrainConnections {
+  std::vector<ConnectionId> ids;
 };
 
 class Outbox
     : public EffectQueue<SendFrame, LeaveAnswer, CloseConnection, FinishConnection,
-                         RefuseConnection, Note, ForgetSharing, ReachOut, RangeEnded, LeaveRun> {
+                         RefuseConnection, Note, ForgetSharing, ReachOut, DrainConnections> {
  public:
   void info(std::string text) { add(Note{.level = Note::Level::kInfo, .text = std::move(text)}); }
   void warn(std::string text) {

@@ -230,19 +230,19 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   return trainers_.attach(rank, id, hello, now_, out_);
 }
 
-void RangeReplica::hear(const net::Hello& hello, std::uint32_t generation, Clock::time_point now) {
+std::optional<std::string> RangeReplica::hear(const net::Hello& hello, std::uint32_t generation,
+                                              Clock::time_point now) {
   TrainerRecord& record = trainers_[rank_of(hello)];
   record.last_heard = now;
   // Trainers name a generation only once every ps holds it. That this one does not means that
   // another process has taken its place. Only a trainer that it knows is believed: the
   // incarnation is a secret between the two.
-  if (phase_ == Phase::kTraining && generation > generation_ &&
-      hello.incarnation == record.incarnation) {
-    out_.add(LeaveRun{.code = kLostPeers,
-                      .sentence = "was replaced while it was silent: the run is in generation " +
-                                  std::to_string(generation) + ", this task holds generation " +
-                                  std::to_string(generation_)});
+  if (phase_ != Phase::kTraining || generation <= generation_ ||
+      hello.incarnation != record.incarnation) {
+    return std::nullopt;
   }
+  return "was replaced while it was silent: the run is in generation " +
+         std::to_string(generation) + ", this task holds generation " + std::to_string(generation_);
 }
 
 void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {

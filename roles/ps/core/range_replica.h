@@ -35,6 +35,7 @@
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/shard.h"
+#include "roles/run/outcome.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -100,9 +101,11 @@ class RangeReplica {
   }
   void set_shares(std::size_t rank) noexcept { trainers_[rank].shares = true; }
 
-  // A control channel has come, beats with a trainer's generation, and has gone.
+  // A control channel has come, beats with a trainer's generation, and has gone. hear(): why this
+  // process is to leave the run, if it was replaced in it while it was silent.
   void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
-  void hear(const net::Hello& hello, std::uint32_t generation, Clock::time_point now);
+  [[nodiscard]] std::optional<std::string> hear(const net::Hello& hello, std::uint32_t generation,
+                                                Clock::time_point now);
   void detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
 
   // --- time
@@ -151,11 +154,13 @@ class RangeReplica {
   }
   // Of which range, among all.
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] std::uint8_t replica() const noexcept { return replica_; }
   [[nodiscard]] std::uint8_t other_replica() const noexcept { return replica_ == 0 ? 1 : 0; }
   [[nodiscard]] net::TaskId other_host() const {
     return host_of_range(task_.cluster, index_, other_replica());
   }
   [[nodiscard]] Membership& trainers() noexcept { return trainers_; }
+  [[nodiscard]] const Membership& trainers() const noexcept { return trainers_; }
   [[nodiscard]] std::size_t rank_of(const net::Hello& hello) const {
     return task_.cluster.rank_of(hello.from);
   }

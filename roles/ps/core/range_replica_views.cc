@@ -128,9 +128,9 @@ void RangeReplica::end(ConnectionId chief) {
     return;
   }
   phase_ = Phase::kEnded;
-  RangeEnded ended;
+  DrainConnections last;
   if (chief != 0) {
-    ended.last.push_back(chief);
+    last.ids.push_back(chief);
   }
   if (standing_ == net::Standing::kPrimary && shard_) {
     out_.info("range " + std::to_string(index_) + ": " +
@@ -140,13 +140,13 @@ void RangeReplica::end(ConnectionId chief) {
   if (backup_ != 0) {
     out_.send(backup_, {.kind = FrameKind::kShutdown});
     out_.add(FinishConnection{backup_});
-    ended.last.push_back(std::exchange(backup_, 0));
+    last.ids.push_back(std::exchange(backup_, 0));
   }
   if (view_channel_ != 0) {
     send_report();
-    ended.last.push_back(view_channel_);
+    last.ids.push_back(view_channel_);
   }
-  out_.add(std::move(ended));
+  out_.add(std::move(last));
 }
 
 }  // namespace disttf::roles

@@ -12,7 +12,7 @@
 
 #include "net/transport/spawn.h"
 #include "roles/process/finish.h"
-#include "roles/process/log.h"
+#include "roles/process/machine.h"
 #include "roles/process/stop_signal.h"
 #include "roles/process/task_listener.h"
 #include "roles/ps/shell/ps_process.h"
@@ -38,23 +38,39 @@ bool may_stay_awake(const Task& task) {
   return ps + trainers <= std::thread::hardware_concurrency() + waiting;
 }
 
-// How often absences and silences are looked at: fine enough for timeouts given in seconds.
-constexpr milliseconds kWatchInterval{100};
-
 }  // namespace
 
+ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
+    : task_(std::move(task)),
+      core_(
+          task_, threads_of(task_),
+          [this](std::uint8_t replica, std::size_t floats, std::size_t trainers) {
+            return range(replica).make_arena(floats, trainers);
+          },
+          Clock::now()),
+      watch_timer_(context_),
+      writer_(std::move(train_dir)) {}
+
 int ParameterServer::run() {
-  const StopSignal stop(
-      [this](int number) { asio::post(context_, [this, number] { on_signal(number); }); });
+  const StopSignal stop([this](int number) {
+    asio::post(context_, [this, number] {
+      core_.stop(static_cast<ExitCode>(exit_code_for(number)), signal_name(number), Clock::now());
+      do_effects();
+    });
+  });
   net::ServerHooks hooks;
-  hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
+  hooks.make_welcome = [this](const net::Hello& hello) {
+    auto answer = core_.welcome(hello, Clock::now());
+    do_effects();
+    return answer;
+  };
   hooks.on_connection = [this](ConnectionPtr connection) { return serve(std::move(connection)); };
   hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
   listener_ = open_task_listener(context_, task_, std::move(hooks));
   spawn([this] { return watch(); });
   loop();
-  if (failure_) {
-    throw Failure(*failure_);
+  if (end_.code != kDone) {
+    throw Failure(end_.code, end_.sentence);
   }
   return kDone;
 }
@@ -65,15 +81,10 @@ int ParameterServer::run() {
 void ParameterServer::loop() {
   const bool is_eager = may_stay_awake(task_);
   while (!context_.stopped()) {
-    if (!is_eager || !expects_gradient() || !look()) {
+    if (!is_eager || !core_.expects_gradient() || !look()) {
       context_.run_one();
     }
   }
-}
-
-bool ParameterServer::expects_gradient() const noexcept {
-  return std::ranges::any_of(ranges_,
-                             [](const auto& range) { return range->core().expects_gradient(); });
 }
 
 bool ParameterServer::look() {
@@ -90,61 +101,13 @@ bool ParameterServer::look() {
   return false;
 }
 
-void ParameterServer::on_signal(int number) {
-  if (ended_ || is_finishing()) {
-    is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
-    for (const auto& range : ranges_) {
-      range->tell(&RangeReplica::end_now);
-    }
-    if (is_idle_) {
-      context_.stop();
-    }
-    return;
-  }
-  const std::string why = std::string("stopped by ") + signal_name(number);
-  const auto code = static_cast<ExitCode>(exit_code_for(number));
-  if (number == SIGINT) {  // somebody's Ctrl-C is meant for the run
-    fail(code, why + " before the run finished", self_text() + " was " + why);
-  } else {  // an orchestrator moves this task: its trainers wait for the next one
-    leave(code, why + " before the run finished");
-  }
-}
+// ---------------------------------------------------------------------------------- connections
 
-std::variant<net::Welcome, net::Refusal> ParameterServer::welcome(const net::Hello& hello) {
-  if (hello.purpose == net::ChannelPurpose::kOrder) {
-    return net::Refusal{.exit_code = kUsage,
-                        .sentence = self_text() + " trains; only disttf server takes orders"};
+RangeServer& ParameterServer::range(std::size_t replica) {
+  while (ranges_.size() <= replica) {
+    ranges_.push_back(std::make_unique<RangeServer>(*this, core_.range(ranges_.size())));
   }
-  if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
-    return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
-  }
-  return range_of(hello).core().welcome(hello);
-}
-
-RangeServer& ParameterServer::range_of(const net::Hello& hello) {
-  if (hello.replica == 1 && ranges_.size() == 1) {
-    ranges_.push_back(std::make_unique<RangeServer>(*this, std::uint8_t{1}));
-    ranges_.back()->trainers().learn_replaced(ranges_.front()->trainers());
-    for (const TrainerRecord& record : ranges_.front()->trainers().records()) {
-      if (const net::ServerConnection* const connection = find(record.control)) {
-        ranges_.back()->tell(&RangeReplica::attach_control, record.control, connection->hello());
-      }
-    }
-  }
-  return *ranges_[hello.replica];
-}
-
-bool ParameterServer::is_finishing() const {
-  return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
-           const RangeReplica& core = range->core();
-           return core.is_finishing() || core.is_unused() || core.is_backup();
-         });
-}
-
-// What the chief has said of one range holds for all.
-bool ParameterServer::is_over() const {
-  return std::ranges::any_of(ranges_,
-                             [](const auto& range) { return range->core().is_finishing(); });
+  return *ranges_[replica];
 }
 
 ConnectionId ParameterServer::add(const ConnectionPtr& connection) {
@@ -159,137 +122,84 @@ net::ServerConnection* ParameterServer::find(ConnectionId id) const {
 
 asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
   const ConnectionId id = add(connection);
-  if (connection->hello().purpose == net::ChannelPurpose::kControl) {
-    co_await serve_control(id, connection);
-  } else {
-    co_await range_of(connection->hello()).serve(id, connection);
+  const net::Hello& hello = connection->hello();
+  const PsCore::Reads reads = core_.connected(id, hello, connection->peer_text(), Clock::now());
+  do_effects();
+  if (reads == PsCore::Reads::kFrames) {
+    co_await range(hello.replica).serve_frames(id, connection);
+  } else if (reads == PsCore::Reads::kCuts) {
+    co_await range(hello.replica).serve_cuts(connection);
+  }
+  if (reads != PsCore::Reads::kNothing) {
+    core_.closed(id, Clock::now());
+    do_effects();
   }
   remove(id);
 }
 
-asio::awaitable<void> ParameterServer::serve_control(ConnectionId id, ConnectionPtr connection) {
-  for (const auto& range : ranges_) {
-    range->tell(&RangeReplica::attach_control, id, connection->hello());
-  }
-  while (connection->is_open()) {
-    FrameHeader header;
-    if (co_await connection->read_header(header, task_.timeouts.silence)) {
-      break;
-    }
-    if (header.kind != FrameKind::kHeartbeat || header.body_size != 0) {
-      const std::string sentence = "a control channel carries heartbeats only";
-      log_warning("refused " + connection->peer_text() + ": " + sentence);
-      connection->refuse({.exit_code = kError, .sentence = sentence}, header.request_id);
-      break;
-    }
-    for (const auto& range : ranges_) {
-      range->tell(&RangeReplica::hear, connection->hello(), header.generation);
-    }
-  }
-  for (const auto& range : ranges_) {
-    range->tell(&RangeReplica::detach_control, id, connection->hello());
-  }
-}
+// ------------------------------------------------------------------------------------------ time
 
 asio::awaitable<void> ParameterServer::watch() {
   net::FreezeWatch awake;
   const auto forgive = [&](Clock::duration missed) {
-    if (missed == Clock::duration::zero()) {
-      return;
-    }
-    for (const auto& range : ranges_) {
-      range->tell_at(awake.now(), &RangeReplica::forgive, missed);
-    }
+    core_.forgive(missed, awake.now());
+    do_effects();
   };
-  while (!ended_) {
+  while (!core_.has_ended()) {
     watch_timer_.expires_after(kWatchInterval);
     forgive(awake.missed(Clock::now(), watch_timer_.expiry()));
     co_await watch_timer_.async_wait(asio::use_awaitable);
     forgive(awake.missed(Clock::now()));
-    const auto now = awake.now();
-    const bool beats = now >= next_heartbeat_;
-    if (beats) {
-      next_heartbeat_ = now + kHeartbeatInterval;
-    }
-    for (const auto& range : ranges_) {
-      range->tell_at(now, &RangeReplica::close_silent);
-      if (beats) {
-        range->tell_at(now, &RangeReplica::send_heartbeats);
-      }
-      range->tell_at(now, &RangeReplica::check_end);
-      if (verdict_ || range->core().is_finishing()) {
-        continue;
-      }
-      if (const auto sentence = range->core().overdue(now)) {
-        if (is_over()) {
-          range->tell(&RangeReplica::end_now);
-          continue;
-        }
-        fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
-      }
-    }
+    core_.time(awake.now());
+    do_effects();
   }
 }
 
-void ParameterServer::range_ended(const std::vector<ConnectionId>& last) {
-  for (const ConnectionId id : last) {
+// --------------------------------------------------------------------------------------- effects
+
+void ParameterServer::do_effects() {
+  core_.drain([this](std::size_t replica, auto& effect) { range(replica).apply(effect); },
+              [this](auto& effect) { apply(effect); });
+}
+
+void ParameterServer::apply(RefuseConnection& effect) {
+  if (net::ServerConnection* const connection = find(effect.id)) {
+    connection->refuse({.exit_code = effect.exit_code, .sentence = std::move(effect.sentence)},
+                       effect.request_id);
+  }
+}
+
+void ParameterServer::apply(const ClosePort& /*effect*/) {
+  if (listener_) {
+    listener_->stop();
+  }
+}
+
+void ParameterServer::apply(const AwaitDrained& effect) {
+  spawn([this, at_least = effect.at_least]() -> asio::awaitable<void> {
+    asio::steady_timer timer(context_, at_least);
+    co_await timer.async_wait(asio::use_awaitable);
+    for (const ConnectionPtr& connection : last_) {
+      co_await connection->drained(kDrainTimeout);
+    }
+    core_.drained();
+    do_effects();
+  });
+}
+
+void ParameterServer::apply(const StayIdle& /*effect*/) { log_idle(); }
+
+void ParameterServer::apply(EndProcess& effect) {
+  end_ = std::move(effect);
+  context_.stop();
+}
+
+void ParameterServer::drain_at_end(const std::vector<ConnectionId>& ids) {
+  for (const ConnectionId id : ids) {
     if (const auto found = connections_.find(id); found != connections_.end()) {
       last_.push_back(found->second);
     }
   }
-  const auto has_ended = [](const auto& range) {
-    return range->core().has_ended() || range->core().is_unused();
-  };
-  if (ended_ || !std::ranges::all_of(ranges_, has_ended)) {
-    return;
-  }
-  ended_ = true;
-  spawn([this]() -> asio::awaitable<void> {
-    for (const ConnectionPtr& connection : last_) {
-      co_await connection->drained(kDrainTimeout);
-    }
-    if (task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {
-      is_idle_ = true;  // and welcomes whoever is started again: the run is over
-      log_idle();
-      co_return;
-    }
-    context_.stop();
-  });
-}
-
-void ParameterServer::fail(ExitCode code, const std::string& own_sentence,
-                           const std::string& peers_sentence) {
-  if (verdict_) {
-    return;
-  }
-  failure_.emplace(code, own_sentence);
-  verdict_ =
-      net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers), .sentence = peers_sentence};
-  // Who comes now is to find the next process in this one's place, not the verdict of a run that it
-  // had no part in.
-  if (listener_) {
-    listener_->stop();
-  }
-  for (const auto& range : ranges_) {
-    range->refuse_all(*verdict_);
-  }
-  ended_ = true;
-  // Peers get a moment to take the sentence; whoever is computing finds it at its next request,
-  // or the closed port, and says so itself.
-  spawn([this]() -> asio::awaitable<void> {
-    asio::steady_timer timer(context_, kDrainTimeout);
-    co_await timer.async_wait(asio::use_awaitable);
-    context_.stop();
-  });
-}
-
-void ParameterServer::leave(ExitCode code, const std::string& sentence) {
-  if (ended_) {
-    return;
-  }
-  failure_.emplace(code, sentence);
-  ended_ = true;
-  context_.stop();
 }
 
 void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
@@ -301,10 +211,11 @@ void ParameterServer::on_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const std::bad_alloc&) {
-    fail(kError, kNoMemory, self_text() + " failed: " + kNoMemory);
+    core_.broke(kNoMemory);
   } catch (const std::exception& error) {
-    fail(kError, error.what(), self_text() + " failed: " + error.what());
+    core_.broke(error.what());
   }
+  do_effects();
 }
 
 int run_parameter_server(const Task& task, const std::filesystem::path& train_dir) {

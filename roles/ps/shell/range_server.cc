@@ -10,7 +10,6 @@
 #include "net/wire/backoff.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
-#include "roles/process/machine.h"
 #include "roles/ps/shell/ps_process.h"
 
 namespace disttf::roles {
@@ -19,34 +18,13 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-RangeServer::RangeServer(ParameterServer& process, std::uint8_t replica)
+RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
     : process_(process),
       task_(process.task()),
-      core_(
-          task_, replica, threads_of(task_),
-          [this](std::size_t floats, std::size_t trainers) { return make_arena(floats, trainers); },
-          Clock::now()),
+      core_(core),
       sharing_(task_.cluster.trainer_count()) {}
 
-void RangeServer::refuse_all(const net::Refusal& verdict) {
-  core_.refuse_all(verdict);
-  do_effects();
-}
-
 // ---------------------------------------------------------------------------------- connections
-
-asio::awaitable<void> RangeServer::serve(ConnectionId id, ConnectionPtr connection) {
-  if (connection->hello().purpose == net::ChannelPurpose::kState) {
-    co_return co_await serve_state(connection);
-  }
-  const bool is_served =
-      core_.connected(id, connection->hello(), connection->peer_text(), Clock::now());
-  do_effects();
-  if (is_served) {
-    co_await serve_frames(id, connection);
-    tell(&RangeReplica::closed, id);
-  }
-}
 
 asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
   const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
@@ -65,9 +43,9 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
       }
       continue;
     }
-    const BodyPlan plan = core_.header(id, header, Clock::now(),
-                                       is_step ? shared_gradient(rank, header) : SharedGradient{});
-    do_effects();
+    const BodyPlan plan = process_.core().header(
+        id, header, Clock::now(), is_step ? shared_gradient(rank, header) : SharedGradient{});
+    process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
         (plan.is_body() && !co_await read_body(id, connection, plan))) {
       break;
@@ -88,8 +66,8 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
         co_return false;
       }
     }
-    plan = core_.body(id, Clock::now());
-    do_effects();
+    plan = process_.core().body(id, Clock::now());
+    process_.do_effects();
   }
   co_return plan.next != BodyPlan::Next::kStop;
 }
@@ -109,9 +87,11 @@ asio::awaitable<void> RangeServer::keep_backup() {
       if (dialed.connection && core_.may_fill()) {
         backoff.reset();
         const ConnectionId id = process_.add(dialed.connection);
-        tell(&RangeReplica::reached, id);
+        process_.core().reached(core_.replica(), id, Clock::now());
+        process_.do_effects();
         co_await serve_frames(id, dialed.connection);
-        tell(&RangeReplica::closed, id);
+        process_.core().closed(id, Clock::now());
+        process_.do_effects();
         process_.remove(id);
       }
       if (dialed.connection) {
@@ -125,10 +105,6 @@ asio::awaitable<void> RangeServer::keep_backup() {
 }
 
 // --------------------------------------------------------------------------------------- effects
-
-void RangeServer::do_effects() {
-  core_.out().drain([this](auto& effect) { apply(effect); });
-}
 
 void RangeServer::apply(SendFrame& effect) {
   net::ServerConnection* const to = process_.find(effect.to);
@@ -154,20 +130,13 @@ void RangeServer::apply(const FinishConnection& effect) {
   }
 }
 
-void RangeServer::apply(RefuseConnection& effect) {
-  if (net::ServerConnection* const connection = process_.find(effect.id)) {
-    connection->refuse({.exit_code = effect.exit_code, .sentence = std::move(effect.sentence)},
-                       effect.request_id);
-  }
-}
+void RangeServer::apply(RefuseConnection& effect) { process_.apply(effect); }
 
 void RangeServer::apply(const ReachOut&) {
   process_.spawn([this] { return keep_backup(); });
 }
 
-void RangeServer::apply(const RangeEnded& effect) { process_.range_ended(effect.last); }
-
-void RangeServer::apply(const LeaveRun& effect) { process_.leave(effect.code, effect.sentence); }
+void RangeServer::apply(const DrainConnections& effect) { process_.drain_at_end(effect.ids); }
 
 bool RangeServer::refuse(const ConnectionPtr& connection, const FrameHeader& header, ExitCode code,
                          const std::string& sentence) {

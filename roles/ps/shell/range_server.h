@@ -31,26 +31,26 @@ using ConnectionPtr = std::shared_ptr<net::ServerConnection>;
 
 class RangeServer {
  public:
-  // `process` must outlive it. `replica`: 0, the range is this ps's own; 1, it is that of the ps
-  // before it.
-  RangeServer(ParameterServer& process, std::uint8_t replica);
+  // Both must outlive it; `core` is one of the process's.
+  RangeServer(ParameterServer& process, RangeReplica& core);
 
-  [[nodiscard]] const RangeReplica& core() const noexcept { return core_; }
-  [[nodiscard]] Membership& trainers() noexcept { return core_.trainers(); }
-  // Calls the core, core_.*call(arguments..., now), and does what it wants done.
-  template <typename Call, typename... Arguments>
-  void tell_at(Clock::time_point now, Call call, Arguments&&... arguments) {
-    (core_.*call)(std::forward<Arguments>(arguments)..., now);
-    do_effects();
-  }
-  template <typename Call, typename... Arguments>
-  void tell(Call call, Arguments&&... arguments) {
-    tell_at(Clock::now(), call, std::forward<Arguments>(arguments)...);
-  }
-  void refuse_all(const net::Refusal& verdict);
+  // Frames of any channel but a state channel, which asks for cuts; either ends with it.
+  asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
+  asio::awaitable<void> serve_cuts(ConnectionPtr connection);
 
-  // Any channel but a control channel; ends with it.
-  asio::awaitable<void> serve(ConnectionId id, ConnectionPtr connection);
+  // Memory for the core's shard, which trainers may share.
+  [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
+
+  // What the core wants done.
+  void apply(SendFrame& effect);
+  void apply(LeaveAnswer& effect);
+  void apply(const CloseConnection& effect);
+  void apply(const FinishConnection& effect);
+  void apply(RefuseConnection& effect);
+  static void apply(const Note& effect) { log_note(effect); }
+  void apply(const ForgetSharing& effect);
+  void apply(const ReachOut& effect);
+  void apply(const DrainConnections& effect);
 
  private:
   // What a trainer shares with this ps, by rank.
@@ -62,34 +62,18 @@ class RangeServer {
     std::uint64_t sleep_word = 0;
   };
 
-  asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
-  asio::awaitable<void> serve_state(ConnectionPtr connection);
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
   // Reaches the other host, and fills it, for as long as this one is the primary.
   asio::awaitable<void> keep_backup();
 
   // Memory.
-  [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
   asio::awaitable<bool> share(std::size_t rank, const ConnectionPtr& connection,
                               const net::FrameHeader& header);
   [[nodiscard]] std::uint64_t watch_sleep(std::size_t rank, std::uint64_t at);
   [[nodiscard]] SharedGradient shared_gradient(std::size_t rank,
                                                const net::FrameHeader& header) const;
-
-  // What the core wants done.
-  void do_effects();
-  void apply(SendFrame& effect);
-  void apply(LeaveAnswer& effect);
-  void apply(const CloseConnection& effect);
-  void apply(const FinishConnection& effect);
-  void apply(RefuseConnection& effect);
-  static void apply(const Note& effect) { log_note(effect); }
-  void apply(const ForgetSharing& effect);
-  void apply(const ReachOut& effect);
-  void apply(const RangeEnded& effect);
-  void apply(const LeaveRun& effect);
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,
@@ -97,7 +81,7 @@ class RangeServer {
 
   ParameterServer& process_;
   const Task& task_;  // the process's
-  RangeReplica core_;
+  RangeReplica& core_;
   std::shared_ptr<AnswerMemory> answers_;  // of the core's newest shard; null: none to share
   std::vector<Sharing> sharing_;           // by rank
 };

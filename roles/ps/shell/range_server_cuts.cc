@@ -37,7 +37,7 @@ struct Writing {
 }  // namespace
 
 // The chief's second thread collects a cut here, or has it written, while the first one trains.
-asio::awaitable<void> RangeServer::serve_state(ConnectionPtr connection) {
+asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, task_.timeouts.silence)) {

@@ -30,7 +30,8 @@ asio::awaitable<bool> RangeServer::share(std::size_t rank, const ConnectionPtr& 
   if (co_await connection->read_body(body, task_.timeouts.silence) || net::decode(body, offer)) {
     co_return false;
   }
-  tell(&RangeReplica::offered, rank);
+  core_.offered(rank, Clock::now());
+  process_.do_effects();
   FrameHeader answer{.kind = FrameKind::kShared, .request_id = header.request_id};
   std::vector<std::byte> answer_body;
   const Shard* const shard = core_.shard();

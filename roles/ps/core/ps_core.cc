@@ -1,0 +1,256 @@
+#include "roles/ps/core/ps_core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+PsCore::PsCore(const Task& task, std::size_t threads, MakeArena make_arena, Clock::time_point now)
+    : task_(task), threads_(threads), make_arena_(std::move(make_arena)), next_heartbeat_(now) {
+  add_range(now);
+}
+
+void PsCore::add_range(Clock::time_point now) {
+  const auto replica = static_cast<std::uint8_t>(ranges_.size());
+  RangeReplica::MakeArena make_arena;
+  if (make_arena_) {
+    make_arena = [this, replica](std::size_t floats, std::size_t trainers) {
+      return make_arena_(replica, floats, trainers);
+    };
+  }
+  ranges_.push_back(
+      std::make_unique<RangeReplica>(task_, replica, threads_, std::move(make_arena), now));
+}
+
+// ---------------------------------------------------------------------------------- connections
+
+std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello,
+                                                         Clock::time_point now) {
+  if (hello.purpose == net::ChannelPurpose::kOrder) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = self_text() + " trains; only disttf server takes orders"};
+  }
+  if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
+    return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
+  }
+  return range_of(hello, now).welcome(hello);
+}
+
+RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
+  if (hello.replica == 1 && ranges_.size() == 1) {
+    add_range(now);
+    RangeReplica& made = *ranges_.back();
+    const Membership& known = ranges_.front()->trainers();
+    made.trainers().learn_replaced(known);
+    for (const TrainerRecord& record : known.records()) {
+      if (const auto found = connections_.find(record.control); found != connections_.end()) {
+        made.attach_control(record.control, found->second.hello, now);
+      }
+    }
+  }
+  return *ranges_[hello.replica];
+}
+
+PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
+                                Clock::time_point now) {
+  Reads reads = Reads::kFrames;
+  if (hello.purpose == net::ChannelPurpose::kControl) {
+    for (const auto& range : ranges_) {
+      range->attach_control(id, hello, now);
+    }
+  } else if (hello.purpose == net::ChannelPurpose::kState) {
+    reads = Reads::kCuts;
+  } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
+    return Reads::kNothing;
+  }
+  connections_.emplace(id, Connection{.hello = hello, .peer = peer});
+  return reads;
+}
+
+void PsCore::reached(std::uint8_t replica, ConnectionId id, Clock::time_point now) {
+  Connection& connection = connections_[id];
+  connection.hello.purpose = net::ChannelPurpose::kReplica;
+  connection.hello.replica = replica;
+  ranges_[replica]->reached(id, now);
+}
+
+BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
+                        const SharedGradient& shared) {
+  const Connection& from = connections_.at(id);
+  if (from.hello.purpose == net::ChannelPurpose::kControl) {
+    return beat(id, from, header, now);
+  }
+  const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, shared);
+  check_ranges();
+  return plan;
+}
+
+BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
+  const BodyPlan plan = ranges_[connections_.at(id).hello.replica]->body(id, now);
+  check_ranges();
+  return plan;
+}
+
+// A frame on a control channel.
+BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader& header,
+                      Clock::time_point now) {
+  if (header.kind != FrameKind::kHeartbeat || header.body_size != 0) {
+    const std::string sentence = "a control channel carries heartbeats only";
+    out_.add(
+        Note{.level = Note::Level::kWarning, .text = "refused " + from.peer + ": " + sentence});
+    out_.add(RefuseConnection{.id = id,
+                              .request_id = header.request_id,
+                              .exit_code = static_cast<std::uint8_t>(kError),
+                              .sentence = sentence});
+    return {.next = BodyPlan::Next::kStop};
+  }
+  for (const auto& range : ranges_) {
+    if (const auto why = range->hear(from.hello, header.generation, now)) {
+      leave(kLostPeers, *why);
+      return {.next = BodyPlan::Next::kStop};
+    }
+  }
+  return {};
+}
+
+void PsCore::closed(ConnectionId id, Clock::time_point now) {
+  const auto found = connections_.find(id);
+  const net::Hello hello = found->second.hello;
+  connections_.erase(found);
+  if (hello.purpose == net::ChannelPurpose::kControl) {
+    for (const auto& range : ranges_) {
+      range->detach_control(id, hello, now);
+    }
+  } else if (hello.purpose != net::ChannelPurpose::kState) {
+    ranges_[hello.replica]->closed(id, now);
+  }
+  check_ranges();
+}
+
+// ------------------------------------------------------------------------------------------ time
+
+void PsCore::forgive(Clock::duration missed, Clock::time_point now) {
+  if (missed == Clock::duration::zero()) {
+    return;
+  }
+  for (const auto& range : ranges_) {
+    range->forgive(missed, now);
+  }
+}
+
+void PsCore::time(Clock::time_point now) {
+  if (ended_) {
+    return;
+  }
+  const bool beats = now >= next_heartbeat_;
+  if (beats) {
+    next_heartbeat_ = now + kHeartbeatInterval;
+  }
+  for (const auto& range : ranges_) {
+    range->close_silent(now);
+    if (beats) {
+      range->send_heartbeats(now);
+    }
+    range->check_end(now);
+    if (verdict_ || range->is_finishing()) {
+      continue;
+    }
+    if (const auto sentence = range->overdue(now)) {
+      if (is_over()) {
+        range->end_now(now);
+      } else {
+        fail(kLostPeers, *sentence, *sentence + " (says " + self_text() + ")");
+      }
+    }
+  }
+  check_ranges();
+}
+
+// --------------------------------------------------------------------------------------- the end
+
+bool PsCore::is_over() const {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
+}
+
+// It may be told to stop without a loss to anybody.
+bool PsCore::is_finishing() const {
+  return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
+           return range->is_finishing() || range->is_unused() || range->is_backup();
+         });
+}
+
+void PsCore::check_ranges() {
+  const auto has_ended = [](const auto& range) { return range->has_ended() || range->is_unused(); };
+  if (!ended_ && std::ranges::all_of(ranges_, has_ended)) {
+    ended_ = true;
+    out_.add(AwaitDrained{});
+  }
+}
+
+void PsCore::stop(ExitCode code, const std::string& signal, Clock::time_point now) {
+  if (ended_ || is_finishing()) {
+    is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
+    for (const auto& range : ranges_) {
+      range->end_now(now);
+    }
+    check_ranges();
+    if (is_idle_) {
+      out_.add(end_);
+    }
+    return;
+  }
+  const std::string why = "stopped by " + signal;
+  if (code == kInterrupted) {  // somebody's Ctrl-C is meant for the run
+    fail(code, why + " before the run finished", self_text() + " was " + why);
+  } else {  // an orchestrator moves this task: its trainers wait for the next one
+    leave(code, why + " before the run finished");
+  }
+}
+
+void PsCore::broke(const std::string& why) { fail(kError, why, self_text() + " failed: " + why); }
+
+void PsCore::fail(ExitCode code, const std::string& own_sentence,
+                  const std::string& peers_sentence) {
+  if (verdict_) {
+    return;
+  }
+  end_ = {.code = code, .sentence = own_sentence};
+  verdict_ =
+      net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers), .sentence = peers_sentence};
+  out_.add(ClosePort{});
+  for (const auto& range : ranges_) {
+    range->refuse_all(*verdict_);
+  }
+  ended_ = true;
+  // Peers get a moment to take the sentence; whoever is computing finds it at its next request,
+  // or the closed port, and says so itself.
+  out_.add(AwaitDrained{.at_least = kDrainTimeout});
+}
+
+void PsCore::leave(ExitCode code, const std::string& sentence) {
+  if (ended_) {
+    return;
+  }
+  ended_ = true;
+  out_.add(EndProcess{.code = code, .sentence = sentence});
+}
+
+void PsCore::drained() {
+  if (!verdict_ && task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {
+    is_idle_ = true;  // and welcomes whoever is started again: the run is over
+    out_.add(StayIdle{});
+  } else {
+    out_.add(end_);
+  }
+}
+
+// --------------------------------------------------------------------------------------- queries
+
+bool PsCore::expects_gradient() const noexcept {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_gradient(); });
+}
+
+}  // namespace disttf::roles

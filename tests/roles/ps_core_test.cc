@@ -1,0 +1,326 @@
+// A ps as a process, in time that the test makes: what it hosts, when it fails, how it ends.
+#include "roles/ps/core/ps_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "math/model.h"
+#include "net/wire/replication.h"
+#include "tests/roles/replica_host.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::ChannelPurpose;
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A ps whose shell is the test.
+class PsHost {
+ public:
+  explicit PsHost(const Task& task) : core(task, 1, {}, kStart), task_(task) {}
+
+  PsCore core;
+
+  // --- what happens to it
+
+  // A connection of trainer `rank`, which must be welcomed.
+  ConnectionId connect(std::size_t rank, std::uint64_t process,
+                       ChannelPurpose purpose = ChannelPurpose::kStep, std::uint8_t replica = 0) {
+    const net::Hello hello = hello_of(rank, process, purpose, replica);
+    const auto answer = core.welcome(hello, now());
+    const auto* refusal = std::get_if<net::Refusal>(&answer);
+    EXPECT_EQ(refusal, nullptr) << refusal->sentence;
+    const ConnectionId id = ++last_;
+    reads = core.connected(id, hello, net::to_string(hello.from), now());
+    take_effects();
+    return id;
+  }
+  std::optional<std::string> why_refused(const net::Hello& hello) {
+    const auto answer = core.welcome(hello, now());
+    const auto* refusal = std::get_if<net::Refusal>(&answer);
+    return refusal != nullptr ? std::optional(refusal->sentence) : std::nullopt;
+  }
+  [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process, ChannelPurpose purpose,
+                                    std::uint8_t replica = 0) const {
+    return {.cluster = {},
+            .from = task_.cluster.trainer(rank),
+            .to = task_.self,
+            .purpose = purpose,
+            .replica = replica,
+            .incarnation = process};
+  }
+  // A whole frame. False: nothing more is read from that connection.
+  bool say(ConnectionId id, FrameHeader header, std::span<const std::byte> body = {}) {
+    header.body_size = body.size();
+    BodyPlan plan = core.header(id, header, now());
+    while (plan.is_body()) {
+      for (const std::span<std::byte> place : plan.places) {
+        std::ranges::copy(body.first(place.size()), place.begin());
+        body = body.subspan(place.size());
+      }
+      plan = core.body(id, now());
+    }
+    take_effects();
+    return plan.next == BodyPlan::Next::kHeader;
+  }
+  void hang_up(ConnectionId id) {
+    core.closed(id, now());
+    take_effects();
+  }
+  void stop(ExitCode code, const std::string& signal) {
+    core.stop(code, signal, now());
+    take_effects();
+  }
+  // The last frames have left.
+  void drain() {
+    core.drained();
+    take_effects();
+  }
+  void pass(milliseconds time) {
+    for (milliseconds each{0}; each < time; each += kWatchInterval) {
+      now_ += kWatchInterval;
+      core.time(now());
+      take_effects();
+    }
+  }
+  // Publishes, restores to the state after the last step, and says that the run is over.
+  void run_to_the_end(ConnectionId chief, std::size_t replicas = 1) {
+    RunConfig config = small_run(1);
+    config.ps_replicas = replicas;
+    const std::string published = to_json(config);
+    say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
+    const Bytes zeros(math::layout_of(config.model).size() * sizeof(float));
+    say(chief, {.kind = FrameKind::kRestore, .step = 1, .generation = 1}, zeros);
+    say(chief, {.kind = FrameKind::kShutdown});
+    EXPECT_TRUE(refused.empty());
+  }
+
+  // --- what it has done
+
+  [[nodiscard]] Clock::time_point now() const { return now_; }
+  PsCore::Reads reads = PsCore::Reads::kNothing;  // of the newest connection
+  std::map<ConnectionId, std::string> refused;
+  bool is_closed = false;  // its port
+  std::optional<AwaitDrained> awaits;
+  bool is_idle = false;
+  std::optional<EndProcess> end;
+
+ private:
+  static constexpr Clock::time_point kStart{std::chrono::hours(1)};
+
+  void take_effects() {
+    core.drain([this](std::size_t /*replica*/, const auto& effect) { take(effect); },
+               [this](const auto& effect) { take(effect); });
+  }
+  void take(const RefuseConnection& effect) { refused[effect.id] = effect.sentence; }
+  void take(const ClosePort&) { is_closed = true; }
+  void take(const AwaitDrained& effect) { awaits = effect; }
+  void take(const StayIdle&) { is_idle = true; }
+  void take(const EndProcess& effect) { end = effect; }
+  template <typename Other>
+  void take(const Other&) {}
+
+  const Task& task_;
+  Clock::time_point now_ = kStart;
+  ConnectionId last_ = 0;
+};
+
+class PsCoreTest : public testing::Test {
+ protected:
+  void expect_end(ExitCode code, const std::string& part) const {
+    ASSERT_TRUE(host_.end);
+    EXPECT_EQ(host_.end->code, code);
+    EXPECT_THAT(host_.end->sentence, HasSubstr(part));
+  }
+
+  Task task_ = task_of_ps(0, 2);
+  PsHost host_{task_};
+};
+
+// ---- connections ----
+
+TEST_F(PsCoreTest, TakesNoOrders) {
+  EXPECT_THAT(host_.why_refused(host_.hello_of(0, 7, ChannelPurpose::kOrder)).value_or(""),
+              HasSubstr("ps 0 (ps0:1) trains; only disttf server takes orders"));
+}
+
+TEST_F(PsCoreTest, OnePsAloneHasNoReplicas) {
+  const Task alone = task_of_ps(0);
+  PsHost host(alone);
+  EXPECT_TRUE(host.why_refused(host.hello_of(0, 7, ChannelPurpose::kProbe, 1)));
+  EXPECT_EQ(host.core.range_count(), 1U);
+}
+
+TEST_F(PsCoreTest, HostsTheRangeBeforeItsOwnOnceAHelloMeansIt) {
+  ASSERT_EQ(host_.core.range_count(), 1U);
+  EXPECT_EQ(host_.core.range(0).index(), 0U);
+  host_.connect(0, 7, ChannelPurpose::kView, 1);
+  ASSERT_EQ(host_.core.range_count(), 2U);
+  EXPECT_EQ(host_.core.range(1).index(), 1U) << "of the ring of two";
+}
+
+TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
+  const ConnectionId before = host_.connect(0, 7, ChannelPurpose::kControl);
+  host_.connect(0, 7, ChannelPurpose::kView, 1);
+  EXPECT_TRUE(host_.core.range(1).trainers()[0].alive()) << "it was there before the range";
+  const ConnectionId after = host_.connect(1, 8, ChannelPurpose::kControl);
+  EXPECT_TRUE(host_.core.range(0).trainers()[1].alive());
+  EXPECT_TRUE(host_.core.range(1).trainers()[1].alive());
+  host_.pass(seconds(2));
+  EXPECT_TRUE(host_.say(before, {.kind = FrameKind::kHeartbeat}));
+  for (const std::size_t replica : {0U, 1U}) {
+    EXPECT_EQ(host_.core.range(replica).trainers()[0].last_heard, host_.now());
+  }
+  host_.hang_up(after);
+  EXPECT_FALSE(host_.core.range(0).trainers()[1].alive());
+  EXPECT_FALSE(host_.core.range(1).trainers()[1].alive());
+}
+
+TEST_F(PsCoreTest, AControlChannelCarriesHeartbeatsOnly) {
+  const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
+  EXPECT_FALSE(host_.say(control, {.kind = FrameKind::kPull}));
+  EXPECT_EQ(host_.refused[control], "a control channel carries heartbeats only");
+}
+
+TEST_F(PsCoreTest, AStateChannelAsksForCuts) {
+  host_.connect(0, 7, ChannelPurpose::kState);
+  EXPECT_EQ(host_.reads, PsCore::Reads::kCuts);
+}
+
+// ---- the end ----
+
+TEST_F(PsCoreTest, OneThatWasReplacedWhileItWasSilentLeavesTheRunAsItIs) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
+  const std::string published = to_json(small_run());
+  host_.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
+  host_.say(chief, {.kind = FrameKind::kRestore, .generation = 1},
+            Bytes(math::layout_of(small_run().model).size() * sizeof(float)));
+  EXPECT_TRUE(host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 1}));
+  EXPECT_FALSE(host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 2}));
+  expect_end(kLostPeers, "was replaced while it was silent");
+  EXPECT_TRUE(host_.refused.empty()) << "nobody is told that the run has failed";
+}
+
+TEST_F(PsCoreTest, TheRunFailsWithAChiefThatIsGoneForTooLong) {
+  const ConnectionId worker = host_.connect(1, 8);
+  host_.hang_up(host_.connect(0, 7));
+  host_.pass(task_.timeouts.peer);
+  EXPECT_FALSE(host_.core.has_ended());
+  host_.pass(kWatchInterval);
+  EXPECT_TRUE(host_.core.has_ended());
+  EXPECT_TRUE(host_.is_closed) << "who comes now is to find the next process";
+  EXPECT_EQ(host_.refused[worker],
+            "the chief, worker 0 (w0:2), has been gone for 60 s (says ps 0 (ps0:1))");
+  ASSERT_TRUE(host_.awaits);
+  EXPECT_EQ(host_.awaits->at_least, kDrainTimeout);
+  EXPECT_FALSE(host_.end) << "before all could see it";
+  host_.drain();
+  expect_end(kLostPeers, "the chief, worker 0 (w0:2), has been gone for 60 s");
+}
+
+TEST_F(PsCoreTest, TimeThatItMissedCountsAgainstNobody) {
+  host_.hang_up(host_.connect(0, 7));
+  host_.pass(task_.timeouts.peer);
+  host_.core.forgive(seconds(1), host_.now());
+  host_.pass(seconds(1));
+  EXPECT_FALSE(host_.core.has_ended());
+  host_.pass(kWatchInterval);
+  EXPECT_TRUE(host_.core.has_ended());
+}
+
+TEST_F(PsCoreTest, AnInterruptEndsTheRun) {
+  const ConnectionId worker = host_.connect(1, 8);
+  host_.stop(kInterrupted, "SIGINT");
+  EXPECT_EQ(host_.refused[worker], "ps 0 (ps0:1) was stopped by SIGINT");
+  EXPECT_TRUE(host_.is_closed);
+  host_.drain();
+  expect_end(kInterrupted, "stopped by SIGINT before the run finished");
+}
+
+TEST_F(PsCoreTest, ATerminationMovesThisProcessAlone) {
+  host_.connect(1, 8);
+  host_.stop(kTerminated, "SIGTERM");
+  EXPECT_TRUE(host_.refused.empty());
+  expect_end(kTerminated, "stopped by SIGTERM before the run finished");
+}
+
+TEST_F(PsCoreTest, WhatItCannotDoEndsTheRun) {
+  const ConnectionId worker = host_.connect(1, 8);
+  host_.core.broke("there is not enough memory");
+  host_.pass(kWatchInterval);
+  EXPECT_EQ(host_.refused[worker], "ps 0 (ps0:1) failed: there is not enough memory");
+  host_.drain();
+  expect_end(kError, "there is not enough memory");
+}
+
+TEST_F(PsCoreTest, EndsWithItsRanges) {
+  const ConnectionId chief = host_.connect(0, 7);
+  host_.run_to_the_end(chief);
+  EXPECT_FALSE(host_.core.has_ended());
+  host_.say(chief, {.kind = FrameKind::kGoodbye, .generation = 1});
+  ASSERT_TRUE(host_.awaits) << "the answer to the goodbye is to leave first";
+  EXPECT_FALSE(host_.end);
+  host_.drain();
+  expect_end(kDone, "");
+}
+
+TEST_F(PsCoreTest, MayStayUntilItIsToldToStop) {
+  task_.on_finish = OnFinish::kIdle;
+  const ConnectionId chief = host_.connect(0, 7);
+  host_.run_to_the_end(chief);
+  host_.say(chief, {.kind = FrameKind::kGoodbye, .generation = 1});
+  host_.drain();
+  EXPECT_TRUE(host_.is_idle);
+  EXPECT_FALSE(host_.end);
+  host_.stop(kTerminated, "SIGTERM");
+  expect_end(kDone, "");
+}
+
+TEST_F(PsCoreTest, ASignalAfterTheRunEndsTheWaitForTheOthers) {
+  task_.on_finish = OnFinish::kIdle;
+  host_.connect(1, 8);
+  host_.run_to_the_end(host_.connect(0, 7));
+  EXPECT_FALSE(host_.core.has_ended());
+  host_.stop(kTerminated, "SIGTERM");
+  EXPECT_TRUE(host_.core.has_ended());
+  host_.drain();
+  expect_end(kDone, "");
+}
+
+// The chief has died when it had told one of the two ranges.
+TEST_F(PsCoreTest, WhatTheChiefHasSaidOfOneRangeHoldsForAll) {
+  for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
+    const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, replica);
+    host_.say(views, {.kind = FrameKind::kView},
+              net::encode(net::View{.number = 1, .primary = replica, .paired = false}));
+    host_.hang_up(views);
+  }
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId of_other = host_.connect(0, 7, ChannelPurpose::kStep, 1);
+  host_.run_to_the_end(chief, 2);
+  host_.hang_up(chief);
+  host_.hang_up(of_other);
+  host_.pass(task_.timeouts.peer + seconds(1));
+  EXPECT_TRUE(host_.core.has_ended());
+  EXPECT_FALSE(host_.is_closed) << "it is no failure";
+  host_.drain();
+  expect_end(kDone, "");
+}
+
+}  // namespace
+}  // namespace disttf::roles
