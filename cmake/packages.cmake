@@ -32,8 +32,16 @@ add_library(disttf_zlib INTERFACE)
 target_include_directories(disttf_zlib SYSTEM INTERFACE ${ZLIB_INCLUDE_DIR})
 target_link_libraries(disttf_zlib INTERFACE ${ZLIB_LIBRARY})
 
-# Debian ships spdlog and fmt as shared libraries only; both work header-only.
+# Debian ships spdlog and fmt as shared libraries only. spdlog works header-only; fmt is compiled
+# here, once: header-only it would be in every source that formats a number.
+add_library(disttf_fmt STATIC cmake/fmt_library.cc)
+find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
+target_include_directories(disttf_fmt SYSTEM PUBLIC ${FMT_INCLUDE_DIR})
+target_link_libraries(disttf_fmt PRIVATE disttf_flags)
+target_compile_options(disttf_fmt PRIVATE $<$<CONFIG:Release>:-Os>)
+
 add_library(disttf_spdlog INTERFACE)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 target_include_directories(disttf_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
-target_compile_definitions(disttf_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+target_compile_definitions(disttf_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(disttf_spdlog INTERFACE disttf_fmt)

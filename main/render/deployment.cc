@@ -1,8 +1,8 @@
 #include "main/render/deployment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -220,11 +220,7 @@ KeyValue read_placement(const std::string& text) {
   return {.key = text.substr(0, equals), .value = text.substr(equals + 1)};
 }
 
-std::string cpus_text(double cpus) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", cpus);
-  return text.data();
-}
+std::string cpus_text(double cpus) { return fmt::format("{:g}", cpus); }
 
 std::string replaced(std::string text, std::string_view found, std::string_view replacement) {
   for (std::size_t at = text.find(found); at != std::string::npos;

@@ -1,6 +1,7 @@
 #include "net/http/http_server.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,6 @@
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -64,9 +64,7 @@ std::string head_text(const HttpReply& reply) {
 
 std::string chunk(std::string_view text) {
   if (text.empty()) return {};  // would be the end
-  std::array<char, 24> size{};
-  std::snprintf(size.data(), size.size(), "%zx\r\n", text.size());
-  return size.data() + std::string(text) + "\r\n";
+  return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
 // Takes as long for a wrong token as for the right one.

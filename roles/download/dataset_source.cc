@@ -1,7 +1,7 @@
 #include "roles/download/dataset_source.h"
 
-#include <array>
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <system_error>
 
@@ -25,13 +25,10 @@ data::OpenOptions open_options() {
 
 void log_progress(const DownloadProgress& progress) {
   constexpr double kMebibyte = 1024.0 * 1024.0;
-  std::array<char, 160> line{};
-  std::snprintf(line.data(), line.size(), "%.*s: %.1f of %.1f MiB, %.1f MiB/s",
-                static_cast<int>(progress.file.size()), progress.file.data(),
-                static_cast<double>(progress.bytes) / kMebibyte,
-                static_cast<double>(progress.total_bytes) / kMebibyte,
-                progress.bytes_per_second / kMebibyte);
-  log_info(line.data());
+  log_info(fmt::format("{}: {:.1f} of {:.1f} MiB, {:.1f} MiB/s", progress.file,
+                       static_cast<double>(progress.bytes) / kMebibyte,
+                       static_cast<double>(progress.total_bytes) / kMebibyte,
+                       progress.bytes_per_second / kMebibyte));
 }
 
 // The .gz of every file that the directory cannot provide; those that are wrong are named.

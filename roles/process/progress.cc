@@ -1,11 +1,11 @@
 #include "roles/process/progress.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 namespace disttf::roles {
 namespace {
@@ -36,12 +36,13 @@ void ProgressWriter::write(const Progress& progress) {
   }
   next_ = now + kInterval;
   std::array<char, 128> record{};
-  const int length = std::snprintf(record.data(), record.size(), "%llu %llu %.6g %llu\n",
-                                   static_cast<unsigned long long>(progress.step),
-                                   static_cast<unsigned long long>(progress.train_steps),
-                                   progress.loss, static_cast<unsigned long long>(progress.images));
+  const char* const end =
+      fmt::format_to_n(record.data(), record.size(), "{} {} {:.6g} {}\n", progress.step,
+                       progress.train_steps, progress.loss, progress.images)
+          .out;
   // The pipe does not block and a record is written whole or not at all (below PIPE_BUF).
-  if (::write(fd_, record.data(), static_cast<std::size_t>(length)) < 0 && errno == EPIPE) {
+  if (::write(fd_, record.data(), static_cast<std::size_t>(end - record.data())) < 0 &&
+      errno == EPIPE) {
     fd_ = -1;
   }
 }
@@ -61,25 +62,18 @@ std::optional<Progress> parse_progress(std::string_view record) {
 
 std::string progress_line(const Progress& progress, const Progress& first,
                           std::chrono::duration<double> elapsed) {
-  std::array<char, 128> line{};
   const double seconds = elapsed.count();
   if (seconds <= 0 || progress.step <= first.step || progress.images < first.images ||
       progress.step > progress.train_steps) {
-    std::snprintf(line.data(), line.size(), "step %llu/%llu  loss %.4f",
-                  static_cast<unsigned long long>(progress.step),
-                  static_cast<unsigned long long>(progress.train_steps), progress.loss);
-    return line.data();
+    return fmt::format("step {}/{}  loss {:.4f}", progress.step, progress.train_steps,
+                       progress.loss);
   }
   const auto steps = static_cast<double>(progress.step - first.step);
   const double rate = static_cast<double>(progress.images - first.images) / seconds;
   const auto left = static_cast<long>(
       std::ceil(static_cast<double>(progress.train_steps - progress.step) * seconds / steps));
-  std::snprintf(line.data(), line.size(),
-                "step %llu/%llu  loss %.4f  %.0f images/s  %ld:%02ld left",
-                static_cast<unsigned long long>(progress.step),
-                static_cast<unsigned long long>(progress.train_steps), progress.loss, rate,
-                left / 60, left % 60);
-  return line.data();
+  return fmt::format("step {}/{}  loss {:.4f}  {:.0f} images/s  {}:{:02} left", progress.step,
+                     progress.train_steps, progress.loss, rate, left / 60, left % 60);
 }
 
 std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {

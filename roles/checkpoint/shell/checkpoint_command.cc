@@ -1,11 +1,11 @@
 #include "roles/checkpoint/shell/checkpoint_command.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,7 +16,6 @@
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/process/log.h"
-#include "roles/run/format.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -140,20 +139,21 @@ void print_configuration(const std::string& config_json) {
   for (const auto& [key, value] : config.items()) {
     const std::string text =
         value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-    print_result(format("  %-24s %s", net::one_line(key).c_str(), text.c_str()));
+    print_result(fmt::format("  {:<24} {}", net::one_line(key), text));
   }
 }
 
 void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
-  print_result(format("%-34s %13s %13s %13s %13s", "tensors", "min", "max", "mean", "norm"));
+  print_result(
+      fmt::format("{:<34} {:>13} {:>13} {:>13} {:>13}", "tensors", "min", "max", "mean", "norm"));
   for (std::size_t tensor = 0; tensor <= state.optimizer.size(); ++tensor) {
     const auto& values = tensor == 0 ? state.parameters : state.optimizer[tensor - 1].values;
     const std::string suffix = tensor == 0 ? "" : "/" + state.optimizer[tensor - 1].name;
     for (const math::Variable& variable : index.layout.variables()) {
       const Statistics found = statistics_of(values.span().subspan(variable.offset, variable.size));
       const std::string name = variable.name + suffix + " " + math::shape_text(variable.shape);
-      print_result(format("  %-32s %13.6g %13.6g %13.6g %13.6g", name.c_str(), found.min, found.max,
-                          found.mean, found.norm));
+      print_result(fmt::format("  {:<32} {:13.6g} {:13.6g} {:13.6g} {:13.6g}", name, found.min,
+                               found.max, found.mean, found.norm));
     }
   }
 }

@@ -1,14 +1,13 @@
 #include "roles/launch/shell/control_address.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <filesystem>
 #include <random>
 #include <system_error>
@@ -157,9 +156,7 @@ std::string ControlSocket::make_token() {
   std::random_device random;
   std::string token;
   for (int each = 0; each < 4; ++each) {
-    std::array<char, 9> word{};
-    std::snprintf(word.data(), word.size(), "%08x", random());
-    token += word.data();
+    token += fmt::format("{:08x}", random());
   }
   const std::string path = token_path();
   unlink(path.c_str());  // of a launch that died

@@ -1,9 +1,9 @@
 #include "roles/launch/shell/manage_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -41,10 +41,8 @@ std::string run_line(const Json& status) {
   std::string line =
       "launch " + status.at("pid").dump() + ": " + status.at("state").get<std::string>();
   if (status.at("step").is_number()) {
-    std::array<char, 32> loss{};
-    std::snprintf(loss.data(), loss.size(), "%.4f", status.at("loss").get<double>());
     line += ", step " + status.at("step").dump() + " of " + status.at("train_steps").dump() +
-            ", loss " + loss.data();
+            fmt::format(", loss {:.4f}", status.at("loss").get<double>());
   }
   return line + ", since " + status.at("since").get<std::string>() + "\n";
 }

@@ -1,9 +1,10 @@
 #include "roles/launch/shell/update_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <map>
 #include <string_view>
 
@@ -43,9 +44,7 @@ Values values_of(const std::vector<std::string>& arguments) {
 std::string shown(const std::string& value) { return value.empty() ? "default" : value; }
 
 std::string cpus_text(const TaskLimits& limits) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", limits.cpus.value_or(0));
-  return limits.cpus ? text.data() : "all";
+  return limits.cpus ? fmt::format("{:g}", *limits.cpus) : "all";
 }
 
 std::string memory_text(const TaskLimits& limits) {

@@ -1,9 +1,9 @@
 #include "roles/trainer/shell/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <new>
 #include <utility>
@@ -12,7 +12,6 @@
 #include "math/random.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
-#include "roles/run/format.h"
 #include "roles/trainer/core/divergence.h"
 
 namespace disttf::roles {
@@ -23,7 +22,8 @@ math::ImageSet image_set(const data::Split& split) {
 }
 
 std::string diverged(double learning_rate) {
-  return format("training has diverged; a lower --learning_rate than %g may help", learning_rate);
+  return fmt::format("training has diverged; a lower --learning_rate than {:g} may help",
+                     learning_rate);
 }
 
 }  // namespace
@@ -132,8 +132,7 @@ void Trainer::train(const StepHooks& hooks) {
   reply_ = client_.pull(parameters_.span());
   round_parameters();
   stepper_->replied(reply_);
-  log_info(
-      format("Training begins at global step %llu", static_cast<unsigned long long>(reply_.step)));
+  log_info(fmt::format("Training begins at global step {}", reply_.step));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t first_step = reply_.step;
   while (stepper_->next() != Stepper::Action::kLeave) {
@@ -154,10 +153,10 @@ void Trainer::train(const StepHooks& hooks) {
                " gradients acknowledged");
     }
   }
-  log_info(format("Training elapsed time: %.3f s (%.0f images/s)", elapsed.count(),
-                  static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
-                                      config_.rows_per_step()) /
-                      elapsed.count()));
+  log_info(fmt::format("Training elapsed time: {:.3f} s ({:.0f} images/s)", elapsed.count(),
+                       static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
+                                           config_.rows_per_step()) /
+                           elapsed.count()));
 }
 
 float Trainer::compute(const math::Model::OnReady& on_ready) {
@@ -166,8 +165,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   }
   const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
   if (!std::isfinite(loss)) {
-    throw Failure(kError, format("the loss became %f at step %llu: ", static_cast<double>(loss),
-                                 static_cast<unsigned long long>(reply_.step)) +
+    throw Failure(kError, fmt::format("the loss became {:f} at step {}: ", loss, reply_.step) +
                               diverged(static_cast<double>(config_.optimizer.learning_rate)));
   }
   reduce_gradient();
@@ -234,8 +232,8 @@ void Trainer::take_step(const StepHooks& hooks) {
   }
   round_parameters();
   if (reply_.joined && reply_.generation != generation) {
-    log_info(format("The run goes on from global step %llu, generation %u",
-                    static_cast<unsigned long long>(reply_.step), reply_.generation));
+    log_info(fmt::format("The run goes on from global step {}, generation {}", reply_.step,
+                         reply_.generation));
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
@@ -284,9 +282,8 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
     const net::TaskId& self = options_.task.self;
     const std::string name =
         self.job == net::Job::kChief ? "Chief" : "Worker " + std::to_string(self.index);
-    log_info(format("%s: training step %llu done (global step: %llu, loss: %.4f)", name.c_str(),
-                    static_cast<unsigned long long>(local_step),
-                    static_cast<unsigned long long>(reply_.step), static_cast<double>(loss)));
+    log_info(fmt::format("{}: training step {} done (global step: {}, loss: {:.4f})", name,
+                         local_step, reply_.step, loss));
   }
   progress_.write({.step = reply_.step,
                    .train_steps = config_.train_steps,
@@ -303,10 +300,9 @@ Trainer::Result Trainer::evaluate() {
 void Trainer::print_evaluation(std::uint64_t step) {
   const Result result = evaluate();
   print_result(
-      format("After %llu training step(s), validation cross entropy = %.6g, "
-             "test accuracy = %.4f",
-             static_cast<unsigned long long>(step), result.validation.cross_entropy,
-             result.test.accuracy()));
+      fmt::format("After {} training step(s), validation cross entropy = {:.6g}, "
+                  "test accuracy = {:.4f}",
+                  step, result.validation.cross_entropy, result.test.accuracy()));
 }
 
 std::optional<Failure> Trainer::print_result_lines() {
@@ -315,20 +311,20 @@ std::optional<Failure> Trainer::print_result_lines() {
   const auto rate = static_cast<double>(config_.optimizer.learning_rate);
   const Learning learning = judge(result.validation, config_.model.classes);
   if (learning != Learning::kLearned) {
-    const std::string what = format(
-        "the validation cross entropy is %.6g after step %llu, that of guessing %.4g",
+    const std::string what = fmt::format(
+        "the validation cross entropy is {:.6g} after step {}, that of guessing {:.4g}",
         result.validation.cross_entropy, step, cross_entropy_of_guessing(config_.model.classes));
     if (learning == Learning::kDiverged) {
       return Failure(kError, what + ": " + diverged(rate));
     }
     log_warning(what + ": the model has learnt next to nothing");
   }
-  print_result(format("After %llu training step(s), validation cross entropy = %.6g", step,
-                      result.validation.cross_entropy));
+  print_result(fmt::format("After {} training step(s), validation cross entropy = {:.6g}", step,
+                           result.validation.cross_entropy));
   if (options_.print_weights_hash) {
     print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
   }
-  print_result(dataset_.name + format(" accuracy: %.4f", result.test.accuracy()));
+  print_result(dataset_.name + fmt::format(" accuracy: {:.4f}", result.test.accuracy()));
   return std::nullopt;
 }
 
