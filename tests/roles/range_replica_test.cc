@@ -1,6 +1,4 @@
 // A ps's core in time that the test makes: what it answers to whom, and when it gives somebody up.
-#include "roles/ps/core/range_replica.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "math/model.h"
-#include "tests/roles/replica_host.h"
-#include "tests/roles/shard_pushes.h"
+#include "tests/roles/range_replica_fixture.h"
 
 namespace disttf::roles {
 namespace {
@@ -19,54 +15,6 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
-
-class RangeReplicaTest : public testing::Test {
- protected:
-  // Publishes, and restores to zeros at this step.
-  void begin_run(ReplicaHost& host, ConnectionId chief, const RunConfig& config,
-                 std::uint64_t step = 0, std::uint32_t generation = 1) {
-    const std::string published = to_json(config);
-    ASSERT_TRUE(
-        host.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published))));
-    expect(host, chief, FrameKind::kAck);
-    ASSERT_TRUE(host.say(chief,
-                         {.kind = FrameKind::kRestore, .step = step, .generation = generation},
-                         Bytes(size_ * sizeof(float))));
-    expect(host, chief, FrameKind::kAck);
-  }
-  [[nodiscard]] Bytes gradient(float value) const {
-    const std::vector<float> values(size_, value);
-    const auto bytes = std::as_bytes(std::span(values));
-    return {bytes.begin(), bytes.end()};
-  }
-  static FrameHeader push(std::uint64_t step, std::uint32_t generation = 1) {
-    return {.kind = FrameKind::kPushPull,
-            .request_id = 10 + step,
-            .step = step,
-            .sequence = step + 1,
-            .generation = generation};
-  }
-  static void expect(ReplicaHost& host, ConnectionId id, FrameKind kind) {
-    const auto frame = host.take(id);
-    ASSERT_TRUE(frame.has_value());
-    EXPECT_EQ(frame->header.kind, kind);
-  }
-  // The parameters, all alike, of that step.
-  static void expect_parameters(ReplicaHost& host, ConnectionId id, std::uint64_t step,
-                                float value) {
-    const auto frame = host.take(id);
-    ASSERT_TRUE(frame.has_value());
-    ASSERT_EQ(frame->header.kind, FrameKind::kParameters);
-    EXPECT_EQ(frame->header.step, step);
-    float first = 0;
-    std::memcpy(&first, frame->body.data(), sizeof first);
-    EXPECT_EQ(first, value);
-  }
-
-  const Task task_ = task_of_ps(0);
-  const std::size_t size_ = math::layout_of(small_run().model).size();
-  ReplicaHost host_{task_};
-};
 
 TEST_F(RangeReplicaTest, AnswersTheStepToAllOnceItIsMade) {
   const ConnectionId chief = host_.connect(0, 7);
@@ -310,189 +258,6 @@ TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
   expect(host_, other, FrameKind::kFenced);
   ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
   expect(host_, other, FrameKind::kFenced);
-}
-
-// ---- elastic ----
-
-// The micro-batches that a lost trainer was owed are dealt again, also where another trainer was at
-// work when it came back.
-TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
-  const ConnectionId chief = host_.connect(0, 7);
-  ConnectionId other = host_.connect(1, 8);
-  RunConfig config = small_run();
-  config.micro_batches = 3;
-  config.min_workers = 2;
-  begin_run(host_, chief, config);
-  const FrameHeader next{.kind = FrameKind::kPull, .flags = net::kFlagNext, .generation = 1};
-  ASSERT_TRUE(host_.say(chief, next));
-  ASSERT_TRUE(host_.say(other, next));
-  expect(host_, chief, FrameKind::kWork);  // 0, and then 2
-  expect(host_, chief, FrameKind::kWork);
-  expect(host_, other, FrameKind::kWork);  // 1
-  host_.hang_up(other);
-  other = host_.connect(1, 8);
-  ASSERT_TRUE(host_.say(other, next));
-  EXPECT_FALSE(host_.take(other)) << "the chief is at work";
-  for (const std::uint64_t slot : {0U, 2U}) {
-    ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kPush, .sequence = slot, .generation = 1},
-                          gradient(1)));
-  }
-  expect(host_, chief, FrameKind::kWork);  // 1
-}
-
-// ---- replicas ----
-
-// Range 0 of two: its own ps, and the one after it.
-class PairedHosts : public RangeReplicaTest {
- protected:
-  void SetUp() override {
-    for (ReplicaHost* host : {&first_, &second_}) {
-      views_[host] = host->connect(0, 7, net::ChannelPurpose::kView);
-      tell(*host, {.number = 1, .primary = 0});
-    }
-    ASSERT_TRUE(first_.reaches_out());
-    chief_ = first_.connect(0, 7);
-    other_ = first_.connect(1, 8);
-    RunConfig config = small_run();
-    config.ps_replicas = 2;
-    begin_run(first_, chief_, config);
-    ASSERT_TRUE(first_.core.may_fill());
-    to_second_ = first_.reach_other();
-    from_first_ = second_.connect({.cluster = {},
-                                   .from = ps0_.self,
-                                   .to = ps1_.self,
-                                   .purpose = net::ChannelPurpose::kReplica,
-                                   .replica = 1,
-                                   .incarnation = ps0_.incarnation});
-  }
-  // Frames between the two hosts that have not arrived yet.
-  void carry() {
-    for (bool any = true; any;) {
-      any = carry(first_, to_second_, second_, from_first_);
-      any = carry(second_, from_first_, first_, to_second_) || any;
-    }
-  }
-  static bool carry(ReplicaHost& from, ConnectionId at, ReplicaHost& to, ConnectionId there) {
-    const auto frame = from.take(at);
-    if (frame) {
-      EXPECT_TRUE(to.say(there, frame->header, frame->body));
-    }
-    return frame.has_value();
-  }
-  void tell(ReplicaHost& host, const net::View& view) {
-    ASSERT_TRUE(host.say(views_[&host], {.kind = FrameKind::kView}, net::encode(view)));
-  }
-
-  const Task ps0_ = task_of_ps(0, 2);
-  const Task ps1_ = task_of_ps(1, 2);
-  ReplicaHost first_{ps0_, 0};
-  ReplicaHost second_{ps1_, 1};
-  std::map<ReplicaHost*, ConnectionId> views_;
-  ConnectionId chief_ = 0;
-  ConnectionId other_ = 0;
-  ConnectionId to_second_ = 0;
-  ConnectionId from_first_ = 0;
-};
-
-TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
-  carry();  // the state, and that it is complete
-  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
-  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
-  EXPECT_FALSE(first_.take(chief_));
-  carry();
-  expect_parameters(first_, chief_, 1, -3);
-  expect_parameters(first_, other_, 1, -3);
-}
-
-TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
-  carry();
-  tell(first_, {.number = 2, .primary = 0, .paired = true});
-  tell(second_, {.number = 2, .primary = 0, .paired = true});
-  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
-  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
-  carry();
-  expect_parameters(first_, chief_, 1, -3);
-  // The first host is gone, before the other trainer has its answer.
-  second_.hang_up(from_first_);
-  tell(second_, {.number = 3, .primary = 1, .paired = true});
-  const ConnectionId again = second_.connect(1, 8);
-  ASSERT_TRUE(second_.say(again, push(0), gradient(4)));
-  expect_parameters(second_, again, 1, -3);
-  const ConnectionId boss = second_.connect(0, 7);
-  ASSERT_TRUE(second_.say(again, push(1), gradient(1)));
-  ASSERT_TRUE(second_.say(boss, push(1), gradient(3)));
-  EXPECT_FALSE(second_.take(again)) << "a pair of which one is left asks the chief first";
-  tell(second_, {.number = 4, .primary = 1, .paired = false});
-  expect_parameters(second_, again, 2, -5);
-}
-
-TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
-  second_.hang_up(from_first_);
-  tell(second_, {.number = 2, .primary = 1});
-  const ConnectionId trainer = second_.connect(1, 8);
-  ASSERT_TRUE(second_.say(trainer, push(0), gradient(4)));
-  expect(second_, trainer, FrameKind::kFenced);
-}
-
-TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
-  carry();
-  tell(first_, {.number = 2, .primary = 1});
-  EXPECT_TRUE(first_.is_closed(chief_));
-  EXPECT_TRUE(first_.is_closed(other_));
-  EXPECT_EQ(first_.core.shard(), nullptr);
-}
-
-// What waits for a backup that is gone, or slow, is not answered by a primary that is none any
-// more.
-TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
-  carry();
-  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
-  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
-  tell(first_, {.number = 2, .primary = 1});
-  EXPECT_FALSE(first_.take(chief_));
-  EXPECT_FALSE(first_.take(other_));
-}
-
-// Its connections are as they were, but whoever connects now, the chief's views among them, reaches
-// the process in its place: it would keep its trainers waiting for ever.
-TEST_F(PairedHosts, APrimaryThatTheChiefNoLongerTellsViewsSendsItsTrainersAway) {
-  carry();
-  first_.hang_up(to_second_);
-  first_.pass(seconds(9));
-  EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
-  EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
-  first_.hang_up(views_[&first_]);
-  for (int second = 0; second < 9; ++second) {
-    first_.pass(seconds(1));
-    EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
-    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
-  }
-  EXPECT_FALSE(first_.is_closed(other_)) << "it may connect again";
-  first_.pass(seconds(1));
-  EXPECT_TRUE(first_.is_closed(chief_));
-  EXPECT_TRUE(first_.is_closed(other_));
-}
-
-TEST_F(PairedHosts, APrimaryWhoseChiefIsLostKeepsItsTrainers) {
-  carry();
-  first_.hang_up(to_second_);
-  first_.hang_up(views_[&first_]);
-  first_.hang_up(chief_);
-  for (int second = 0; second < 30; ++second) {
-    first_.pass(seconds(1));
-    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
-  }
-  first_.connect(0, 77);  // its views come next
-  first_.pass(seconds(1));
-  EXPECT_FALSE(first_.is_closed(other_));
-}
-
-// The chief would make no view of the range any more.
-TEST_F(PairedHosts, OneThatHasFailedDoesNotSayThatTheRunIsOver) {
-  carry();
-  first_.core.refuse_all({.exit_code = kLostPeers, .sentence = "worker 1 has been gone"});
-  first_.hang_up(to_second_);
-  EXPECT_FALSE(first_.last_report(views_[&first_]).finished);
 }
 
 }  // namespace

@@ -159,14 +159,11 @@ class SimulatedCluster final : public Actor, public Directory {
       return;
     }
     const bool is_current = current_[process.node()] == &process;
-    // (Elastic: where one worker has left for good, a ps ends as soon as too few are left for a
-    // moment, since that one has been gone for long.)
     const bool is_excused =
         code == roles::kTerminated
             ? terminated_
-            : code == roles::kLostPeers &&
-                  (run_is_over_ || !is_current || excuse_ >= kShortest || !away_.empty() ||
-                   sentence.find("replaced") != std::string::npos);
+            : code == roles::kLostPeers && (run_is_over_ || !is_current || excuse_ >= kShortest ||
+                                            sentence.find("replaced") != std::string::npos);
     if (code == roles::kLostPeers) {
       world_.mark(Mark::kLostPeers);
     }

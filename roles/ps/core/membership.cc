@@ -146,8 +146,8 @@ void Membership::knock(std::size_t rank, Clock::time_point now) {
   record.knocked = now;
 }
 
-std::optional<Absence> Membership::overdue(Clock::time_point now,
-                                           const std::vector<bool>& matters) const {
+std::optional<Absence> Membership::overdue(Clock::time_point now, const std::vector<bool>& matters,
+                                           Clock::time_point since) const {
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
     const bool has_left =
@@ -158,7 +158,7 @@ std::optional<Absence> Membership::overdue(Clock::time_point now,
     const auto limit = !record.joined ? task_.timeouts.start
                        : rank == 0    ? task_.timeouts.peer
                                       : task_.timeouts.worker;
-    if (now - record.absent_since > limit) {
+    if (now - (rank == 0 ? record.absent_since : std::max(record.absent_since, since)) > limit) {
       return Absence{.rank = rank, .limit = limit, .joined = record.joined};
     }
   }

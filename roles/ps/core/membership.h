@@ -98,9 +98,11 @@ class Membership {
 
   // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
   // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
-  // A trainer with any connection is not absent; a worker that is done is not missed.
-  [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now,
-                                               const std::vector<bool>& matters) const;
+  // A trainer with any connection is not absent; a worker that is done is not missed. `since`: the
+  // earliest that a worker's absence counts from.
+  [[nodiscard]] std::optional<Absence> overdue(
+      Clock::time_point now, const std::vector<bool>& matters,
+      Clock::time_point since = Clock::time_point::min()) const;
 
   // How long the chief, when it has its result, waits for the others to have theirs.
   struct Patience {

@@ -23,6 +23,7 @@ RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t t
       make_arena_(std::move(make_arena)),
       now_(now),
       trainers_(task, now),
+      too_few_since_(now),
       lineage_(task.incarnation) {}
 
 // ---------------------------------------------------------------------------------- connections
@@ -205,11 +206,7 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
   if (!trainers_.detach(from.rank, id, now)) {
     return;
   }
-  if (shard_) {
-    shard_->leave(from.rank);
-    answer_waiting();  // async: it may have been the slowest
-    deal_missing();    // elastic: it may have been the only one that was computing
-  }
+  trainer_left(from.rank);
   if (!trainers_[from.rank].done && !verdict_) {
     out_.warn(from.peer + " was lost");
   }
@@ -227,7 +224,22 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   if (rank == 0 && (!record.alive() || record.incarnation != hello.incarnation)) {
     views_lost_ = now_;  // its view channel may come a moment later
   }
-  return trainers_.attach(rank, id, hello, now_, out_);
+  const bool was_present = record.present();
+  const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
+  if (was_present && (is_new || !record.present())) {
+    trainer_left(rank);  // the process before this one
+  }
+  count_present();
+  return is_new;
+}
+
+void RangeReplica::trainer_left(std::size_t rank) {
+  count_present();
+  if (shard_) {
+    shard_->leave(rank);
+    answer_waiting();  // async: it may have been the slowest
+    deal_missing();    // elastic: it may have been the only one that was computing
+  }
 }
 
 std::optional<std::string> RangeReplica::hear(const net::Hello& hello, std::uint32_t generation,
@@ -292,6 +304,9 @@ void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
   if (chief_leaves_) {
     chief_leaves_ = std::min(*chief_leaves_ + missed, now);
   }
+  if (too_few_since_) {
+    too_few_since_ = std::min(*too_few_since_ + missed, now);
+  }
   views_lost_ = std::min(views_lost_ + missed, now);
 }
 
@@ -329,26 +344,44 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
   send_report();
 }
 
+std::size_t RangeReplica::needed() const {
+  const bool is_served_here =
+      standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
+  if (!is_served_here) {
+    return 0;
+  }
+  if (!shard_) {
+    return trainers_.size();
+  }
+  const RunConfig& config = shard_->config();
+  if (!config.sync_replicas || shard_->finished()) {
+    return 0;
+  }
+  if (config.elastic()) {
+    return least_present();
+  }
+  return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers_.size();
+}
+
+void RangeReplica::count_present() {
+  if (trainers_.present() >= needed()) {
+    too_few_since_.reset();
+  } else if (!too_few_since_) {
+    too_few_since_ = now_;
+  }
+}
+
 std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
   // The chief always matters. Workers do when a step cannot be made without them: always in the
   // strict mode, with backup or elastic workers once too few are left, in async or after the last
-  // step never.
-  std::vector<bool> matters(trainers_.size(), false);
+  // step never. Where a step can do without some, such a one may have left long ago, for good: that
+  // too few are here counts from when they were.
+  const std::size_t least = needed();
+  std::vector<bool> matters(trainers_.size(), trainers_.present() < least);
   matters[0] = true;
-  const bool is_served_here =
-      standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
-  if (is_served_here && (!shard_ || (shard_->config().sync_replicas && !shard_->finished()))) {
-    std::size_t needed = trainers_.size();
-    if (shard_ && shard_->config().elastic()) {
-      needed = shard_->config().min_workers + task_.cluster.chief.size();
-    } else if (shard_ && shard_->config().replicas_to_aggregate != 0) {
-      needed = shard_->config().replicas_to_aggregate;
-    }
-    if (trainers_.present() < needed) {
-      matters.assign(trainers_.size(), true);
-    }
-  }
-  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now, matters);
+  const Clock::time_point since =
+      least < trainers_.size() ? too_few_since_.value_or(now) : Clock::time_point::min();
+  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now, matters, since);
   if (!absence) {
     return std::nullopt;
   }

@@ -233,6 +233,12 @@ class RangeReplica {
 
   // Says whether it is present from now on, and was not.
   bool attach(ConnectionId id, const net::Hello& hello);
+  // It cannot be sent parameters any more.
+  void trainer_left(std::size_t rank);
+  // How many trainers a step cannot be made without. 0: none, or none is to be made here.
+  [[nodiscard]] std::size_t needed() const;
+  // After either may have changed.
+  void count_present();
   BodyPlan trainer_header(ConnectionId id, Connection& from, const SharedGradient& shared);
   BodyPlan view_header(ConnectionId id, Connection& from);
   BodyPlan primary_header(ConnectionId id, Connection& from);
@@ -292,7 +298,7 @@ class RangeReplica {
   void deal_step();
   void deal_missing();
   [[nodiscard]] std::uint64_t share_of(std::size_t rank) const;
-  [[nodiscard]] bool enough_present() const;
+  [[nodiscard]] std::size_t least_present() const;
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
 
@@ -336,6 +342,8 @@ class RangeReplica {
   std::uint64_t restores_ = 0;  // begun here
   bool over_ = false;           // no more steps are waited for
   Phase phase_ = Phase::kWaitingForChief;
+  // There have been fewer than needed() trainers: since when.
+  std::optional<Clock::time_point> too_few_since_;
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
   Clock::time_point chief_done_{};       // when the chief said that it has its result
   // The run is over, and the chief needs nothing more: since when.

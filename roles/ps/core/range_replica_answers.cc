@@ -72,7 +72,7 @@ bool RangeReplica::is_answerable(std::size_t rank, const FrameHeader& header) co
 // Whoever is here when a step begins shares it. Only ps 0's word counts, in its replies.
 void RangeReplica::deal_step() {
   dealt_to_.clear();
-  const bool enough = enough_present();
+  const bool enough = trainers_.present() >= least_present();
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (enough && trainers_[rank].present()) {
       dealt_to_.push_back(rank);
@@ -95,7 +95,7 @@ std::uint64_t RangeReplica::share_of(std::size_t rank) const {
 // micro-batch, and if two do, the bits are the same, so ps need not agree on any of this.
 void RangeReplica::deal_missing() {
   if (!shard_ || !shard_->config().elastic() || phase_ != Phase::kTraining || shard_->finished() ||
-      !enough_present()) {
+      trainers_.present() < least_present()) {
     return;
   }
   std::vector<TrainerRecord*> idle;
@@ -122,8 +122,8 @@ void RangeReplica::deal_missing() {
 }
 
 // The chief task is no worker, but trains.
-bool RangeReplica::enough_present() const {
-  return trainers_.present() >= shard_->config().min_workers + task_.cluster.chief.size();
+std::size_t RangeReplica::least_present() const {
+  return shard_->config().min_workers + task_.cluster.chief.size();
 }
 
 void RangeReplica::send_config(const WaitingRequest& request) {

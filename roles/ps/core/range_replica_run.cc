@@ -80,6 +80,7 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
       shard_->join(rank);
     }
   }
+  count_present();
 }
 
 BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
@@ -131,6 +132,8 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
   generation_ = header.generation;
   phase_ = Phase::kTraining;
   over_ = false;
+  too_few_since_.reset();
+  count_present();
   send_report();
   out_.info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
             std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +

@@ -57,6 +57,7 @@ void RangeReplica::become_primary() {
     } else {
       forget_state();
     }
+    count_present();
     if (!std::exchange(reaching_, true)) {
       out_.add(ReachOut{});
     }
@@ -78,6 +79,7 @@ void RangeReplica::become_backup() {
     out_.close(record.step);  // it asks the other one then
   }
   standing_ = net::Standing::kBackup;
+  count_present();
   if (!view_.paired && complete_) {  // the primary has gone on without this copy
     complete_ = false;
     out_.close(std::exchange(primary_, 0));
@@ -96,6 +98,7 @@ void RangeReplica::forget_state() {
   over_ = false;
   lineage_ = task_.incarnation;
   phase_ = Phase::kWaitingForChief;
+  count_present();
 }
 
 // How long a primary lacks a trainer before it says so: no longer than a lost connection takes to

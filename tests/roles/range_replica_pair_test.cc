@@ -1,0 +1,120 @@
+// The two hosts of a range: what the one tells the other, and what each answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include "tests/roles/range_replica_fixture.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::seconds;
+
+TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
+  carry();  // the state, and that it is complete
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  EXPECT_FALSE(first_.take(chief_));
+  carry();
+  expect_parameters(first_, chief_, 1, -3);
+  expect_parameters(first_, other_, 1, -3);
+}
+
+TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
+  carry();
+  tell(first_, {.number = 2, .primary = 0, .paired = true});
+  tell(second_, {.number = 2, .primary = 0, .paired = true});
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  carry();
+  expect_parameters(first_, chief_, 1, -3);
+  // The first host is gone, before the other trainer has its answer.
+  second_.hang_up(from_first_);
+  tell(second_, {.number = 3, .primary = 1, .paired = true});
+  const ConnectionId again = second_.connect(1, 8);
+  ASSERT_TRUE(second_.say(again, push(0), gradient(4)));
+  expect_parameters(second_, again, 1, -3);
+  const ConnectionId boss = second_.connect(0, 7);
+  ASSERT_TRUE(second_.say(again, push(1), gradient(1)));
+  ASSERT_TRUE(second_.say(boss, push(1), gradient(3)));
+  EXPECT_FALSE(second_.take(again)) << "a pair of which one is left asks the chief first";
+  tell(second_, {.number = 4, .primary = 1, .paired = false});
+  expect_parameters(second_, again, 2, -5);
+}
+
+TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
+  second_.hang_up(from_first_);
+  tell(second_, {.number = 2, .primary = 1});
+  const ConnectionId trainer = second_.connect(1, 8);
+  ASSERT_TRUE(second_.say(trainer, push(0), gradient(4)));
+  expect(second_, trainer, FrameKind::kFenced);
+}
+
+TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
+  carry();
+  tell(first_, {.number = 2, .primary = 1});
+  EXPECT_TRUE(first_.is_closed(chief_));
+  EXPECT_TRUE(first_.is_closed(other_));
+  EXPECT_EQ(first_.core.shard(), nullptr);
+}
+
+// What waits for a backup that is gone, or slow, is not answered by a primary that is none any
+// more.
+TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
+  carry();
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  tell(first_, {.number = 2, .primary = 1});
+  EXPECT_FALSE(first_.take(chief_));
+  EXPECT_FALSE(first_.take(other_));
+}
+
+// Its connections are as they were, but whoever connects now, the chief's views among them, reaches
+// the process in its place: it would keep its trainers waiting for ever.
+TEST_F(PairedHosts, APrimaryThatTheChiefNoLongerTellsViewsSendsItsTrainersAway) {
+  carry();
+  first_.hang_up(to_second_);
+  first_.pass(seconds(9));
+  EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
+  EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  first_.hang_up(views_[&first_]);
+  for (int second = 0; second < 9; ++second) {
+    first_.pass(seconds(1));
+    EXPECT_TRUE(first_.say(chief_, {.kind = FrameKind::kHeartbeat}));
+    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  }
+  EXPECT_FALSE(first_.is_closed(other_)) << "it may connect again";
+  first_.pass(seconds(1));
+  EXPECT_TRUE(first_.is_closed(chief_));
+  EXPECT_TRUE(first_.is_closed(other_));
+}
+
+TEST_F(PairedHosts, APrimaryWhoseChiefIsLostKeepsItsTrainers) {
+  carry();
+  first_.hang_up(to_second_);
+  first_.hang_up(views_[&first_]);
+  first_.hang_up(chief_);
+  for (int second = 0; second < 30; ++second) {
+    first_.pass(seconds(1));
+    EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
+  }
+  first_.connect(0, 77);  // its views come next
+  first_.pass(seconds(1));
+  EXPECT_FALSE(first_.is_closed(other_));
+}
+
+// The chief would make no view of the range any more.
+TEST_F(PairedHosts, OneThatHasFailedDoesNotSayThatTheRunIsOver) {
+  carry();
+  first_.core.refuse_all({.exit_code = kLostPeers, .sentence = "worker 1 has been gone"});
+  first_.hang_up(to_second_);
+  EXPECT_FALSE(first_.last_report(views_[&first_]).finished);
+}
+
+}  // namespace
+}  // namespace disttf::roles
