@@ -28,7 +28,7 @@ struct FakeHost {
   bool releases = true;            // answers GOODBYE
   bool waits = false;              // holding nothing, lets a PULL wait for the chief
   std::uint64_t last_step = 1000;  // of the run
-  std::uint64_t pushes = 0;        // of the trainer, as this ps counts them
+  std::uint64_t counts_from = 0;   // what it tells the trainer to number its next push above
   // Such a request is not answered: another process is in its place from then on.
   std::optional<net::FrameKind> dies_of = {};
   std::optional<net::Refusal> refuses = {};
@@ -222,7 +222,7 @@ class TrainerWorld {
           return;
         }
         is_empty ? void(reply.kind = FrameKind::kFenced) : parameters();
-        reply.sequence = from.pushes;
+        reply.sequence = from.counts_from;
         if ((request.flags & net::kFlagPrevious) != 0) {
           --reply.step;
         }
@@ -233,6 +233,7 @@ class TrainerWorld {
         } else {
           state.step = request.step + 1;
           parameters();
+          reply.sequence = std::max(request.sequence, from.counts_from);
         }
         break;
       case FrameKind::kGoodbye:

@@ -266,11 +266,15 @@ TEST_F(RunSessionTest, OfTwoStepsTheEarlierIsPulled) {
   EXPECT_TRUE(session().reply().same_step);
 }
 
-TEST_F(RunSessionTest, WhoJoinsIsToldTheMostThatAPsCountsOfItsPushes) {
-  world_.host(0).pushes = 7;
-  world_.host(1).pushes = 8;
+TEST_F(RunSessionTest, WhatToCountFromIsTheMostThatAnyPsTells) {
+  world_.host(0).counts_from = 7;
+  world_.host(1).counts_from = 8;
   join();
-  EXPECT_EQ(session().reply().pushes, 8U);
+  EXPECT_EQ(session().reply().counts_from, 8U);
+  world_.host(0).counts_from = 20;
+  session().begin_push_pull(9, false, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().reply().counts_from, 20U);
 }
 
 TEST_F(RunSessionTest, NobodyWaitsForAStateOnceTheRunIsOver) {

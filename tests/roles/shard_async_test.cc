@@ -97,7 +97,7 @@ TEST(AsyncShardAtTheEnd, DoesNotApplyWhatComesAfterTheLastStep) {
 class BoundedShard : public testing::TestWithParam<std::uint64_t> {
  protected:
   void push_next(std::size_t trainer) {
-    const std::uint64_t number = shard_.pushes_of(trainer) + 1;
+    const std::uint64_t number = shard_.counts_from(trainer) + 1;
     push(shard_, async_id(trainer, number, shard_.step()), Values{1});
   }
   void push_times(std::size_t trainer, std::uint64_t times) {
@@ -107,7 +107,43 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
   }
   [[nodiscard]] static std::uint64_t bound() { return GetParam(); }
 
+  // Of both ps.
+  void join_everywhere(std::size_t trainers) {
+    for (std::size_t trainer = 0; trainer < trainers; ++trainer) {
+      shard_.join(trainer);
+      other_.join(trainer);
+    }
+  }
+  void push_everywhere(std::size_t trainer, std::uint64_t number) {
+    for (Shard* const shard : {&shard_, &other_}) {
+      push(*shard, async_id(trainer, number, shard->step()), Values{1});
+    }
+  }
+  // Two trainers compute and push, each once both ps have answered it, and number their pushes as
+  // they are told.
+  void expect_both_go_on() {
+    std::array<std::uint64_t, 2> newest{};
+    std::array<std::uint64_t, 2> pushes{};
+    const std::uint64_t rounds = 4 * bound() + 20;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      for (const std::size_t trainer : {0U, 1U}) {
+        if (round > 0 && !(shard_.answerable(trainer) && other_.answerable(trainer))) {
+          continue;
+        }
+        newest.at(trainer) = std::max({newest.at(trainer), shard_.counts_from(trainer),
+                                       other_.counts_from(trainer)}) +
+                             1;
+        push_everywhere(trainer, newest.at(trainer));
+        ++pushes.at(trainer);
+        EXPECT_EQ(shard_.counts_from(trainer), other_.counts_from(trainer));
+      }
+    }
+    EXPECT_GE(pushes[0], bound() + 5) << "neither waits for the other for good";
+    EXPECT_GE(pushes[1], bound() + 5);
+  }
+
   Shard shard_{async_config(3, GetParam()), {.begin = 0, .end = 1}};
+  Shard other_{async_config(3, GetParam()), {.begin = 1, .end = 2}};
 };
 
 TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
@@ -132,29 +168,33 @@ TEST_P(BoundedShard, AppliesThePushThatItDoesNotAnswerYet) {
 
 // The trainer that was replaced died between its pushes to two ps.
 TEST_P(BoundedShard, PsCountAlikeFromTheNextPushOnOfWhoHasTakenAPlace) {
-  Shard other(async_config(3, GetParam()), {.begin = 1, .end = 2});
-  for (Shard* const shard : {&shard_, &other}) {
-    shard->join(0);
-    shard->join(1);
-  }
+  join_everywhere(2);
   push_next(1);
-  const std::uint64_t told = std::max(shard_.pushes_of(1), other.pushes_of(1));
-  std::array<std::uint64_t, 2> numbers{0, told};
-  for (std::uint64_t round = 0; round < 2 * bound() + 4; ++round) {
-    for (const std::size_t trainer : {0U, 1U}) {
-      if (round > 0 && !(shard_.answerable(trainer) && other.answerable(trainer))) {
-        continue;
-      }
-      ++numbers[trainer];
-      for (Shard* const shard : {&shard_, &other}) {
-        push(*shard, async_id(trainer, numbers[trainer], shard->step(), kProcess + trainer),
-             Values{1});
-      }
-    }
+  expect_both_go_on();
+}
+
+// Its connection to one ps broke, and the others went on meanwhile.
+TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeHoldNobodyInACircle) {
+  join_everywhere(2);
+  push_everywhere(1, 1);
+  other_.leave(1);
+  push_everywhere(0, 1);
+  for (std::uint64_t each = 0; each < bound() + 3; ++each) {
+    push(other_, async_id(0, 2 + each, other_.step()), Values{1});
   }
-  EXPECT_GT(numbers[0], bound() + 2) << "neither waits for the other for good";
-  EXPECT_GT(numbers[1], bound() + 2);
-  EXPECT_EQ(shard_.pushes_of(1), other.pushes_of(1));
+  other_.join(1);
+  EXPECT_GT(other_.counts_from(1), shard_.counts_from(1));
+  expect_both_go_on();
+}
+
+// A ps was lost, and knows nobody's clock.
+TEST_P(BoundedShard, PsOfWhichOneIsNewHoldNobodyInACircle) {
+  for (const std::size_t trainer : {0U, 1U}) {
+    shard_.join(trainer);
+    push_times(trainer, 7 + 2 * trainer);
+    other_.join(trainer);
+  }
+  expect_both_go_on();
 }
 
 TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNobody) {
@@ -207,17 +247,31 @@ TEST_P(BoundedShard, ATrainerThatComesBackIsNotWaitedForOverWhatItMissed) {
   EXPECT_TRUE(shard_.answerable(0));
 }
 
-TEST_P(BoundedShard, ATrainerThatComesBackNumbersItsPushesAsBefore) {
+TEST_P(BoundedShard, WhoComesBackIsToldWhereToGoOn) {
   shard_.join(0);
   shard_.join(1);
   push(shard_, async_id(1, 1), Values{1});
   shard_.leave(1);
   push_times(0, 10);
   shard_.join(1);
+  EXPECT_EQ(shard_.counts_from(1), 10U);
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
-  push(shard_, async_id(1, 2, shard_.step()), Values{1});
+  push(shard_, async_id(1, 2, shard_.step()), Values{1});  // made before it was told
+  EXPECT_TRUE(shard_.answerable(1));
+  EXPECT_FALSE(shard_.answerable(0));
+  push(shard_, async_id(1, 11, shard_.step()), Values{1});
   EXPECT_TRUE(shard_.answerable(0));
+}
+
+TEST_P(BoundedShard, WhoComesBackAtOnceCountsAsBefore) {
+  shard_.join(0);
+  shard_.join(1);
+  push_times(0, bound() + 1);
+  shard_.leave(1);
+  shard_.join(1);
+  EXPECT_EQ(shard_.counts_from(1), 0U);
+  EXPECT_FALSE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, JoiningTwiceMovesNothing) {

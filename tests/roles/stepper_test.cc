@@ -88,19 +88,22 @@ TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
 
 TEST(StepperTest, PushesAreNumberedOnFromWhatThePsCount) {
   Stepper stepper({.train_steps = 40, .sync_replicas = false, .strict = false});
-  stepper.replied({.step = 20, .pushes = 7});
+  stepper.replied({.step = 20, .counts_from = 7});
   EXPECT_EQ(stepper.sequence(), 8U);
   EXPECT_EQ(stepper.made(), 0U);
   stepper.computed();
   stepper.replied({.step = 21});
   EXPECT_EQ(stepper.sequence(), 9U);
   stepper.computed();
-  stepper.replied({.step = 15, .joined = true, .pushes = 5});
+  stepper.replied({.step = 15, .joined = true, .counts_from = 5});
   EXPECT_EQ(stepper.sequence(), 10U) << "none is numbered twice";
   stepper.computed();
-  stepper.replied({.step = 15, .joined = true, .pushes = 30});
+  stepper.replied({.step = 15, .joined = true, .counts_from = 30});
   EXPECT_EQ(stepper.sequence(), 31U);
-  EXPECT_EQ(stepper.made(), 3U);
+  stepper.computed();
+  stepper.replied({.step = 16, .counts_from = 50});
+  EXPECT_EQ(stepper.sequence(), 51U) << "it was away, and a ps has said so";
+  EXPECT_EQ(stepper.made(), 4U);
 }
 
 TEST(StepperTest, TheResultIsInHandOnceTheRunIsOver) {

@@ -81,10 +81,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
     return;
   }
   config.sync_replicas = false;
-  // Several ps still count the pushes of a trainer that was lost between them differently in rare
-  // cases (seeds 3435, 3887, 13233), and then two trainers may wait for each other: not simulated
-  // before that is mended.
-  if (dice.one_in(2) && scenario.ps == 1) {
+  if (dice.one_in(2)) {
     config.max_staleness = dice.below(4);
   }
 }

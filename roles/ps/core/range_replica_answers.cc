@@ -146,11 +146,10 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
   if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
     flags |= net::kFlagDropped;
   }
-  // Async: a trainer that joins is told how many pushes are counted of it.
-  const bool joins = request.header.kind == FrameKind::kPull;
-  const std::uint64_t sequence = shard_->config().elastic() ? share_of(rank)
-                                 : joins                    ? shard_->pushes_of(rank)
-                                                            : request.header.sequence;
+  // Async: what the trainer's next push is to be numbered above.
+  const std::uint64_t sequence = shard_->config().elastic()
+                                     ? share_of(rank)
+                                     : std::max(request.header.sequence, shard_->counts_from(rank));
   FrameHeader header{.kind = FrameKind::kParameters,
                      .flags = flags,
                      .request_id = request.header.request_id,

@@ -330,14 +330,11 @@ void Shard::commit_async(const PushId& push) {
 void Shard::count_async(const PushId& push) {
   Trainer& trainer = trainers_[push.trainer];
   trainer.dropped = false;
-  if (push.incarnation != trainer.incarnation) {
-    trainer.ahead = 0;  // it was told what is counted of it
-  }
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
-  // Not one more: ps of which only some have had the last push of a trainer that was replaced are
-  // to count alike, else each may hold back the trainer that the other one waits for.
-  trainer.clock = std::max(trainer.clock, push.sequence + trainer.ahead);
+  // Not one more than before: ps of which only some have had the last push of a trainer that was
+  // replaced are to count alike.
+  trainer.clock = push.sequence;
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
@@ -414,13 +411,17 @@ bool Shard::answerable(std::size_t trainer) const {
   if (!config_.max_staleness) {
     return true;
   }
-  std::uint64_t slowest = asking.clock;
-  for (const Trainer& other : trainers_) {
-    if (other.joined) {
-      slowest = std::min(slowest, other.clock);
+  return asking.clock <= slowest_but(trainer).value_or(asking.clock) + *config_.max_staleness;
+}
+
+std::optional<std::uint64_t> Shard::slowest_but(std::size_t trainer) const {
+  std::optional<std::uint64_t> slowest;
+  for (std::size_t other = 0; other < trainers_.size(); ++other) {
+    if (other != trainer && trainers_[other].joined) {
+      slowest = std::min(slowest.value_or(counts_from(other)), counts_from(other));
     }
   }
-  return asking.clock <= slowest + *config_.max_staleness;
+  return slowest;
 }
 
 Answer Shard::answer(std::size_t trainer) {
@@ -440,18 +441,12 @@ void Shard::join(std::size_t trainer) {
   if (asking.joined) {
     return;
   }
-  // A newcomer starts level with the slowest, else everybody would wait for it to catch up.
-  std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
-  for (const Trainer& other : trainers_) {
-    if (other.joined) {
-      slowest = std::min(slowest, other.clock);
-    }
-  }
-  if (slowest != std::numeric_limits<std::uint64_t>::max() && slowest > asking.clock) {
-    asking.ahead += slowest - asking.clock;
-    asking.clock = slowest;
-  }
   asking.joined = true;
+  // Nobody who has been here can be left that far behind.
+  const std::uint64_t slowest = slowest_but(trainer).value_or(0);
+  if (slowest > asking.clock + config_.max_staleness.value_or(0) + 1) {
+    asking.level = slowest;
+  }
 }
 
 void Shard::leave(std::size_t trainer) { trainers_[trainer].joined = false; }

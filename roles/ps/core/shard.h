@@ -15,8 +15,21 @@
 // is the same bits from all of them, and the first that comes counts.
 // Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
-// retries. `max_staleness` S holds the answer of a trainer that is more than S pushes ahead of
-// the slowest joined one.
+// retries.
+//
+// With `max_staleness` S (stale synchronous parallel) the answer of a trainer is held that is more
+// than S iterations ahead of the slowest joined one. A trainer's clock, how many iterations it has
+// finished, is the sequence of its newest push, and nobody's but the trainer's to set: it numbers a
+// push above all that any ps has told it to count from, and sends it to all ps. What a ps tells is
+// the newest sequence that it has had of it, and, where the trainer was away for so long that the
+// others are further ahead than S allows, the clock of the slowest of them: nobody is to wait
+// until it has made up for what it has missed.
+//
+// So no circle of trainers waits, whatever each ps has seen of whom. That A waits for B at a ps
+// means that A's clock there is larger than B's. Who waits has sent its newest push to all ps, and
+// until it has come everywhere something is on its way, or a ps is about to lose the trainer, and
+// then holds nobody back for it. Once it has come it is the trainer's clock at every ps. Along a
+// circle each clock would be larger than the next, and the last larger than the first.
 //
 // In the strict mode (every gradient counts) the parameters from before the newest step are kept
 // beside the newest: a trainer that was lost between its pushes to two ps finds them at different
@@ -28,6 +41,7 @@
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +66,7 @@ struct PushId {
   std::size_t trainer = 0;        // rank
   std::uint64_t incarnation = 0;  // of the trainer's process
   std::uint64_t step = 0;         // the step its parameters were of
-  std::uint64_t sequence = 0;     // the trainer's number of the push; see Shard::pushes_of()
+  std::uint64_t sequence = 0;     // the trainer's number of the push; see Shard::counts_from()
   bool wants_cut = false;         // keep a copy of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
   bool in_place = false;          // the gradient is to be read where it lies; not elastic
@@ -102,7 +116,7 @@ struct ShardIdentity {
   struct Trainer {
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;
-    std::uint64_t clock = 0;
+    std::uint64_t clock = 0;  // also from before a restore, after which no repeat is known
   };
   std::uint64_t step = 0;
   ShardCounters counters;
@@ -165,10 +179,9 @@ class Shard {
   // A trainer that has not joined, or has left, holds back nobody in async.
   void join(std::size_t trainer);
   void leave(std::size_t trainer);
-  // Async: how many pushes are counted of the trainer: the number of its newest, or with how many
-  // it joined.
-  [[nodiscard]] std::uint64_t pushes_of(std::size_t trainer) const {
-    return trainers_[trainer].clock;
+  // Async: what the trainer's next push is to be numbered above.
+  [[nodiscard]] std::uint64_t counts_from(std::size_t trainer) const {
+    return std::max(trainers_[trainer].clock, trainers_[trainer].level);
   }
 
   // Elastic: a cut of the state that `step` leads to, now if it has been made already.
@@ -226,8 +239,8 @@ class Shard {
     std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;  // async: the newest push applied
-    std::uint64_t clock = 0;          // async: pushes, for max_staleness
-    std::uint64_t ahead = 0;          // of its numbers: what it missed while it was away
+    std::uint64_t clock = 0;          // async: the number of the newest push
+    std::uint64_t level = 0;          // async: where the slowest was when it came, if far ahead
   };
 
   [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
@@ -242,6 +255,9 @@ class Shard {
   void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
              std::size_t count);
   void count_async(const PushId& push);
+  // Async: the clock of the slowest joined trainer but this one, as it is held to; nothing where it
+  // is alone.
+  [[nodiscard]] std::optional<std::uint64_t> slowest_but(std::size_t trainer) const;
   void lay_out(std::span<float> arena);
   void make_cut(std::uint64_t sequence);
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }

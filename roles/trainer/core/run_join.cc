@@ -231,9 +231,6 @@ void RunJoin::answered(Clock::time_point now) {
 
 void RunJoin::pulled(Clock::time_point now) {
   result_ = exchange_.result();
-  for (std::size_t range = 0; range < context_.ranges.size() && !context_.elastic; ++range) {
-    result_.pushes = std::max(result_.pushes, exchange_.reply(range).sequence);
-  }
   const bool is_one_step = result_.same_step || !context_.strict;
   if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, net::kFlagPrevious, now);

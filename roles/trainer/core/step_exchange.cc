@@ -386,6 +386,9 @@ StepResult StepExchange::result() const {
                     .share = first.sequence};
   for (std::size_t range = 0; range < items_.size(); ++range) {
     result.same_step = result.same_step && items_[range].reply.step == result.step;
+    if (!context_.elastic) {
+      result.counts_from = std::max(result.counts_from, items_[range].reply.sequence);
+    }
     result.dropped += was_dropped(range) ? 1U : 0U;
   }
   return result;

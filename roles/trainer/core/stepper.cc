@@ -7,11 +7,11 @@ namespace disttf::roles {
 void Stepper::replied(const StepResult& reply) {
   if (next_ == Action::kPull) {
     made_ = 0;
-    counted_ = reply.pushes;
   } else {
     ++made_;
-    counted_ = std::max(counted_, reply.pushes - std::min(reply.pushes, made_));
+    ++numbered_;
   }
+  numbered_ = std::max(numbered_, reply.counts_from);
   reply_ = reply;
   if (reply.finished) {
     next_ = Action::kLeave;

@@ -55,10 +55,9 @@ class Stepper {
   [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
   // Which one is likely to be the next: not elastic.
   [[nodiscard]] Batch batch_after() const noexcept { return {batch_.step + 1, batch_.slot}; }
-  // Of the step that is being made: what its push is numbered by. Async: a trainer that takes
-  // another one's place goes on from the most that any ps counts of its pushes, so that from its
-  // next push on all ps count alike.
-  [[nodiscard]] std::uint64_t sequence() const noexcept { return counted_ + made_ + 1; }
+  // Of the step that is being made: what its push is numbered by, above whatever any ps has told to
+  // count from; see roles/ps/core/shard.h.
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return numbered_ + 1; }
   // Steps that this process has made since it has pulled.
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
   // Where the last reply has brought this trainer.
@@ -95,8 +94,8 @@ class Stepper {
   Action next_ = Action::kPull;
   Batch batch_;
   StepResult reply_;
-  std::uint64_t made_ = 0;     // steps, since this trainer has joined
-  std::uint64_t counted_ = 0;  // by a ps before those
+  std::uint64_t made_ = 0;      // steps, since this trainer has joined
+  std::uint64_t numbered_ = 0;  // the newest push; or what a ps has told to count from
   bool has_kept_ = false;
   Result result_ = Result::kNone;
   // Elastic: of the step that is being made.
