@@ -36,8 +36,8 @@ class ServerControllerTest : public testing::Test {
   void take_effects() {
     core_.effects().drain([this](const auto& effect) { take(effect); });
   }
-  void take(const OpenPort& /*effect*/) { did_.emplace_back("open"); }
-  void take(const ClosePort& /*effect*/) { did_.emplace_back("close"); }
+  void take(const OpenServerPort& /*effect*/) { did_.emplace_back("open"); }
+  void take(const CloseServerPort& /*effect*/) { did_.emplace_back("close"); }
   void take(const StartOrderedTask& /*effect*/) { did_.emplace_back("start"); }
   void take(const StopOrderedTask& /*effect*/) { did_.emplace_back("stop"); }
   void take(const SendToDriver& effect) { sent_.push_back(effect.header.kind); }

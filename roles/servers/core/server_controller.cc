@@ -41,7 +41,7 @@ std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
     next_beat_ = now;
   }
   task_runs_ = true;
-  effects_.add(ClosePort{});
+  effects_.add(CloseServerPort{});
   effects_.add(ServerLine{.text = "ordered to train by " + peer});
   effects_.add(StartOrderedTask{});
   return std::nullopt;
@@ -63,7 +63,7 @@ void ServerController::task_ended(const net::TaskEnd& end) {
   if (is_told_to_stop_) {
     effects_.add(EndServer{driver_});
   } else if (driver_ == 0) {
-    effects_.add(OpenPort{});
+    effects_.add(OpenServerPort{});
   }
 }
 
@@ -77,7 +77,7 @@ void ServerController::closed(ServerConnectionId id) {
     effects_.add(ServerLine{.is_warning = true, .text = "the driver was lost: ending its task"});
     effects_.add(StopOrderedTask{});  // its end opens the port
   } else {
-    effects_.add(OpenPort{});
+    effects_.add(OpenServerPort{});
   }
 }
 

@@ -29,8 +29,8 @@ using ServerConnectionId = std::uint64_t;
 
 // Wait for connections on the server's port: what has connected while the port was a task's, and
 // nobody has accepted, is served now.
-struct OpenPort {};
-struct ClosePort {};
+struct OpenServerPort {};
+struct CloseServerPort {};
 // The task, with the order that has just come; then could_not_start(), or later task_ended().
 struct StartOrderedTask {};
 // It is told to end, and killed where that does not help.
@@ -52,11 +52,11 @@ struct EndServer {
 class ServerController {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Effects = EffectQueue<OpenPort, ClosePort, StartOrderedTask, StopOrderedTask, SendToDriver,
-                              ServerLine, EndServer>;
+  using Effects = EffectQueue<OpenServerPort, CloseServerPort, StartOrderedTask, StopOrderedTask,
+                              SendToDriver, ServerLine, EndServer>;
 
   // `task` must outlive it. Opens the port.
-  explicit ServerController(const Task& task) : task_(task) { effects_.add(OpenPort{}); }
+  explicit ServerController(const Task& task) : task_(task) { effects_.add(OpenServerPort{}); }
 
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
   // A driver orders its task, over this connection. nullopt: it is started.

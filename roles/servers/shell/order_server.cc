@@ -71,8 +71,8 @@ class OrderServer {
   asio::awaitable<void> end_after(Connection last);
   // Does what the controller wants done. To be called after each event.
   void act();
-  void carry_out(const OpenPort& order);
-  void carry_out(const ClosePort& /*order*/) { listener_.reset(); }
+  void carry_out(const OpenServerPort& order);
+  void carry_out(const CloseServerPort& /*order*/) { listener_.reset(); }
   void carry_out(const StartOrderedTask& order);
   void carry_out(const StopOrderedTask& /*order*/) { child_.stop(); }
   void carry_out(const SendToDriver& order);
@@ -273,7 +273,7 @@ void OrderServer::act() {
   });
 }
 
-void OrderServer::carry_out(const OpenPort& /*order*/) {
+void OrderServer::carry_out(const OpenServerPort& /*order*/) {
   net::ServerHooks hooks;
   hooks.make_welcome = [this](const net::Hello& hello) { return controller_.welcome(hello); };
   hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
