@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/sim/chief_process.h"
 #include "tests/sim/ps_process.h"
 #include "tests/sim/scenario.h"
 
