@@ -25,21 +25,21 @@ void carry_out(DiskState::Names& names, const DiskState::Change& change) {
   if (!change.given.empty()) names[change.given] = change.node;
 }
 
-// `outcome` < outcomes_of(node).
-void lose_power(Node& node, std::size_t outcome) {
+void lose_power(Node& node, const DiskState::Choose& choose) {
   if (node.is_directory) {
-    for (std::size_t each = 0; each < node.pending.size(); ++each) {
-      if ((outcome >> each & 1U) != 0) carry_out(node.durable_names, node.pending[each]);
+    for (const DiskState::Change& change : node.pending) {
+      if (choose(2) != 0) carry_out(node.durable_names, change);
     }
     node.names = node.durable_names;
     node.pending.clear();
     return;
   }
+  const std::size_t outcome = node.is_synced ? 0 : choose(kFileOutcomes);
   if (outcome == 0) {
     node.contents = node.durable_contents;
   } else if (outcome == 2) {
     node.contents.resize(node.contents.size() / 2);
-  } else if (outcome == 3 && !node.is_synced) {
+  } else if (outcome == 3) {
     std::ranges::fill(node.contents, std::uint8_t{0});
   }
   node.durable_contents = node.contents;
@@ -76,12 +76,16 @@ std::size_t DiskState::outcomes() const {
 }
 
 DiskState DiskState::after_power_cut(std::size_t outcome) const {
+  return after_power_cut([&outcome](std::size_t ways) {
+    const std::size_t chosen = outcome % ways;
+    outcome /= ways;
+    return chosen;
+  });
+}
+
+DiskState DiskState::after_power_cut(const Choose& choose) const {
   DiskState left = *this;
-  for (Node& node : left.nodes) {
-    const std::size_t choices = outcomes_of(node);
-    lose_power(node, outcome % choices);
-    outcome /= choices;
-  }
+  for (Node& node : left.nodes) lose_power(node, choose);
   return left;
 }
 
@@ -137,7 +141,7 @@ void SimulatedFileSystem::expect_power() const {
 std::error_code SimulatedFileSystem::begin() {
   has_power_ = has_power_ && operations_ != cut_at_;
   expect_power();
-  const bool fails = operations_ == fail_at_;
+  const bool fails = fail_at_ && operations_ >= *fail_at_ && operations_ < *fail_at_ + fails_;
   ++operations_;
   return fails ? std::make_error_code(error_) : std::error_code();
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -53,6 +54,11 @@ struct DiskState {
   // REQUIRES: `outcome` < outcomes(). 0: nothing that was not synced is there. The last one:
   // everything is, though the contents of a file may not be.
   [[nodiscard]] DiskState after_power_cut(std::size_t outcome) const;
+  // Chooses one of so many ways: a number below it.
+  using Choose = std::function<std::size_t(std::size_t ways)>;
+  // The same where there are too many outcomes to have numbers: of each change that was not synced
+  // it is chosen whether it is there, of each such file what is.
+  [[nodiscard]] DiskState after_power_cut(const Choose& choose) const;
 };
 
 class SimulatedFileSystem final : public FileSystem {
@@ -62,13 +68,25 @@ class SimulatedFileSystem final : public FileSystem {
   // The power fails at operation number `operation` from now on, counted from 0, which is not made.
   // Only what changes the disk counts.
   void cut_power_at(std::size_t operation) { cut_at_ = operations_ + operation; }
-  // That operation fails; what is written by it, comes half.
-  void fail_at(std::size_t operation, std::errc error) {
+  // That operation fails, and so do those after it, `times` in all; what is written by one, comes
+  // half.
+  void fail_at(std::size_t operation, std::errc error, std::size_t times = 1) {
     fail_at_ = operations_ + operation;
+    fails_ = times;
     error_ = error;
   }
   void stop_failing() { fail_at_.reset(); }
   [[nodiscard]] bool has_power() const noexcept { return has_power_; }
+  // The power is back, or was there all the time, and only the process that wrote has died: then
+  // nothing is lost that it had done.
+  void power_on() {
+    has_power_ = true;
+    cut_at_.reset();
+  }
+  void power_on(const DiskState::Choose& choose) {
+    state_ = state_.after_power_cut(choose);
+    power_on();
+  }
   [[nodiscard]] std::size_t operations() const noexcept { return operations_; }
   [[nodiscard]] const DiskState& state() const noexcept { return state_; }
   // A bit flips in the middle of the file.
@@ -105,6 +123,7 @@ class SimulatedFileSystem final : public FileSystem {
   std::size_t operations_ = 0;
   std::optional<std::size_t> cut_at_;
   std::optional<std::size_t> fail_at_;
+  std::size_t fails_ = 1;
   std::errc error_{};
   bool has_power_ = true;
   std::size_t temporaries_ = 0;

@@ -171,6 +171,16 @@ void Checks::host_made_step(const std::string& who, std::size_t range, const Sta
   }
 }
 
+void Checks::snapshot_collected(const std::string& who, std::uint64_t step,
+                                std::span<const float> parameters) {
+  if (is_exact() && (step > config_.train_steps ||
+                     std::memcmp(oracle_->parameters_at(step).data(), parameters.data(),
+                                 parameters.size_bytes()) != 0)) {
+    world_.violate(who + " has a snapshot that is not the oracle's (invariant 10): step " +
+                   std::to_string(step));
+  }
+}
+
 void Checks::task_is_done(const std::string& who) {
   if (!chief_has_printed_) {
     world_.violate(who + " ends with 0 before the chief has printed the result (invariant 18)");

@@ -69,6 +69,10 @@ class Checks {
   void host_made_step(const std::string& who, std::size_t range, const StateName& state,
                       std::uint64_t step, std::span<const float> parameters, bool is_copy);
 
+  // The chief has brought home what it takes for the state of that step: invariant 10.
+  void snapshot_collected(const std::string& who, std::uint64_t step,
+                          std::span<const float> parameters);
+
   // --- the end
   // A trainer has printed this result.
   // `states`: which it is of, by range.

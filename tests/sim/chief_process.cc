@@ -1,6 +1,8 @@
 #include "tests/sim/chief_process.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace disttf::sim {
@@ -14,24 +16,24 @@ namespace {
 constexpr milliseconds kFirstViews{500};
 constexpr seconds kFailoverFarewell{3};
 constexpr seconds kLastSave{60};
+constexpr seconds kSaveOnSignal{4};
 constexpr milliseconds kSaveAgain{20};
 constexpr milliseconds kLook{5};
 
 }  // namespace
 
 ChiefProcess::ChiefProcess(World& world, Network& network, Checks& checks,
-                           const roles::RunConfig& config, const Pace& pace, Disk* disk,
+                           const roles::RunConfig& config, const Pace& pace,
+                           const roles::CheckpointOptions& checkpoint, SimulatedDisk* disk,
                            roles::Task task, std::size_t node, std::size_t size, OnEnd on_end)
     : WorkerProcess(world, network, checks, config, pace, std::move(task), node, size,
                     std::move(on_end)),
+      checkpoint_(checkpoint),
       disk_(disk) {}
 
 void ChiefProcess::start() {
   prepare();
-  for (std::size_t index = 0; index < session_.ranges(); ++index) {
-    cut_channels_.push_back(std::make_unique<Channel>());
-  }
-  collector_ = &spawn([this](Fiber& fiber) { return collect_cuts(fiber); });
+  start_snapshots();
   if (config_.ps_replicas > 1) {
     for (roles::HostNumber number = 0; number < 2 * session_.ranges(); ++number) {
       hosts_.push_back(std::make_unique<Host>());
@@ -42,25 +44,6 @@ void ChiefProcess::start() {
     act_on_views();
   }
   WorkerProcess::start();
-}
-
-SavedState ChiefProcess::state_to_train() {
-  if (reply_.finished) {
-    return {.step = reply_.step, .tensors = {parameters_}};
-  }
-  if (newest_) {
-    world_.mark(Mark::kRestoredFromCut);
-    return *newest_;
-  }
-  if (disk_ != nullptr && disk_->newest) {
-    world_.mark(Mark::kRestoredFromCut);
-    return *disk_->newest;
-  }
-  SavedState state{.step = 0, .tensors = {Values(size_)}};
-  if (config_.every_gradient_counts()) {
-    initialize(state.tensors.front());
-  }
-  return state;
 }
 
 Routine<void> ChiefProcess::live(Fiber& fiber) {
@@ -74,15 +57,27 @@ Routine<void> ChiefProcess::live(Fiber& fiber) {
   bool is_over = co_await connect(fiber);
   if (!is_over) {
     session_.lead();
+    std::optional<Failure> failure;
     try {
       bool is_settled = false;
       while (!is_settled) {
         co_await train(fiber);
         is_settled = co_await settle(fiber);
       }
-      print_result(/*is_chief=*/true);
     } catch (const RunOver&) {
       is_over = true;
+    } catch (const Failure& failed) {
+      failure = failed;
+    }
+    if (failure) {
+      if (disk_ != nullptr && (failure->exit_code() == roles::kTerminated ||
+                               failure->exit_code() == roles::kLostPeers)) {
+        co_await save_now(fiber, std::max(reply_.generation, session_.generation()), kSaveOnSignal);
+      }
+      throw Failure(*failure);
+    }
+    if (!is_over) {
+      print_result(/*is_chief=*/true);
     }
   }
   if (is_over) {
@@ -140,26 +135,14 @@ Routine<bool> ChiefProcess::settle(Fiber& fiber) {
     if (!others_are_done || disk_ == nullptr) {
       co_return others_are_done;
     }
-    while (job_) {
-      co_await sleep(fiber, kLook);
-    }
-    saved_ = false;
-    job_ = CutJob{.sequence = 0, .generation = session_.generation(), .now = true};
-    wake(*collector_);
-    while (job_) {
-      co_await sleep(fiber, kLook);
-      throw_if_stopped();
-    }
-    if (saved_ || now() + kSaveAgain >= deadline) {
+    const bool is_saved = co_await save_final(fiber, deadline);
+    if (is_saved || now() + kSaveAgain >= deadline) {
       co_return true;
     }
+    throw_if_stopped();
     co_await sleep(fiber, kSaveAgain);
     throw_if_stopped();
   }
-}
-
-bool ChiefProcess::wants_cut(std::uint64_t step) const {
-  return pace_.cut_every != 0 && step % pace_.cut_every == 0;
 }
 
 }  // namespace disttf::sim

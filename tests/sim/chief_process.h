@@ -6,31 +6,32 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "roles/chief/core/failover_controller.h"
+#include "roles/chief/core/snapshot_coordinator.h"
+#include "roles/run/checkpoint_options.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/trainers.h"
 
 namespace disttf::sim {
-
-// What survives a chief: the disk with the newest checkpoint.
-struct Disk {
-  std::optional<SavedState> newest;
-};
 
 class ChiefProcess final : public WorkerProcess {
  public:
   // `disk`: nullptr, there is no --train_dir.
   ChiefProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
-               const Pace& pace, Disk* disk, roles::Task task, std::size_t node, std::size_t size,
-               OnEnd on_end);
+               const Pace& pace, const roles::CheckpointOptions& checkpoint, SimulatedDisk* disk,
+               roles::Task task, std::size_t node, std::size_t size, OnEnd on_end);
 
   void start() override;
 
  protected:
   Routine<void> live(Fiber& fiber) override;
   SavedState state_to_train() override;
-  bool wants_cut(std::uint64_t step) const override;
+  bool wants_cut(std::uint64_t step) override;
   void took_cut(std::uint64_t sequence) override;
 
  private:
@@ -40,33 +41,57 @@ class ChiefProcess final : public WorkerProcess {
     bool is_dialed = false;  // an attempt is to be made
     bool is_welcomed = false;
   };
-  struct CutJob {
-    std::uint64_t sequence = 0;
-    std::uint32_t generation = 0;
-    bool now = false;
-  };
+  using Written = std::variant<roles::ShardFile, roles::ShardNotWritten>;
   // As roles/chief/shell/failover_thread.cc does it.
   Routine<void> keep_views_time(Fiber& fiber);
   Routine<void> serve(Fiber& fiber, roles::HostNumber number);
   Routine<void> listen(Fiber& fiber, roles::HostNumber number);
   void act_on_views();
 
-  Routine<void> collect_cuts(Fiber& fiber);
-  Routine<bool> collect(Fiber& fiber, CutJob job);
+  // As roles/chief/shell/checkpointer.cc does it.
+  void start_snapshots();
+  void start_snapshot(const roles::SnapshotRequest& request);
+  Routine<void> await_idle(Fiber& fiber, Time deadline);
+  Routine<void> save_now(Fiber& fiber, std::uint32_t generation, Duration limit);
+  Routine<bool> save_final(Fiber& fiber, Time deadline);
+  Routine<void> keep_snapshots(Fiber& fiber);
+  Routine<roles::SnapshotOrder> carry_out(Fiber& fiber, roles::SnapshotRequest request,
+                                          roles::SnapshotOrder order);
+  [[nodiscard]] roles::SnapshotOrder store(roles::SnapshotOrder order);
+  [[nodiscard]] Duration disk_time();
+  // ... and snapshot_link.cc.
+  void close_snapshot_channels();
+  Routine<std::optional<Frame>> await_frame(Fiber& fiber, Channel& channel, Time deadline);
+  Routine<roles::HostContact> connect_to(Fiber& fiber, roles::ConnectToHost order, Time deadline);
+  Routine<std::optional<std::uint64_t>> find(Fiber& fiber, roles::FindSnapshot order,
+                                             roles::SnapshotRequest request);
+  void take_values(std::size_t ps, std::span<const std::byte> body);
+  [[nodiscard]] std::optional<std::string> tell_to_write(const roles::TellToWrite& order,
+                                                         const roles::SnapshotRequest& request);
+  Routine<Written> await_written(Fiber& fiber, roles::AwaitWritten order);
+
   Routine<bool> settle(Fiber& fiber);
   Routine<bool> await_others(Fiber& fiber);
   Routine<void> shut_down(Fiber& fiber);
 
-  Disk* const disk_;
+  const roles::CheckpointOptions checkpoint_;
+  SimulatedDisk* const disk_;
   std::optional<roles::FailoverController> views_;
   std::vector<std::unique_ptr<Host>> hosts_;  // by number
   std::vector<Fiber*> serving_;               // by number
   Fiber* views_time_ = nullptr;
-  std::vector<std::unique_ptr<Channel>> cut_channels_;
-  std::optional<CutJob> job_;
-  bool saved_ = false;
-  Fiber* collector_ = nullptr;
-  std::optional<SavedState> newest_;
+
+  std::optional<roles::SnapshotSchedule> schedule_;
+  std::optional<roles::SnapshotCoordinator> coordinator_;
+  std::vector<std::string> tensor_names_;                    // of the optimizer's state
+  std::vector<std::unique_ptr<Channel>> snapshot_channels_;  // by ps
+  std::optional<roles::SnapshotRequest> snapshot_;           // under way or about to be
+  roles::TrainingState collected_;                           // so far
+  std::shared_ptr<const roles::TrainingState> newest_;
+  bool last_done_ = false;  // there was nothing more to try
+  Fiber* saver_ = nullptr;
+  Fiber* idle_waiter_ = nullptr;  // until no snapshot is under way
+  std::uint64_t disk_uses_ = 0;
 };
 
 }  // namespace disttf::sim

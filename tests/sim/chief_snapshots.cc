@@ -1,109 +1,369 @@
-// The simulated chief as roles/chief/shell/checkpointer.cc: brings snapshots home.
+// The simulated chief as roles/chief/shell/checkpointer.cc and snapshot_link.cc: carries out what
+// the SnapshotCoordinator wants done.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
+#include "math/optimizer.h"
+#include "net/wire/write_cut.h"
 #include "tests/sim/chief_process.h"
 
 namespace disttf::sim {
 
+using net::FrameHeader;
 using net::FrameKind;
-using std::chrono::milliseconds;
+using roles::HostContact;
+using roles::SnapshotOrder;
+using roles::SnapshotRequest;
+using std::chrono::microseconds;
 
 namespace {
 
-constexpr milliseconds kDialAttempt{2000};
+std::uint16_t flags_of(const SnapshotRequest& request) {
+  return request.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
+}
+
+SavedState saved_state_of(const roles::TrainingState& state) {
+  SavedState saved{.step = state.step, .tensors = {}};
+  const auto add = [&saved](std::span<const float> values) {
+    saved.tensors.emplace_back(values.begin(), values.end());
+  };
+  add(state.parameters.span());
+  for (const roles::TrainingState::Tensor& tensor : state.optimizer) {
+    add(tensor.values.span());
+  }
+  return saved;
+}
 
 }  // namespace
 
+void ChiefProcess::start_snapshots() {
+  roles::SnapshotCoordinator::Options options{.ps = {},
+                                              .replicated = config_.ps_replicas > 1,
+                                              .sharded = checkpoint_.sharded,
+                                              .same_step = config_.every_gradient_counts()};
+  for (std::size_t index = 0; index < session_.ranges(); ++index) {
+    snapshot_channels_.push_back(std::make_unique<Channel>());
+    options.ps.push_back(net::to_string(net::TaskId{.job = net::Job::kPs, .index = index}));
+  }
+  for (const auto& tensor : math::Optimizer(config_.optimizer, 0, config_.isa).state()) {
+    tensor_names_.emplace_back(tensor.name);
+  }
+  coordinator_.emplace(std::move(options), world_.draw(Draw::kDisk, task_.incarnation, 0));
+  schedule_.emplace(checkpoint_, config_.train_steps, now());
+  saver_ = &spawn([this](Fiber& fiber) { return keep_snapshots(fiber); });
+}
+
+// ---------------------------------------------------------------------- the computing thread's
+// part
+
+bool ChiefProcess::wants_cut(std::uint64_t step) {
+  return schedule_->wants(step, snapshot_.has_value(), now());
+}
+
 void ChiefProcess::took_cut(std::uint64_t sequence) {
-  if (!job_) {
-    job_ = CutJob{.sequence = sequence, .generation = reply_.generation};
-    wake(*collector_);
+  start_snapshot({.sequence = sequence, .generation = reply_.generation});
+}
+
+void ChiefProcess::start_snapshot(const SnapshotRequest& request) {
+  if (!snapshot_) {
+    snapshot_ = request;
+    wake(*saver_);
   }
 }
 
-Routine<void> ChiefProcess::collect_cuts(Fiber& fiber) {
+Routine<void> ChiefProcess::await_idle(Fiber& fiber, Time deadline) {
+  while (snapshot_ && now() < deadline) {
+    idle_waiter_ = &fiber;
+    co_await wait(fiber, deadline);
+  }
+  idle_waiter_ = nullptr;
+}
+
+Routine<void> ChiefProcess::save_now(Fiber& fiber, std::uint32_t generation, Duration limit) {
+  const Time deadline = now() + limit;
+  co_await await_idle(fiber, deadline);
+  start_snapshot({.generation = generation, .now = true, .deadline = deadline});
+  co_await await_idle(fiber, deadline);
+}
+
+Routine<bool> ChiefProcess::save_final(Fiber& fiber, Time deadline) {
+  co_await await_idle(fiber, deadline);
+  start_snapshot(
+      {.generation = session_.generation(), .now = true, .again = false, .deadline = deadline});
+  co_await await_idle(fiber, deadline);
+  co_return !snapshot_ && last_done_;
+}
+
+SavedState ChiefProcess::state_to_train() {
+  if (reply_.finished) {
+    return {.step = reply_.step, .tensors = {parameters_}};
+  }
+  std::optional<SavedState> state;
+  if (newest_) {
+    world_.mark(Mark::kRestoredFromCut);
+    state = saved_state_of(*newest_);
+  } else if (disk_ != nullptr) {
+    if (const auto found = disk_->newest()) {
+      state = saved_state_of(*found);
+    }
+  }
+  if (!state) {
+    state = SavedState{.step = 0, .tensors = {Values(size_)}};
+    if (config_.every_gradient_counts()) {
+      initialize(state->tensors.front());
+    }
+  }
+  if (disk_ != nullptr) {
+    disk_->was_set_to(name(), state->step);
+  }
+  return std::move(*state);
+}
+
+// --------------------------------------------------------------------------- the other thread's
+// part
+
+Routine<void> ChiefProcess::keep_snapshots(Fiber& fiber) {
   while (true) {
-    while (!job_) {
+    while (!snapshot_) {
       co_await wait(fiber, Time::max());
     }
-    saved_ = co_await collect(fiber, *job_);
-    job_.reset();
+    const SnapshotRequest request = *snapshot_;
+    SnapshotOrder order = coordinator_->begin(request);
+    while (!std::holds_alternative<roles::SnapshotDone>(order)) {
+      order = co_await carry_out(fiber, request, order);
+    }
+    close_snapshot_channels();
+    const auto& done = std::get<roles::SnapshotDone>(order);
+    if (!done.why_not.empty()) {
+      note("no checkpoint was saved: " + done.why_not);
+    } else if (done.step && disk_ != nullptr) {
+      note("has saved step " + std::to_string(*done.step));
+    }
+    last_done_ = done.is_done;
+    snapshot_.reset();
+    if (idle_waiter_ != nullptr) {
+      wake(*idle_waiter_);
+    }
   }
 }
 
-Routine<bool> ChiefProcess::collect(Fiber& fiber, CutJob job) {
-  SavedState state;
-  for (std::size_t index = 0; index < session_.ranges(); ++index) {
-    Channel& channel = *cut_channels_[index];
-    std::uint8_t replica = session_.range(index).replica();
-    const net::TaskId host = roles::host_of_range(task_.cluster, index, replica);
-    FiberProcess::open(channel, fiber, host.index,
-                       {.cluster = {},
-                        .from = task_.self,
-                        .to = host,
-                        .purpose = net::ChannelPurpose::kState,
-                        .replica = replica,
-                        .incarnation = task_.incarnation});
-    Time deadline = now() + kDialAttempt;
-    bool is_welcomed = false;
-    std::optional<Frame> cut;
-    while (!cut) {
-      while (channel.is_open && !channel.has_frame() && now() < deadline) {
-        co_await wait(fiber, deadline);
-      }
-      if (!channel.has_frame()) {
-        close(channel);
-        co_return false;
-      }
-      Frame frame = take(channel);
-      if (!is_welcomed) {
-        if (frame.header.kind != FrameKind::kWelcome) {
-          close(channel);
-          co_return false;
-        }
-        is_welcomed = true;
-        deadline = now() + task_.timeouts.silence;
-        network_.send(channel.id, *this,
-                      {.kind = FrameKind::kGetCut,
-                       .flags = job.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                       .sequence = job.sequence,
-                       .generation = job.generation});
-        continue;
-      }
-      cut = std::move(frame);
+void ChiefProcess::close_snapshot_channels() {
+  for (const auto& channel : snapshot_channels_) {
+    close(*channel);
+  }
+}
+
+Routine<SnapshotOrder> ChiefProcess::carry_out(Fiber& fiber, SnapshotRequest request,
+                                               SnapshotOrder order) {
+  if (const auto* const host = std::get_if<roles::ConnectToHost>(&order)) {
+    const HostContact contact = co_await connect_to(fiber, *host, request.deadline);
+    co_return coordinator_->connected(contact, now());
+  }
+  if (const auto* const wanted = std::get_if<roles::FindSnapshot>(&order)) {
+    const std::optional<std::uint64_t> step = co_await find(fiber, *wanted, request);
+    co_return coordinator_->found(step, now());
+  }
+  if (const auto* const wanted = std::get_if<roles::TellToWrite>(&order)) {
+    co_return coordinator_->told(tell_to_write(*wanted, request));
+  }
+  if (const auto* const wanted = std::get_if<roles::AwaitWritten>(&order)) {
+    co_return coordinator_->written(co_await await_written(fiber, *wanted));
+  }
+  if (const auto* const pause = std::get_if<roles::PauseSnapshot>(&order)) {
+    close_snapshot_channels();
+    co_await wait(fiber, pause->until);
+    co_return coordinator_->paused();
+  }
+  if (disk_ != nullptr) {  // a disk takes its time
+    co_await sleep(fiber, disk_time());
+  }
+  std::optional<KilledAtDisk> killed;
+  try {
+    order = store(std::move(order));
+  } catch (const KilledAtDisk& death) {
+    killed = death;
+  } catch (const std::exception& error) {
+    order = coordinator_->failed(error.what());
+  }
+  if (killed) {
+    perish(killed->silently);
+    co_await wait(fiber, Time::max());
+  }
+  co_return order;
+}
+
+Duration ChiefProcess::disk_time() {
+  const std::uint64_t bits = world_.draw(Draw::kDisk, task_.incarnation, ++disk_uses_);
+  const std::uint64_t us = 100 + bits % 20'000;
+  return microseconds((bits >> 32U) % 64 == 0 ? 200 * us : us);
+}
+
+SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
+  if (const auto* const keep = std::get_if<roles::KeepState>(&order)) {
+    collected_.step = keep->step;
+    checks_.snapshot_collected(name(), collected_.step, collected_.parameters.span());
+    world_.mark(Mark::kCutCollected);
+    newest_ = std::make_shared<const roles::TrainingState>(std::exchange(collected_, {}));
+    if (disk_ != nullptr) {
+      disk_->is_written(newest_->step, view_of(*newest_));
+      disk_->use([&](const roles::CheckpointStore& checkpoints) {
+        checkpoints.save(keep->attempt, *newest_, disk_->layout(), disk_->config_json(),
+                         checkpoint_.max_to_keep);
+      });
+      disk_->was_saved(newest_->step);
     }
+    return coordinator_->stored();
+  }
+  if (const auto* const commit = std::get_if<roles::CommitShards>(&order)) {
+    disk_->use([&](const roles::CheckpointStore& checkpoints) {
+      checkpoints.commit_shards(commit->id, commit->files, disk_->layout(), disk_->config_json(),
+                                checkpoint_.max_to_keep);
+    });
+    world_.mark(Mark::kShardsCommitted);
+    disk_->was_saved(commit->id.step);
+    return coordinator_->stored();
+  }
+  const roles::SaveId id = std::get<roles::DiscardShards>(order).id;
+  disk_->use([&](const roles::CheckpointStore& checkpoints) { checkpoints.discard_shards(id); });
+  return coordinator_->discarded(now());
+}
+
+// ------------------------------------------------------------------------------ a ps's state
+// channel
+
+Routine<std::optional<Frame>> ChiefProcess::await_frame(Fiber& fiber, Channel& channel,
+                                                        Time deadline) {
+  while (channel.is_open && !channel.has_frame() && now() < deadline) {
+    co_await wait(fiber, deadline);
+  }
+  std::optional<Frame> frame;
+  if (channel.has_frame()) {
+    frame = take(channel);
+  } else {
     close(channel);
-    if (cut->header.kind != FrameKind::kCut) {
-      co_return false;
-    }
-    const math::Range range = session_.range(index).range;
-    const std::size_t tensors = 1 + (config_.optimizer.kind == math::OptimizerKind::kSgd    ? 0U
-                                     : config_.optimizer.kind == math::OptimizerKind::kAdam ? 2U
-                                                                                            : 1U);
-    if (cut->body.size() != tensors * range.size() * sizeof(float)) {
-      world_.violate(name() + " was sent a cut of another size");
-      co_return false;
-    }
-    if (index == 0) {
-      state.step = cut->header.step;
-      state.tensors.assign(tensors, Values(size_));
-    } else if (cut->header.step != state.step && config_.every_gradient_counts()) {
-      co_return false;
-    }
-    for (std::size_t tensor = 0; tensor < tensors && range.size() != 0; ++tensor) {
-      std::memcpy(state.tensors[tensor].data() + range.begin,
-                  cut->body.data() + tensor * range.size() * sizeof(float),
-                  range.size() * sizeof(float));
+  }
+  co_return frame;
+}
+
+Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost order,
+                                              Time deadline) {
+  Channel& channel = *snapshot_channels_[order.ps];
+  const net::TaskId host = roles::host_of_range(task_.cluster, order.ps, order.replica);
+  FiberProcess::open(channel, fiber, host.index,
+                     {.cluster = {},
+                      .from = task_.self,
+                      .to = host,
+                      .purpose = net::ChannelPurpose::kState,
+                      .replica = order.replica,
+                      .incarnation = task_.incarnation});
+  const Time until = std::min(deadline, now() + task_.timeouts.silence);
+  const std::optional<Frame> frame = co_await await_frame(fiber, channel, until);
+  HostContact contact;
+  net::Welcome welcome;
+  if (!frame) {
+    const bool is_refused = !network_.was_accepted(channel.id) && now() < until;
+    contact.kind = is_refused ? HostContact::Kind::kTurnedAway : HostContact::Kind::kUnreachable;
+  } else if (frame->header.kind == FrameKind::kWelcome && !net::decode(frame->body, welcome)) {
+    contact = {
+        .kind = HostContact::Kind::kWelcomed, .standing = welcome.standing, .state = welcome.state};
+  } else {
+    contact.kind = HostContact::Kind::kTurnedAway;
+    close(channel);
+  }
+  co_return contact;
+}
+
+Routine<std::optional<std::uint64_t>> ChiefProcess::find(Fiber& fiber, roles::FindSnapshot order,
+                                                         SnapshotRequest request) {
+  Channel& channel = *snapshot_channels_[order.ps];
+  if (channel.is_open) {
+    network_.send(channel.id, *this,
+                  {.kind = order.fetch ? FrameKind::kGetCut : FrameKind::kFindCut,
+                   .flags = flags_of(request),
+                   .sequence = request.sequence,
+                   .generation = request.generation});
+  }
+  const Time until = std::min(request.deadline, now() + task_.timeouts.silence);
+  const std::optional<Frame> frame = co_await await_frame(fiber, channel, until);
+  std::optional<std::uint64_t> step;
+  if (frame && frame->header.kind == FrameKind::kCut) {
+    step = frame->header.step;
+    if (order.fetch) {
+      take_values(order.ps, frame->body);
     }
   }
-  world_.mark(Mark::kCutCollected);
-  newest_ = state;
-  if (disk_ != nullptr) {
-    disk_->newest = std::move(state);
+  if (order.fetch || !step) {
+    close(channel);
   }
-  co_return true;
+  co_return step;
+}
+
+void ChiefProcess::take_values(std::size_t ps, std::span<const std::byte> body) {
+  if (ps == 0) {
+    collected_ = {};
+    collected_.parameters = math::AlignedVector(size_);
+    for (const std::string& name : tensor_names_) {
+      collected_.optimizer.push_back({.name = name, .values = math::AlignedVector(size_)});
+    }
+  }
+  const math::Range range = session_.range(ps).range;
+  const std::size_t bytes = range.size() * sizeof(float);
+  if (body.size() != (1 + tensor_names_.size()) * bytes) {
+    world_.violate(name() + " was sent a cut of another size");
+    return;
+  }
+  if (bytes == 0) {
+    return;
+  }
+  std::memcpy(collected_.parameters.data() + range.begin, body.data(), bytes);
+  for (roles::TrainingState::Tensor& tensor : collected_.optimizer) {
+    body = body.subspan(bytes);
+    std::memcpy(tensor.values.data() + range.begin, body.data(), bytes);
+  }
+}
+
+std::optional<std::string> ChiefProcess::tell_to_write(const roles::TellToWrite& order,
+                                                       const SnapshotRequest& request) {
+  const Channel& channel = *snapshot_channels_[order.ps];
+  if (!channel.is_open) {
+    return "ps " + std::to_string(order.ps) + " could not be told to write";
+  }
+  network_.send(
+      channel.id, *this,
+      FrameHeader{.kind = FrameKind::kWriteCut,
+                  .step = order.id.step,
+                  .sequence = request.sequence,
+                  .generation = request.generation},
+      net::encode(net::WriteCut{.attempt = order.id.attempt,
+                                .shard = static_cast<std::uint32_t>(order.ps),
+                                .shards = static_cast<std::uint32_t>(snapshot_channels_.size())}));
+  return std::nullopt;
+}
+
+Routine<ChiefProcess::Written> ChiefProcess::await_written(Fiber& fiber,
+                                                           roles::AwaitWritten order) {
+  Channel& channel = *snapshot_channels_[order.ps];
+  std::optional<Frame> frame;
+  do {
+    const Time until = std::min(order.deadline, now() + task_.timeouts.silence);
+    frame = co_await await_frame(fiber, channel, until);
+  } while (frame && frame->header.kind == FrameKind::kHeartbeat);
+  Written written = roles::ShardNotWritten{.is_lost = true, .sentence = "a ps is lost"};
+  if (frame &&
+      (frame->header.kind == FrameKind::kWritten || frame->header.kind == FrameKind::kNotWritten)) {
+    const std::string text(reinterpret_cast<const char*>(frame->body.data()), frame->body.size());
+    if (frame->header.kind == FrameKind::kWritten) {
+      written = roles::shard_file_from_json(text);
+    } else {
+      written = roles::ShardNotWritten{.is_lost = false, .sentence = text};
+    }
+  } else {
+    close(channel);
+  }
+  co_return written;
 }
 
 }  // namespace disttf::sim

@@ -32,6 +32,7 @@ class SimulatedCluster final : public Actor, public Directory {
         world_(scenario.seed, trace),
         network_(world_, *this, scenario.network),
         checks_(world_, scenario.config, scenario.size, scenario.ps),
+        disk_(world_, scenario.config, scenario.ps),
         current_(scenario.ps + scenario.trainers),
         starts_(current_.size()),
         delivered_(64) {
@@ -130,10 +131,11 @@ class SimulatedCluster final : public Actor, public Directory {
     };
     std::unique_ptr<Process> process;
     if (node < scenario_.ps) {
-      process = std::make_unique<PsProcess>(world_, network_, checks_, task, node, on_end);
+      process = std::make_unique<PsProcess>(
+          world_, network_, checks_, scenario_.has_disk ? &disk_ : nullptr, task, node, on_end);
     } else if (node == scenario_.ps) {
       process = std::make_unique<ChiefProcess>(
-          world_, network_, checks_, scenario_.config, scenario_.pace,
+          world_, network_, checks_, scenario_.config, scenario_.pace, scenario_.checkpoint,
           scenario_.has_disk ? &disk_ : nullptr, task, node, scenario_.size, on_end);
     } else {
       process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
@@ -160,6 +162,12 @@ class SimulatedCluster final : public Actor, public Directory {
       return;
     }
     const bool is_current = current_[process.node()] == &process;
+    if (code == kKilled) {
+      if (is_current && !run_is_over_) {
+        start_later(process.node());
+      }
+      return;
+    }
     const bool is_excused =
         code == roles::kTerminated
             ? terminated_
@@ -225,6 +233,9 @@ class SimulatedCluster final : public Actor, public Directory {
         }
         world_.mark(fault.kind == Fault::Kind::kKill ? Mark::kKill : Mark::kVanish);
         process->kill(fault.kind == Fault::Kind::kVanish);
+        if (fault.kind == Fault::Kind::kVanish && scenario_.has_disk) {
+          disk_.lose_power();
+        }
         if (!stays_away(node, fault)) {
           start_later(node);
         }
@@ -274,10 +285,36 @@ class SimulatedCluster final : public Actor, public Directory {
           network_.clog(each, node, world_.now() + fault.duration);
         }
         return true;
+      case Fault::Kind::kKillAtDisk:
+      case Fault::Kind::kDiskFails:
+      case Fault::Kind::kRot:
+      case Fault::Kind::kClockSteps:
+        return strike_disk(fault);
       case Fault::Kind::kCount:
         break;
     }
     return false;
+  }
+
+  bool strike_disk(const Fault& fault) {
+    const std::size_t operation = fault.detail / 16 % 40;  // a save makes about twenty
+    switch (fault.kind) {
+      case Fault::Kind::kKillAtDisk:
+        disk_.kill_at(operation, fault.detail % 2 == 0);
+        return true;
+      case Fault::Kind::kDiskFails:
+        disk_.fail_at(operation,
+                      fault.detail % 2 == 0 ? std::errc::no_space_on_device : std::errc::io_error,
+                      fault.detail % 4 < 2 ? 1 : 1 + fault.detail / 640 % 60);
+        return true;
+      case Fault::Kind::kRot:
+        return disk_.rot(fault.detail);
+      default: {
+        const auto by = static_cast<std::int64_t>(fault.detail % 20'000) - 10'000;
+        disk_.step_clock(seconds(by));
+        return true;
+      }
+    }
   }
 
   // Elastic: a worker that is lost need not come back, where enough are left.
@@ -315,7 +352,7 @@ class SimulatedCluster final : public Actor, public Directory {
   Network network_;
   Checks checks_;
   net::Cluster cluster_;
-  Disk disk_;
+  SimulatedDisk disk_;
   std::vector<std::unique_ptr<Process>> all_;
   std::vector<Process*> current_;  // by node
   std::vector<std::uint64_t> starts_;

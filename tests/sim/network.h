@@ -70,6 +70,8 @@ class Network final : public Actor {
   // `finish`: what was sent before still arrives.
   void close(ConnectionId id, const Process& from, bool finish);
   [[nodiscard]] bool is_open(ConnectionId id, const Process& from) const;
+  // Somebody was there to take it.
+  [[nodiscard]] bool was_accepted(ConnectionId id) const { return connections_[id]->accepted; }
 
   // The process is no more. `silently`: its machine is: nobody is told.
   void forget(const Process& process, bool silently);

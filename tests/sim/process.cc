@@ -38,6 +38,15 @@ void Process::exit(int code, const std::string& sentence) {
   }
 }
 
+void Process::perish(bool silently) {
+  if (alive_) {
+    note(silently ? "its machine is lost" : "is killed");
+    alive_ = false;
+    network_.forget(*this, silently);
+    on_end_(*this, kKilled, "killed");
+  }
+}
+
 void Process::on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
   if (!alive_) {
     return;

@@ -19,9 +19,12 @@
 
 namespace disttf::sim {
 
+// What a shell says of a process that signal 9 has ended.
+inline constexpr int kKilled = 137;
+
 class Process : public Actor {
  public:
-  // `on_end`: it has ended by itself.
+  // `on_end`: it has ended by itself, or perished.
   using OnEnd = std::function<void(Process&, int code, const std::string& sentence)>;
   Process(World& world, Network& network, roles::Task task, std::size_t node, OnEnd on_end)
       : world_(world),
@@ -68,6 +71,8 @@ class Process : public Actor {
 
   [[nodiscard]] Time now() const noexcept { return world_.now(); }
   void exit(int code, const std::string& sentence);
+  // It is killed in the middle of what it does. `silently`: with its machine.
+  void perish(bool silently);
   void note(const std::string& line) const {
     if (world_.traces()) {
       world_.trace(name_ + ": " + line);

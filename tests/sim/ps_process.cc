@@ -21,6 +21,7 @@ enum PsEvent : std::uint32_t {
   kReach,        // of a range: time to reach the other host
   kDialTimeout,  // of a range, and of which connection
   kDrained,
+  kShardWritten,  // to --train_dir
 };
 
 constexpr milliseconds kDialLimit{2000};
@@ -28,9 +29,11 @@ constexpr std::uint64_t kLongestDialPauseMs = 250;
 
 }  // namespace
 
-PsProcess::PsProcess(World& world, Network& network, Checks& checks, roles::Task task,
-                     std::size_t node, OnEnd on_end)
-    : Process(world, network, std::move(task), node, std::move(on_end)), checks_(checks) {}
+PsProcess::PsProcess(World& world, Network& network, Checks& checks, SimulatedDisk* disk,
+                     roles::Task task, std::size_t node, OnEnd on_end)
+    : Process(world, network, std::move(task), node, std::move(on_end)),
+      checks_(checks),
+      state_channels_(world, network, *this, disk, kShardWritten) {}
 
 void PsProcess::start() {
   awake_ = net::FreezeWatch(now());
@@ -86,7 +89,7 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   Served& served = found->second;
   served.heard = now();
   if (served.hello.purpose == net::ChannelPurpose::kState) {
-    serve_cuts(id, core_->range(served.hello.replica), frame.header);
+    state_channels_.header(id, core_->range(served.hello.replica), frame.header);
     return;
   }
   if (frame.header.kind == FrameKind::kPushPull) {
@@ -145,8 +148,13 @@ void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& 
 
 void PsProcess::on_body(ConnectionId id, const Frame& frame, std::size_t bytes) {
   const auto found = served_.find(id);
-  if (found != served_.end() && found->second.hello.purpose != net::ChannelPurpose::kState) {
+  if (found == served_.end()) {
+    return;
+  }
+  if (found->second.hello.purpose != net::ChannelPurpose::kState) {
     read(id, found->second, frame, bytes);
+  } else if (bytes == frame.body.size()) {
+    state_channels_.body(id, core_->range(found->second.hello.replica), frame.body);
   }
 }
 
@@ -218,28 +226,6 @@ void PsProcess::on_closed(ConnectionId id) {
   }
 }
 
-void PsProcess::serve_cuts(ConnectionId id, RangeReplica& range, const FrameHeader& header) {
-  const std::shared_ptr<const roles::Cut> cut = range.make_cut(header);
-  if (!cut) {
-    network_.send(id, *this, {.kind = FrameKind::kAck, .request_id = header.request_id});
-    return;
-  }
-  if (cut->sequence != header.sequence) {
-    world_.violate(name() + " gives cut " + std::to_string(cut->sequence) + ", not the " +
-                   std::to_string(header.sequence) + " that was asked for");
-  }
-  const std::span<const std::byte> body = std::as_bytes(cut->values.span());
-  network_.send(id, *this,
-                Frame{.header = {.kind = FrameKind::kCut,
-                                 .request_id = header.request_id,
-                                 .step = cut->step,
-                                 .sequence = cut->sequence,
-                                 .range_begin = range.shard()->range().begin,
-                                 .generation = range.generation()},
-                      .body = body,
-                      .owner = cut});
-}
-
 // ------------------------------------------------------------------------------------------ time
 
 void PsProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
@@ -262,6 +248,13 @@ void PsProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
     case kDrained:
       core_->drained();
       do_effects();
+      break;
+    case kShardWritten:
+      try {
+        state_channels_.written();
+      } catch (const KilledAtDisk& killed) {
+        perish(killed.silently);
+      }
       break;
     default:
       break;

@@ -13,13 +13,15 @@
 #include "roles/ps/core/ps_core.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
+#include "tests/sim/state_channels.h"
 
 namespace disttf::sim {
 
 class PsProcess final : public Process {
  public:
-  PsProcess(World& world, Network& network, Checks& checks, roles::Task task, std::size_t node,
-            OnEnd on_end);
+  // `disk`: nullptr, there is no --train_dir.
+  PsProcess(World& world, Network& network, Checks& checks, SimulatedDisk* disk, roles::Task task,
+            std::size_t node, OnEnd on_end);
 
   [[nodiscard]] bool listens() const noexcept override { return is_alive() && is_open_; }
   void start() override;
@@ -65,7 +67,6 @@ class PsProcess final : public Process {
                           std::uint32_t generation);
   void check_nobody_waits(const roles::RangeReplica& range);
   void check_answer(const net::FrameHeader& answer, ConnectionId to);
-  void serve_cuts(ConnectionId id, roles::RangeReplica& range, const net::FrameHeader& header);
   void watch();
   void reach(std::size_t replica);
   void forgive(Duration missed);
@@ -90,6 +91,7 @@ class PsProcess final : public Process {
   void apply(const roles::EndProcess& effect);
 
   Checks& checks_;
+  StateChannels state_channels_;
   std::unique_ptr<roles::PsCore> core_;  // from start() on
   std::array<Hosted, 2> hosted_;         // by replica
   std::map<ConnectionId, Served> served_;

@@ -28,11 +28,14 @@ class Dice {
   std::uint64_t index_ = 0;
 };
 
-// Inputs of a softmax model of two classes whose vector is at least so long.
+// As many classes as a cache line has floats: a vector without padding, which no file keeps.
+constexpr std::size_t kClasses = 16;
+
+// Inputs of a softmax model whose vector is so long, a multiple of kClasses.
 void set_size(Scenario& scenario, std::size_t floats) {
   scenario.config.model.kind = math::ModelKind::kSoftmax;
-  scenario.config.model.classes = 2;
-  scenario.config.model.inputs = std::max<std::size_t>(8, (floats - 16) / 2);
+  scenario.config.model.classes = kClasses;
+  scenario.config.model.inputs = std::max<std::size_t>(1, (floats - kClasses) / kClasses);
   scenario.size = math::layout_of(scenario.config.model).size();
 }
 
@@ -123,7 +126,7 @@ constexpr std::array<Moment, 19> kMoments = {{{FrameKind::kPushPull, 0},
                                               {FrameKind::kPush, 0}}};
 
 void draw_faults(Scenario& scenario, Dice& dice) {
-  constexpr auto kKinds = static_cast<std::size_t>(Fault::Kind::kCount);
+  constexpr auto kKinds = static_cast<std::size_t>(Fault::Kind::kCutBody) + 1;
   std::array<std::uint64_t, kKinds> weights{};
   std::uint64_t all = 0;
   for (std::uint64_t& weight : weights) {
@@ -183,6 +186,38 @@ void draw_faults_of_dealing(Scenario& scenario) {
   }
 }
 
+// How checkpoints are saved, and what goes wrong with the disk.
+void draw_disk(Scenario& scenario, Dice& dice) {
+  roles::CheckpointOptions& checkpoint = scenario.checkpoint;
+  checkpoint.save_secs = std::chrono::seconds(dice.one_in(2) ? dice.between(1, 10) : 0);
+  checkpoint.max_to_keep = dice.below(4);
+  checkpoint.sharded = dice.one_in(3);
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 1'000'000;
+  // A run that loses all that is in memory goes on from the disk.
+  for (std::uint64_t count = dice.one_in(2) ? dice.between(1, 3) : 0; count > 0; --count) {
+    const bool and_the_chief = dice.one_in(2);
+    const Duration at = microseconds(dice.below(length_us));
+    const bool silently = dice.one_in(2);
+    for (std::size_t node = 0; node < scenario.ps + (and_the_chief ? 1 : 0); ++node) {
+      scenario.faults.push_back(
+          {.kind = silently ? Fault::Kind::kVanish : Fault::Kind::kKill, .at = at, .node = node});
+    }
+  }
+  constexpr std::array kKinds = {Fault::Kind::kKillAtDisk, Fault::Kind::kKillAtDisk,
+                                 Fault::Kind::kDiskFails, Fault::Kind::kRot,
+                                 Fault::Kind::kClockSteps};
+  const std::uint64_t left_out = dice.below(2 * kKinds.size());  // a kind, perhaps
+  for (std::uint64_t count = dice.one_in(3) ? 0 : dice.between(1, 8); count > 0; --count) {
+    const std::uint64_t kind = dice.below(kKinds.size());
+    const Duration at = microseconds(dice.below(length_us));
+    const std::uint64_t detail = dice.below(std::uint64_t{1} << 32U);
+    if (kind != left_out) {
+      scenario.faults.push_back({.kind = kKinds[kind], .at = at, .detail = detail});
+    }
+  }
+}
+
 std::string node_name(std::size_t node, std::size_t ps) {
   return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
 }
@@ -203,18 +238,23 @@ Scenario scenario_of(std::uint64_t seed) {
   constexpr std::array<std::uint64_t, 4> kPaces = {200, 2000, 20000, 100000};
   scenario.pace.compute_us = kPaces[dice.below(kPaces.size())];
   scenario.pace.slow_one_in = dice.one_in(8) ? 200 : 0;
-  scenario.pace.cut_every = dice.one_in(2) ? dice.between(1, 10) : 0;
+  scenario.checkpoint.save_steps = dice.one_in(2) ? dice.between(1, 10) : 0;
   scenario.pace.load_ms = dice.one_in(4) ? 1000 : dice.between(1, 20);
   constexpr std::array<std::uint64_t, 3> kLatencies = {30, 200, 2000};
   scenario.network.mean_latency_us = kLatencies[dice.below(kLatencies.size())];
   scenario.network.slow_one_in = dice.one_in(2) ? 0 : dice.between(20, 500);
   scenario.network.split_one_in = dice.one_in(4) ? 0 : dice.between(1, 8);
   scenario.network.reset_one_in = dice.one_in(4) ? 0 : dice.between(1, 8);
+  scenario.checkpoint.save_secs = std::chrono::seconds(0);
   scenario.has_disk = dice.one_in(2);
   scenario.slowest_restart_ms = dice.one_in(2) ? 60 : 4000;
   Dice faults(seed, Draw::kFault);
   draw_faults(scenario, faults);
   draw_faults_of_dealing(scenario);
+  if (scenario.has_disk) {
+    Dice disk(seed, Draw::kDiskFault);
+    draw_disk(scenario, disk);
+  }
   return scenario;
 }
 
@@ -229,7 +269,8 @@ Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps
   scenario.config.optimizer = {.kind = math::OptimizerKind::kMomentum, .learning_rate = 0.05F};
   set_size(scenario, (ps - 1) * math::kShardAlignmentFloats + 64);
   scenario.pace.compute_us = 20000;
-  scenario.pace.cut_every = 10;
+  scenario.checkpoint.save_steps = 10;
+  scenario.checkpoint.save_secs = std::chrono::seconds(0);
   Dice faults(seed, Draw::kFault);
   draw_faults(scenario, faults);
   return scenario;
@@ -253,15 +294,32 @@ std::string to_string(const Scenario& scenario) {
   }
   text += config.ps_replicas > 1 ? ", replicas" : "";
   text += scenario.has_disk ? ", a disk" : "";
-  if (scenario.pace.cut_every != 0) {
-    text += ", a cut every " + std::to_string(scenario.pace.cut_every) + " steps";
+  const roles::CheckpointOptions& checkpoint = scenario.checkpoint;
+  if (checkpoint.save_steps != 0) {
+    text += ", a snapshot every " + std::to_string(checkpoint.save_steps) + " steps";
+  }
+  text += checkpoint.sharded ? ", sharded checkpoints" : "";
+  if (checkpoint.save_secs.count() != 0) {
+    text += ", a snapshot every " + std::to_string(checkpoint.save_secs.count()) + " s";
   }
   return text;
 }
 
 std::string to_string(const Fault& fault, std::size_t ps) {
   static constexpr std::array<const char*, static_cast<std::size_t>(Fault::Kind::kCount)> kNames = {
-      "kill", "vanish", "terminate", "freeze", "replace", "break", "clog", "isolate", "cut a body"};
+      "kill",
+      "vanish",
+      "terminate",
+      "freeze",
+      "replace",
+      "break",
+      "clog",
+      "isolate",
+      "cut a body",
+      "kill at an operation of the disk",
+      "failing disk",
+      "rot",
+      "step of the disk's clock"};
   std::string text;
   const std::chrono::duration<double> at = fault.at;
   const std::chrono::duration<double> duration = fault.duration;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/wire/frame.h"
+#include "roles/run/checkpoint_options.h"
 #include "roles/run/run_config.h"
 #include "tests/sim/network.h"
 #include "tests/sim/trainers.h"
@@ -27,6 +28,11 @@ struct Fault {
     kClog,     // nothing from one node to another for `duration`
     kIsolate,  // nothing from or to a node
     kCutBody,  // of a connection: inside the next body
+    // Of the disk that is --train_dir:
+    kKillAtDisk,  // whoever makes the nth operation from now on, or loses its machine there
+    kDiskFails,   // at the nth operation from now on, and some more
+    kRot,         // a bit of one checkpoint, if there is another
+    kClockSteps,  // its clock, by up to hours
     kCount,
   };
   Kind kind = Kind::kKill;
@@ -51,7 +57,8 @@ struct Scenario {
   roles::RunConfig config;
   Pace pace;
   Network::Options network;
-  bool has_disk = false;
+  roles::CheckpointOptions checkpoint;
+  bool has_disk = false;  // there is a --train_dir
   std::uint64_t slowest_restart_ms = 1000;
   std::vector<Fault> faults;
 };

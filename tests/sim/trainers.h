@@ -16,7 +16,6 @@ namespace disttf::sim {
 struct Pace {
   std::uint64_t compute_us = 500;  // a gradient, about
   std::uint64_t slow_one_in = 0;   // takes twenty seconds; 0: none
-  std::uint64_t cut_every = 0;     // steps; 0: no cuts
   std::uint64_t load_ms = 10;      // before a process is ready to train
 };
 
@@ -38,7 +37,7 @@ class WorkerProcess : public TrainerProcess {
   void print_result(bool is_chief);
 
   // Whether a copy of the state of that step is to be kept; then, it is.
-  [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) const { return false; }
+  [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
   virtual void took_cut(std::uint64_t /*sequence*/) {}
   void set_generation(std::uint32_t generation) override;
 

@@ -44,7 +44,14 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "promotion",
                                                                   "pair",
                                                                   "fill",
-                                                                  "refused"};
+                                                                  "refused",
+                                                                  "checkpoint saved",
+                                                                  "shards committed",
+                                                                  "restored from the disk",
+                                                                  "killed at the disk",
+                                                                  "power cut",
+                                                                  "disk failed",
+                                                                  "rot"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

@@ -34,6 +34,8 @@ enum class Draw : std::uint32_t {
   kIncarnation,
   kSplit,
   kDealing,
+  kDisk,
+  kDiskFault,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -65,6 +67,13 @@ enum class Mark : std::uint8_t {
   kPair,
   kFill,
   kRefused,
+  kCheckpointSaved,
+  kShardsCommitted,
+  kRestoredFromDisk,
+  kKilledAtDisk,
+  kPowerCut,
+  kDiskFailed,
+  kRot,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

@@ -1,0 +1,197 @@
+#include "tests/sim/disk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "roles/checkpoint/core/checkpoint_index.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
+#include "tests/sim/network.h"
+
+namespace disttf::sim {
+namespace {
+
+using data::test::PowerCut;
+using std::chrono::seconds;
+
+constexpr const char* kTrainDir = "/train";
+// Of the file system's clock when virtual time begins.
+constexpr seconds kDate{1'700'000'000};
+
+// Of what it has in a range of it.
+std::uint64_t sum_of_part(const roles::ShardView& view, const math::Range& range) {
+  const std::size_t begin = range.begin - view.range.begin;
+  std::uint64_t sum = sum_of(std::as_bytes(view.parameters.subspan(begin, range.size())));
+  for (const roles::ShardView::Tensor& tensor : view.optimizer) {
+    sum = (sum * 0x9E3779B97F4A7C15U) ^
+          sum_of(std::as_bytes(tensor.values.subspan(begin, range.size())));
+  }
+  return sum;
+}
+
+}  // namespace
+
+roles::ShardView view_of(const roles::TrainingState& state) {
+  roles::ShardView view{.range = {.begin = 0, .end = state.parameters.size()},
+                        .parameters = state.parameters.span(),
+                        .optimizer = {}};
+  for (const roles::TrainingState::Tensor& tensor : state.optimizer) {
+    view.optimizer.push_back({.name = tensor.name, .values = tensor.values.span()});
+  }
+  return view;
+}
+
+SimulatedDisk::SimulatedDisk(World& world, const roles::RunConfig& config, std::size_t ps)
+    : world_(world),
+      ps_(ps),
+      config_json_(roles::to_json(config)),
+      layout_(math::layout_of(config.model)),
+      store_(files_, kTrainDir) {}
+
+void SimulatedDisk::set_time() {
+  const auto passed = std::chrono::duration_cast<seconds>(world_.now() - kBeginning);
+  files_.set_now((kDate + passed + clock_step_).count());
+}
+
+void SimulatedDisk::use(const std::function<void(const roles::CheckpointStore&)>& what) {
+  set_time();
+  std::exception_ptr thrown;
+  try {
+    what(store_);
+  } catch (const PowerCut&) {
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!files_.has_power()) {  // whatever the store made of that: nobody has lived to see it
+    const bool silently = std::exchange(kill_, std::nullopt).value_or(false);
+    if (silently) {
+      lose_power();
+    } else {
+      world_.mark(Mark::kKilledAtDisk);
+      files_.power_on();
+      check();
+    }
+    throw KilledAtDisk{.silently = silently};
+  }
+  if (thrown) {
+    world_.mark(Mark::kDiskFailed);
+    std::rethrow_exception(thrown);
+  }
+}
+
+void SimulatedDisk::is_written(std::uint64_t step, const roles::ShardView& part) {
+  written_[{step, part.range.begin, part.range.end}].insert(sum_of_part(part, part.range));
+}
+
+bool SimulatedDisk::was_written(std::uint64_t step, const roles::ShardView& all,
+                                const math::Range& range) const {
+  const auto found = written_.find({step, range.begin, range.end});
+  return found != written_.end() && found->second.contains(sum_of_part(all, range));
+}
+
+void SimulatedDisk::was_saved(std::uint64_t step) {
+  world_.mark(Mark::kCheckpointSaved);
+  saved_ = std::max(saved_, step);
+}
+
+std::optional<roles::LoadedCheckpoint> SimulatedDisk::load() {
+  return store_.load_newest(layout_, [this](const std::string& warning) { world_.trace(warning); });
+}
+
+std::optional<roles::TrainingState> SimulatedDisk::newest() {
+  set_time();
+  check();
+  auto loaded = load();
+  if (!loaded) {
+    return std::nullopt;
+  }
+  world_.mark(Mark::kRestoredFromDisk);
+  return std::move(loaded->state);
+}
+
+void SimulatedDisk::check() {
+  const auto loaded = load();
+  const std::uint64_t step = loaded ? loaded->state.step : 0;
+  if (step < saved_) {
+    world_.violate("step " + std::to_string(saved_) +
+                   " was saved, and the newest that can be read is of step " +
+                   std::to_string(step) + " (invariant 19)");
+    return;
+  }
+  if (!loaded) {
+    return;
+  }
+  const roles::ShardView all = view_of(loaded->state);
+  bool is_whole = true;
+  for (std::size_t index = 0; index < ps_; ++index) {
+    is_whole = is_whole && was_written(step, all, math::shard_range(layout_.size(), index, ps_));
+  }
+  if (!is_whole && !was_written(step, all, all.range)) {
+    world_.violate("the checkpoint of step " + std::to_string(step) +
+                   " is none that was saved (invariant 19)");
+  }
+}
+
+void SimulatedDisk::was_set_to(const std::string& who, std::uint64_t step) {
+  if (step < saved_) {
+    world_.violate(who + " sets the ps to step " + std::to_string(step) + ", though step " +
+                   std::to_string(saved_) + " is saved (invariant 19)");
+  }
+}
+
+void SimulatedDisk::kill_at(std::size_t operation, bool silently) {
+  kill_ = silently;
+  files_.cut_power_at(operation);
+}
+
+void SimulatedDisk::fail_at(std::size_t operation, std::errc error, std::size_t times) {
+  files_.fail_at(operation, error, times);
+}
+
+void SimulatedDisk::lose_power() {
+  world_.mark(Mark::kPowerCut);
+  const std::uint64_t cut = ++cuts_;
+  std::uint64_t choices = 0;
+  // In some cuts all of what was not synced is lost, or nothing is.
+  const std::uint64_t bias = world_.below(4, Draw::kDisk, cut, choices++);
+  files_.power_on([&](std::size_t ways) -> std::size_t {
+    const std::uint64_t drawn = world_.below(ways, Draw::kDisk, cut, choices++);
+    return bias == 0 ? 0 : bias == 1 ? std::min<std::size_t>(1, ways - 1) : drawn;
+  });
+  check();
+}
+
+bool SimulatedDisk::rot(std::uint64_t which) {
+  std::vector<roles::CheckpointName> whole;
+  for (const roles::CheckpointName& name : roles::checkpoints_in(files_, store_.path())) {
+    try {
+      static_cast<void>(
+          roles::CheckpointReader(files_, store_.path() / roles::to_string(name)).read());
+      whole.push_back(name);
+    } catch (const std::exception&) {
+      continue;  // it is damaged already
+    }
+  }
+  if (whole.size() < 2) {
+    return false;
+  }
+  world_.mark(Mark::kRot);
+  const roles::CheckpointName victim = whole[which % whole.size()];
+  const auto directory = store_.path() / roles::to_string(victim);
+  std::error_code error;
+  std::vector<std::string> names = files_.names_in(directory, error);
+  std::ranges::sort(names);
+  files_.rot(directory / names.at(which / whole.size() % names.size()));
+  saved_ = 0;
+  for (const roles::CheckpointName& name : whole) {
+    if (name != victim) {
+      saved_ = std::max(saved_, name.step);
+    }
+  }
+  check();
+  return true;
+}
+
+}  // namespace disttf::sim

@@ -1,0 +1,117 @@
+#include "tests/sim/state_channels.h"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "net/wire/write_cut.h"
+
+namespace disttf::sim {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+void StateChannels::answer(ConnectionId id, FrameKind kind, const FrameHeader& to, Bytes body) {
+  network_.send(id, ps_, FrameHeader{.kind = kind, .request_id = to.request_id}, std::move(body));
+}
+
+void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const FrameHeader& header) {
+  if (header.kind == FrameKind::kWriteCut) {
+    orders_[id] = header;
+    return;
+  }
+  const std::shared_ptr<const roles::Cut> cut = range.make_cut(header);
+  if (!cut) {
+    answer(id, FrameKind::kAck, header);
+    return;
+  }
+  if (cut->sequence != header.sequence) {
+    world_.violate(ps_.name() + " gives cut " + std::to_string(cut->sequence) + ", not the " +
+                   std::to_string(header.sequence) + " that was asked for");
+  }
+  Frame reply{.header = {.kind = FrameKind::kCut,
+                         .request_id = header.request_id,
+                         .step = cut->step,
+                         .sequence = cut->sequence,
+                         .range_begin = range.shard()->range().begin,
+                         .generation = range.generation()}};
+  if (header.kind == FrameKind::kGetCut) {
+    reply.body = std::as_bytes(cut->values.span());
+    reply.owner = cut;
+  }
+  network_.send(id, ps_, std::move(reply));
+}
+
+void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
+                         std::span<const std::byte> body) {
+  const auto found = orders_.find(id);
+  if (found == orders_.end()) {
+    return;
+  }
+  const FrameHeader header = found->second;
+  orders_.erase(found);
+  net::WriteCut order;
+  if (net::decode(body, order) || order.shard != range.index() || disk_ == nullptr) {
+    world_.violate(ps_.name() + " was told to write what it cannot");
+    return;
+  }
+  std::shared_ptr<const roles::Cut> cut = range.kept_cut(header);
+  if (!cut) {
+    answer(id, FrameKind::kAck, header);
+    return;
+  }
+  if (writing_) {
+    answer(id, FrameKind::kNotWritten, header, bytes_of("it is still writing its range"));
+    return;
+  }
+  const std::uint64_t bits = world_.draw(Draw::kDisk, ps_.task().incarnation, ++writes_);
+  const std::chrono::microseconds time(100 + bits % 20'000);
+  writing_ = Writing{.id = id,
+                     .header = header,
+                     .attempt = order.attempt,
+                     .shard = order.shard,
+                     .range = range.shard()->range(),
+                     .optimizer = range.shard()->state_names(),
+                     .cut = std::move(cut)};
+  world_.schedule(world_.now() + ((bits >> 32U) % 64 == 0 ? 200 * time : time), ps_, written_);
+}
+
+void StateChannels::written() {
+  const Writing order = std::move(*writing_);
+  writing_.reset();
+  try {
+    const roles::ShardFile file = write(order);
+    answer(order.id, FrameKind::kWritten, order.header, bytes_of(roles::to_json(file)));
+  } catch (const std::exception& error) {
+    answer(order.id, FrameKind::kNotWritten, order.header, bytes_of(error.what()));
+  }
+}
+
+roles::ShardFile StateChannels::write(const Writing& order) {
+  const std::size_t size = order.range.size();
+  const std::span<const float> values = order.cut->values.span();
+  roles::ShardView view{.range = order.range, .parameters = values.first(size), .optimizer = {}};
+  for (std::size_t tensor = 0; tensor < order.optimizer.size(); ++tensor) {
+    view.optimizer.push_back(
+        {.name = order.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
+  }
+  disk_->is_written(order.header.step, view);
+  roles::ShardFile file;
+  disk_->use([&](const roles::CheckpointStore& checkpoints) {
+    file =
+        checkpoints.write_shard({.step = order.header.step, .attempt = order.attempt}, order.shard,
+                                ps_.task().cluster.ps.size(), view, disk_->layout());
+  });
+  return file;
+}
+
+}  // namespace disttf::sim

@@ -1,0 +1,56 @@
+// What a simulated ps does over state channels, as roles/ps/shell/range_server_cuts.cc and
+// roles/checkpoint/shell/shard_writer.h do it: gives its part of a snapshot to the chief, or writes
+// it to --train_dir itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "roles/ps/core/range_replica.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/process.h"
+
+namespace disttf::sim {
+
+class StateChannels {
+ public:
+  // `ps` owns it; gets an event `written` once the disk has had its time, and then calls written().
+  // `disk`: nullptr, there is none.
+  StateChannels(World& world, Network& network, Process& ps, SimulatedDisk* disk,
+                std::uint32_t written)
+      : world_(world), network_(network), ps_(ps), disk_(disk), written_(written) {}
+
+  void header(ConnectionId id, roles::RangeReplica& range, const net::FrameHeader& header);
+  void body(ConnectionId id, roles::RangeReplica& range, std::span<const std::byte> body);
+  // Throws KilledAtDisk.
+  void written();
+
+ private:
+  // What is being written.
+  struct Writing {
+    ConnectionId id = 0;
+    net::FrameHeader header;
+    std::uint64_t attempt = 0;
+    std::size_t shard = 0;
+    math::Range range;
+    std::vector<std::string> optimizer;
+    std::shared_ptr<const roles::Cut> cut;
+  };
+  void answer(ConnectionId id, net::FrameKind kind, const net::FrameHeader& to, Bytes body = {});
+  [[nodiscard]] roles::ShardFile write(const Writing& order);
+
+  World& world_;
+  Network& network_;
+  Process& ps_;
+  SimulatedDisk* const disk_;
+  const std::uint32_t written_;
+  std::map<ConnectionId, net::FrameHeader> orders_;  // whose bodies are to come
+  std::optional<Writing> writing_;
+  std::uint64_t writes_ = 0;
+};
+
+}  // namespace disttf::sim
