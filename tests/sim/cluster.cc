@@ -77,15 +77,14 @@ class SimulatedCluster final : public Actor, public Directory {
     return process != nullptr && process->listens() ? process : nullptr;
   }
 
-  bool about_to_deliver(const Frame& frame, Process& from, Process& to) override {
-    const auto kind = static_cast<std::size_t>(frame.header.kind);
-    const std::uint64_t count = ++delivered_[kind];
-    if (frame.header.kind == net::FrameKind::kHeartbeat) {
+  bool about_to_deliver(net::FrameKind kind, Process& from, Process& to) override {
+    const std::uint64_t count = ++delivered_[static_cast<std::size_t>(kind)];
+    if (kind == net::FrameKind::kHeartbeat) {
       return true;
     }
     for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
       const Fault& fault = scenario_.faults[each];
-      if (fault.on == frame.header.kind && fault.nth == count) {
+      if (fault.on == kind && fault.nth == count) {
         const std::size_t node = fault.to_sender ? from.node() : to.node();
         const std::size_t other = fault.to_sender ? to.node() : from.node();
         happen(each, node,

@@ -15,12 +15,14 @@ std::size_t other(std::size_t end) { return 1 - end; }
 }  // namespace
 
 std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept {
-  std::array<std::uint64_t, 4> lanes = {1, 2, 3, 4};
+  constexpr std::size_t kLanes = 8;  // of one alone each word would wait for the one before
+  constexpr std::size_t kBlock = kLanes * sizeof(std::uint64_t);
+  std::array<std::uint64_t, kLanes> lanes = {1, 2, 3, 4, 5, 6, 7, 8};
   std::size_t at = 0;
-  for (; at + 32 <= bytes.size(); at += 32) {
-    std::array<std::uint64_t, 4> words{};
-    std::memcpy(words.data(), bytes.data() + at, 32);
-    for (std::size_t lane = 0; lane < 4; ++lane) {
+  for (; at + kBlock <= bytes.size(); at += kBlock) {
+    std::array<std::uint64_t, kLanes> words{};
+    std::memcpy(words.data(), bytes.data() + at, kBlock);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
       lanes[lane] = (lanes[lane] ^ words[lane]) * 0x9E3779B97F4A7C15U;
       lanes[lane] ^= lanes[lane] >> 29U;
     }
@@ -217,7 +219,7 @@ void Network::break_now(ConnectionId id, Duration dialer_learns, Duration listen
   world_.schedule(world_.now() + dialer_learns, *this, kLearn, id, kDialer);
   world_.schedule(world_.now() + listener_learns, *this, kLearn, id, kListener);
   if (through.half_read && through.ends[kListener] != nullptr) {
-    const Frame& frame = through.flying[kDialer].front().frame;
+    const Frame frame = through.flying[kDialer].front().frame;
     through.ends[kListener]->on_body(id, frame, frame.body.size() / 2);
   }
   through.flying[kDialer].clear();
@@ -248,7 +250,7 @@ void Network::learn(ConnectionId id, std::size_t end) {
 
 void Network::deliver(ConnectionId id, std::size_t end) {
   Connection& through = at(id);
-  std::deque<Flying>& flying = through.flying[end];
+  std::vector<Flying>& flying = through.flying[end];
   if (flying.empty()) {  // lost meanwhile
     return;
   }
@@ -266,7 +268,7 @@ void Network::deliver(ConnectionId id, std::size_t end) {
       listener->defer(*this, kDeliver, id, end);
       return;
     }
-    flying.pop_front();
+    flying.erase(flying.begin());
     through.accepted = true;
     through.ends[kListener] = listener;
     listener->accept(id, through.hello);
@@ -285,13 +287,13 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
   Connection& through = at(id);
   Process* const to = through.ends[other(end)];
   if (to == nullptr) {
-    through.flying[end].pop_front();
+    through.flying[end].erase(through.flying[end].begin());
     return;
   }
   Process* const from = through.ends[end];
   const bool is_rest = end == kDialer && through.half_read;
   if (from != nullptr && !is_rest &&
-      !directory_.about_to_deliver(through.flying[end].front().frame, *from, *to)) {
+      !directory_.about_to_deliver(through.flying[end].front().frame.header.kind, *from, *to)) {
     return;  // a fault has taken it away
   }
   if (through.flying[end].empty() || through.ends[other(end)] != to) {
@@ -303,7 +305,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
   }
   if (end == kListener || through.flying[end].front().frame.body.empty()) {
     const Frame frame = std::move(through.flying[end].front().frame);
-    through.flying[end].pop_front();
+    through.flying[end].erase(through.flying[end].begin());
     if (world_.traces()) {
       world_.trace(to->name() + " <- " + (from != nullptr ? from->name() : "(gone)") + " #" +
                    std::to_string(id) + " " + std::string(name_of(frame.header.kind)) +
@@ -354,7 +356,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
   }
   through.half_read = false;
   const Frame frame = std::move(through.flying[end].front().frame);
-  through.flying[end].pop_front();
+  through.flying[end].erase(through.flying[end].begin());
   to->on_body(id, frame, frame.body.size());
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,9 +44,9 @@ class Directory {
   virtual ~Directory() = default;
   // nullptr: nobody, now.
   [[nodiscard]] virtual Process* process_at(std::size_t node) = 0;
-  // This frame is about to reach that process: the time for a fault that waits for it. False: it is
-  // not to be delivered now.
-  virtual bool about_to_deliver(const Frame& frame, Process& from, Process& to) = 0;
+  // A frame of that kind is about to reach that process: the time for a fault that waits for it.
+  // False: it is not to be delivered now.
+  virtual bool about_to_deliver(net::FrameKind kind, Process& from, Process& to) = 0;
 };
 
 class Network final : public Actor {
@@ -97,7 +96,7 @@ class Network final : public Actor {
   struct Connection {
     std::array<std::size_t, 2> nodes{};
     std::array<Process*, 2> ends{};  // nullptr: not there yet, or closed here, or told of the end
-    std::array<std::deque<Flying>, 2> flying;  // by the end that sent them
+    std::array<std::vector<Flying>, 2> flying;  // by the end that sent them: a few
     std::array<Time, 2> last{};
     std::array<std::uint64_t, 2> sent{};
     net::Hello hello;

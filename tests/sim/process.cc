@@ -139,6 +139,19 @@ void FiberProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t /*b
   }
 }
 
+FiberProcess::Channel* FiberProcess::channel_of(ConnectionId id) const noexcept {
+  for (const auto& [each, channel] : channels_) {
+    if (each == id) {
+      return channel;
+    }
+  }
+  return nullptr;
+}
+
+void FiberProcess::forget(ConnectionId id) noexcept {
+  std::erase_if(channels_, [id](const auto& each) { return each.first == id; });
+}
+
 void FiberProcess::open(Channel& channel, Fiber& reader, std::size_t node,
                         const net::Hello& hello) {
   close(channel);
@@ -147,13 +160,13 @@ void FiberProcess::open(Channel& channel, Fiber& reader, std::size_t node,
   channel.id = network_.dial(*this, node, hello);
   channel.reader = &reader;
   channel.is_open = true;
-  channels_[channel.id] = &channel;
+  channels_.emplace_back(channel.id, &channel);
 }
 
 void FiberProcess::close(Channel& channel) {
   if (channel.is_open) {
     network_.close(channel.id, *this, /*finish=*/false);
-    channels_.erase(channel.id);
+    forget(channel.id);
     channel.is_open = false;
     channel.inbox.clear();
     channel.next = 0;
@@ -170,11 +183,11 @@ Frame FiberProcess::take(Channel& channel) {
 }
 
 void FiberProcess::on_header(ConnectionId id, const Frame& frame) {
-  const auto found = channels_.find(id);
-  if (found == channels_.end()) {
+  Channel* const found = channel_of(id);
+  if (found == nullptr) {
     return;
   }
-  Channel& channel = *found->second;
+  Channel& channel = *found;
   channel.inbox.push_back(frame);
   if (!channel.reader->is_deaf) {
     resume(*channel.reader);
@@ -191,12 +204,12 @@ void FiberProcess::on_header(ConnectionId id, const Frame& frame) {
 }
 
 void FiberProcess::on_closed(ConnectionId id) {
-  const auto found = channels_.find(id);
-  if (found == channels_.end()) {
+  Channel* const found = channel_of(id);
+  if (found == nullptr) {
     return;
   }
-  Channel& channel = *found->second;
-  channels_.erase(found);
+  Channel& channel = *found;
+  forget(id);
   channel.is_open = false;
   if (!channel.reader->is_deaf) {
     resume(*channel.reader);

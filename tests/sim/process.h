@@ -155,10 +155,14 @@ class FiberProcess : public Process {
  private:
   static constexpr std::uint32_t kTimer = 1;
   void resume(Fiber& fiber);
+  // nullptr: it is none of them, or not any more.
+  [[nodiscard]] Channel* channel_of(ConnectionId id) const noexcept;
+  void forget(ConnectionId id) noexcept;
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<std::function<Routine<void>(Fiber&)>> makers_;  // hold what the coroutines capture
-  std::map<ConnectionId, Channel*> channels_;
+  // Those that are open; their ids in one piece, as each frame is for one of them.
+  std::vector<std::pair<ConnectionId, Channel*>> channels_;
 };
 
 }  // namespace disttf::sim

@@ -267,7 +267,7 @@ void PsProcess::forgive(Duration missed) {
   }
   core_->forgive(missed, awake_.now());
   do_effects();
-  for (auto& [id, served] : served_) {
+  for (auto&& [id, served] : served_) {
     served.heard = std::min(served.heard + missed, now());
   }
 }
@@ -279,7 +279,7 @@ void PsProcess::close_silent_channels() {
   }
   std::vector<ConnectionId> silent;
   next_silent_ = now() + task_.timeouts.silence;
-  for (const auto& [id, served] : served_) {
+  for (auto&& [id, served] : served_) {
     if (served.hello.purpose == net::ChannelPurpose::kStep) {
       continue;
     }

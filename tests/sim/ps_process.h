@@ -5,13 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "net/transport/interrupt.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/sim/checks.h"
+#include "tests/sim/connection_map.h"
 #include "tests/sim/process.h"
 #include "tests/sim/state_channels.h"
 
@@ -94,7 +94,7 @@ class PsProcess final : public Process {
   StateChannels state_channels_;
   std::unique_ptr<roles::PsCore> core_;  // from start() on
   std::array<Hosted, 2> hosted_;         // by replica
-  std::map<ConnectionId, Served> served_;
+  ConnectionMap<Served> served_;
   net::FreezeWatch awake_{kBeginning};
   Time next_silent_{};   // no channel has been silent for too long before
   bool is_open_ = true;  // its port

@@ -271,6 +271,9 @@ Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps
   scenario.pace.compute_us = 20000;
   scenario.checkpoint.save_steps = 10;
   scenario.checkpoint.save_secs = std::chrono::seconds(0);
+  // One body a step, about, comes in two parts. More, and some would keep all waiting in every
+  // step, who then say nothing but that they are there: by the million.
+  scenario.network.split_one_in = trainers * ps;
   Dice faults(seed, Draw::kFault);
   draw_faults(scenario, faults);
   return scenario;

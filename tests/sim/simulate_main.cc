@@ -2,7 +2,7 @@
 //
 //   disttf_simulate [--faults 100000] [--seed 1] [--jobs 2] [--until-violation]
 //   disttf_simulate --replay SEED [--trace]
-//   disttf_simulate --large TRAINERS PS STEPS [--seed 1]
+//   disttf_simulate --large TRAINERS PS STEPS [--seed 1] [--trace]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,14 +178,16 @@ int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t j
   return std::max(report(all, elapsed.count()), complete ? 0 : 1);
 }
 
-int run_large(std::uint64_t seed, std::size_t trainers, std::size_t ps, std::uint64_t steps) {
+int run_large(std::uint64_t seed, std::size_t trainers, std::size_t ps, std::uint64_t steps,
+              bool trace) {
   const auto begin = std::chrono::steady_clock::now();
   const Scenario scenario = large_scenario(seed, trainers, ps, steps);
-  const Outcome outcome = simulate(scenario);
+  const Outcome outcome = simulate(scenario, trace);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  std::printf("%s: %llu events, %llu faults, hash %016llx, %.1f s; %s\n",
+  std::printf("%s: %llu events, %llu faults, %.1f simulated seconds, hash %016llx, %.1f s; %s\n",
               to_string(scenario).c_str(), static_cast<unsigned long long>(outcome.events),
               static_cast<unsigned long long>(outcome.faults),
+              std::chrono::duration<double>(outcome.simulated).count(),
               static_cast<unsigned long long>(outcome.hash), elapsed.count(),
               outcome.violation.empty() ? "all promises were kept" : outcome.violation.c_str());
   return outcome.violation.empty() ? 0 : 1;
@@ -230,7 +232,7 @@ int main(int argc, char** argv) {
     }
   }
   if (!large.empty()) {
-    return run_large(seed, large[0], large[1], large[2]);
+    return run_large(seed, large[0], large[1], large[2], trace);
   }
   return replayed != 0 ? replay(replayed, trace)
                        : search_in_parallel(faults, seed, jobs, most_failures);

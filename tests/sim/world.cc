@@ -63,7 +63,6 @@ void World::schedule(Time at, Actor& actor, std::uint32_t what, std::uint64_t a,
   const std::uint64_t number = scheduled_++;
   heap_.push_back({.at = std::max(at, now_),
                    .tie = scrambled(seed_ + number * 0x9E3779B97F4A7C15U),
-                   .number = number,
                    .actor = &actor,
                    .what = what,
                    .a = a,

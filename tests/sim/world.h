@@ -131,15 +131,14 @@ class World {
  private:
   struct Event {
     Time at;
-    std::uint64_t tie;
-    std::uint64_t number;
+    std::uint64_t tie;  // of no two events the same, but by a chance of nothing
     Actor* actor;
     std::uint32_t what;
     std::uint64_t a;
     std::uint64_t b;
   };
   static bool is_later(const Event& x, const Event& y) noexcept {
-    return x.at != y.at ? x.at > y.at : x.tie != y.tie ? x.tie > y.tie : x.number > y.number;
+    return x.at != y.at ? x.at > y.at : x.tie > y.tie;
   }
 
   const std::uint64_t seed_;
