@@ -248,8 +248,10 @@ class TrainerWorld {
         reply.kind = is_empty ? FrameKind::kFenced : FrameKind::kConfig;
         break;
       case FrameKind::kPush:
-      case FrameKind::kHeartbeat:
         return;
+      case FrameKind::kHeartbeat:
+        reply.kind = FrameKind::kHeartbeat;
+        break;
       default:
         break;
     }

@@ -146,6 +146,15 @@ TEST_F(RangeReplicaTest, WhoWaitsHearsItsHeart) {
   EXPECT_EQ(beat.header.request_id, 10U);
 }
 
+// Who has its answer, and waits for other ps, learns so that this one lives.
+TEST_F(RangeReplicaTest, ATrainersHeartbeatIsReturned) {
+  const ConnectionId chief = host_.connect(0, 7);
+  host_.core.header(chief, {.kind = FrameKind::kHeartbeat}, host_.now());
+  const auto& effects = host_.core.out().effects();
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_EQ(std::get<SendFrame>(effects.front()).header.kind, FrameKind::kHeartbeat);
+}
+
 TEST_F(RangeReplicaTest, AWorkerThatIsLostIsMissedAfterItsTimeout) {
   const ConnectionId chief = host_.connect(0, 7, net::ChannelPurpose::kStep);
   const ConnectionId other = host_.connect(1, 8);

@@ -475,9 +475,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndIsReplacedMeansThatTheRunIsJoinedAgain) 
   world_.host(1).is_mute = true;  // waits for another trainer's gradient
   begin_push();
   ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
-  EXPECT_TRUE(session().watches(0));
-  EXPECT_FALSE(session().reads(0));
-  EXPECT_FALSE(session().watches(1));
+  EXPECT_TRUE(session().reads(0)) << "it is watched";
   world_.host(0).restart(200);
   world_.host(0).hold(2, 4);
   world_.host(1).hold(2, 4);
@@ -535,6 +533,28 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndIsGoneIsGivenUpWhenItsTimeIsOver) {
     world_.go_on_for(seconds(1));
   }
   expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s");
+}
+
+// What the others wait for may come only once another process has taken its place.
+TEST_F(RunSessionTest, WhoHasAnsweredAndFreezesIsLostAsIfItHadNot) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  ASSERT_TRUE(world_.is_open(0));
+  for (int beat = 0; beat < 20; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  EXPECT_TRUE(world_.is_open(0)) << "it returns heartbeats";
+  world_.host(0).is_mute = true;
+  world_.host(0).is_up = false;  // nobody answers there
+  for (int beat = 0; beat < 11; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  EXPECT_FALSE(world_.is_open(0));
+  EXPECT_THAT(world_.log(), HasSubstr("ps 0 (ps0:1) was lost"));
 }
 
 TEST_F(RunSessionTest, ALinkToWhoHasAnsweredIsKeptInUse) {
@@ -619,7 +639,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredIsOfferedMemoryAgainBeforeTheNextPush) {
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kUnderWay);
   EXPECT_EQ(world_.heard_by(0).front(), FrameKind::kShare);
   EXPECT_TRUE(session().range(0).shares);
-  EXPECT_TRUE(session().watches(0));
+  EXPECT_TRUE(session().reads(0));
 }
 
 TEST_F(RunSessionTest, ABackupIsAskedAgainUntilItIsMadeThePrimary) {

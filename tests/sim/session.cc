@@ -106,12 +106,9 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
     return session_.reads(index) &&
            (links_[index].channel.has_frame() || !links_[index].channel.is_open);
   };
-  const auto is_broken = [this](std::size_t index) {
-    return session_.watches(index) && !links_[index].channel.is_open;
-  };
   bool ready = false;
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    ready = ready || is_ready(index) || is_broken(index);
+    ready = ready || is_ready(index);
   }
   rounds_ = std::exchange(round_at_, now()) == now() ? rounds_ + 1 : 0;
   if (rounds_ > kMostRounds) {
@@ -127,8 +124,6 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
   for (std::size_t index = 0; index < links_.size(); ++index) {
     if (is_ready(index)) {
       receive(index);
-    } else if (is_broken(index)) {
-      session_.lost(index, std::make_error_code(std::errc::connection_reset), at);
     }
   }
   session_.time(at);

@@ -32,7 +32,8 @@ BodyPlan RangeReplica::trainer_header(ConnectionId id, Connection& from,
 BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
   switch (header.kind) {
-    case FrameKind::kHeartbeat:
+    case FrameKind::kHeartbeat:  // it has its answer, and waits for other ps
+      out_.send(id, {.kind = FrameKind::kHeartbeat, .generation = generation_});
       return {};
     case FrameKind::kGetConfig:
     case FrameKind::kPull:

@@ -19,14 +19,13 @@
 //     empty the outbox: each SendRequest ends in sent() or lost(), each Dial in dialed();
 //     wait until a link has something that session.reads(link), or for session.deadline();
 //     for each frame:  plan = session.header(...); read the body into its place; session.body(...)
-//     for each broken link that session.reads() or watches(): session.lost(...)
+//     for each broken link that session.reads(): session.lost(...)
 //     session.time(now);   // after what has come: who has spoken is not silent
 //   }
 //   session.reply()
 //
 // One operation at a time: begin_...() gives up one that is under way. Links outlast operations.
-// A link is read from only while reads() says so; what comes meanwhile waits. One that it watches()
-// is not read from, so that what waits there must not end a wait: only that it is broken does.
+// A link is read from only while reads() says so; what comes meanwhile waits.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -170,10 +169,6 @@ class RunSession {
   // Whether a frame from there is awaited.
   [[nodiscard]] bool reads(std::size_t range) const noexcept {
     return outcome_ == Outcome::kUnderWay && exchange_.reads(range);
-  }
-  // Whether the loss of a link that nothing is read from is to be told with lost().
-  [[nodiscard]] bool watches(std::size_t range) const noexcept {
-    return outcome_ == Outcome::kUnderWay && exchange_.watches(range);
   }
   // kDone: what the ps have answered to the last pull or push.
   [[nodiscard]] const StepResult& reply() const noexcept { return reply_; }

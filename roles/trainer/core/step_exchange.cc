@@ -90,6 +90,10 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     item.silent_at = now + context_.task.timeouts.silence;
     return ReplyPlan::kNothing;
   }
+  if (is_watched(range)) {
+    close_and_lose(range, net::WireError::kUnexpected, now);
+    return ReplyPlan::kNothing;
+  }
   // An answer to another request than this one, say to a copy of an older one: the two ends do not
   // mean the same any more, and a new connection is the surest way to agree again.
   const bool is_answer = header.request_id == item.awaited_id;
@@ -149,6 +153,7 @@ void StepExchange::done(Item& item, Clock::time_point now) noexcept {
   item.state = State::kDone;
   item.is_answered = true;
   item.beat_at = now + kHeartbeatInterval;
+  item.silent_at = now + context_.task.timeouts.silence;
 }
 
 // The next welcome tells what the ps holds now.
@@ -168,7 +173,7 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   RangeSession& session = context_.ranges[range];
   session.close();
   Item& item = items_[range];
-  const bool was_done = watches(range);
+  const bool was_done = is_watched(range);
   if (!was_done && item.state != State::kLost && item.state != State::kDialing && !awaits(range)) {
     return;
   }
@@ -289,9 +294,9 @@ void StepExchange::close_unfinished() {
 
 void StepExchange::time(Clock::time_point now) {
   for (std::size_t range = 0; range < items_.size(); ++range) {
-    if (items_[range].state == State::kWaiting && now >= items_[range].silent_at) {
+    if (reads(range) && now >= items_[range].silent_at) {
       close_and_lose(range, std::make_error_code(std::errc::timed_out), now);
-    } else if (watches(range) && now >= items_[range].beat_at) {
+    } else if (is_watched(range) && now >= items_[range].beat_at) {
       beat(range, now);
     }
   }
@@ -307,7 +312,8 @@ void StepExchange::time(Clock::time_point now) {
   retry_one(now);
 }
 
-// A link to a machine that has gone breaks only when something is sent over it.
+// A link to a machine that has gone breaks only when something is sent over it; one that is frozen
+// does not return it.
 void StepExchange::beat(std::size_t range, Clock::time_point now) {
   items_[range].beat_at = now + kHeartbeatInterval;
   context_.out.add(SendRequest{.range = range, .header = {.kind = FrameKind::kHeartbeat}});
@@ -343,11 +349,12 @@ Clock::time_point StepExchange::deadline() const noexcept {
   auto deadline = Clock::time_point::max();
   for (std::size_t range = 0; range < items_.size(); ++range) {
     const Item& item = items_[range];
-    if (item.state == State::kWaiting) {
+    if (reads(range)) {
       deadline = std::min(deadline, item.silent_at);
-    } else if (item.state == State::kLost) {
+    }
+    if (item.state == State::kLost) {
       deadline = std::min(deadline, dialer_.range() ? given_up_at(item) : item.retry_at);
-    } else if (watches(range)) {
+    } else if (is_watched(range)) {
       deadline = std::min(deadline, item.beat_at);
     }
   }

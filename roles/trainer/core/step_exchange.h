@@ -6,9 +6,10 @@
 // and the request repeated, until Timeouts::peer has passed since; requests are made so that a
 // repeat does no harm.
 //
-// Links of ps that have answered are watched meanwhile: the others may be waiting for a trainer
-// that can come only once such a ps, should it have died, is set to a state again. Their links are
-// opened again too, to see what the ps holds then.
+// Ps that have answered are watched meanwhile: the others may be waiting for a trainer that can
+// come only once such a ps, should it have died or be frozen, is set to a state again. They are
+// sent heartbeats, which they return; those that are lost are reached again too, to see what they
+// hold then.
 #pragma once
 
 #include <chrono>
@@ -87,14 +88,9 @@ class StepExchange {
 
   [[nodiscard]] Clock::time_point deadline() const noexcept;
   [[nodiscard]] bool reads(std::size_t range) const noexcept {
-    return items_[range].state == State::kWaiting;
+    return items_[range].state == State::kWaiting || is_watched(range);
   }
   [[nodiscard]] bool reads_any() const noexcept;
-  // Whether it is to be told of the link's loss although nothing is read from there.
-  [[nodiscard]] bool watches(std::size_t range) const noexcept {
-    return items_[range].state == State::kDone &&
-           (on_loss_ == OnLoss::kRepeat || on_loss_ == OnLoss::kJoinAgain);
-  }
   [[nodiscard]] bool is_answered(std::size_t range) const noexcept {
     return items_[range].is_answered;
   }
@@ -136,8 +132,9 @@ class StepExchange {
     bool offers = false;           // is back, and memory is being offered: then the request
     std::uint64_t awaited_id = 0;  // of the request that was sent last
     net::FrameHeader reply;
-    Clock::time_point silent_at;  // waiting: the ps is dead when nothing has come until then
-    Clock::time_point beat_at;    // done: when the ps is sent something, to find the link broken
+    // Waiting, or done: the ps is dead when nothing has come until then.
+    Clock::time_point silent_at;
+    Clock::time_point beat_at;  // done: when the ps is sent a heartbeat
     Clock::time_point lost_since;
     Clock::time_point retry_at;
     std::error_code error;  // it was lost by
@@ -149,6 +146,11 @@ class StepExchange {
   void answered(std::size_t range, Clock::time_point now);
   void is_back(std::size_t range, Clock::time_point now);
   void done(Item& item, Clock::time_point now) noexcept;
+  // It has answered, and its loss matters.
+  [[nodiscard]] bool is_watched(std::size_t range) const noexcept {
+    return items_[range].state == State::kDone &&
+           (on_loss_ == OnLoss::kRepeat || on_loss_ == OnLoss::kJoinAgain);
+  }
   void beat(std::size_t range, Clock::time_point now);
   [[nodiscard]] Clock::time_point given_up_at(const Item& item) const;
   void retry_one(Clock::time_point now);

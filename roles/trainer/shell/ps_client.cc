@@ -17,7 +17,6 @@ using net::FrameHeader;
 constexpr std::size_t kLineBytes = math::AlignedVector::kAlignmentBytes;
 
 // What poll() says of a link that the other end has closed, whatever still lies in it unread.
-constexpr int kBroken = POLLRDHUP | POLLHUP | POLLERR;
 
 // The end of the cache line in which so many bytes end.
 std::size_t line_end(std::size_t bytes) {
@@ -288,9 +287,6 @@ void PsClient::await_some() {
   for (std::size_t index = 0; index < links_.size(); ++index) {
     if (session_.reads(index) && (polled_[index].revents != 0 || links_[index].has_answer())) {
       receive(index);
-    } else if (session_.watches(index) && (polled_[index].revents & kBroken) != 0) {
-      links_[index].close();
-      session_.lost(index, std::make_error_code(std::errc::connection_reset), now);
     }
   }
   session_.time(now);
@@ -300,11 +296,8 @@ void PsClient::prepare_poll() {
   polls_ = false;
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const bool reads = session_.reads(index);
-    const bool waits = reads || session_.watches(index);
-    polled_[index] = {.fd = waits ? links_[index].fd() : -1,
-                      .events = reads ? short{POLLIN} : short{POLLRDHUP},
-                      .revents = 0};
-    polls_ = polls_ || waits;
+    polled_[index] = {.fd = reads ? links_[index].fd() : -1, .events = POLLIN, .revents = 0};
+    polls_ = polls_ || reads;
   }
 }
 
