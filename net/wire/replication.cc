@@ -1,5 +1,7 @@
 #include "net/wire/replication.h"
 
+#include <utility>
+
 #include "net/wire/codec.h"
 #include "net/wire/frame.h"
 
@@ -74,10 +76,11 @@ std::error_code decode(std::span<const std::byte> body, Report& out) {
 }
 
 std::vector<std::byte> encode(const UpdateHead& head) {
-  ByteWriter body(kUpdateHeadBytes);
+  ByteWriter body(sizeof(std::uint64_t) * (1 + head.trainers.size()));
   body.put(head.incarnation);
-  body.put(head.trainer);
-  body.put(head.count);
+  for (const std::uint64_t ranks : head.trainers) {
+    body.put(ranks);
+  }
   return std::move(body).take();
 }
 
@@ -85,12 +88,15 @@ std::error_code decode(std::span<const std::byte> body, UpdateHead& out) {
   ByteReader reader(body);
   UpdateHead head;
   head.incarnation = reader.get<std::uint64_t>();
-  head.trainer = reader.get<std::uint32_t>();
-  head.count = reader.get<std::uint32_t>();
-  if (!reader.complete() || head.count == 0) {
+  bool is_empty = true;
+  while (reader.ok() && !reader.rest().empty()) {
+    head.trainers.push_back(reader.get<std::uint64_t>());
+    is_empty = is_empty && head.trainers.back() == 0;
+  }
+  if (!reader.complete() || is_empty) {
     return WireError::kBadBody;
   }
-  out = head;
+  out = std::move(head);
   return {};
 }
 
@@ -128,6 +134,7 @@ std::vector<std::byte> encode(const FillTrainer& trainer) {
   body.put(trainer.incarnation);
   body.put(trainer.last_sequence);
   body.put(trainer.clock);
+  body.put(trainer.used);
   return std::move(body).take();
 }
 
@@ -137,6 +144,7 @@ std::error_code decode(std::span<const std::byte> body, FillTrainer& out) {
   trainer.incarnation = reader.get<std::uint64_t>();
   trainer.last_sequence = reader.get<std::uint64_t>();
   trainer.clock = reader.get<std::uint64_t>();
+  trainer.used = reader.get<std::uint64_t>();
   if (!reader.complete()) {
     return WireError::kBadBody;
   }

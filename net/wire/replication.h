@@ -3,14 +3,14 @@
 //
 //   VIEW, 8 bytes        REPORT, 16 bytes      UPDATE, 16 and more     FILL, 72 and more
 //    0  4  number         0  4  view            0  8  incarnation       0  8  lineage
-//    4  1  primary        4  1  standing        8  4  trainer          8  48  six counters
-//    5  1  paired         5  1  bits           12  4  count           56  4  trainers
-//    6  2  reserved, 0    6  2  reserved, 0    16  n  gradient        60  4  tensors
-//                         8  8  trainers                              64  8  reserved, 0
-//                                                                     72 24t of each trainer:
-//                                                                            incarnation, sequence,
-//                                                                            clock
-//                                                                         n  tensors
+//    4  1  primary        4  1  standing        8 8w  trainers          8  48  six counters
+//    5  1  paired         5  1  bits               n  gradient         56  4  trainers
+//    6  2  reserved, 0    6  2  reserved, 0                            60  4  tensors
+//                         8  8  trainers                               64  8  reserved, 0
+//                                                                      72 32t of each trainer:
+//                                                                             incarnation,
+//                                                                             sequence, clock, used
+//                                                                          n  tensors
 //
 // Integers are little-endian. Decoders take bytes that nobody vouches for: another length, or a
 // value that means nothing, is WireError::kBadBody, and `out` is then untouched. Pure functions;
@@ -58,14 +58,22 @@ inline constexpr std::size_t kReportBytes = 16;
   return std::uint64_t{1} << (rank % 64);
 }
 
-// What an update was made of; the step is in the header.
+// A set of ranks: bit rank % 64 of number rank / 64.
+using RankSet = std::vector<std::uint64_t>;
+[[nodiscard]] constexpr std::size_t rank_set_size(std::size_t trainers) noexcept {
+  return (trainers + 63) / 64;
+}
+
+// What an update was made of; the step is in the header. Exact: it takes all that it is given.
 struct UpdateHead {
   std::uint64_t incarnation = 0;  // async: of the trainer's process
-  std::uint32_t trainer = 0;      // async: its rank
-  std::uint32_t count = 0;        // gradients that the tensor is the sum of
+  RankSet trainers;               // whose gradients the tensor is the sum of; not empty
   friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
 };
-inline constexpr std::size_t kUpdateHeadBytes = 16;
+// Of a run of so many trainers.
+[[nodiscard]] constexpr std::size_t update_head_bytes(std::size_t trainers) noexcept {
+  return sizeof(std::uint64_t) * (1 + rank_set_size(trainers));
+}
 
 struct FillHead {
   std::uint64_t lineage = 0;  // Welcome::incarnation, the same at both hosts
@@ -76,14 +84,15 @@ struct FillHead {
 };
 inline constexpr std::size_t kFillHeadBytes = 72;
 
-// Async: what makes a trainer's repeats known.
+// What makes a trainer's repeats known.
 struct FillTrainer {
-  std::uint64_t incarnation = 0;
-  std::uint64_t last_sequence = 0;
-  std::uint64_t clock = 0;
+  std::uint64_t incarnation = 0;    // async
+  std::uint64_t last_sequence = 0;  // async
+  std::uint64_t clock = 0;          // async
+  std::uint64_t used = 0;           // sync: the newest step that a gradient was used for, plus 1
   friend bool operator==(const FillTrainer&, const FillTrainer&) = default;
 };
-inline constexpr std::size_t kFillTrainerBytes = 24;
+inline constexpr std::size_t kFillTrainerBytes = 32;
 
 [[nodiscard]] std::vector<std::byte> encode(const View& view);
 [[nodiscard]] std::vector<std::byte> encode(const Report& report);

@@ -27,10 +27,10 @@ TEST(Hello, HasTheBytesOfTheDocument) {
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kHello, .request_id = 1, .body_size = body.size()}, header);
   EXPECT_EQ(hex(header),
-            "44544631030100000100000000000000"
+            "44544631040100000100000000000000"
             "34000000000000000000000000000000"
             "00000000000000000000000000000000"
-            "000000000000000000000000838747e6");
+            "000000000000000000000000a6fcacb6");
   EXPECT_EQ(hex(body),
             "499586f058786688809ace4fbe13a0f73171d18117e9773e22d737fa12b9f0e2"
             "efcdab8967452301"

@@ -17,21 +17,24 @@ constexpr Report kReport{.view = 3,
                          .wants_pair = true,
                          .finished = true,
                          .trainers = in_set(1) | in_set(71)};
-constexpr UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainer = 2, .count = 3};
+const UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainers = {0x0105}};
 constexpr FillHead kFill{
     .lineage = 0x1122334455667788, .counters = {1, 2, 3, 4, 5, 6}, .trainers = 7, .tensors = 8};
-constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3};
+constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3, .used = 4};
 
 TEST(Replication, HasTheBytesOfTheDocument) {
   EXPECT_EQ(hex(encode(kView)), "0403020101010000");
   EXPECT_EQ(hex(encode(kReport)), "03000000020d00008200000000000000");
-  EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110200000003000000");
+  EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110501000000000000");
+  EXPECT_EQ(hex(encode(UpdateHead{.trainers = {0, 2}})),
+            "000000000000000000000000000000000200000000000000");
   EXPECT_EQ(hex(encode(kFill)),
             "8877665544332211"
             "010000000000000002000000000000000300000000000000"
             "040000000000000005000000000000000600000000000000"
             "07000000080000000000000000000000");
-  EXPECT_EQ(hex(encode(kTrainer)), "010000000000000002000000000000000300000000000000");
+  EXPECT_EQ(hex(encode(kTrainer)),
+            "0100000000000000020000000000000003000000000000000400000000000000");
 }
 
 TEST(Replication, IsReadBackAndNothingElseIs) {
@@ -49,7 +52,10 @@ TEST(Replication, RejectsValuesThatMeanNothing) {
   EXPECT_EQ(decode_with(kReport, 4, 3), WireError::kBadBody);
   EXPECT_EQ(decode_with(kReport, 5, 16), WireError::kBadBody);
   EXPECT_EQ(decode_with(kReport, 7, 1), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kUpdate, 12, 0), WireError::kBadBody) << "the sum of no gradients";
+  UpdateHead none;
+  EXPECT_EQ(decode(encode(UpdateHead{.trainers = {0, 0}}), none), WireError::kBadBody)
+      << "the sum of no gradients";
+  EXPECT_EQ(decode(encode(UpdateHead{}), none), WireError::kBadBody);
   EXPECT_EQ(decode_with(kFill, 64, 1), WireError::kBadBody);
 }
 

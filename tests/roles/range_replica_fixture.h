@@ -75,9 +75,7 @@ class PairedHosts : public RangeReplicaTest {
     ASSERT_TRUE(first_.reaches_out());
     chief_ = first_.connect(0, 7);
     other_ = first_.connect(1, 8);
-    RunConfig config = small_run();
-    config.ps_replicas = 2;
-    begin_run(first_, chief_, config);
+    begin_run(first_, chief_, run());
     ASSERT_TRUE(first_.core.may_fill());
     to_second_ = first_.reach_other();
     from_first_ = second_.connect({.cluster = {},
@@ -86,6 +84,11 @@ class PairedHosts : public RangeReplicaTest {
                                    .purpose = net::ChannelPurpose::kReplica,
                                    .replica = 1,
                                    .incarnation = ps0_.incarnation});
+  }
+  [[nodiscard]] virtual RunConfig run() const {
+    RunConfig config = small_run();
+    config.ps_replicas = 2;
+    return config;
   }
   // Frames between the two hosts that have not arrived yet.
   void carry() {

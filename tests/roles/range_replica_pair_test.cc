@@ -15,6 +15,16 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::seconds;
 
+// The first gradient makes a step.
+class PairsWithABackupWorker : public PairedHosts {
+ protected:
+  [[nodiscard]] RunConfig run() const override {
+    RunConfig config = PairedHosts::run();
+    config.replicas_to_aggregate = 1;
+    return config;
+  }
+};
+
 TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
   carry();  // the state, and that it is complete
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
@@ -45,6 +55,41 @@ TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   EXPECT_FALSE(second_.take(again)) << "a pair of which one is left asks the chief first";
   tell(second_, {.number = 4, .primary = 1, .paired = false});
   expect_parameters(second_, again, 2, -5);
+}
+
+// The chief's gradient makes the step, the other's comes late; then the first host is gone.
+TEST_F(PairsWithABackupWorker, TheBackupKnowsWhoseGradientsTheStepsWereMadeOf) {
+  carry();
+  tell(first_, {.number = 2, .primary = 0, .paired = true});
+  tell(second_, {.number = 2, .primary = 0, .paired = true});
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  carry();
+  second_.hang_up(from_first_);
+  tell(second_, {.number = 3, .primary = 1, .paired = false});
+  for (const std::size_t rank : {0U, 1U}) {
+    const ConnectionId again = second_.connect(rank, 7 + rank);
+    ASSERT_TRUE(second_.say(again, push(0), gradient(2)));
+    const auto answer = second_.take(again);
+    ASSERT_TRUE(answer.has_value());
+    EXPECT_EQ((answer->header.flags & net::kFlagDropped) != 0, rank == 1);
+  }
+}
+
+TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
+  carry();
+  const auto say_update = [&](std::uint64_t trainers) {
+    Bytes body = net::encode(net::UpdateHead{.trainers = {trainers}});
+    const Bytes sum = gradient(1);
+    body.insert(body.end(), sum.begin(), sum.end());
+    const FrameHeader header{.kind = FrameKind::kUpdate, .request_id = 9, .generation = 1};
+    const BodyPlan plan = second_.begin(from_first_, header, body.size());
+    std::ranges::copy(std::span(body).first(plan.places[0].size()), plan.places[0].begin());
+    return second_.core.body(from_first_, second_.now()).next;
+  };
+  EXPECT_EQ(say_update(0b101), BodyPlan::Next::kStop) << "there is no trainer 2";
+  EXPECT_EQ(say_update(0b01), BodyPlan::Next::kStop) << "every gradient counts";
+  EXPECT_EQ(say_update(0b11), BodyPlan::Next::kInto);
 }
 
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {

@@ -37,7 +37,7 @@ class ShardCopy : public ::testing::Test {
     copy_->finish_fill(shard_->identity(), with_previous);
     shard_->on_update([this](const ShardUpdate& update) {
       std::ranges::copy(update.gradient, copy_->update_inbox().begin());
-      copy_->take_update(update.push, update.count);
+      copy_->take_update(update.push, update.trainers);
     });
   }
 
@@ -132,6 +132,28 @@ TEST_F(ShardCopy, BackupWorkersLateGradientIsNotAddedByTheCopy) {
   push(*shard_, id(1, 0, 1), three_values(1, 0));
   expect_same_bits();
   EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
+}
+
+// Its answer was lost with the primary.
+TEST_F(ShardCopy, ARepeatIsToldWhetherItWasUsedWhoeverMadeTheStep) {
+  make(backup_config(kTwoTrainers, 1));
+  push(*shard_, id(1, 0, 1), three_values(1, 0));
+  fill();
+  push(*shard_, id(0, 1, 1), three_values(0, 1));
+  EXPECT_EQ(copy_->admit(id(0, 1, 1)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(copy_->answer(0).dropped);
+  EXPECT_EQ(copy_->admit(id(1, 1, 2)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(copy_->answer(1).dropped);
+}
+
+TEST_F(ShardCopy, ACopyThatIsFilledLaterKnowsWhatWasUsedBefore) {
+  make(backup_config(kTwoTrainers, 1));
+  push(*shard_, id(1, 0, 1), three_values(1, 0));
+  push(*shard_, id(0, 1, 1), three_values(0, 1));
+  fill();
+  push(*shard_, id(0, 2, 2), three_values(0, 2));
+  EXPECT_EQ(copy_->admit(id(1, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(copy_->answer(1).dropped);
 }
 
 }  // namespace

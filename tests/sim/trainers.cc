@@ -159,10 +159,7 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   co_await compute(fiber, components);
   session_.begin_push_pull(stepper_.sequence(), cut, begin_now());
   reply_ = co_await run_step(fiber, parameters_);
-  // A copy that was made the primary knows that a push is settled, not whether it was used.
-  const bool is_known =
-      !components.empty() && (config_.replicas_to_aggregate == 0 || config_.ps_replicas == 1);
-  for (std::size_t index = 0; index < places.size() && is_known && !reply_.joined; ++index) {
+  for (std::size_t index = 0; index < components.size() && !reply_.joined; ++index) {
     if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
       continue;
     }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -10,6 +12,32 @@ namespace disttf::roles {
 
 using net::FrameHeader;
 using net::FrameKind;
+
+namespace {
+
+// REQUIRES: there is one.
+std::size_t first_of(const net::RankSet& ranks) {
+  const auto place = std::ranges::find_if(ranks, [](std::uint64_t bits) { return bits != 0; });
+  return static_cast<std::size_t>(place - ranks.begin()) * 64 +
+         static_cast<std::size_t>(std::countr_zero(*place));
+}
+
+// Whether gradients of these trainers make an update, and there are such trainers.
+bool may_update(const Shard& shard, const net::RankSet& ranks) {
+  const RunConfig& config = shard.config();
+  std::size_t count = 0;
+  for (const std::uint64_t bits : ranks) {
+    count += static_cast<std::size_t>(std::popcount(bits));
+  }
+  const std::size_t in_last = config.trainers % 64;
+  const bool are_trainers = in_last == 0 || ranks.back() >> in_last == 0;
+  const std::size_t wanted = !config.sync_replicas               ? 1
+                             : config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate
+                                                                 : config.trainers;
+  return are_trainers && count == wanted;
+}
+
+}  // namespace
 
 BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
@@ -131,7 +159,8 @@ BodyPlan RangeReplica::fill_trainers_came(ConnectionId id, Connection& from) {
     }
     from.identity.trainers.push_back({.incarnation = trainer.incarnation,
                                       .last_sequence = trainer.last_sequence,
-                                      .clock = trainer.clock});
+                                      .clock = trainer.clock,
+                                      .used = trainer.used});
   }
   if (primary_ != id) {
     return {.next = BodyPlan::Next::kStop};
@@ -163,18 +192,18 @@ BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
 BodyPlan RangeReplica::update_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
   if (!filled_ || header.generation != generation_ || header.range_begin != shard_->range().begin ||
-      header.body_size != net::kUpdateHeadBytes + shard_->range().size() * sizeof(float)) {
+      header.body_size !=
+          net::update_head_bytes(trainers_.size()) + shard_->range().size() * sizeof(float)) {
     return refuse(id, from, kError, "an update of another state");
   }
   from.shard = shard_;
-  return into_bytes(from, Part::kUpdateHead, net::kUpdateHeadBytes);
+  return into_bytes(from, Part::kUpdateHead, net::update_head_bytes(trainers_.size()));
 }
 
 BodyPlan RangeReplica::update_head_came(ConnectionId id, Connection& from) {
   const Shard& shard = *from.shard;
-  if (net::decode(from.bytes, from.update) || from.update.trainer >= trainers_.size() ||
-      from.update.count > trainers_.size() || shard.finished() ||
-      (shard.config().sync_replicas && from.header.step != shard.step())) {
+  if (net::decode(from.bytes, from.update) || !may_update(shard, from.update.trainers) ||
+      shard.finished() || (shard.config().sync_replicas && from.header.step != shard.step())) {
     return refuse(id, from, kError, "an update that does not follow the last one");
   }
   return into(from, Part::kUpdate, std::as_writable_bytes(from.shard->update_inbox()));
@@ -185,11 +214,11 @@ BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
   if (primary_ != id) {
     return {.next = BodyPlan::Next::kStop};
   }
-  shard->take_update({.trainer = from.update.trainer,
+  shard->take_update({.trainer = first_of(from.update.trainers),
                       .incarnation = from.update.incarnation,
                       .step = from.header.step,
                       .sequence = from.header.sequence},
-                     from.update.count);
+                     from.update.trainers);
   out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
   return {};
 }

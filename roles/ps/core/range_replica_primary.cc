@@ -84,7 +84,8 @@ void RangeReplica::send_state(ConnectionId to) {
   for (const ShardIdentity::Trainer& trainer : identity.trainers) {
     append(body, net::encode(net::FillTrainer{.incarnation = trainer.incarnation,
                                               .last_sequence = trainer.last_sequence,
-                                              .clock = trainer.clock}));
+                                              .clock = trainer.clock,
+                                              .used = trainer.used}));
   }
   for (const std::span<const float> tensor : tensors) {
     append(body, std::as_bytes(tensor));
@@ -108,11 +109,10 @@ void RangeReplica::forward(const ShardUpdate& update) {
     return;
   }
   std::vector<std::byte> body;
-  body.reserve(net::kUpdateHeadBytes + update.gradient.size_bytes());
-  append(body,
-         net::encode(net::UpdateHead{.incarnation = update.push.incarnation,
-                                     .trainer = static_cast<std::uint32_t>(update.push.trainer),
-                                     .count = static_cast<std::uint32_t>(update.count)}));
+  body.reserve(net::update_head_bytes(trainers_.size()) + update.gradient.size_bytes());
+  append(body, net::encode(net::UpdateHead{
+                   .incarnation = shard_->config().sync_replicas ? 0 : update.push.incarnation,
+                   .trainers = {update.trainers.begin(), update.trainers.end()}}));
   append(body, std::as_bytes(update.gradient));
   out_.send(backup_,
             {.kind = FrameKind::kUpdate,

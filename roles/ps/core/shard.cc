@@ -1,6 +1,7 @@
 #include "roles/ps/core/shard.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <limits>
 #include <new>
@@ -35,7 +36,8 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       arena_owner_(std::move(arena.owner)),
       optimizer_(config_.optimizer, range.size(), config_.isa, threads),
       slots_(config_.slots()),
-      trainers_(config_.trainers) {
+      trainers_(config_.trainers),
+      used_(net::rank_set_size(config_.trainers)) {
   if (arena.floats.empty()) {
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
     arena.floats = own_arena_.span();
@@ -88,6 +90,7 @@ void Shard::finish_restore(std::uint64_t step) {
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
     trainer.settled = step;  // what made these parameters is in them
+    trainer.used = 0;
     trainer.last_step = step;
     trainer.incarnation = 0;
     trainer.last_sequence = 0;
@@ -109,7 +112,8 @@ ShardIdentity Shard::identity() const {
   for (const Trainer& trainer : trainers_) {
     identity.trainers.push_back({.incarnation = trainer.incarnation,
                                  .last_sequence = trainer.last_sequence,
-                                 .clock = trainer.clock});
+                                 .clock = trainer.clock,
+                                 .used = trainer.used});
   }
   return identity;
 }
@@ -144,10 +148,16 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
     trainer.incarnation = identity.trainers[rank].incarnation;
     trainer.last_sequence = identity.trainers[rank].last_sequence;
     trainer.clock = identity.trainers[rank].clock;
+    trainer.used = identity.trainers[rank].used;
   }
 }
 
-void Shard::take_update(const PushId& push, std::size_t count) {
+void Shard::take_update(const PushId& push, std::span<const std::uint64_t> trainers) {
+  std::size_t count = 0;
+  for (const std::uint64_t ranks : trainers) {
+    count += static_cast<std::size_t>(std::popcount(ranks));
+  }
+  std::ranges::copy(trainers, used_.begin());
   counters_.pushes += count;
   if (!config_.sync_replicas) {
     count_async(push);
@@ -181,6 +191,8 @@ Admission Shard::admit(const PushId& push) {
   const bool late = !repeat && config_.sync_replicas && push.step < step_;
   if (repeat) {
     ++counters_.repeats;
+    // (A copy learns here of a gradient that came late at the primary.)
+    trainer.dropped = has_backup_workers() && push.step < step_ && trainer.used != push.step + 1;
   }
   if (late) {
     drop(trainer, push.step);
@@ -294,6 +306,12 @@ void Shard::commit_sync(const PushId& push) {
     }
     return;
   }
+  std::ranges::fill(used_, 0);
+  for (std::size_t each = 0; each < slots_.size() && !config_.elastic(); ++each) {
+    if (slots_[each].filled) {
+      use(each);
+    }
+  }
   // The last of several is added by the update itself, unless a copy is to be told the sum.
   std::span<const float> last;
   for (std::size_t each = folded_; each < slots_.size(); ++each) {
@@ -310,6 +328,12 @@ void Shard::commit_sync(const PushId& push) {
   apply(push, sum_, last, arrived_);
 }
 
+void Shard::use(std::size_t rank) noexcept { used_[rank / 64] |= net::in_set(rank); }
+
+bool Shard::is_used(std::size_t rank) const noexcept {
+  return (used_[rank / 64] & net::in_set(rank)) != 0;
+}
+
 void Shard::fold(const Slot& slot) {
   if (folded_++ == 0) {
     sum_ = slot.gradient;
@@ -324,6 +348,8 @@ void Shard::fold(const Slot& slot) {
 
 void Shard::commit_async(const PushId& push) {
   count_async(push);
+  std::ranges::fill(used_, 0);
+  use(push.trainer);
   apply(push, slots_[push.trainer].gradient, {}, 1);
 }
 
@@ -343,7 +369,7 @@ void Shard::count_async(const PushId& push) {
 void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
                   std::span<const float> last, std::size_t count) {
   if (on_update_) {
-    on_update_({.push = push, .gradient = gradient_sum, .count = count});
+    on_update_({.push = push, .gradient = gradient_sum, .trainers = used_});
   }
   const float rate_factor =
       config_.rate_decay == RateDecay::kLinear
@@ -362,6 +388,11 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   for (Slot& slot : slots_) {
     slot.filled = false;
     slot.memory.reset();
+  }
+  for (std::size_t rank = 0; rank < trainers_.size() && has_backup_workers(); ++rank) {
+    if (is_used(rank)) {
+      trainers_[rank].used = step_;
+    }
   }
   if (cut_wanted_) {
     make_cut(*cut_wanted_);

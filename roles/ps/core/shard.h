@@ -55,6 +55,7 @@
 #include "math/aligned.h"
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
+#include "net/wire/replication.h"
 #include "roles/run/cut.h"
 #include "roles/run/run_config.h"
 #include "roles/run/wire_format.h"
@@ -103,20 +104,22 @@ struct ShardCounters {
   std::uint64_t staleness_max = 0;
 };
 
-// One update of the parameters, for whoever keeps a copy of the shard.
+// One update of the parameters, for whoever keeps a copy of the shard. Both spans are valid during
+// the call.
 struct ShardUpdate {
   PushId push;                      // async: that it applies; sync: the one that completed the step
-  std::span<const float> gradient;  // the sum of `count` gradients; valid during the call
-  std::size_t count = 0;
+  std::span<const float> gradient;  // the sum of the gradients of these:
+  std::span<const std::uint64_t> trainers;  // a net::RankSet
 };
 
 // What a copy of a shard needs besides the tensors.
 struct ShardIdentity {
-  // Async: by which repeats are known.
+  // By which repeats are known.
   struct Trainer {
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;
     std::uint64_t clock = 0;  // also from before a restore, after which no repeat is known
+    std::uint64_t used = 0;   // see net::FillTrainer
   };
   std::uint64_t step = 0;
   ShardCounters counters;
@@ -163,7 +166,7 @@ class Shard {
   void finish_fill(const ShardIdentity& identity, bool with_previous);
   // Where an update's gradient goes, and that it has come; as the other one's hook told it.
   [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
-  void take_update(const PushId& push, std::size_t count);
+  void take_update(const PushId& push, std::span<const std::uint64_t> trainers);
 
   [[nodiscard]] Admission admit(const PushId& push);
   // The gradient of the admitted push lies whole in its destination.
@@ -233,16 +236,22 @@ class Shard {
     std::vector<std::byte> packed;  // a gradient's body, if it is not raw floats
     Rounded rounded;                // of `snapshot`
     std::span<float> snapshot;      // what the last answer carried, where parameters may move on
-    bool dropped = false;           // backup workers: the newest settled gradient came too late
+    bool dropped = false;           // backup workers: the newest gradient came too late
     bool joined = false;
     std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
     std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
+    // Sync: the step after the newest that a gradient was used for. Of its steps a trainer repeats
+    // the last one alone, so no more is needed to tell whether a settled one was used.
+    std::uint64_t used = 0;
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;  // async: the newest push applied
     std::uint64_t clock = 0;          // async: the number of the newest push
     std::uint64_t level = 0;          // async: where the slowest was when it came, if far ahead
   };
 
+  [[nodiscard]] bool has_backup_workers() const noexcept {
+    return config_.replicas_to_aggregate != 0;
+  }
   [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
   [[nodiscard]] std::span<float> inbox_of(const PushId& push);
   void drop(Trainer& trainer, std::uint64_t step) noexcept;
@@ -252,8 +261,11 @@ class Shard {
   void commit_async(const PushId& push);
   void fold(const Slot& slot);
   // `last`: one of the `count` gradients that is not in the sum yet; empty: all are.
+  // Of the trainers in `used_`.
   void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
              std::size_t count);
+  void use(std::size_t rank) noexcept;
+  [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
   // Async: the clock of the slowest joined trainer but this one, as it is held to; nothing where it
   // is alone.
@@ -289,6 +301,7 @@ class Shard {
   std::span<const float> sum_;   // in the only slot so far, or
   math::AlignedVector sum_own_;  // here; empty until needed
   std::size_t folded_ = 0;
+  net::RankSet used_;  // whose gradients the update under way is made of; not elastic
   ShardCounters counters_;
   std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
 };
