@@ -9,6 +9,7 @@
 #include <span>
 #include <system_error>
 
+#include "net/transport/body_place.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/address.h"
 #include "net/wire/frame.h"
@@ -49,6 +50,25 @@ class Channel {
   // For wait_for_any() over several channels: poll()s as readable when a frame has begun to come
   // or the channel has failed; -1 when it is closed (which poll() leaves out).
   [[nodiscard]] virtual int fd() noexcept = 0;
+
+  // --- tensors need not cross a channel where net/transport/gradient_memory.h carries it
+
+  // Agrees with the ps at the other end that tensors are read where they lie from now on, or that
+  // they are not: see is_in_place(). `most`: bytes of the ps's memory that there is a use for.
+  // A frame that comes instead of an answer is kept for receive_header(). To be called again where
+  // the ps may hold its tensors elsewhere. REQUIRES: no reply is awaited.
+  [[nodiscard]] virtual std::error_code agree(std::size_t /*most*/, Deadline /*deadline*/) {
+    return {};
+  }
+  // They are: send() leaves a gradient alone that lies in the channel's memory, and it must stay
+  // unchanged until it is answered. To pack it, or to send it ahead, would gain nothing.
+  [[nodiscard]] virtual bool is_in_place() const noexcept { return false; }
+  // A frame is there to be received, though fd() need not be ready.
+  [[nodiscard]] virtual bool has_frame() const noexcept { return false; }
+  // Where the last header's body of so many bytes lies, if it need not be received; it stays
+  // unchanged until the next gradient is sent. No view: receive_body() brings it, as it does from
+  // there, too.
+  [[nodiscard]] virtual BodyPlace place_of_body(std::size_t /*size*/) { return {}; }
 };
 
 // Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.

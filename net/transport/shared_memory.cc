@@ -136,6 +136,10 @@ SharedOffer SharedMemory::offer() const noexcept {
           .size = bytes_.size()};
 }
 
+std::span<const std::byte> BodyPlace::bytes() const noexcept {
+  return view->bytes().subspan(offset, size);
+}
+
 SharedView::SharedView(int fd, std::span<std::byte> mapped)
     : fd_(fd), mapped_(mapped), bytes_(mapped.subspan(kPrefixBytes)) {}
 

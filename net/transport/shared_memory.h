@@ -20,10 +20,9 @@
 #include <system_error>
 #include <vector>
 
-namespace disttf::net {
+#include "net/transport/body_place.h"
 
-// What is shared begins on such a boundary, and so does what can be mapped by itself.
-inline constexpr std::size_t kPageBytes = 4096;
+namespace disttf::net {
 
 struct SharedOffer {
   std::uint32_t pid = 0;
@@ -89,12 +88,9 @@ class SharedView {
 // Pieces of views, mapped once more, end to end: memory of several owners that is read as one.
 class JoinedView {
  public:
-  struct Piece {
-    std::shared_ptr<const SharedView> view;
-    std::size_t offset = 0;  // in its bytes(): a multiple of kPageBytes
-    std::size_t size = 0;    // in bytes: another one, but for the last piece that has any
-    friend bool operator==(const Piece&, const Piece&) = default;
-  };
+  // Their offsets are multiples of kPageBytes, and so are their sizes, but for the last one that
+  // has any bytes.
+  using Piece = BodyPlace;
   // nullptr, and `error` set, where the pieces are not as described, or hold no byte, or the system
   // does not map them.
   [[nodiscard]] static std::unique_ptr<const JoinedView> map(std::span<const Piece> pieces,

@@ -148,7 +148,6 @@ class TrainerWorld {
         if (plan == ReplyPlan::kRefusal) {
           session.refused(range, *host(range, link.replica).refuses, now_);
         } else if (plan != ReplyPlan::kNothing) {
-          session.set_shares(range, plan == ReplyPlan::kOffer || session.range(range).shares);
           session.body(range, now_);
         }
         has_come = true;
@@ -191,7 +190,6 @@ class TrainerWorld {
     answer(effect.range, effect.header);
   }
   void apply(const CloseLink& effect) { links_[effect.range] = {}; }
-  void apply(const Unshare&) {}
   void apply(const NameGeneration& effect) { named_ = effect.generation; }
   void apply(const Note& note) { log_ += note.text + "\n"; }
 
@@ -240,9 +238,6 @@ class TrainerWorld {
         if (!from.releases) {
           return;
         }
-        break;
-      case FrameKind::kShare:
-        reply.kind = FrameKind::kShared;
         break;
       case FrameKind::kGetConfig:
         reply.kind = is_empty ? FrameKind::kFenced : FrameKind::kConfig;

@@ -61,7 +61,7 @@ class RunSessionTest : public testing::Test {
                                        .generation = 3,
                                        .step = 5};
     }
-    join({.size = kFloats, .offers_memory = true});
+    join({.size = kFloats});
   }
   void begin_push() { session().begin_push_pull(1, false, world_.now()); }
   void expect_failure(int code, const std::string& sentence) {
@@ -308,21 +308,6 @@ TEST_F(RunSessionTest, WhoHasLostItsStateDoesNotWaitForPsThatHaveLeft) {
   world_.kill(1);
   world_.say(0, {.kind = FrameKind::kFenced, .request_id = world_.last_id(0)});
   EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kRunOver);
-}
-
-TEST_F(RunSessionTest, MemoryThatMustBeSharedAndIsNotEndsTheTrainer) {
-  const Task task = task_of_trainer(Transport::kSharedMemory);
-  TrainerWorld world(task);
-  world.host(0).hold(0, 1);
-  world.host(1).hold(0, 1);
-  world.session.begin_connect(world.now());
-  world.go_on();
-  world.session.prepare({.size = kFloats});
-  world.session.begin_pull(world.now());
-  ASSERT_EQ(world.go_on(), Outcome::kFailed);
-  EXPECT_EQ(world.session.failure().exit_code(), kUsage);
-  EXPECT_THAT(world.session.failure().what(),
-              HasSubstr("--transport shm: no memory can be shared with ps 0"));
 }
 
 // ----------------------------------------------------------------------------------------- steps
@@ -602,7 +587,7 @@ TEST_F(RunSessionTest, ARefusedPushEndsTheTrainer) {
 
 // --------------------------------------------------------------------------------------- replicas
 
-TEST_F(RunSessionTest, TheOtherHostIsTriedAndOfferedMemoryBeforeItIsAsked) {
+TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
   join_with_replicas();
   world_.host(0).is_mute = true;
   begin_push();
@@ -621,14 +606,13 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndOfferedMemoryBeforeItIsAsked) {
   EXPECT_EQ(dials[1].until - dials[0].until, seconds(1)) << "who swallows packets has a second";
   auto heard = world_.heard();
   std::erase_if(heard, [](const HeardRequest& each) { return each.range == 1; });
-  ASSERT_EQ(heard.size(), 2U);
-  EXPECT_EQ(heard[0].header.kind, FrameKind::kShare);
-  EXPECT_EQ(heard[1].header.kind, FrameKind::kPushPull);
-  EXPECT_EQ(heard[1].replica, 1);
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(heard[0].header.kind, FrameKind::kPushPull);
+  EXPECT_EQ(heard[0].replica, 1);
   EXPECT_FALSE(session().reply().joined);
 }
 
-TEST_F(RunSessionTest, WhoHasAnsweredIsOfferedMemoryAgainBeforeTheNextPush) {
+TEST_F(RunSessionTest, WhoHasAnsweredIsReachedAgainAndNotAsked) {
   join_with_replicas();
   world_.host(1).is_mute = true;
   begin_push();
@@ -637,8 +621,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredIsOfferedMemoryAgainBeforeTheNextPush) {
   world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
   world_.kill(0);
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kUnderWay);
-  EXPECT_EQ(world_.heard_by(0).front(), FrameKind::kShare);
-  EXPECT_TRUE(session().range(0).shares);
+  EXPECT_THAT(world_.heard_by(0), testing::Each(FrameKind::kHeartbeat));
   EXPECT_TRUE(session().reads(0));
 }
 

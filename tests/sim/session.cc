@@ -43,10 +43,8 @@ void TrainerProcess::prepare() {
   if (config_.ps_replicas > 1) {
     session_.expect_replicas();
   }
-  session_.prepare({.size = size_,
-                    .strict = config_.every_gradient_counts(),
-                    .elastic = config_.elastic(),
-                    .offers_memory = false});
+  session_.prepare(
+      {.size = size_, .strict = config_.every_gradient_counts(), .elastic = config_.elastic()});
 }
 
 StateName TrainerProcess::state_of(std::size_t range) const {
@@ -169,9 +167,6 @@ void TrainerProcess::receive(std::size_t index) {
         world_.violate(name() + " was sent another configuration than the chief's");
       }
       break;
-    case ReplyPlan::kOffer:
-      world_.violate(name() + " was offered memory, and has offered none");
-      break;
   }
   session_.body(index, now());
 }
@@ -234,9 +229,6 @@ void TrainerProcess::send(const roles::SendRequest& order) {
     case RequestBody::kGradient:
       frame.body = part_of(*gradient_, order.range);
       frame.owner = gradient_;
-      break;
-    case RequestBody::kOffer:
-      world_.violate(name() + " was told to offer memory, and has none");
       break;
   }
   if ((order.header.flags & net::kFlagPrevious) != 0) {

@@ -4,7 +4,7 @@
 #include "math/model.h"
 #include "net/transport/answer_slot.h"
 #include "net/transport/interrupt.h"
-#include "roles/process/shared_limits.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
 
 namespace disttf::roles {
@@ -40,8 +40,7 @@ asio::awaitable<bool> RangeServer::share(std::size_t rank, const ConnectionPtr& 
     Sharing& sharing = sharing_[rank];
     std::error_code error;  // whatever it is, frames will do
     if (offer.size >= shard->range().end * sizeof(float)) {
-      const std::size_t most =
-          most_shared_by_trainer(math::layout_of(shard->config().model).size());
+      const std::size_t most = most_of_trainer(math::layout_of(shard->config().model).size());
       sharing.gradient = net::SharedView::open(offer, most, error);
     }
     if (sharing.gradient) {

@@ -56,9 +56,6 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
     }
     return failed(std::make_error_code(std::errc::resource_unavailable_try_again), now);
   }
-  if (context_.replicated) {
-    context_.unshare(session.index());  // it may be another process
-  }
   range_.reset();
   return fit == RangeSession::Fit::kOtherState ? Result::kOtherState : Result::kOpen;
 }

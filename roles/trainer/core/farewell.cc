@@ -123,7 +123,6 @@ void Farewell::begin_fetching(Clock::time_point now) {
   final_step_.reset();
   for (RangeSession& session : context_.ranges) {
     session.unpin();
-    context_.unshare(session.index());
   }
   stage_ = Stage::kReaching;
   at_ = 0;

@@ -42,8 +42,6 @@ class RangeSession {
   [[nodiscard]] net::TaskId host() const { return host_of_range(task_->cluster, index_, replica_); }
   [[nodiscard]] std::uint8_t replica() const noexcept { return replica_; }
   void try_other_host() noexcept { replica_ = replica_ == 0 ? 1 : 0; }
-  // Memory is shared with that host: no tensor crosses the link.
-  bool shares = false;
 
   // --- its state
 

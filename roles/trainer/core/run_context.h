@@ -25,7 +25,6 @@ struct RunContext {
   bool over = false;        // a ps has said so; from then on it is
   bool strict = true;       // every gradient counts
   bool elastic = false;
-  bool offers_memory = false;  // this trainer has some for its gradients
 
   // A ps says whether the run is over.
   void note_end(const RangeSession& range) noexcept {
@@ -34,10 +33,6 @@ struct RunContext {
   void close(std::size_t range) {
     ranges[range].close();
     out.add(CloseLink{range});
-  }
-  void unshare(std::size_t range) {
-    ranges[range].shares = false;
-    out.add(Unshare{range});
   }
   // A reply may be on its way over any of them, and each welcome tells the news.
   void close_all() {

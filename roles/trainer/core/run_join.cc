@@ -82,9 +82,6 @@ RunJoin::RunJoin(RunContext& context, Connecting& connecting, StepExchange& exch
     : context_(context), connecting_(connecting), exchange_(exchange), pauses_(pauses) {}
 
 void RunJoin::begin(Clock::time_point now) {
-  for (const RangeSession& session : context_.ranges) {
-    context_.unshare(session.index());  // a ps may hold its parameters elsewhere now
-  }
   pauses_.reset();
   attempt(now);
 }
@@ -196,14 +193,6 @@ void RunJoin::pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point 
   }
 }
 
-void RunJoin::offer(Clock::time_point now) {
-  stage_ = Stage::kOffering;
-  exchange_.begin(OnLoss::kStateLost);
-  if (context_.offers_memory) {
-    exchange_.ask(at_, {.kind = FrameKind::kShare}, RequestBody::kOffer, FrameKind::kShared, now);
-  }
-}
-
 // Each ps that the stage speaks to has answered.
 void RunJoin::answered(Clock::time_point now) {
   if (stage_ == Stage::kPublishing) {
@@ -222,8 +211,6 @@ void RunJoin::answered(Clock::time_point now) {
     } else {
       pull_as_chief(now);
     }
-  } else if (stage_ == Stage::kOffering) {
-    offered(now);
   } else {
     pulled(now);
   }
@@ -235,34 +222,13 @@ void RunJoin::pulled(Clock::time_point now) {
   if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, net::kFlagPrevious, now);
   } else if (agree() && is_one_step) {
-    at_ = 0;
-    offer(now);
+    finish();
   } else {
     pause(now);
   }
 }
 
-void RunJoin::offered(Clock::time_point now) {
-  const RangeSession& session = context_.ranges[at_];
-  if (!session.shares && context_.task.transport == Transport::kSharedMemory) {
-    context_.failure =
-        Failure(kUsage, "--transport shm: no memory can be shared with " + session.name() +
-                            "; allowed is auto, which then uses tcp");
-  } else if (++at_ < context_.ranges.size()) {
-    offer(now);
-  } else {
-    finish();
-  }
-}
-
 void RunJoin::finish() {
-  const auto sharing =
-      static_cast<std::size_t>(std::ranges::count_if(context_.ranges, &RangeSession::shares));
-  if (sharing_ != sharing && context_.offers_memory) {
-    sharing_ = sharing;
-    context_.out.debug("shares memory with " + std::to_string(sharing) + " of " +
-                       std::to_string(context_.ranges.size()) + " ps");
-  }
   for (RangeSession& session : context_.ranges) {
     session.pin();
   }

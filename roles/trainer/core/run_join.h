@@ -1,6 +1,6 @@
 // How a trainer comes to the run's state: before the first step, and again when a ps lost its own.
 //   connect -> chief: publish -> chief, where they do not agree: restore -> pull -> strict, where
-//   they are not at one step: pull the step before -> offer memory -> pinned
+//   they are not at one step: pull the step before -> pinned
 // What fails on that way begins again from its beginning, after a pause.
 #pragma once
 
@@ -86,7 +86,6 @@ class RunJoin {
     kRestoring,
     kPulling,
     kPullingPrevious,
-    kOffering,
     kPausing,
     kJoined,
     kRunOver,
@@ -99,11 +98,8 @@ class RunJoin {
   void restore(Clock::time_point now);
   void pull_as_chief(Clock::time_point now);
   void pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now);
-  // To one ps after the other, beginning with ps 0.
-  void offer(Clock::time_point now);
   void answered(Clock::time_point now);
   void pulled(Clock::time_point now);
-  void offered(Clock::time_point now);
   void finish();
   void state_lost(Clock::time_point now);
   void pause(Clock::time_point now);
@@ -122,7 +118,6 @@ class RunJoin {
   std::uint32_t newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
   Clock::time_point resume_at_;
   StepResult result_;
-  std::optional<std::size_t> sharing_;  // how many ps, as last logged
 };
 
 }  // namespace disttf::roles

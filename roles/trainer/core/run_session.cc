@@ -20,7 +20,6 @@ RunSession::RunSession(const Task& task, std::mt19937_64 random)
 void RunSession::prepare(const Run& run) {
   context_.strict = run.strict;
   context_.elastic = run.elastic;
-  context_.offers_memory = run.offers_memory;
   for (RangeSession& session : context_.ranges) {
     session.range = math::shard_range(run.size, session.index(), context_.ranges.size());
   }

@@ -82,7 +82,6 @@ class RunSession {
     std::size_t size = 0;  // floats of the parameter vector
     bool strict = true;    // every gradient counts
     bool elastic = false;
-    bool offers_memory = false;  // this trainer has memory for the ps to read its gradients in
   };
   // Before the operations from begin_pull() on.
   void prepare(const Run& run);
@@ -154,10 +153,6 @@ class RunSession {
   void forgive(Clock::duration missed);
   // kNeedsState: whoever sends kState now takes it from a state of this step.
   void provided(std::uint64_t step, Clock::time_point now);
-  // Before body() of a plan with kOffer: whether memory is shared with that ps now.
-  void set_shares(std::size_t range, bool shares) noexcept {
-    context_.ranges[range].shares = shares;
-  }
 
   // --- queries
 

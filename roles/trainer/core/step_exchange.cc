@@ -16,8 +16,7 @@ using net::FrameKind;
 constexpr std::chrono::milliseconds kLongestPause{100};
 
 bool is_text(FrameKind kind) {
-  return kind == FrameKind::kConfig || kind == FrameKind::kStatusReply ||
-         kind == FrameKind::kShared;
+  return kind == FrameKind::kConfig || kind == FrameKind::kStatusReply;
 }
 
 }  // namespace
@@ -44,12 +43,10 @@ void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBod
   item.body = body;
   item.expected = expected;
   item.is_answered = false;
-  item.offers = false;
   item.reply = {};
   send(range, now);
 }
 
-// The request itself, or before it an offer of memory.
 void StepExchange::send(std::size_t range, Clock::time_point now) {
   Item& item = items_[range];
   RangeSession& session = context_.ranges[range];
@@ -57,7 +54,7 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
     lost(range, std::make_error_code(std::errc::not_connected), now);
     return;
   }
-  FrameHeader header = item.offers ? FrameHeader{.kind = FrameKind::kShare} : item.request;
+  FrameHeader header = item.request;
   if (!session.number(header)) {
     close_and_lose(range, std::make_error_code(std::errc::not_connected), now);
     return;
@@ -65,8 +62,7 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
   item.state = State::kWaiting;
   item.awaited_id = header.request_id;
   item.silent_at = now + context_.task.timeouts.silence;
-  context_.out.add(SendRequest{
-      .range = range, .header = header, .body = item.offers ? RequestBody::kOffer : item.body});
+  context_.out.add(SendRequest{.range = range, .header = header, .body = item.body});
 }
 
 // A large body may have taken its time.
@@ -101,7 +97,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     fenced(range);
     return ReplyPlan::kNothing;
   }
-  if (!is_answer || header.kind != (item.offers ? FrameKind::kShared : item.expected)) {
+  if (!is_answer || header.kind != item.expected) {
     close_and_lose(range, net::WireError::kUnexpected, now);
     return ReplyPlan::kNothing;
   }
@@ -116,7 +112,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
       return ReplyPlan::kNothing;
     }
     item.state = State::kReading;
-    return header.kind == FrameKind::kShared ? ReplyPlan::kOffer : ReplyPlan::kText;
+    return ReplyPlan::kText;
   }
   if (header.body_size != 0) {
     close_and_lose(range, net::WireError::kBadBody, now);
@@ -134,11 +130,6 @@ void StepExchange::body(std::size_t range, Clock::time_point now) {
 
 void StepExchange::answered(std::size_t range, Clock::time_point now) {
   Item& item = items_[range];
-  if (item.offers) {
-    item.offers = false;
-    is_back(range, now);
-    return;
-  }
   done(item, now);
   if (item.expected == FrameKind::kParameters) {
     RangeSession& session = context_.ranges[range];
@@ -188,9 +179,8 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   if (was_done) {
     session.pin();  // it has answered of that state: what another one holds does not go with it
   }
-  const bool was_lost = item.state == State::kLost || item.state == State::kDialing || item.offers;
+  const bool was_lost = item.state == State::kLost || item.state == State::kDialing;
   item.state = State::kLost;
-  item.offers = false;
   if (!was_lost) {
     item.lost_since = now;
     context_.out.warn(session.name() + " was lost (" + error.message() + "); connecting again");
@@ -218,14 +208,7 @@ void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_
       return;
     case Dialer::Result::kOpen:
       context_.note_end(context_.ranges[range]);
-      // (Who joins offers it once it has pulled.)
-      item.offers = context_.replicated && context_.offers_memory &&
-                    item.request.kind == FrameKind::kPushPull;
-      if (item.offers) {
-        send(range, now);
-      } else {
-        is_back(range, now);
-      }
+      is_back(range, now);
       return;
     case Dialer::Result::kOtherState:
       context_.close(range);
@@ -271,8 +254,7 @@ void StepExchange::leave_lost() {
   on_loss_ = OnLoss::kLeave;
   for (std::size_t range = 0; range < items_.size(); ++range) {
     Item& item = items_[range];
-    const bool is_lost = item.state == State::kLost || item.state == State::kDialing || item.offers;
-    item.offers = false;
+    const bool is_lost = item.state == State::kLost || item.state == State::kDialing;
     if (is_lost && item.is_answered) {
       context_.close(range);
       item.state = State::kDone;

@@ -2,9 +2,8 @@
 //
 // All requests leave before the first reply is awaited, and the loss of any ps is noticed while
 // others are waited for. A ps that waits for somebody else says so with heartbeats: silence is
-// death. A link that was lost is opened again (with memory offered anew where a range has replicas)
-// and the request repeated, until Timeouts::peer has passed since; requests are made so that a
-// repeat does no harm.
+// death. A link that was lost is opened again and the request repeated, until Timeouts::peer has
+// passed since; requests are made so that a repeat does no harm.
 //
 // Ps that have answered are watched meanwhile: the others may be waiting for a trainer that can
 // come only once such a ps, should it have died or be frozen, is set to a state again. They are
@@ -30,7 +29,6 @@ enum class ReplyPlan : std::uint8_t {
   kNothing,     // the next frame's header
   kParameters,  // of the range, as many as it has floats; then body(), or lost() if they are not
   kText,        // at most net::kMaxControlBodyBytes, then body()
-  kOffer,       // the same: where the ps's parameters lie; set_shares(), then body()
   kRefusal,     // net::Refusal, then refused()
 };
 
@@ -129,7 +127,6 @@ class StepExchange {
     RequestBody body = RequestBody::kNone;
     net::FrameKind expected = net::FrameKind::kAck;
     bool is_answered = false;      // also where the link was lost since
-    bool offers = false;           // is back, and memory is being offered: then the request
     std::uint64_t awaited_id = 0;  // of the request that was sent last
     net::FrameHeader reply;
     // Waiting, or done: the ps is dead when nothing has come until then.

@@ -33,7 +33,6 @@ enum class RequestBody : std::uint8_t {
   kConfiguration,  // what the chief publishes
   kState,          // the range of the state to restore: parameters, then each optimizer tensor
   kGradient,       // of the range
-  kOffer,          // where gradients lie in shared memory; `sequence` is for the shell to set
 };
 
 // Send a frame over the range's open link. What the header says of the body (its size, and in what
@@ -50,20 +49,13 @@ struct CloseLink {
   std::size_t range = 0;
 };
 
-// Memory that was shared with a host of that range is of no use any more: frames will do, until
-// memory is offered again.
-struct Unshare {
-  std::size_t range = 0;
-};
-
 // All ps hold this generation of the run's state, and this trainer works on it: from now on its
 // heartbeats name it. A ps that was replaced while it was silent learns of it that way.
 struct NameGeneration {
   std::uint32_t generation = 0;
 };
 
-class TrainerOutbox
-    : public EffectQueue<SendRequest, Dial, CloseLink, Unshare, NameGeneration, Note> {
+class TrainerOutbox : public EffectQueue<SendRequest, Dial, CloseLink, NameGeneration, Note> {
  public:
   void debug(std::string text) { note(Note::Level::kDebug, std::move(text)); }
   void info(std::string text) { note(Note::Level::kInfo, std::move(text)); }

@@ -6,7 +6,7 @@
 
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
-#include "roles/process/shared_limits.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -14,14 +14,10 @@ namespace {
 
 using net::FrameHeader;
 
-constexpr std::size_t kLineBytes = math::AlignedVector::kAlignmentBytes;
+// Else the ranges of several ps could not be read as one vector.
+static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
 
 // What poll() says of a link that the other end has closed, whatever still lies in it unread.
-
-// The end of the cache line in which so many bytes end.
-std::size_t line_end(std::size_t bytes) {
-  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-}
 
 }  // namespace
 
@@ -56,29 +52,23 @@ std::string PsClient::get_config() {
 
 void PsClient::prepare(const Run& run) {
   const std::size_t size = run.size;
-  std::error_code error;
   // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
-  if (!run.elastic && task_.transport != Transport::kTcp) {
-    // Behind the gradient, on a cache line of its own: the word that says whether this trainer
-    // sleeps.
-    shared_ = net::SharedMemory::create(line_end(size * sizeof(float)) + kLineBytes,
-                                        random_incarnation(), error);
+  if (!run.elastic) {
+    memory_ = make_gradient_memory(task_, size);
   }
-  if (shared_) {
-    gradient_ = {reinterpret_cast<float*>(shared_->bytes().data()), size};
+  if (memory_) {
+    gradient_ = {reinterpret_cast<float*>(memory_->gradient().data()), size};
   } else {
-    unshared_ = math::AlignedVector(size);
-    gradient_ = unshared_.span();
+    own_memory_ = math::AlignedVector(size);
+    gradient_ = own_memory_.span();
   }
-  session_.prepare({.size = size,
-                    .strict = run.strict,
-                    .elastic = run.elastic,
-                    .offers_memory = shared_ != nullptr});
+  session_.prepare({.size = size, .strict = run.strict, .elastic = run.elastic});
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const math::Range range = session_.range(index).range;
     links_[index].prepare({.range = range,
                            .wire = run.wire,
-                           .most_shared = most_shared_by_ps(range.size(), run.trainers)});
+                           .memory = memory_.get(),
+                           .most_placed = most_of_ps(range.size(), run.trainers)});
   }
 }
 
@@ -111,28 +101,25 @@ void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
 
 StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
                               const std::function<void()>& meanwhile) {
-  std::ranges::fill(places_, net::JoinedView::Piece{});
+  std::ranges::fill(places_, net::BodyPlace{});
   session_.begin_push_pull(sequence, cut, begin_now());
   may_stay_ = true;
   StepReply reply = run_step(parameters, meanwhile);
-  if (!reply.joined) {
-    reply.parameters = joined(parameters);
-  }
+  reply.parameters = joined(parameters);
   return reply;
 }
 
 std::span<const float> PsClient::joined(std::span<float> parameters) {
   if (std::ranges::all_of(places_, [](const auto& place) { return place.view != nullptr; })) {
-    const std::span<const std::byte> window = windows_.over(places_);
-    if (!window.empty()) {
-      return {reinterpret_cast<const float*>(window.data()), parameters.size()};
+    const std::span<const std::byte> bytes = joined_bodies_.over(places_);
+    if (!bytes.empty()) {
+      return {reinterpret_cast<const float*>(bytes.data()), parameters.size()};
     }
   }
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    const net::JoinedView::Piece& place = places_[index];
+    const net::BodyPlace& place = places_[index];
     if (place.view) {
-      std::ranges::copy(place.view->bytes().subspan(place.offset, place.size),
-                        std::as_writable_bytes(part_of(parameters, index)).begin());
+      std::ranges::copy(place.bytes(), std::as_writable_bytes(part_of(parameters, index)).begin());
     }
   }
   return parameters;
@@ -275,7 +262,7 @@ void PsClient::await_some() {
   prepare_poll();
   if (polls_) {
     static_cast<void>(
-        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, shared_ ? &lookout_ : nullptr));
+        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, memory_ ? &lookout_ : nullptr));
   } else {
     stop_.interrupt().wait_until(deadline);
   }
@@ -285,7 +272,7 @@ void PsClient::await_some() {
   // before its sender is called silent.
   const net::Deadline now = awake_.now();
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    if (session_.reads(index) && (polled_[index].revents != 0 || links_[index].has_answer())) {
+    if (session_.reads(index) && (polled_[index].revents != 0 || links_[index].has_frame())) {
       receive(index);
     }
   }
@@ -303,7 +290,7 @@ void PsClient::prepare_poll() {
 
 bool PsClient::AnswerLookout::sees() noexcept {
   for (std::size_t index = 0; index < client_.links_.size(); ++index) {
-    if (client_.session_.reads(index) && client_.links_[index].has_answer()) {
+    if (client_.session_.reads(index) && client_.links_[index].has_frame()) {
       return true;
     }
   }
@@ -311,12 +298,8 @@ bool PsClient::AnswerLookout::sees() noexcept {
 }
 
 void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
-  net::set_asleep(
-      net::SleepWord(client_.shared_->bytes().subspan(client_.sleep_word(), net::kSleepWordBytes)),
-      asleep);
+  client_.memory_->set_asleep(asleep);
 }
-
-std::size_t PsClient::sleep_word() const noexcept { return line_end(gradient_.size_bytes()); }
 
 void PsClient::check_awake(net::Deadline until) {
   const net::Clock::duration missed = awake_.missed(net::Clock::now(), until);
@@ -358,12 +341,7 @@ std::error_code PsClient::receive_body(std::size_t index, ReplyPlan plan,
     return link.receive_parameters(header, part_of(parameters_, index),
                                    may_stay_ ? &places_[index] : nullptr);
   }
-  const auto error = link.receive_text(header, text_);
-  if (!error && plan == ReplyPlan::kOffer) {
-    link.adopt_offer(header, std::as_bytes(std::span(text_)));
-    session_.set_shares(index, link.shares_memory());
-  }
-  return error;
+  return link.receive_text(header, text_);
 }
 
 // ------------------------------------------------------------------------ what the core wants done
@@ -390,13 +368,15 @@ std::error_code PsClient::send(const SendRequest& effect) {
     case RequestBody::kState:
       return send_state(effect);
     case RequestBody::kGradient:
-      return link.push(effect.header, part_of(gradient_, effect.range));
-    case RequestBody::kOffer:
       break;
   }
-  FrameHeader header = effect.header;
-  header.sequence = sleep_word();
-  return link.send(header, net::encode(shared_->offer()));
+  if (link.is_settled()) {
+    return link.push(effect.header, part_of(gradient_, effect.range));
+  }
+  check_awake(link.settle_until());
+  const auto error = link.settle();
+  check_awake();
+  return error ? error : link.push(effect.header, part_of(gradient_, effect.range));
 }
 
 std::error_code PsClient::send_state(const SendRequest& effect) {
@@ -420,8 +400,33 @@ void PsClient::apply(const Dial& effect) {
 }
 
 void PsClient::apply(const NameGeneration& effect) {
+  settle();
   if (on_joined_) {
     on_joined_(effect.generation);
+  }
+}
+
+void PsClient::settle() {
+  if (!memory_) {
+    return;
+  }
+  std::size_t in_place = 0;
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    PsLink& link = links_[index];
+    check_awake(link.settle_until());
+    const auto error = link.settle();
+    check_awake();
+    stop_.throw_if_stopped();
+    if (error) {
+      session_.lost(index, error, awake_.now());
+    } else if (!link.has_frame()) {  // else it is refused, say, which is told in its turn
+      check_way_to(task_, link.name(), link.is_in_place());
+    }
+    in_place += link.is_in_place() ? 1U : 0U;
+  }
+  if (in_place_ != in_place) {
+    in_place_ = in_place;
+    log_debug(describe_ways(in_place, links_.size()));
   }
 }
 

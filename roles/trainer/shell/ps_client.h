@@ -29,14 +29,14 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "net/transport/gradient_memory.h"
 #include "net/transport/interrupt.h"
-#include "net/transport/shared_memory.h"
+#include "net/transport/joined_bodies.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
-#include "roles/trainer/shell/parameter_windows.h"
 #include "roles/trainer/shell/ps_link.h"
 
 namespace disttf::roles {
@@ -49,7 +49,7 @@ class RunOver : public std::exception {
 
 // Where a pull or a push has brought the trainer.
 struct StepReply : StepResult {
-  // In the caller's memory, or in the ps's: unchanged until the next call.
+  // In the caller's memory, or where the ps has them: unchanged until the next call.
   std::span<const float> parameters = {};
 };
 
@@ -86,8 +86,8 @@ class PsClient {
   };
   // Before the calls below.
   void prepare(const Run& run);
-  // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps on this
-  // machine reads them there.
+  // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps may read
+  // them there.
   [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
 
   // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
@@ -105,8 +105,8 @@ class PsClient {
   // gradient() holds that of the parameters that the last call brought. `sequence`: its number, see
   // Stepper::sequence(). Returns when every ps has applied (or dropped) it. Chief: with `cut`
   // the ps keep a copy of the state it leads to, by the name of `sequence`.
-  // `meanwhile` is called once, while the ps are at work. Where all ps share their memory the
-  // parameters stay there: see StepReply.
+  // `meanwhile` is called once, while the ps are at work. Where the parameters of all ps can be
+  // read where they lie, they stay there: see StepReply.
   StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
                       const std::function<void()>& meanwhile = {});
 
@@ -147,7 +147,7 @@ class PsClient {
   [[nodiscard]] std::string status(std::size_t ps_index);
 
  private:
-  // Answers that ps leave in their memory while this trainer is awake.
+  // Answers that come without a system call while this trainer is awake.
   class AnswerLookout final : public net::Lookout {
    public:
     explicit AnswerLookout(PsClient& client) : client_(client) {}
@@ -170,11 +170,12 @@ class PsClient {
   void apply(const SendRequest& effect);
   void apply(const Dial& effect);
   void apply(const CloseLink& effect) { links_[effect.range].close(); }
-  void apply(const Unshare& effect) { links_[effect.range].unshare(); }
   void apply(const NameGeneration& effect);
   static void apply(const Note& effect) { log_note(effect); }
   [[nodiscard]] std::error_code send(const SendRequest& effect);
   [[nodiscard]] std::error_code send_state(const SendRequest& effect);
+  // Agrees with all ps how tensors travel.
+  void settle();
   void receive(std::size_t index);
   [[nodiscard]] std::error_code receive_body(std::size_t index, ReplyPlan plan,
                                              const net::FrameHeader& header);
@@ -187,28 +188,27 @@ class PsClient {
   }
   // What all have answered with, as one vector: where it lies, or else in `parameters`.
   [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
-  // Where in shared_ the word lies that says whether this trainer sleeps, in bytes.
-  [[nodiscard]] std::size_t sleep_word() const noexcept;
 
   const Task& task_;
   const StopSignal& stop_;
   RunSession session_;
-  std::vector<PsLink> links_;  // by ps index
+  std::unique_ptr<net::GradientMemory> memory_;  // of the gradient; null: it lies in
+  math::AlignedVector own_memory_;               // this
+  std::vector<PsLink> links_;                    // by ps index
   std::function<void(std::uint32_t)> on_joined_;
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
-  std::span<float> gradient_;                     // in
-  std::unique_ptr<net::SharedMemory> shared_;     // this, or, where nothing is shared,
-  math::AlignedVector unshared_;                  // in this
-  ParameterWindows windows_;                      // where all share theirs
+  std::span<float> gradient_;
+  net::JoinedBodies joined_bodies_;
+  std::optional<std::size_t> in_place_;  // ps that were found to be read in place, as last logged
   // Of the operation under way; kept so that a step allocates nothing.
-  std::span<float> parameters_;                 // where they are received
-  bool may_stay_ = false;                       // or they lie in the ps's memory:
-  std::vector<net::JoinedView::Piece> places_;  // there; without a view: in the caller's memory
-  std::optional<TrainingState> state_;          // chief: what the ps are being set to
-  std::string text_;                            // a reply's
-  std::vector<pollfd> polled_;                  // one more: the interrupt's
-  bool polls_ = false;                          // something is waited for besides
+  std::span<float> parameters_;         // where they are received
+  bool may_stay_ = false;               // or they stay where the ps has them:
+  std::vector<net::BodyPlace> places_;  // there; without a view: in the caller's memory
+  std::optional<TrainingState> state_;  // chief: what the ps are being set to
+  std::string text_;                    // a reply's
+  std::vector<pollfd> polled_;          // one more: the interrupt's
+  bool polls_ = false;                  // something is waited for besides
   net::EagerWait wait_;
   net::FreezeWatch awake_;  // while an operation is under way
   AnswerLookout lookout_{*this};

@@ -1,9 +1,7 @@
 #include "roles/trainer/shell/ps_link.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "math/aligned.h"
 #include "math/random.h"
 #include "net/transport/peer.h"
 #include "roles/process/log.h"
@@ -61,7 +59,22 @@ DialAnswer PsLink::open(const Dial& dial) {
   }
   channel_ = faults_ ? faults_->wrap(std::move(opened.channel), stop_.interrupt())
                      : std::move(opened.channel);
+  carry();
   return opened.welcome;
+}
+
+void PsLink::prepare(const Run& run) {
+  run_ = run;
+  if (channel_) {
+    carry();
+  }
+}
+
+void PsLink::carry() {
+  is_settled_ = false;
+  if (run_.memory != nullptr) {
+    channel_ = run_.memory->carry(std::move(channel_));
+  }
 }
 
 void PsLink::close() noexcept {
@@ -76,28 +89,31 @@ std::error_code PsLink::send(FrameHeader header, std::span<const std::byte> body
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
-  old_answers_ = answers_at_ != 0 ? net::answer_count(answer_slot()) : 0;
-  if (header.kind == FrameKind::kPull) {
-    if (parameters_) {
-      header.flags |= net::kFlagShared;
-    } else if ((header.flags & net::kFlagNext) != 0) {
-      header.flags |= tensor_flags(run_.wire);  // a gradient is computed from these; other pulls
-    }                                           // are exact
+  // A gradient is computed from these; other pulls are exact.
+  if (header.kind == FrameKind::kPull && (header.flags & net::kFlagNext) != 0 && !is_in_place()) {
+    header.flags |= tensor_flags(run_.wire);
   }
   return channel_->send(header, body, transfer_deadline(body.size()));
 }
 
 std::error_code PsLink::push(FrameHeader header, std::span<const float> gradient) {
-  if (parameters_ && header.kind == FrameKind::kPushPull) {
-    header.flags |= net::kFlagShared;
-    return send(header, {});
+  if (is_in_place()) {
+    return send(header, std::as_bytes(gradient));
   }
   header.flags |= gradient_flags(run_.wire);
   return send(header, pack_gradient(run_.wire, gradient, packed_));
 }
 
+std::error_code PsLink::settle() {
+  if (!is_open()) {
+    return std::make_error_code(std::errc::not_connected);
+  }
+  is_settled_ = true;
+  return channel_->agree(run_.most_placed, settle_until());
+}
+
 bool PsLink::sends_ahead() const noexcept {
-  return is_open() && !parameters_ && gradient_flags(run_.wire) == 0 &&
+  return is_open() && is_settled() && !is_in_place() && gradient_flags(run_.wire) == 0 &&
          run_.range.size() * sizeof(float) >= kLeastAheadBytes;
 }
 
@@ -110,36 +126,28 @@ void PsLink::push_ahead(const FrameHeader& header, std::span<const float> gradie
 // ----------------------------------------------------------------------------------------- replies
 
 std::error_code PsLink::receive_header(FrameHeader& header) {
-  if (!has_answer()) {
-    return channel_->receive_header(header, net::Clock::now() + task_.timeouts.silence);
-  }
-  const auto error = net::read_answer(answer_slot(), header);
-  if (error) {
-    close();
-  }
-  return error;
-}
-
-// Whichever request it is the answer to: RunSession is to see where the two ends disagree.
-bool PsLink::has_answer() const noexcept {
-  if (answers_at_ == 0) {
-    return false;
-  }
-  const std::uint64_t count = net::answer_count(answer_slot());
-  return count != old_answers_ && count % 2 == 0;
+  return channel_->receive_header(header, net::Clock::now() + task_.timeouts.silence);
 }
 
 std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<float> parameters,
-                                           net::JoinedView::Piece* place) {
+                                           net::BodyPlace* place) {
   const std::span<std::byte> bytes = std::as_writable_bytes(parameters);
-  if ((header.flags & net::kFlagShared) != 0) {
-    return take_shared(header, bytes, place);
+  if (place != nullptr) {
+    *place = {};
   }
-  if ((header.flags & tensor_flags(run_.wire)) != 0) {
-    return receive_rounded(header.body_size, parameters);
+  if ((header.flags & net::kFlagShared) == 0) {
+    if ((header.flags & tensor_flags(run_.wire)) != 0) {
+      return receive_rounded(header.body_size, parameters);
+    }
+    if (header.body_size != bytes.size()) {
+      return bad_body();
+    }
   }
-  if (header.body_size != bytes.size()) {
-    return bad_body();
+  if (place != nullptr) {
+    *place = channel_->place_of_body(bytes.size());
+    if (place->view) {
+      return {};
+    }
   }
   return channel_->receive_body(bytes, transfer_deadline(bytes.size()));
 }
@@ -156,23 +164,6 @@ std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> par
   return {};
 }
 
-// The ps leaves what it has answered with alone until this trainer's next push.
-std::error_code PsLink::take_shared(const FrameHeader& header, std::span<std::byte> parameters,
-                                    net::JoinedView::Piece* place) {
-  const std::size_t size = parameters_ ? parameters_->bytes().size() : 0;
-  if (header.body_size != 0 || parameters.size() > size ||
-      header.sequence > size - parameters.size()) {
-    return bad_body();
-  }
-  if (place != nullptr) {
-    *place = {.view = parameters_, .offset = header.sequence, .size = parameters.size()};
-  } else {
-    std::ranges::copy(parameters_->bytes().subspan(header.sequence, parameters.size()),
-                      parameters.begin());
-  }
-  return {};
-}
-
 std::error_code PsLink::receive_text(const FrameHeader& header, std::string& text) {
   text.resize(header.body_size);
   return channel_->receive_body(std::as_writable_bytes(std::span(text)),
@@ -181,23 +172,6 @@ std::error_code PsLink::receive_text(const FrameHeader& header, std::string& tex
 
 net::Refusal PsLink::receive_refusal(const FrameHeader& header) {
   return net::receive_refusal(*channel_, header, net::Clock::now() + task_.timeouts.silence);
-}
-
-void PsLink::adopt_offer(const FrameHeader& header, std::span<const std::byte> body) {
-  unshare();
-  net::SharedOffer offer;
-  if (!net::decode(body, offer)) {
-    std::error_code error;  // whatever it is, frames will do
-    parameters_ = net::SharedView::open(offer, run_.most_shared, error);
-  }
-  const bool has_slot = parameters_ &&
-                        header.sequence % math::AlignedVector::kAlignmentBytes == 0 &&
-                        parameters_->bytes().size() >= net::kAnswerSlotBytes &&
-                        header.sequence <= parameters_->bytes().size() - net::kAnswerSlotBytes;
-  if (header.sequence != 0 && !has_slot) {
-    parameters_.reset();  // the ps would leave answers where we cannot look
-  }
-  answers_at_ = has_slot ? header.sequence : 0;
 }
 
 std::error_code PsLink::bad_body() noexcept {

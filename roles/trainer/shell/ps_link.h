@@ -1,6 +1,6 @@
 // A trainer's step channel to one ps, as roles/trainer/core/run_session.h has it opened and used:
 // how requests and replies travel. Tensors do so in frames, in the form that the run's wire format
-// says, or, where ps and trainer share memory, not at all.
+// says, or stay where they lie, where the two have agreed on that.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -16,10 +16,9 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "net/transport/answer_slot.h"
 #include "net/transport/channel.h"
 #include "net/transport/faulty_channel.h"
-#include "net/transport/shared_memory.h"
+#include "net/transport/gradient_memory.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/wire_format.h"
@@ -39,11 +38,13 @@ class PsLink {
 
   // Of the run, known from its configuration.
   struct Run {
-    math::Range range = {};       // of the vector, that the ps holds
-    WireFormat wire = {};         // of gradients and parameters
-    std::size_t most_shared = 0;  // bytes of the ps's memory that the run has a use for
+    math::Range range = {};  // of the vector, that the ps holds
+    WireFormat wire = {};    // of gradients and parameters
+    // Where gradients lie; outlives the link. nullptr: anywhere, and they are sent.
+    net::GradientMemory* memory = nullptr;
+    std::size_t most_placed = 0;  // bytes of the ps's memory that the run has a use for
   };
-  void prepare(const Run& run) { run_ = run; }
+  void prepare(const Run& run);
 
   // Throws Failure when a signal came, or this process has no descriptor left.
   [[nodiscard]] DialAnswer open(const Dial& dial);
@@ -52,7 +53,7 @@ class PsLink {
   // A signal does not cut it short unless it has to wait: a push that one ps has and another has
   // not would leave the ps at different steps, of which no checkpoint can be made.
   [[nodiscard]] std::error_code send(net::FrameHeader header, std::span<const std::byte> body);
-  // The same of a push; `gradient` is of the range.
+  // The same of a push; `gradient` is of the range, and unchanged until the push is answered.
   [[nodiscard]] std::error_code push(net::FrameHeader header, std::span<const float> gradient);
   // Begins a push_pull of which the first `ready` floats of the gradient are final; push() with the
   // same header follows. REQUIRES: sends_ahead().
@@ -64,37 +65,33 @@ class PsLink {
   // The next frame's header, or that of the answer in the ps's memory.
   [[nodiscard]] std::error_code receive_header(net::FrameHeader& header);
   // The body that the header has announced: floats, exactly as many as the range. `place` set:
-  // parameters that lie in the ps's memory stay there, and this says where.
+  // parameters that can be read where they lie stay there, and this says where.
   [[nodiscard]] std::error_code receive_parameters(const net::FrameHeader& header,
                                                    std::span<float> parameters,
-                                                   net::JoinedView::Piece* place);
+                                                   net::BodyPlace* place);
   // REQUIRES: header.body_size <= net::kMaxControlBodyBytes.
   [[nodiscard]] std::error_code receive_text(const net::FrameHeader& header, std::string& text);
   [[nodiscard]] net::Refusal receive_refusal(const net::FrameHeader& header);
 
-  // What the ps has answered to an offer of memory: where its own lies. Where it agrees, no tensor
-  // crosses the socket from now on.
-  void adopt_offer(const net::FrameHeader& header, std::span<const std::byte> body);
-  void unshare() noexcept {
-    parameters_.reset();
-    answers_at_ = 0;
+  // Agrees with the ps how tensors travel: whenever a run is joined, and before the first push over
+  // a channel that was opened since. Waits for an answer, until settle_until() at the latest.
+  [[nodiscard]] std::error_code settle();
+  [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
+  [[nodiscard]] net::Deadline settle_until() const {
+    return net::Clock::now() + task_.timeouts.silence;
   }
-  [[nodiscard]] bool shares_memory() const noexcept { return parameters_ != nullptr; }
-  // An answer to what was sent last lies in the ps's memory: receive_header() takes it from there.
-  [[nodiscard]] bool has_answer() const noexcept;
+  // Gradients and parameters stay where they lie.
+  [[nodiscard]] bool is_in_place() const noexcept { return is_open() && channel_->is_in_place(); }
+  // receive_header() has something to take, whether or not fd() is ready.
+  [[nodiscard]] bool has_frame() const noexcept { return is_open() && channel_->has_frame(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
   [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }
   [[nodiscard]] int fd() const noexcept { return channel_ ? channel_->fd() : -1; }
 
  private:
-  // REQUIRES: answers_at_ != 0.
-  [[nodiscard]] net::AnswerSlotView answer_slot() const noexcept {
-    return net::AnswerSlotView(parameters_->bytes().subspan(answers_at_, net::kAnswerSlotBytes));
-  }
+  void carry();
   [[nodiscard]] std::error_code receive_rounded(std::uint64_t size, std::span<float> parameters);
-  [[nodiscard]] std::error_code take_shared(const net::FrameHeader& header,
-                                            std::span<std::byte> parameters,
-                                            net::JoinedView::Piece* place);
   [[nodiscard]] std::error_code bad_body() noexcept;
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
 
@@ -104,9 +101,7 @@ class PsLink {
   std::optional<net::FaultInjector> faults_;  // testing
   std::unique_ptr<net::Channel> channel_;
   Run run_;
-  std::shared_ptr<const net::SharedView> parameters_;  // the ps's memory; null: in its frames
-  std::uint64_t answers_at_ = 0;   // where in it answers appear, in bytes; 0: in frames
-  std::uint64_t old_answers_ = 0;  // net::answer_count() from before the last request
+  bool is_settled_ = false;        // the channel
   std::vector<std::byte> packed_;  // a tensor that is not raw floats, as it is sent or received
 };
 

@@ -1,4 +1,4 @@
-#include "roles/trainer/shell/parameter_windows.h"
+#include "net/transport/joined_bodies.h"
 
 #include <gtest/gtest.h>
 
@@ -7,29 +7,31 @@
 #include <system_error>
 #include <vector>
 
-namespace disttf::roles {
+#include "net/transport/shared_memory.h"
+
+namespace disttf::net {
 namespace {
 
-using Piece = net::JoinedView::Piece;
-constexpr std::size_t kPage = net::kPageBytes;
+using Piece = BodyPlace;
+constexpr std::size_t kPage = kPageBytes;
 
 // Memory of one ps: two buffers of a page each, which begin with `text`'s two letters.
 class FakePs {
  public:
   explicit FakePs(const char* text) {
     std::error_code error;
-    memory_ = net::SharedMemory::create(2 * kPage, 7, error);
+    memory_ = SharedMemory::create(2 * kPage, 7, error);
     memory_->bytes()[0] = static_cast<std::byte>(text[0]);
     memory_->bytes()[kPage] = static_cast<std::byte>(text[1]);
-    view_ = net::SharedView::open(memory_->offer(), 2 * kPage, error);
+    view_ = SharedView::open(memory_->offer(), 2 * kPage, error);
   }
   [[nodiscard]] Piece buffer(std::size_t number) const {
     return {.view = view_, .offset = number * kPage, .size = kPage};
   }
 
  private:
-  std::unique_ptr<net::SharedMemory> memory_;
-  std::shared_ptr<const net::SharedView> view_;
+  std::unique_ptr<SharedMemory> memory_;
+  std::shared_ptr<const SharedView> view_;
 };
 
 // The first byte of each page.
@@ -41,10 +43,10 @@ std::string letters_of(std::span<const std::byte> bytes) {
   return text;
 }
 
-TEST(ParameterWindowsTest, TwoWindowsServeStepsThatGoFromBufferToBuffer) {
+TEST(JoinedBodiesTest, TwoWindowsServeStepsThatGoFromBufferToBuffer) {
   const FakePs first("ab");
   const FakePs second("xy");
-  ParameterWindows windows;
+  JoinedBodies windows;
   const std::vector<Piece> even{first.buffer(0), second.buffer(1)};
   const std::vector<Piece> odd{first.buffer(1), second.buffer(0)};
   const auto at_first = windows.over(even);
@@ -55,10 +57,10 @@ TEST(ParameterWindowsTest, TwoWindowsServeStepsThatGoFromBufferToBuffer) {
   EXPECT_EQ(windows.over(odd).data(), then.data()) << "mapped anew";
 }
 
-TEST(ParameterWindowsTest, ARestartedPsTakesThePlaceOfTheOlderWindow) {
+TEST(JoinedBodiesTest, ARestartedPsTakesThePlaceOfTheOlderWindow) {
   const FakePs first("ab");
   const FakePs second("xy");
-  ParameterWindows windows;
+  JoinedBodies windows;
   static_cast<void>(windows.over(std::vector{first.buffer(0), second.buffer(0)}));
   const auto newer = windows.over(std::vector{first.buffer(1), second.buffer(1)});
   const FakePs again("XY");
@@ -67,17 +69,17 @@ TEST(ParameterWindowsTest, ARestartedPsTakesThePlaceOfTheOlderWindow) {
   EXPECT_EQ(letters_of(windows.over(std::vector{first.buffer(1), again.buffer(1)})), "bY");
 }
 
-TEST(ParameterWindowsTest, ASinglePsIsReadWhereItsViewHasIt) {
+TEST(JoinedBodiesTest, ASinglePsIsReadWhereItsViewHasIt) {
   const FakePs only("ab");
-  ParameterWindows windows;
+  JoinedBodies windows;
   const Piece piece = only.buffer(1);
   EXPECT_EQ(windows.over(std::vector{piece}).data(), piece.view->bytes().data() + kPage);
 }
 
-TEST(ParameterWindowsTest, WhatDoesNotLieOnPagesIsNotJoined) {
+TEST(JoinedBodiesTest, WhatDoesNotLieOnPagesIsNotJoined) {
   const FakePs first("ab");
   const FakePs second("xy");
-  ParameterWindows windows;
+  JoinedBodies windows;
   Piece crooked = first.buffer(0);
   crooked.offset = 64;
   EXPECT_TRUE(windows.over(std::vector{crooked}).empty());
@@ -85,4 +87,4 @@ TEST(ParameterWindowsTest, WhatDoesNotLieOnPagesIsNotJoined) {
 }
 
 }  // namespace
-}  // namespace disttf::roles
+}  // namespace disttf::net

@@ -1,0 +1,24 @@
+// Bodies that are read where they lie, in the memory of the task that has sent their headers.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace disttf::net {
+
+class SharedView;
+
+// What is read in place begins on such a boundary where it is to be joined with what lies
+// elsewhere: see net/transport/joined_bodies.h.
+inline constexpr std::size_t kPageBytes = 4096;
+
+struct BodyPlace {
+  std::shared_ptr<const SharedView> view;  // keeps it; null: there is none
+  std::size_t offset = 0;                  // in the view's bytes
+  std::size_t size = 0;                    // in bytes
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept;
+  friend bool operator==(const BodyPlace&, const BodyPlace&) = default;
+};
+
+}  // namespace disttf::net

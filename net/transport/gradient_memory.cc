@@ -1,0 +1,235 @@
+#include "net/transport/gradient_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <asio/error.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "net/transport/answer_slot.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;  // of a processor's cache
+// Requests of the channel's own are numbered from here on, far from those of whoever uses it.
+constexpr std::uint64_t kFirstId = std::uint64_t{1} << 63U;
+
+std::size_t line_end(std::size_t bytes) noexcept {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) noexcept {
+  return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
+}
+
+}  // namespace
+
+// A channel to one ps, which it is sent frames over as ever.
+class InPlaceChannel final : public Channel {
+ public:
+  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory)
+      : channel_(std::move(channel)), memory_(memory) {}
+
+  [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
+                                     Deadline deadline) override;
+  [[nodiscard]] std::error_code send_ahead(const FrameHeader& header,
+                                           std::span<const std::byte> body,
+                                           std::size_t ready) override {
+    return channel_->send_ahead(header, body, ready);
+  }
+  [[nodiscard]] std::error_code receive_header(FrameHeader& header, Deadline deadline) override;
+  [[nodiscard]] std::error_code receive_body(std::span<std::byte> body, Deadline deadline) override;
+  void close() noexcept override {
+    channel_->close();
+    kept_.reset();
+    answers_at_ = 0;
+  }
+  [[nodiscard]] bool is_open() const noexcept override { return channel_->is_open(); }
+  [[nodiscard]] int fd() noexcept override { return channel_->fd(); }
+
+  [[nodiscard]] std::error_code agree(std::size_t most, Deadline deadline) override;
+  [[nodiscard]] bool is_in_place() const noexcept override { return view_ != nullptr; }
+  [[nodiscard]] bool has_frame() const noexcept override { return kept_ || has_answer(); }
+  [[nodiscard]] BodyPlace place_of_body(std::size_t size) override;
+
+ private:
+  [[nodiscard]] bool has_answer() const noexcept;
+  // REQUIRES: answers_at_ != 0.
+  [[nodiscard]] AnswerSlotView slot() const noexcept {
+    return AnswerSlotView(view_->bytes().subspan(answers_at_, kAnswerSlotBytes));
+  }
+  [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
+  void adopt(const FrameHeader& header, std::span<const std::byte> body, std::size_t most);
+  std::error_code fail(std::error_code error) noexcept {
+    close();
+    return error;
+  }
+
+  const std::unique_ptr<Channel> channel_;
+  GradientMemory& memory_;
+  std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors cross the channel
+  std::uint64_t answers_at_ = 0;            // where in it answers appear; 0: they are frames
+  std::uint64_t heard_ = 0;                 // answer_count() of the newest that was received
+  std::optional<FrameHeader> kept_;         // came when something else was awaited
+  std::uint64_t next_id_ = kFirstId;
+  // Of the last header's body, if it lies in the ps's memory.
+  bool is_placed_ = false;
+  std::uint64_t place_ = 0;
+};
+
+std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
+                                     Deadline deadline) {
+  heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+  if (view_ && header.kind == FrameKind::kPull) {
+    header.flags |= kFlagShared;
+  } else if (view_ && header.kind == FrameKind::kPushPull && lies_in(body, memory_.gradient())) {
+    header.flags |= kFlagShared;
+    body = {};
+  }
+  return channel_->send(header, body, deadline);
+}
+
+// Whichever request it is the answer to: whoever asked is to see where the two ends disagree.
+bool InPlaceChannel::has_answer() const noexcept {
+  if (answers_at_ == 0) {
+    return false;
+  }
+  const std::uint64_t count = answer_count(slot());
+  return count != heard_ && count % 2 == 0;
+}
+
+std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadline) {
+  if (kept_) {
+    header = *std::exchange(kept_, std::nullopt);
+    return {};
+  }
+  if (!has_answer()) {
+    return channel_->receive_header(header, deadline);
+  }
+  heard_ = answer_count(slot());
+  const std::error_code error = read_answer(slot(), header);
+  return error ? fail(error) : error;
+}
+
+std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline deadline) {
+  if (!is_open()) {
+    return asio::error::not_connected;
+  }
+  if (const std::error_code error = next_header(header, deadline)) {
+    return error;
+  }
+  is_placed_ = (header.flags & kFlagShared) != 0;
+  place_ = header.sequence;
+  if (is_placed_ && (!view_ || header.body_size != 0)) {
+    return fail(WireError::kBadBody);
+  }
+  return {};
+}
+
+// The ps leaves it alone until this trainer's next push.
+BodyPlace InPlaceChannel::place_of_body(std::size_t size) {
+  const std::size_t available = view_ ? view_->bytes().size() : 0;
+  if (!is_placed_ || size > available || place_ > available - size) {
+    return {};
+  }
+  return {.view = view_, .offset = place_, .size = size};
+}
+
+std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline deadline) {
+  if (!is_placed_) {
+    return channel_->receive_body(body, deadline);
+  }
+  const BodyPlace place = place_of_body(body.size());
+  if (!place.view) {
+    return fail(WireError::kBadBody);
+  }
+  std::ranges::copy(place.bytes(), body.begin());
+  place_ += body.size();
+  return {};
+}
+
+std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
+  view_.reset();
+  answers_at_ = 0;
+  const std::uint64_t id = next_id_++;
+  const auto error = channel_->send(
+      {.kind = FrameKind::kShare, .request_id = id, .sequence = memory_.sleep_word()},
+      encode(memory_.memory_->offer()), deadline);
+  if (error) {
+    return error;
+  }
+  FrameHeader header;
+  do {  // a ps that has rung may have done so too late
+    if (const auto failed = channel_->receive_header(header, deadline)) {
+      return failed;
+    }
+  } while (header.kind == FrameKind::kHeartbeat && header.body_size == 0);
+  if (header.kind != FrameKind::kShared) {
+    kept_ = header;
+    return {};
+  }
+  std::array<std::byte, kSharedOfferBytes> body{};
+  if (header.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
+    return fail(WireError::kUnexpected);
+  }
+  const auto offer = std::span(body).first(header.body_size);
+  if (const auto failed = channel_->receive_body(offer, deadline)) {
+    return failed;
+  }
+  adopt(header, offer, most);
+  return {};
+}
+
+// Whatever is wrong with it, frames will do.
+void InPlaceChannel::adopt(const FrameHeader& header, std::span<const std::byte> body,
+                           std::size_t most) {
+  SharedOffer offer;
+  if (decode(body, offer)) {
+    return;
+  }
+  std::error_code error;
+  auto view = SharedView::open(offer, most, error);
+  if (!view) {
+    return;
+  }
+  const std::size_t size = view->bytes().size();
+  const bool has_slot = header.sequence % kLineBytes == 0 && size >= kAnswerSlotBytes &&
+                        header.sequence <= size - kAnswerSlotBytes;
+  if (header.sequence != 0 && !has_slot) {
+    return;  // the ps would leave answers where nobody can look
+  }
+  view_ = std::move(view);
+  answers_at_ = header.sequence;
+  heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+}
+
+// ------------------------------------------------------------------------------------- the memory
+
+GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes)
+    : memory_(std::move(memory)), bytes_(bytes) {}
+
+// Behind the gradient, on a cache line of its own: the word that says whether the trainer sleeps.
+std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes, std::uint64_t token) {
+  std::error_code error;  // whatever it is, frames will do
+  auto memory = SharedMemory::create(line_end(bytes) + kLineBytes, token, error);
+  return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), bytes))
+                : nullptr;
+}
+
+std::size_t GradientMemory::largest(std::size_t bytes) noexcept {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes;
+}
+
+std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel) {
+  return std::make_unique<InPlaceChannel>(std::move(channel), *this);
+}
+
+std::size_t GradientMemory::sleep_word() const noexcept { return line_end(bytes_); }
+
+void GradientMemory::set_asleep(bool asleep) noexcept {
+  net::set_asleep(SleepWord(memory_->bytes().subspan(sleep_word(), kSleepWordBytes)), asleep);
+}
+
+}  // namespace disttf::net

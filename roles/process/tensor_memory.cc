@@ -1,0 +1,42 @@
+#include "roles/process/tensor_memory.h"
+
+#include "net/transport/answer_slot.h"
+#include "roles/process/machine.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) noexcept {
+  return (bytes + net::kPageBytes - 1) / net::kPageBytes * net::kPageBytes;
+}
+
+}  // namespace
+
+std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats) {
+  return task.transport == Transport::kTcp
+             ? nullptr
+             : net::GradientMemory::create(floats * sizeof(float), random_incarnation());
+}
+
+std::size_t most_of_trainer(std::size_t floats) noexcept {
+  return net::GradientMemory::largest(floats * sizeof(float));
+}
+
+// Its range as often as it may need it: two times, and once for each trainer besides.
+std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
+  return (2 + trainers) * whole_pages(floats * sizeof(float)) + trainers * net::kAnswerSlotBytes;
+}
+
+void check_way_to(const Task& task, const std::string& ps, bool is_in_place) {
+  if (!is_in_place && task.transport == Transport::kSharedMemory) {
+    throw Failure(kUsage, "--transport shm: no memory can be shared with " + ps +
+                              "; allowed is auto, which then uses tcp");
+  }
+}
+
+std::string describe_ways(std::size_t in_place, std::size_t ps) {
+  return "shares memory with " + std::to_string(in_place) + " of " + std::to_string(ps) + " ps";
+}
+
+}  // namespace disttf::roles

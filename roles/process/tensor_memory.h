@@ -1,0 +1,30 @@
+// Which memory a task's tensors lie in, and so how they travel between trainers and ps, as
+// --transport says. The one place in roles/ that knows of more than one way: what a core or a shell
+// sees is a gradient that lies somewhere until it is answered, and parameters that lie somewhere
+// until the next push.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "net/transport/gradient_memory.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+// A trainer's, for a gradient of so many floats. nullptr: it lies in no special memory, and is
+// sent.
+[[nodiscard]] std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task,
+                                                                        std::size_t floats);
+// The most that a ps has a use for of a trainer's, where the vector has so many floats; and a
+// trainer of a ps's, whose range has. In bytes.
+[[nodiscard]] std::size_t most_of_trainer(std::size_t floats) noexcept;
+[[nodiscard]] std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept;
+
+// What a trainer has agreed on with a ps. Throws Failure where --transport insists on another way.
+void check_way_to(const Task& task, const std::string& ps, bool is_in_place);
+// The same with all of them, for the log.
+[[nodiscard]] std::string describe_ways(std::size_t in_place, std::size_t ps);
+
+}  // namespace disttf::roles
