@@ -28,7 +28,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench chaos format lint clean
-.PHONY: flags-document last-moment simulate mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ flags-document: ## write the tables of docs/flags.md anew, from the flags themse
 
 simulate: simulate-build ## FAULTS=1000000 faults in simulated clusters, from SEED=1 on, in virtual time
 	@$(BUILD)/tests/sim/disttf_simulate --faults $(FAULTS) --seed $(SEED) --jobs $(JOBS)
+
+transcripts: simulate-build ## write into tests/transcripts what simulated tasks say now
+	@for file in tests/transcripts/*.txt; do \
+	  $(BUILD)/tests/sim/disttf_simulate --transcript $$file >$$file.new; mv $$file.new $$file; done
 
 mutants: simulate-build ## break the cores one way after the other: the simulator must find each
 	@tests/sim/mutants/find.sh $(BUILD)

@@ -27,9 +27,9 @@ constexpr seconds kSilence{12};
 
 class SimulatedCluster final : public Actor, public Directory {
  public:
-  SimulatedCluster(const Scenario& scenario, bool trace)
+  SimulatedCluster(const Scenario& scenario, bool trace, std::vector<std::string>* log)
       : scenario_(scenario),
-        world_(scenario.seed, trace),
+        world_(scenario.seed, trace, log),
         network_(world_, *this, scenario.network),
         checks_(world_, scenario.config, scenario.size, scenario.ps),
         disk_(world_, scenario.config, scenario.ps),
@@ -52,7 +52,7 @@ class SimulatedCluster final : public Actor, public Directory {
     }
     for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
       const Fault& fault = scenario_.faults[each];
-      if (!fault.on) {
+      if (!fault.on && !fault.step) {
         world_.schedule(kBeginning + fault.at, *this, kFault, each);
       }
     }
@@ -77,18 +77,26 @@ class SimulatedCluster final : public Actor, public Directory {
     return process != nullptr && process->listens() ? process : nullptr;
   }
 
-  bool about_to_deliver(net::FrameKind kind, Process& from, Process& to) override {
-    const std::uint64_t count = ++delivered_[static_cast<std::size_t>(kind)];
-    if (kind == net::FrameKind::kHeartbeat) {
+  bool about_to_deliver(const net::FrameHeader& frame, Process& from, Process& to) override {
+    const std::uint64_t count = ++delivered_[static_cast<std::size_t>(frame.kind)];
+    if (frame.kind == net::FrameKind::kPushPull || frame.kind == net::FrameKind::kPush) {
+      reach_step(frame.step);
+    }
+    if (frame.kind == net::FrameKind::kHeartbeat) {
       return true;
     }
     for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
       const Fault& fault = scenario_.faults[each];
-      if (fault.on == kind && fault.nth == count) {
-        const std::size_t node = fault.to_sender ? from.node() : to.node();
-        const std::size_t other = fault.to_sender ? to.node() : from.node();
-        happen(each, node,
-               fault.kind == Fault::Kind::kClog && fault.detail % 2 == 0 ? fault.other : other);
+      if (fault.on == frame.kind && fault.nth == count) {
+        const std::size_t node = fault.is_named    ? fault.node
+                                 : fault.to_sender ? from.node()
+                                                   : to.node();
+        const std::size_t other = fault.is_named    ? fault.other
+                                  : fault.to_sender ? to.node()
+                                                    : from.node();
+        const bool is_elsewhere =
+            fault.words.empty() && fault.kind == Fault::Kind::kClog && fault.detail % 2 == 0;
+        happen(each, node, is_elsewhere ? fault.other : other);
       }
     }
     return true;
@@ -140,7 +148,7 @@ class SimulatedCluster final : public Actor, public Directory {
       process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
                                                 scenario_.pace, task, node, scenario_.size, on_end);
     }
-    world_.trace(process->name() + " starts, process " + std::to_string(number));
+    world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));
     current_[node]->start();
@@ -203,6 +211,20 @@ class SimulatedCluster final : public Actor, public Directory {
     return text;
   }
 
+  // A gradient of that step is about to be delivered.
+  void reach_step(std::uint64_t step) {
+    if (step < next_step_) {
+      return;
+    }
+    next_step_ = step + 1;
+    for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
+      const Fault& fault = scenario_.faults[each];
+      if (fault.step && *fault.step <= step) {
+        happen(each, fault.node, fault.other);
+      }
+    }
+  }
+
   // `node`, `other`: whom it concerns.
   void happen(std::size_t number, std::size_t node, std::size_t other) {
     const Fault& fault = scenario_.faults[number];
@@ -216,7 +238,9 @@ class SimulatedCluster final : public Actor, public Directory {
     }
     outcome_.happened[number] = true;
     ++outcome_.faults;
-    if (world_.traces()) {
+    if (!fault.words.empty()) {
+      world_.log("--- " + fault.words);
+    } else if (world_.traces()) {
       world_.trace("FAULT " + std::to_string(number) + ": " + to_string(fault, scenario_.ps));
     }
   }
@@ -356,6 +380,7 @@ class SimulatedCluster final : public Actor, public Directory {
   std::vector<Process*> current_;  // by node
   std::vector<std::uint64_t> starts_;
   std::vector<std::uint64_t> delivered_;  // by kind of frame
+  std::uint64_t next_step_ = 0;           // of which no gradient has been seen
   std::vector<Process*> to_rest_;
   std::set<std::size_t> away_;  // nodes that nobody starts again
   Outcome outcome_;
@@ -366,8 +391,8 @@ class SimulatedCluster final : public Actor, public Directory {
 
 }  // namespace
 
-Outcome simulate(const Scenario& scenario, bool trace) {
-  return SimulatedCluster(scenario, trace).run();
+Outcome simulate(const Scenario& scenario, bool trace, std::vector<std::string>* log) {
+  return SimulatedCluster(scenario, trace, log).run();
 }
 
 }  // namespace disttf::sim

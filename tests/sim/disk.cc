@@ -96,14 +96,11 @@ void SimulatedDisk::was_saved(std::uint64_t step) {
   saved_ = std::max(saved_, step);
 }
 
-std::optional<roles::LoadedCheckpoint> SimulatedDisk::load() {
-  return store_.load_newest(layout_, [this](const std::string& warning) { world_.trace(warning); });
-}
-
 std::optional<roles::TrainingState> SimulatedDisk::newest() {
   set_time();
-  check();
-  auto loaded = load();
+  auto loaded = store_.load_newest(
+      layout_, [this](const std::string& warning) { world_.log("warning: " + warning); });
+  check(loaded);
   if (!loaded) {
     return std::nullopt;
   }
@@ -112,7 +109,10 @@ std::optional<roles::TrainingState> SimulatedDisk::newest() {
 }
 
 void SimulatedDisk::check() {
-  const auto loaded = load();
+  check(store_.load_newest(layout_, [](const std::string& /*warning*/) {}));
+}
+
+void SimulatedDisk::check(const std::optional<roles::LoadedCheckpoint>& loaded) {
   const std::uint64_t step = loaded ? loaded->state.step : 0;
   if (step < saved_) {
     world_.violate("step " + std::to_string(saved_) +

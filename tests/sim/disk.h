@@ -64,8 +64,7 @@ class SimulatedDisk {
  private:
   // Looks what can be read after a crash, as a new process would.
   void check();
-  // The newest checkpoint; a sentence for each that is damaged goes to the trace.
-  [[nodiscard]] std::optional<roles::LoadedCheckpoint> load();
+  void check(const std::optional<roles::LoadedCheckpoint>& loaded);
   void set_time();
   [[nodiscard]] bool was_written(std::uint64_t step, const roles::ShardView& all,
                                  const math::Range& range) const;

@@ -292,9 +292,11 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
   }
   Process* const from = through.ends[end];
   const bool is_rest = end == kDialer && through.half_read;
-  if (from != nullptr && !is_rest &&
-      !directory_.about_to_deliver(through.flying[end].front().frame.header.kind, *from, *to)) {
-    return;  // a fault has taken it away
+  if (from != nullptr && !is_rest) {
+    const net::FrameHeader header = through.flying[end].front().frame.header;
+    if (!directory_.about_to_deliver(header, *from, *to)) {
+      return;  // a fault has taken it away
+    }
   }
   if (through.flying[end].empty() || through.ends[other(end)] != to) {
     return;  // the same

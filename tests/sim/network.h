@@ -44,9 +44,9 @@ class Directory {
   virtual ~Directory() = default;
   // nullptr: nobody, now.
   [[nodiscard]] virtual Process* process_at(std::size_t node) = 0;
-  // A frame of that kind is about to reach that process: the time for a fault that waits for it.
-  // False: it is not to be delivered now.
-  virtual bool about_to_deliver(net::FrameKind kind, Process& from, Process& to) = 0;
+  // The frame with this header is about to reach that process: the time for a fault that waits for
+  // it. False: it is not to be delivered now.
+  virtual bool about_to_deliver(const net::FrameHeader& frame, Process& from, Process& to) = 0;
 };
 
 class Network final : public Actor {

@@ -74,8 +74,8 @@ class Process : public Actor {
   // It is killed in the middle of what it does. `silently`: with its machine.
   void perish(bool silently);
   void note(const std::string& line) const {
-    if (world_.traces()) {
-      world_.trace(name_ + ": " + line);
+    if (world_.logs()) {
+      world_.log(name_ + ": " + line);
     }
   }
 

@@ -224,6 +224,28 @@ std::string node_name(std::size_t node, std::size_t ps) {
 
 }  // namespace
 
+Scenario plain_scenario(std::uint64_t seed) {
+  Scenario scenario = plain(seed);
+  scenario.network.split_one_in = 0;
+  scenario.network.reset_one_in = 0;
+  scenario.checkpoint.save_secs = std::chrono::seconds(0);
+  scenario.config.optimizer = {.kind = math::OptimizerKind::kMomentum, .learning_rate = 0.05F};
+  scenario.config.rate_decay = roles::RateDecay::kNone;
+  scenario.slowest_restart_ms = 60;
+  return scenario;
+}
+
+void complete(Scenario& scenario) {
+  scenario.config.trainers = scenario.trainers;
+  const std::size_t pages = scenario.ps * math::kShardAlignmentFloats;
+  if (scenario.config.every_gradient_counts()) {
+    set_size(scenario, pages - math::kShardAlignmentFloats + 64);
+  } else {
+    scenario.config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
+    set_size(scenario, pages);
+  }
+}
+
 Scenario scenario_of(std::uint64_t seed) {
   Dice dice(seed, Draw::kSwarm);
   Scenario scenario = plain(seed);

@@ -37,8 +37,9 @@ struct Fault {
   };
   Kind kind = Kind::kKill;
   // When the nth frame of that kind is about to be delivered, to whoever (`to_sender`: it has come
-  // from) is concerned; or else at a time.
+  // from) is concerned; or when a gradient of that step is for the first time; or else at a time.
   std::optional<net::FrameKind> on = {};
+  std::optional<std::uint64_t> step = {};
   std::uint64_t nth = 0;
   bool to_sender = false;
   Duration at{};
@@ -46,6 +47,9 @@ struct Fault {
   std::size_t other = 0;
   Duration duration{};
   std::uint64_t detail = 0;
+  // A transcript's: what the log says, and that `node` counts though it waits for a frame.
+  std::string words = {};
+  bool is_named = false;
 };
 [[nodiscard]] std::string to_string(const Fault& fault, std::size_t ps);
 
@@ -64,6 +68,10 @@ struct Scenario {
 };
 // Another one for each seed.
 [[nodiscard]] Scenario scenario_of(std::uint64_t seed);
+// For one that is made by hand: without a size and without faults, and with everything on time.
+// Once modes and sizes are set, complete() makes it fit them.
+[[nodiscard]] Scenario plain_scenario(std::uint64_t seed);
+void complete(Scenario& scenario);
 // A large one: so many trainers and ps, strict sync.
 [[nodiscard]] Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps,
                                       std::uint64_t steps);
@@ -80,7 +88,9 @@ struct Outcome {
   Duration simulated{};
   std::array<std::uint64_t, kMarks> marks{};
 };
-[[nodiscard]] Outcome simulate(const Scenario& scenario, bool trace = false);
+// `trace`: all that happens is printed. `log`, unless nullptr: gets what tasks say, line by line.
+[[nodiscard]] Outcome simulate(const Scenario& scenario, bool trace = false,
+                               std::vector<std::string>* log = nullptr);
 
 // As few of its faults as still break a promise. REQUIRES: it does break one.
 [[nodiscard]] Scenario shrunk(const Scenario& scenario);

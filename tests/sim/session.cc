@@ -233,6 +233,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
   }
   if ((order.header.flags & net::kFlagPrevious) != 0) {
     world_.mark(Mark::kPrevious);
+    note("asks ps " + std::to_string(order.range) + " for the parameters of the step before");
   }
   network_.send(channel.id, *this, std::move(frame));
   session_.sent(order.range, now());

@@ -2,6 +2,7 @@
 //
 //   disttf_simulate [--faults 100000] [--seed 1] [--jobs 2] [--until-violation]
 //   disttf_simulate --replay SEED [--trace]
+//   disttf_simulate --transcript FILE [--trace]: prints the file with what tasks say now
 //   disttf_simulate --large TRAINERS PS STEPS [--seed 1] [--trace]
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,12 +13,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "math/denormals.h"
 #include "tests/sim/scenario.h"
+#include "tests/sim/transcript.h"
 
 namespace disttf::sim {
 namespace {
@@ -135,6 +140,20 @@ int report(const Totals& totals, double seconds) {
   return totals.failures != 0 || (unseen && totals.faults >= kEnough) ? 1 : 0;
 }
 
+int replay_file(const std::string& path, bool trace) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    const std::string now = replay_transcript(parse_transcript(text.str()), trace);
+    std::fputs(now.c_str(), stdout);
+    return file && now == text.str() ? 0 : 1;
+  } catch (const std::invalid_argument& wrong) {
+    std::puts(wrong.what());
+    return 2;
+  }
+}
+
 // Each job's seeds in a process of its own.
 int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t jobs,
                        std::uint64_t most_failures) {
@@ -207,6 +226,7 @@ int main(int argc, char** argv) {
   std::uint64_t most_failures = kMostFailures;
   bool trace = false;
   std::vector<std::uint64_t> large;
+  std::string transcript;
   const auto number = [&](std::size_t at) -> std::uint64_t {
     return at < arguments.size() ? std::strtoull(arguments[at].data(), nullptr, 10) : 0;
   };
@@ -223,6 +243,8 @@ int main(int argc, char** argv) {
       most_failures = 1;
     } else if (arguments[at] == "--replay") {
       replayed = number(++at);
+    } else if (arguments[at] == "--transcript" && at + 1 < arguments.size()) {
+      transcript = arguments[++at];
     } else if (arguments[at] == "--large") {
       large = {number(at + 1), number(at + 2), number(at + 3)};
       at += 3;
@@ -230,6 +252,9 @@ int main(int argc, char** argv) {
       std::printf("unknown argument %s\n", argv[at + 1]);
       return 2;
     }
+  }
+  if (!transcript.empty()) {
+    return replay_file(transcript, trace);
   }
   if (!large.empty()) {
     return run_large(seed, large[0], large[1], large[2], trace);

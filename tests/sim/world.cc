@@ -85,6 +85,13 @@ bool World::step() {
   return true;
 }
 
+void World::log(const std::string& line) const {
+  trace(line);
+  if (log_ != nullptr) {
+    log_->push_back(line);
+  }
+}
+
 void World::violate(std::string sentence) {
   if (violation_.empty()) {
     violation_ = std::move(sentence);

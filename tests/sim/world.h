@@ -92,7 +92,11 @@ class Actor {
 class World {
  public:
   // `trace`: prints what happens.
-  World(std::uint64_t seed, bool trace) : seed_(seed), trace_(trace) { heap_.reserve(1024); }
+  // `log`, unless nullptr: gets what tasks, and whoever hurts them, say. Must outlive the world.
+  World(std::uint64_t seed, bool trace, std::vector<std::string>* log = nullptr)
+      : seed_(seed), trace_(trace), log_(log) {
+    heap_.reserve(1024);
+  }
 
   [[nodiscard]] Time now() const noexcept { return now_; }
   // 64 bits that depend on nothing but the seed and these.
@@ -117,8 +121,11 @@ class World {
   [[nodiscard]] const std::array<std::uint64_t, kMarks>& marks() const noexcept { return marks_; }
 
   [[nodiscard]] bool traces() const noexcept { return trace_; }
-  // A line of the transcript, with the time before it.
+  // A line of the trace, with the time before it.
   void trace(const std::string& line) const;
+  // The same, and one of the log.
+  [[nodiscard]] bool logs() const noexcept { return trace_ || log_ != nullptr; }
+  void log(const std::string& line) const;
 
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   // Of all that has happened.
@@ -143,6 +150,7 @@ class World {
 
   const std::uint64_t seed_;
   const bool trace_;
+  std::vector<std::string>* const log_;
   Time now_ = kBeginning;
   std::vector<Event> heap_;
   std::uint64_t scheduled_ = 0;

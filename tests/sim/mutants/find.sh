@@ -2,9 +2,9 @@
 # Usage: tests/sim/mutants/find.sh BUILD [FAULTS [NAMES]]
 #
 # Breaks the cores in one place after the other (list.txt), links the simulator against each broken
-# core, and demands that it finds a violation within FAULTS faults. Prints how many it took. BUILD is
-# a folder in which disttf_simulate has been built. NAMES: an extended regular expression, of those that
-# are tried; all, if there is none.
+# core, and demands that it finds a violation within FAULTS faults. Prints how many it took, and which
+# transcripts are then other ones. BUILD is a folder in which disttf_simulate has been built. NAMES: an
+# extended regular expression, of those that are tried; all, if there is none.
 set -euo pipefail
 
 readonly build=$1 faults=${2:-200000} names=${3:-.}
@@ -16,9 +16,17 @@ trap 'rm -rf "$work"' EXIT
 # command_for TARGET: the command that ninja would make it with.
 command_for() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
+# changed_transcripts: those that say something else of the mutant.
+changed_transcripts() {
+  local file
+  for file in tests/transcripts/*.txt; do
+    timeout 60 "$work/simulate" --transcript "$file" >/dev/null 2>&1 || echo -n " $(basename "$file" .txt)"
+  done
+}
+
 # find_mutant NAME FILE SCRIPT: exit status 0 if the simulator finds it.
 find_mutant() {
-  local object source compile link found
+  local object source compile link found changed
   source=$work/$(basename "$2")
   sed "$3" "$2" >"$source"
   if cmp -s "$2" "$source"; then
@@ -32,11 +40,12 @@ find_mutant() {
   link=$(command_for tests/sim/disttf_simulate)
   link=$(sed -E "s# -o tests/sim/disttf_simulate # $work/mutant.o -o $work/simulate #" <<<"$link")
   (cd "$build" && eval "$compile" && eval "$link") || return 1
+  changed=$(changed_transcripts)
   if found=$("$work/simulate" --faults "$faults" --until-violation); then
-    echo "$1: NOT FOUND in $faults faults ($4)"
+    echo "$1: NOT FOUND in $faults faults ($4); transcripts:${changed:- none}"
     return 1
   fi
-  echo "$1: found after $(grep -oE '^[0-9]+ seeds, [0-9]+ faults' <<<"$found" || echo 'a crash')"
+  echo "$1: found after $(grep -oE '^[0-9]+ seeds, [0-9]+ faults' <<<"$found" || echo 'a crash'); transcripts:${changed:- none}"
 }
 
 failed=0
