@@ -153,9 +153,13 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
   return true;
 }
 
+// First beside them: while some have come, a ps may be lost, and is then set to those of before,
+// which must not be half of each. (The gradient is not needed any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
   session_.begin_peek(begin_now());
-  return run_step(parameters);
+  const StepReply newest = run_step(gradient_);
+  std::ranges::copy(gradient_, parameters.begin());
+  return {newest, parameters};
 }
 
 StepReply PsClient::run_step(std::span<float> parameters, const std::function<void()>& meanwhile) {

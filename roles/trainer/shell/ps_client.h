@@ -122,7 +122,8 @@ class PsClient {
   [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
                                 StepReply& reply, std::vector<std::uint64_t>& missing);
 
-  // The parameters as they are now, on every ps for itself.
+  // The parameters as they are now, on every ps for itself: into `parameters` once all have come.
+  // Overwrites gradient().
   StepReply peek(std::span<float> parameters);
 
   // The end.
