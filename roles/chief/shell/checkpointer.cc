@@ -302,8 +302,7 @@ void Checkpointer::collect(std::uint64_t sequence, std::uint32_t generation) {
 
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 
-void Checkpointer::save_now(std::uint32_t generation, std::chrono::milliseconds limit) {
-  const auto deadline = net::Clock::now() + limit;
+void Checkpointer::save_now(std::uint32_t generation, net::Deadline deadline) {
   impl_->wait_until_idle(deadline);
   impl_->start({.generation = generation, .now = true, .deadline = deadline});
   impl_->wait_until_idle(deadline);

@@ -7,7 +7,6 @@
 // its own, so a step costs nothing but the copy that each ps makes of its range.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -44,9 +43,9 @@ class Checkpointer {
   // Throws Failure when the checkpoints are of another model.
   [[nodiscard]] std::optional<TrainingState> newest();
 
-  // Saves the state that the ps hold now, at the end of a run or before this task leaves it. Waits
-  // for what is under way, and for the ps to be at one step, at most `limit`.
-  void save_now(std::uint32_t generation, std::chrono::milliseconds limit);
+  // Saves the state that the ps hold now, before this task leaves the run. Waits for what is under
+  // way, and for the ps to be at one step, at most until `deadline`.
+  void save_now(std::uint32_t generation, net::Deadline deadline);
   // The same at the end of a run, when the ps stand still: tried once. False: a ps was lost, or has
   // another state; a disk that refuses is only warned of.
   [[nodiscard]] bool save_final(std::uint32_t generation, net::Deadline deadline);

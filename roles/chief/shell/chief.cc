@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
 #include "roles/chief/shell/failover_thread.h"
 #include "roles/process/finish.h"
@@ -18,24 +19,16 @@
 namespace disttf::roles {
 namespace {
 
-// For the ps to settle at one step, and to be copied and written: at the end of a run, and before
-// this task leaves it because of a signal (orchestrators grant 10 s or more).
-constexpr std::chrono::seconds kLastSave{60};
-constexpr std::chrono::seconds kSaveOnSignal{4};
 // For the result to be taken by whoever reads standard output.
 constexpr std::chrono::seconds kResultIsTaken{2};
-// A last save that failed because a ps was lost is tried again.
-constexpr std::chrono::milliseconds kSaveAgain{20};
-
-// For ps that were started again just then, to be told that the run is over.
-constexpr std::chrono::seconds kFailoverFarewell{3};
 
 // A ps that is not there yet is waited for by whoever connects to it.
 constexpr std::chrono::milliseconds kFirstViews{500};
 
 // What the run goes on from when the ps do not hold one state.
-TrainingState state_to_train(Trainer& trainer, Checkpointer& checkpointer) {
-  if (trainer.reply().finished) {  // a ps was lost after the last step
+TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
+                             Checkpointer& checkpointer) {
+  if (leader.has_result()) {  // a ps was lost after the last step
     TrainingState state{.step = trainer.reply().step};
     state.parameters = math::AlignedVector(trainer.parameters().size());
     std::ranges::copy(trainer.parameters(), state.parameters.data());
@@ -72,113 +65,163 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-// The last step has been made. Nobody leaves before the result is durable: saved, where there is a
-// place for it, and printed. Until then the ps may be lost, and all are needed to make it again.
-// False: it is to be made again.
-bool settle(Trainer& trainer, Checkpointer& checkpointer, bool saves, const StopSignal& stop) {
-  if (!trainer.await_others()) {
-    return false;
+// Does what the leader of the run says.
+class Leading {
+ public:
+  Leading(const TrainerOptions& options, StopSignal& stop)
+      : options_(options), stop_(stop), trainer_(options, stop) {
+    RunConfig config = options.config;
+    config.dataset = trainer_.dataset().name;
+    config.data_checksum = trainer_.dataset().checksum;
+    config.trainers = options.task.cluster.trainer_count();
+    trainer_.prepare(config);
+    leader_.emplace(RunLeader::Run{.saves = !options.checkpoint.train_dir.empty(),
+                                   .every_gradient_counts = config.every_gradient_counts(),
+                                   .replicated = config.ps_replicas > 1});
   }
-  const auto deadline = net::Clock::now() + kLastSave;
-  while (saves && !checkpointer.save_final(trainer.client().generation(), deadline)) {
-    const auto next = net::Clock::now() + kSaveAgain;
-    if (next >= deadline) {
-      log_warning("no checkpoint of the last step was saved: for " + seconds_text(kLastSave) +
-                  " no ps, or not all of them, had a copy of it to give");
-      break;
-    }
-    stop.interrupt().wait_until(next);
-    stop.throw_if_stopped();
-    if (!trainer.await_others()) {
-      return false;
-    }
-  }
-  return true;
-}
 
-// What the task is to end with if training has come to nothing: such a run is over, too.
-std::optional<Failure> conclude(Trainer& trainer) {
-  const std::string status = trainer.client().status(0);
-  std::optional<Failure> failure = trainer.print_result_lines();
-  log_summary(trainer.config(), status);
-  // Who has been told that the run is over does not make the result again. A reader that pauses for
-  // longer has it when he goes on, if this process lives until then.
-  static_cast<void>(standard_output().drain(net::Clock::now() + kResultIsTaken));
-  return failure;
-}
-
-// From the first step to the result, or what conclude() returns.
-std::optional<Failure> train_as_chief(const TrainerOptions& options, Trainer& trainer,
-                                      const StopSignal& stop) {
-  const RunConfig& config = trainer.config();
-  if (config.top_k != 0) {
-    log_warning(
-        "--compress: a trainer that dies takes along what it has not pushed yet of its "
-        "gradients, and the weights are then not those of an undisturbed run");
-  }
-  Checkpointer checkpointer(options.task, options.checkpoint, config, trainer.model().layout());
-  trainer.client().lead(to_json(config), [&] { return state_to_train(trainer, checkpointer); });
-  std::uint64_t next_evaluation = config.eval_every;
-  const StepHooks hooks{
-      .wants_cut = [&](std::uint64_t step) { return checkpointer.wants_snapshot(step); },
-      .on_cut = [&](std::uint64_t sequence,
-                    const StepReply& reply) { checkpointer.collect(sequence, reply.generation); },
-      .after_step =
-          [&](std::uint64_t step) {
-            if (config.eval_every != 0 && step >= next_evaluation && step < config.train_steps) {
-              trainer.print_evaluation(step);
-              next_evaluation = (step / config.eval_every + 1) * config.eval_every;
-            }
-          }};
-  const bool saves = !options.checkpoint.train_dir.empty();
-  try {
-    do {
-      trainer.train(hooks);
-    } while (!settle(trainer, checkpointer, saves, stop));
-  } catch (const Failure& failure) {
-    const int code = failure.exit_code();
-    if (saves && (code == kInterrupted || code == kTerminated || code == kLostPeers)) {
-      checkpointer.save_now(std::max(trainer.reply().generation, trainer.client().generation()),
-                            kSaveOnSignal);
+  void run() {
+    if (config().ps_replicas > 1) {
+      failover_.emplace(options_.task, stop_);
+      failover_->await_views(kFirstViews);
     }
-    throw;
+    while (leader_->next() != RunLeader::Action::kEnd) {
+      try {
+        take_action();
+      } catch (const RunOver&) {
+        leader_->run_over();
+      } catch (const Failure& failure) {
+        leader_->failed(failure.exit_code(), net::Clock::now());
+        failure_.emplace(failure);
+      }
+      leader_->notes().drain([](const Note& note) { log_note(note); });
+    }
+    if (failure_) {
+      throw Failure(*failure_);
+    }
   }
-  return conclude(trainer);
-}
+
+ private:
+  [[nodiscard]] const RunConfig& config() const noexcept { return trainer_.config(); }
+
+  void take_action() {
+    using Action = RunLeader::Action;
+    switch (leader_->next()) {
+      case Action::kConnect:
+        leader_->connected(trainer_.client().connect());
+        break;
+      case Action::kTrain:
+        train();
+        leader_->trained();
+        break;
+      case Action::kAwaitOthers: {
+        const bool are_done = trainer_.await_others();
+        leader_->others_done(are_done, net::Clock::now());
+        break;
+      }
+      case Action::kPeek: {
+        const bool are_done = trainer_.peek();
+        leader_->peeked(are_done, net::Clock::now());
+        break;
+      }
+      case Action::kSave: {
+        const bool is_done =
+            checkpointer_->save_final(trainer_.client().generation(), leader_->deadline());
+        leader_->saved(is_done, net::Clock::now());
+        break;
+      }
+      case Action::kPause:
+        stop_.interrupt().wait_until(leader_->deadline());
+        stop_.throw_if_stopped();
+        leader_->paused();
+        break;
+      case Action::kConclude:
+        conclude();
+        leader_->concluded();
+        break;
+      case Action::kSaveAndFail:
+        checkpointer_->save_now(
+            std::max(trainer_.reply().generation, trainer_.client().generation()),
+            leader_->deadline());
+        leader_->ended();
+        break;
+      case Action::kTellTheEnd:
+        tell_the_end();
+        leader_->told(net::Clock::now());
+        break;
+      case Action::kEndViews:
+        failover_->finish(leader_->deadline());
+        leader_->ended();
+        break;
+      case Action::kEnd:
+        break;
+    }
+  }
+
+  void train() {
+    if (!checkpointer_) {
+      begin_to_lead();
+    }
+    trainer_.train(
+        {.wants_cut = [this](std::uint64_t step) { return checkpointer_->wants_snapshot(step); },
+         .on_cut =
+             [this](std::uint64_t sequence, const StepReply& reply) {
+               checkpointer_->collect(sequence, reply.generation);
+             },
+         .after_step = [this](std::uint64_t step) { evaluate_after(step); }});
+  }
+
+  void begin_to_lead() {
+    if (config().top_k != 0) {
+      log_warning(
+          "--compress: a trainer that dies takes along what it has not pushed yet of its "
+          "gradients, and the weights are then not those of an undisturbed run");
+    }
+    checkpointer_.emplace(options_.task, options_.checkpoint, config(), trainer_.model().layout());
+    next_evaluation_ = config().eval_every;
+    trainer_.client().lead(to_json(config()),
+                           [this] { return state_to_train(*leader_, trainer_, *checkpointer_); });
+  }
+
+  void evaluate_after(std::uint64_t step) {
+    const std::uint64_t every = config().eval_every;
+    if (every != 0 && step >= next_evaluation_ && step < config().train_steps) {
+      trainer_.print_evaluation(step);
+      next_evaluation_ = (step / every + 1) * every;
+    }
+  }
+
+  // Where training has come to nothing, with what the task is to end: such a run is over, too.
+  void conclude() {
+    const std::string status = trainer_.client().status(0);
+    failure_ = trainer_.print_result_lines();
+    log_summary(config(), status);
+    // Who has been told that the run is over does not make the result again. A reader that pauses
+    // for longer has it when he goes on, if this process lives until then.
+    static_cast<void>(standard_output().drain(net::Clock::now() + kResultIsTaken));
+  }
+
+  void tell_the_end() {
+    if (leader_->was_late()) {
+      log_info("the run has finished already");
+    }
+    checkpointer_.reset();
+    trainer_.client().shutdown();
+  }
+
+  const TrainerOptions& options_;
+  StopSignal& stop_;
+  Trainer trainer_;
+  std::optional<FailoverThread> failover_;
+  std::optional<RunLeader> leader_;
+  std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
+  std::uint64_t next_evaluation_ = 0;
+  std::optional<Failure> failure_;
+};
 
 }  // namespace
 
-void lead(const TrainerOptions& options, StopSignal& stop) {
-  Trainer trainer(options, stop);
-  PsClient& client = trainer.client();
-  RunConfig config = options.config;
-  config.dataset = trainer.dataset().name;
-  config.data_checksum = trainer.dataset().checksum;
-  config.trainers = options.task.cluster.trainer_count();
-  trainer.prepare(config);
-  std::optional<FailoverThread> failover;
-  if (config.ps_replicas > 1) {
-    failover.emplace(options.task, stop);
-    failover->await_views(kFirstViews);
-  }
-  std::optional<Failure> failure;
-  try {
-    if (client.connect()) {
-      throw RunOver();
-    }
-    failure = train_as_chief(options, trainer, stop);
-  } catch (const RunOver&) {
-    // The chief before this one may have died before it had told everybody.
-    log_info("the run has finished already");
-  }
-  client.shutdown();
-  if (failover) {
-    failover->finish(kFailoverFarewell);
-  }
-  if (failure) {  // all steps have been made: the ps have done their part, and are let go first
-    throw Failure(*failure);
-  }
-}
+void lead(const TrainerOptions& options, StopSignal& stop) { Leading(options, stop).run(); }
 
 int run_chief(const TrainerOptions& options) {
   StopSignal stop;

@@ -44,13 +44,13 @@ class FailoverThread::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void finish(milliseconds limit) {
+  void finish(net::Deadline deadline) {
     asio::post(context_, [this] {
       core_.finish();
       act();
     });
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, [this] { return has_ended_; });
+    changed_.wait_until(lock, deadline, [this] { return has_ended_; });
   }
 
   void await_views(milliseconds limit) {
@@ -153,6 +153,6 @@ FailoverThread::~FailoverThread() = default;
 
 void FailoverThread::await_views(std::chrono::milliseconds limit) { impl_->await_views(limit); }
 
-void FailoverThread::finish(std::chrono::milliseconds limit) { impl_->finish(limit); }
+void FailoverThread::finish(net::Deadline deadline) { impl_->finish(deadline); }
 
 }  // namespace disttf::roles

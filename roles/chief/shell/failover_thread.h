@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 
+#include "net/transport/interrupt.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 
@@ -25,8 +26,9 @@ class FailoverThread {
 
   // Until every range has a primary, or `limit` is over: who connects before is turned away.
   void await_views(std::chrono::milliseconds limit);
-  // The run is over: tells every host that has not ended, those that come back within `limit` too.
-  void finish(std::chrono::milliseconds limit);
+  // The run is over: tells every host that has not ended, those that come back before `deadline`
+  // too.
+  void finish(net::Deadline deadline);
 
  private:
   class Impl;

@@ -103,17 +103,25 @@ bool Trainer::leave() {
 }
 
 bool Trainer::await_others() {
-  bool others_are_done = client_.await_others();
-  if (others_are_done && !config_.every_gradient_counts()) {
-    const StepReply newest = client_.peek(parameters_.span());  // the others' last pushes too
-    others_are_done = newest.finished || !newest.joined;
+  const bool are_done = client_.await_others();
+  if (!are_done) {
+    set_back();
   }
-  if (!others_are_done) {
-    log_warning("another chief has set the ps to an earlier state; training goes on");
-    stepper_->set_back();
-    reply_.finished = false;
+  return are_done;
+}
+
+bool Trainer::peek() {
+  const StepReply newest = client_.peek(parameters_.span());
+  const bool are_done = newest.finished || !newest.joined;
+  if (!are_done) {
+    set_back();
   }
-  return others_are_done;
+  return are_done;
+}
+
+void Trainer::set_back() {
+  stepper_->set_back();
+  reply_.finished = false;
 }
 
 bool Trainer::has_result() {

@@ -79,6 +79,9 @@ class Trainer {
   // Chief: then waits until the others have the result too. False: another chief has set the ps to
   // a state from which there are steps to be made still; train() follows.
   [[nodiscard]] bool await_others();
+  // Chief, where not every gradient counts: the parameters become those that the ps hold now, with
+  // the others' last pushes. False: as await_others().
+  [[nodiscard]] bool peek();
   // When the run is over: whether this trainer has its result, or can still have it from the ps.
   [[nodiscard]] bool has_result();
 
@@ -97,6 +100,7 @@ class Trainer {
   };
   Result evaluate();
   void allocate(const RunConfig& config);
+  void set_back();
   void take_step(const StepHooks& hooks);
   // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
   // until the step has been made. Returns the last loss.

@@ -1,0 +1,124 @@
+#include "roles/chief/core/run_leader.h"
+
+#include "roles/run/outcome.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+namespace {
+
+// For the ps to be copied and written at the end of a run, and before this task leaves it because
+// of a signal (orchestrators grant 10 s or more) or of a ps that is lost.
+constexpr std::chrono::seconds kLastSave{60};
+constexpr std::chrono::seconds kSaveAndFail{4};
+// A last save that failed because a ps was lost is tried again.
+constexpr std::chrono::milliseconds kSaveAgain{20};
+// For ps that were started again just then, to be told that the run is over.
+constexpr std::chrono::seconds kFarewell{3};
+
+}  // namespace
+
+void RunLeader::connected(bool is_over) noexcept {
+  if (is_over) {
+    run_over();
+  } else {
+    next_ = Action::kTrain;
+  }
+}
+
+void RunLeader::trained() noexcept {
+  has_result_ = true;
+  save_until_.reset();
+  next_ = Action::kAwaitOthers;
+}
+
+void RunLeader::others_done(bool are_done, TimePoint now) {
+  if (!are_done) {
+    set_back();
+  } else if (run_.every_gradient_counts) {
+    settle(now);
+  } else {
+    next_ = Action::kPeek;  // the others' last pushes count, too
+  }
+}
+
+void RunLeader::peeked(bool are_done, TimePoint now) {
+  if (are_done) {
+    settle(now);
+  } else {
+    set_back();
+  }
+}
+
+// The others are done, and the parameters in hand are the run's.
+void RunLeader::settle(TimePoint now) noexcept {
+  if (!run_.saves) {
+    next_ = Action::kConclude;
+    return;
+  }
+  if (!save_until_) {
+    save_until_ = now + kLastSave;
+  }
+  deadline_ = *save_until_;
+  next_ = Action::kSave;
+}
+
+void RunLeader::set_back() {
+  notes_.add(Note{.level = Note::Level::kWarning,
+                  .text = "another chief has set the ps to an earlier state; training goes on"});
+  has_result_ = false;
+  next_ = Action::kTrain;
+}
+
+void RunLeader::saved(bool is_done, TimePoint now) {
+  if (is_done) {
+    next_ = Action::kConclude;
+  } else if (now + kSaveAgain < *save_until_) {
+    deadline_ = now + kSaveAgain;
+    next_ = Action::kPause;
+  } else {
+    notes_.add(Note{.level = Note::Level::kWarning,
+                    .text = "no checkpoint of the last step was saved: for " +
+                            seconds_text(kLastSave) +
+                            " no ps, or not all of them, had a copy of it to give"});
+    next_ = Action::kConclude;
+  }
+}
+
+// A ps that was lost is set to the result again by whoever says goodbye to it.
+void RunLeader::paused() noexcept { next_ = Action::kAwaitOthers; }
+
+void RunLeader::concluded() noexcept { next_ = Action::kTellTheEnd; }
+
+void RunLeader::told(TimePoint now) noexcept {
+  deadline_ = now + kFarewell;
+  next_ = run_.replicated ? Action::kEndViews : Action::kEnd;
+}
+
+// The chief before this one may have died before it had told everybody.
+void RunLeader::run_over() noexcept {
+  was_late_ = true;
+  next_ = Action::kTellTheEnd;
+}
+
+bool RunLeader::is_concluded() const noexcept {
+  switch (next_) {
+    case Action::kConclude:
+    case Action::kTellTheEnd:
+    case Action::kEndViews:
+    case Action::kEnd:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void RunLeader::failed(int exit_code, TimePoint now) noexcept {
+  const bool is_worth_saving =
+      next_ != Action::kConnect && next_ != Action::kSaveAndFail && !is_concluded() && run_.saves &&
+      (exit_code == kInterrupted || exit_code == kTerminated || exit_code == kLostPeers);
+  has_failed_ = true;
+  deadline_ = now + kSaveAndFail;
+  next_ = is_worth_saving ? Action::kSaveAndFail : Action::kEnd;
+}
+
+}  // namespace disttf::roles
