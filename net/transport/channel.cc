@@ -113,7 +113,7 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
 std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> body,
                                  Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
-  header.body_size = body.size();
+  if ((header.flags & kFlagInPlace) == 0) header.body_size = body.size();
   std::array<std::byte, kHeaderBytes> head{};
   encode_header(header, head);
   std::size_t sent = std::exchange(ahead_, 0);
@@ -160,12 +160,13 @@ std::error_code TcpChannel::receive_header(FrameHeader& header, Deadline deadlin
   std::array<std::byte, kHeaderBytes> bytes{};
   if (const std::error_code error = receive(bytes, deadline)) return error;
   if (const std::error_code error = decode_header(bytes, header)) return fail(error);
-  body_left_ = header.body_size;
+  body_left_ = header.bytes_behind();
   return {};
 }
 
 std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline deadline) {
-  assert(body.size() <= body_left_);
+  // Less than was announced follows where the body lies elsewhere, and nobody looks there.
+  if (body.size() > body_left_) return fail(WireError::kBadBody);
   body_left_ -= body.size();
   return receive(body, deadline);
 }

@@ -26,7 +26,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   virtual ~Channel() = default;
-  // Sends header and body as one frame, gathered; header.body_size is set from body.
+  // Sends header and body as one frame, gathered; header.body_size is set from body, unless the
+  // header says that it lies elsewhere.
   // The body is borrowed for the call.
   [[nodiscard]] virtual std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                              Deadline deadline) = 0;
@@ -65,10 +66,9 @@ class Channel {
   [[nodiscard]] virtual bool is_in_place() const noexcept { return false; }
   // A frame is there to be received, though fd() need not be ready.
   [[nodiscard]] virtual bool has_frame() const noexcept { return false; }
-  // Where the last header's body of so many bytes lies, if it need not be received; it stays
-  // unchanged until the next gradient is sent. No view: receive_body() brings it, as it does from
-  // there, too.
-  [[nodiscard]] virtual BodyPlace place_of_body(std::size_t /*size*/) { return {}; }
+  // Where the last header's body lies, if it need not be received; it stays unchanged until the
+  // next gradient is sent. No view: receive_body() brings it, as it does from there, too.
+  [[nodiscard]] virtual BodyPlace place_of_body() const { return {}; }
 };
 
 // Resolves the name anew and connects over TCP (TCP_NODELAY), trying every address it has.

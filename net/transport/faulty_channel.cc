@@ -181,7 +181,9 @@ std::error_code FaultyChannel::send_late(Deadline deadline) {
 std::error_code FaultyChannel::send_part(FrameHeader header, std::span<const std::byte> body,
                                          std::size_t bytes, Deadline deadline) {
   state_.log(header, "is cut after " + std::to_string(bytes) + " bytes");
-  header.body_size = body.size();
+  if ((header.flags & kFlagInPlace) == 0) {
+    header.body_size = body.size();
+  }
   std::vector<std::byte> frame(kHeaderBytes);
   encode_header(header, std::span(frame).first<kHeaderBytes>());
   frame.insert(frame.end(), body.begin(), body.end());
@@ -222,7 +224,7 @@ std::error_code FaultyChannel::receive_header(FrameHeader& header, Deadline dead
   const FrameFate fate = std::exchange(state_.reply, {});
   if (fate.fault == FrameFault::kDelayed) {
     delay(header, fate.amount, "is a reply and");
-  } else if (fate.fault == FrameFault::kCut && header.body_size > 0) {
+  } else if (fate.fault == FrameFault::kCut && header.bytes_behind() > 0) {
     cut_after_ = fate.amount % header.body_size;
     state_.log(header, "is a reply and cut after " + std::to_string(*cut_after_) + " bytes of it");
   } else if (fate.fault != FrameFault::kNone) {

@@ -20,10 +20,6 @@ std::size_t line_end(std::size_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) noexcept {
-  return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
-}
-
 }  // namespace
 
 // A channel to one ps, which it is sent frames over as ever.
@@ -52,7 +48,7 @@ class InPlaceChannel final : public Channel {
   [[nodiscard]] std::error_code agree(std::size_t most, Deadline deadline) override;
   [[nodiscard]] bool is_in_place() const noexcept override { return view_ != nullptr; }
   [[nodiscard]] bool has_frame() const noexcept override { return kept_ || has_answer(); }
-  [[nodiscard]] BodyPlace place_of_body(std::size_t size) override;
+  [[nodiscard]] BodyPlace place_of_body() const override { return body_; }
 
  private:
   [[nodiscard]] bool has_answer() const noexcept;
@@ -61,7 +57,7 @@ class InPlaceChannel final : public Channel {
     return AnswerSlotView(view_->bytes().subspan(answers_at_, kAnswerSlotBytes));
   }
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
-  void adopt(const FrameHeader& header, std::span<const std::byte> body, std::size_t most);
+  void adopt(std::span<const std::byte> body, std::size_t most);
   std::error_code fail(std::error_code error) noexcept {
     close();
     return error;
@@ -74,18 +70,16 @@ class InPlaceChannel final : public Channel {
   std::uint64_t heard_ = 0;                 // answer_count() of the newest that was received
   std::optional<FrameHeader> kept_;         // came when something else was awaited
   std::uint64_t next_id_ = kFirstId;
-  // Of the last header's body, if it lies in the ps's memory.
-  bool is_placed_ = false;
-  std::uint64_t place_ = 0;
+  BodyPlace body_;  // what is left of the last header's, if it lies in the ps's memory
 };
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) {
   heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
-  if (view_ && header.kind == FrameKind::kPull) {
-    header.flags |= kFlagShared;
-  } else if (view_ && header.kind == FrameKind::kPushPull && lies_in(body, memory_.gradient())) {
-    header.flags |= kFlagShared;
+  if (view_ && lies_in(body, memory_.gradient())) {
+    header.flags |= kFlagInPlace;
+    header.place = static_cast<std::uint64_t>(body.data() - memory_.gradient().data());
+    header.body_size = body.size();
     body = {};
   }
   return channel_->send(header, body, deadline);
@@ -120,33 +114,30 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
   if (const std::error_code error = next_header(header, deadline)) {
     return error;
   }
-  is_placed_ = (header.flags & kFlagShared) != 0;
-  place_ = header.sequence;
-  if (is_placed_ && (!view_ || header.body_size != 0)) {
+  body_ = {};
+  if ((header.flags & kFlagInPlace) == 0) {
+    return {};
+  }
+  const std::size_t size = view_ ? view_->bytes().size() : 0;
+  if (header.body_size > size || header.place > size - header.body_size) {
     return fail(WireError::kBadBody);
   }
+  body_ = {.view = view_, .offset = header.place, .size = header.body_size};
+  header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
+  header.place = 0;
   return {};
 }
 
-// The ps leaves it alone until this trainer's next push.
-BodyPlace InPlaceChannel::place_of_body(std::size_t size) {
-  const std::size_t available = view_ ? view_->bytes().size() : 0;
-  if (!is_placed_ || size > available || place_ > available - size) {
-    return {};
-  }
-  return {.view = view_, .offset = place_, .size = size};
-}
-
 std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline deadline) {
-  if (!is_placed_) {
+  if (!body_.view) {
     return channel_->receive_body(body, deadline);
   }
-  const BodyPlace place = place_of_body(body.size());
-  if (!place.view) {
+  if (body.size() > body_.size) {
     return fail(WireError::kBadBody);
   }
-  std::ranges::copy(place.bytes(), body.begin());
-  place_ += body.size();
+  std::ranges::copy(body_.bytes().first(body.size()), body.begin());
+  body_.offset += body.size();
+  body_.size -= body.size();
   return {};
 }
 
@@ -154,10 +145,10 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   view_.reset();
   answers_at_ = 0;
   const std::uint64_t id = next_id_++;
-  const auto error = channel_->send(
-      {.kind = FrameKind::kShare, .request_id = id, .sequence = memory_.sleep_word()},
-      encode(memory_.memory_->offer()), deadline);
-  if (error) {
+  SharedOffer own = memory_.memory_->offer();
+  own.signal = memory_.sleep_word();
+  if (const auto error =
+          channel_->send({.kind = FrameKind::kShare, .request_id = id}, encode(own), deadline)) {
     return error;
   }
   FrameHeader header;
@@ -178,13 +169,12 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   if (const auto failed = channel_->receive_body(offer, deadline)) {
     return failed;
   }
-  adopt(header, offer, most);
+  adopt(offer, most);
   return {};
 }
 
 // Whatever is wrong with it, frames will do.
-void InPlaceChannel::adopt(const FrameHeader& header, std::span<const std::byte> body,
-                           std::size_t most) {
+void InPlaceChannel::adopt(std::span<const std::byte> body, std::size_t most) {
   SharedOffer offer;
   if (decode(body, offer)) {
     return;
@@ -195,13 +185,13 @@ void InPlaceChannel::adopt(const FrameHeader& header, std::span<const std::byte>
     return;
   }
   const std::size_t size = view->bytes().size();
-  const bool has_slot = header.sequence % kLineBytes == 0 && size >= kAnswerSlotBytes &&
-                        header.sequence <= size - kAnswerSlotBytes;
-  if (header.sequence != 0 && !has_slot) {
+  const bool has_slot = offer.signal % kLineBytes == 0 && size >= kAnswerSlotBytes &&
+                        offer.signal <= size - kAnswerSlotBytes;
+  if (offer.signal != 0 && !has_slot) {
     return;  // the ps would leave answers where nobody can look
   }
   view_ = std::move(view);
-  answers_at_ = header.sequence;
+  answers_at_ = offer.signal;
   heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
 }
 

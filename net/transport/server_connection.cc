@@ -94,13 +94,46 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
 asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,
                                                                std::chrono::milliseconds timeout) {
   std::array<std::byte, kHeaderBytes> bytes{};
-  // Between two requests there is mostly nothing to read yet: straight to waiting.
-  std::size_t received = 0;
-  if (const auto error = co_await read_some(bytes, received, timeout)) co_return error;
-  const auto rest = std::span(bytes).subspan(received);
-  if (const auto error = co_await read_body(rest, timeout)) co_return error;
-  if (const auto error = decode_header(bytes, header)) co_return read_failed(error);
+  do {
+    body_in_place_ = {};
+    // Between two requests there is mostly nothing to read yet: straight to waiting.
+    std::size_t received = 0;
+    if (const auto error = co_await read_some(bytes, received, timeout)) co_return error;
+    const auto rest = std::span(bytes).subspan(received);
+    if (const auto error = co_await read_body(rest, timeout)) co_return error;
+    if (const auto error = decode_header(bytes, header)) co_return read_failed(error);
+    if (header.kind != FrameKind::kShare || !terms_) break;
+    if (const auto error = co_await take_offer(header, timeout)) co_return error;
+  } while (true);
+  if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
+  auto body = in_place_ ? in_place_->find(header) : std::nullopt;
+  if (!body) co_return refuse_read(header, "a gradient in memory that is not shared");
+  body_in_place_ = std::move(*body);
+  header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
+  header.place = 0;
   co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header,
+                                                              std::chrono::milliseconds timeout) {
+  std::array<std::byte, kSharedOfferBytes> body{};
+  if (header.bytes_behind() != body.size()) {
+    co_return refuse_read(header, "no offer of shared memory");
+  }
+  if (const auto error = co_await read_body(body, timeout)) co_return error;
+  SharedOffer offer;
+  if (const auto error = decode(body, offer)) co_return read_failed(error);
+  std::vector<std::byte> answer;
+  in_place_.reset();
+  in_place_ = InPlaceBodies::agree(offer, terms_(), answer);
+  send({.kind = FrameKind::kShared, .request_id = header.request_id}, std::move(answer));
+  co_return std::error_code{};
+}
+
+std::error_code ServerConnection::refuse_read(const FrameHeader& header, const char* sentence) {
+  refused_with_ = sentence;
+  refuse({.exit_code = kExitError, .sentence = sentence}, header.request_id);
+  return std::make_error_code(std::errc::operation_canceled);
 }
 
 asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader& header) {
@@ -120,6 +153,12 @@ asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader
 
 asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte> body,
                                                              std::chrono::milliseconds timeout) {
+  if (!body_in_place_.bytes.empty()) {
+    const std::size_t part = std::min(body.size(), body_in_place_.bytes.size());
+    std::ranges::copy(body_in_place_.bytes.first(part), body.begin());
+    body_in_place_.bytes = body_in_place_.bytes.subspan(part);
+    co_return part == body.size() ? std::error_code{} : read_failed(WireError::kBadBody);
+  }
   const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
   while (!body.empty()) {
     // What has arrived already is taken without a turn through the scheduler.
@@ -142,6 +181,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
 
 asio::awaitable<std::error_code> ServerConnection::discard_body(std::uint64_t bytes,
                                                                 std::chrono::milliseconds timeout) {
+  if (!body_in_place_.bytes.empty()) co_return std::error_code{};
   // Only asynchronous reads: `bytes` may be anything a peer claims, and the others want a turn.
   std::vector<std::byte> sink(std::min<std::uint64_t>(bytes, kDiscardBytes));
   while (bytes > 0) {
@@ -163,15 +203,22 @@ void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
 
 void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
                                      std::shared_ptr<const void> owner) {
+  using Left = InPlaceBodies::Left;
+  const bool may_be_left = in_place_ && state_ == State::kOpen;
+  const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
+  if (left == Left::kAnswer) return;
+  if (left == Left::kAndRing) return send({.kind = FrameKind::kHeartbeat});
   Queued frame;
-  frame.borrowed = body;
-  frame.owner = std::move(owner);
+  if (left == Left::kNot) {
+    frame.borrowed = body;
+    frame.owner = std::move(owner);
+  }
   enqueue(header, std::move(frame));
 }
 
 void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (state_ != State::kOpen) return;
-  header.body_size = frame.body().size();
+  if ((header.flags & kFlagInPlace) == 0) header.body_size = frame.body().size();
   encode_header(header, frame.header);
   if (queue_.empty()) {
     if (write_now(frame)) {

@@ -15,12 +15,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "net/transport/parameter_memory.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 
@@ -65,13 +67,23 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
                                                 std::chrono::milliseconds timeout);
 
+  // From now on the peer, a trainer, may offer memory in which it has its gradients: it is answered
+  // by what `terms` says then, and bodies may be read where they lie from then on, by both sides.
+  void answer_offers(std::function<InPlaceTerms()> terms) { terms_ = std::move(terms); }
+  // The last header's body, if it need not be read: read_body() and discard_body() take it from
+  // there, too.
+  [[nodiscard]] const BodyInPlace& body_in_place() const noexcept { return body_in_place_; }
+  // The sentence with which a read has refused the peer, for the log; empty: none has.
+  [[nodiscard]] const std::string& refused_with() const noexcept { return refused_with_; }
+
   // Queues a frame; header.body_size is set from the body. Frames leave in order. On a closed
   // connection it does nothing: the reader is told.
   void send(FrameHeader header, std::vector<std::byte> owned = {});
   // As send, the body borrowed: `body` must stay unchanged until the frame has left or the
   // connection is closed (a ps's parameters between two steps). After close() nothing reads it.
   // `owner` is kept until then: a refused connection, say, goes on to send what is queued, and its
-  // owner may be done with it.
+  // owner may be done with it. A body that the peer may read in place is not sent at all: it must
+  // stay unchanged until the peer's next gradient.
   void send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
@@ -116,6 +128,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
                                              std::chrono::milliseconds timeout);
   std::error_code read_failed(std::error_code error) noexcept;
+  asio::awaitable<std::error_code> take_offer(FrameHeader header,
+                                              std::chrono::milliseconds timeout);
+  std::error_code refuse_read(const FrameHeader& header, const char* sentence);
   void enqueue(FrameHeader header, Queued frame);
   std::error_code write_now(Queued& frame);
   void start_writer();
@@ -132,6 +147,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::string endpoint_text_;
   std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO the endpoint alone
   Hello hello_;
+  std::function<InPlaceTerms()> terms_;      // empty: offers are none of its frames
+  std::unique_ptr<InPlaceBodies> in_place_;  // once they have agreed
+  BodyInPlace body_in_place_;                // of the last header
+  std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;
   bool is_excused_ = false;  // the peer's silence; until it says something

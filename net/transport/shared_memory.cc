@@ -71,12 +71,17 @@ bool is_offered(int fd, const SharedOffer& offer) {
 
 }  // namespace
 
+bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) noexcept {
+  return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
+}
+
 std::vector<std::byte> encode(const SharedOffer& offer) {
   ByteWriter body(kSharedOfferBytes);
   body.put(offer.pid);
   body.put(offer.fd);
   body.put(offer.token);
   body.put(offer.size);
+  body.put(offer.signal);
   return std::move(body).take();
 }
 
@@ -87,6 +92,7 @@ std::error_code decode(std::span<const std::byte> body, SharedOffer& out) {
   offer.fd = reader.get<std::uint32_t>();
   offer.token = reader.get<std::uint64_t>();
   offer.size = reader.get<std::uint64_t>();
+  offer.signal = reader.get<std::uint64_t>();
   if (!reader.complete()) {
     return WireError::kBadBody;
   }

@@ -29,13 +29,20 @@ struct SharedOffer {
   std::uint32_t fd = 0;  // of that process
   std::uint64_t token = 0;
   std::uint64_t size = 0;  // usable bytes
+  // Where in them answers are told of, in bytes: in the trainer's lies its sleep word, in the ps's
+  // the trainer's slot (net/transport/answer_slot.h). 0: nowhere, answers are frames.
+  std::uint64_t signal = 0;
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
-// The body of SHARE and SHARED: the four fields in order, little-endian. The decoder takes bytes
+// Whether the first lies in the second, which is not empty.
+[[nodiscard]] bool lies_in(std::span<const std::byte> part,
+                           std::span<const std::byte> whole) noexcept;
+
+// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes bytes
 // that nobody vouches for: another length is WireError::kBadBody, and `out` is then untouched.
 // What the fields lead to is SharedView's to check.
-inline constexpr std::size_t kSharedOfferBytes = 24;
+inline constexpr std::size_t kSharedOfferBytes = 32;
 [[nodiscard]] std::vector<std::byte> encode(const SharedOffer& offer);
 [[nodiscard]] std::error_code decode(std::span<const std::byte> body, SharedOffer& out);
 

@@ -7,13 +7,13 @@
 //        5     1  kind         FrameKind
 //        6     2  flags        FrameFlags; unknown bits must be 0
 //        8     8  request_id   chosen by the requester, echoed in the reply
-//       16     8  body_size    bytes that follow; the receiver's state says what is allowed
+//       16     8  body_size    bytes of the body; the receiver's state says what is allowed
 //       24     8  step         global step the message is about; 0 where it is about none
 //       32     8  sequence     the trainer's own count of pushes, async: for exactly-once;
 //                              elastic: a micro-batch, or which of them a trainer takes
 //       40     8  range_begin  first float of the tensor range in the body
 //       48     4  generation   of the run's state; late messages of an older one are refused
-//       52     8  reserved     0
+//       52     8  place        where the body lies, if it does not follow: see kFlagInPlace
 //       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
 //
 // Integers are little-endian. One cache line, one read. Bodies and their limits, the order of
@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -80,9 +81,9 @@ enum FrameFlags : std::uint16_t {
   kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
   kFlagNext = 1U << 4U,      // on pull: parameters of a later step than `step`; waits for it
-  // No body: the tensor lies in the sender's shared memory. On pull and push_pull: the reply's may,
-  // too. On parameters `sequence` says where: bytes from the beginning of that memory.
-  kFlagShared = 1U << 5U,
+  // The body does not follow: it lies in memory that the sender shares, `place` bytes from its
+  // beginning. net/transport/ sets this, and takes it away again: see BodyInPlace.
+  kFlagInPlace = 1U << 5U,
   // The tensor in the body is bfloat16, or in blocks of numbers of 8 or 4 bits. On push_pull, and
   // on pull with next, the reply's may be, too.
   kFlagBf16 = 1U << 6U,
@@ -91,7 +92,7 @@ enum FrameFlags : std::uint16_t {
   kFlagInt4 = 1U << 9U,
 };
 inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
-                                             kFlagPrevious | kFlagNext | kFlagShared | kFlagBf16 |
+                                             kFlagPrevious | kFlagNext | kFlagInPlace | kFlagBf16 |
                                              kFlagSparse | kFlagInt8 | kFlagInt4;
 
 struct FrameHeader {
@@ -103,7 +104,20 @@ struct FrameHeader {
   std::uint64_t sequence = 0;
   std::uint64_t range_begin = 0;  // floats
   std::uint32_t generation = 0;
+  std::uint64_t place = 0;  // bytes; 0 without kFlagInPlace
+
+  // Bytes of the body that follow the header.
+  [[nodiscard]] std::uint64_t bytes_behind() const noexcept {
+    return (flags & kFlagInPlace) != 0 ? 0 : body_size;
+  }
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+};
+
+// A body that lies where it can be read when its header comes; unchanged until the frame is
+// answered. Empty: it is on its way.
+struct BodyInPlace {
+  std::span<const std::byte> bytes = {};
+  std::shared_ptr<const void> owner = {};  // keeps them
 };
 
 enum class WireError {
@@ -112,7 +126,7 @@ enum class WireError {
   kBadChecksum,
   kBadKind,
   kBadFlags,
-  kBadReserved,
+  kBadReserved,   // bytes that must be 0 are not
   kBodyTooLarge,  // more than the receiver's state allows
   kBadBody,       // a control body that does not decode
   kUnexpected,    // a kind that makes no sense here and now

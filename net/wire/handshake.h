@@ -83,6 +83,7 @@ struct Welcome {
 };
 
 // Exit codes that net/ itself puts into a refusal (docs/operations.md lists all).
+inline constexpr std::uint8_t kExitError = 1;
 inline constexpr std::uint8_t kExitMisconfigured = 2;
 inline constexpr std::uint8_t kExitRestartMe = 138;
 

@@ -1,6 +1,5 @@
 #include "roles/process/tensor_memory.h"
 
-#include "net/transport/answer_slot.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
 
@@ -19,13 +18,21 @@ std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std:
              : net::GradientMemory::create(floats * sizeof(float), random_incarnation());
 }
 
+std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, std::size_t floats,
+                                                            std::size_t trainers) {
+  return task.transport == Transport::kTcp
+             ? nullptr
+             : net::ParameterMemory::create(floats * sizeof(float), trainers, random_incarnation());
+}
+
 std::size_t most_of_trainer(std::size_t floats) noexcept {
   return net::GradientMemory::largest(floats * sizeof(float));
 }
 
 // Its range as often as it may need it: two times, and once for each trainer besides.
 std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
-  return (2 + trainers) * whole_pages(floats * sizeof(float)) + trainers * net::kAnswerSlotBytes;
+  return net::ParameterMemory::largest((2 + trainers) * whole_pages(floats * sizeof(float)),
+                                       trainers);
 }
 
 void check_way_to(const Task& task, const std::string& ps, bool is_in_place) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "net/transport/gradient_memory.h"
+#include "net/transport/parameter_memory.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -17,6 +18,10 @@ namespace disttf::roles {
 // sent.
 [[nodiscard]] std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task,
                                                                         std::size_t floats);
+// A ps's, for an arena of so many floats.
+[[nodiscard]] std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task,
+                                                                          std::size_t floats,
+                                                                          std::size_t trainers);
 // The most that a ps has a use for of a trainer's, where the vector has so many floats; and a
 // trainer of a ps's, whose range has. In bytes.
 [[nodiscard]] std::size_t most_of_trainer(std::size_t floats) noexcept;

@@ -1,7 +1,7 @@
 // How a run's gradients and parameters lie in frames, by --wire_dtype and --compress.
 //
 // What a trainer pushes it has rounded, or has chosen the components of, before: writing it down
-// loses nothing more, so a gradient in shared memory, which is not written down at all, is the
+// loses nothing more, so a gradient that is read where it lies, and not written down at all, is the
 // same numbers. So are parameters, which trainers round themselves wherever they got them from.
 //
 // Values and pure functions; callable from any thread.

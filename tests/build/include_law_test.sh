@@ -36,6 +36,12 @@ allowed() {
 # and data/file_system.h an interface.)
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
+# That memory can be shared, and what it is shared with, is a matter of net/transport/, which hands
+# out bodies and takes them. One place in roles/ knows that there is more than one way, and the task
+# says which of them --transport asks for.
+readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|AnswerSlot|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|answer_slot)'
+readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
+
 # violations ROOT: prints file:line:text of each line that breaks the law.
 violations() {
   local folder file
@@ -53,6 +59,9 @@ violations() {
       case $folder in
         roles/*/core | roles/run | net/wire) grep -nHE "$acts" "$file" || true ;;
       esac
+      if [[ $folder == roles/* && ! ${file#"$1/"} =~ $knows_ways ]]; then
+        grep -nHiE "$ways" "$file" || true
+      fi
     done < <(find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \))
   done < <(find "$1"/{net,math,data,roles,main} -type d 2>/dev/null)
 }
@@ -62,7 +71,7 @@ violations() {
 self_test() {
   local tree found
   tree=$(mktemp -d)
-  mkdir -p "$tree"/{net/wire,net/transport,math,data,roles/run,roles/ps/core,roles/ps/shell,roles/checkpoint/core,main/render}
+  mkdir -p "$tree"/{roles/process,net/wire,net/transport,math,data,roles/run,roles/ps/core,roles/ps/shell,roles/checkpoint/core,main/render}
   echo '#include "math/model.h"' >"$tree/net/wire/a.cc"
   echo '#  include <net/wire/frame.h>' >"$tree/math/b.h"
   echo '#include "data/idx.h"' >"$tree/math/c.inc"
@@ -74,13 +83,16 @@ self_test() {
   echo 'auto now = std::chrono::steady_clock::now();' >"$tree/roles/ps/core/h.cc"
   echo 'if (std::filesystem::exists(path)) return;' >"$tree/roles/ps/core/i.cc"
   echo '#include "data/posix_file_system.h"' >"$tree/roles/checkpoint/core/j.cc"
+  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
+  echo '// in shared memory' >"$tree/roles/ps/core/l.h"
+  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/process/tensor_memory.cc"
   echo '' >"$tree/roles/outside.cc"
   printf '#include "net/wire/frame.h"\n#include <thread>\n' >"$tree/roles/ps/shell/allowed.cc"
   printf '#include "net/wire/frame.h"\n#include <chrono>\n' >"$tree/roles/ps/core/allowed.cc"
   echo '#include "data/file_system.h"' >"$tree/roles/checkpoint/core/allowed.cc"
   found=$(violations "$tree" | wc -l)
   rm -rf "$tree"
-  [ "$found" -eq 12 ] || { echo "this check is broken: it found $found of 12 violations"; exit 1; }
+  [ "$found" -eq 14 ] || { echo "this check is broken: it found $found of 14 violations"; exit 1; }
 }
 
 self_test

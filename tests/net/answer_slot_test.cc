@@ -12,7 +12,7 @@ namespace disttf::net {
 namespace {
 
 constexpr FrameHeader kAnswer{.kind = FrameKind::kParameters,
-                              .flags = kFlagShared,
+                              .flags = kFlagInPlace,
                               .request_id = 7,
                               .step = 41,
                               .sequence = 4096,

@@ -100,6 +100,20 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_header(bytes, out), WireError::kBadChecksum);
 }
 
+TEST(Frame, PlaceIsThatOfABodyThatDoesNotFollow) {
+  FrameHeader header = kExampleHeader;
+  header.flags = kFlagInPlace;
+  header.place = 0x3132333435363738;
+  const Bytes bytes = encoded(header);
+  EXPECT_EQ(bytes[52], std::byte{0x38});
+  EXPECT_EQ(bytes[59], std::byte{0x31});
+  FrameHeader out;
+  ASSERT_FALSE(decode_header(bytes, out));
+  EXPECT_EQ(out, header);
+  EXPECT_EQ(out.bytes_behind(), 0U);
+  EXPECT_EQ(kExampleHeader.bytes_behind(), kExampleHeader.body_size);
+}
+
 TEST(Frame, KnowsFromTheFirstByteThatNoFrameComes) {
   const Bytes bytes = encoded(kExampleHeader);
   for (std::size_t size = 0; size <= bytes.size(); ++size) {

@@ -224,7 +224,8 @@ TEST_F(JoinedViewTest, PiecesThatDoNotLieInTheirViewsOnWholePagesAreRefused) {
 }
 
 TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
-  const SharedOffer offer{.pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144};
+  const SharedOffer offer{
+      .pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144, .signal = 318080};
   const std::vector<std::byte> bytes = encode(offer);
   std::vector<std::uint8_t> values;
   for (const std::byte byte : bytes) {
@@ -235,6 +236,7 @@ TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
       0x09, 0x00, 0x00, 0x00,                          // fd
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // token
       0xC0, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // size
+      0x80, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // signal
   };
   EXPECT_EQ(values, golden);
   SharedOffer read;

@@ -242,7 +242,7 @@ TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
   start_run();
   expect_refused(
       connect(),
-      frame({.kind = FrameKind::kPushPull, .flags = net::kFlagShared, .generation = 1}, {}),
+      frame({.kind = FrameKind::kPushPull, .flags = net::kFlagInPlace, .generation = 1}, {}),
       "a gradient in memory that is not shared");
   expect_parameters_unchanged();
 }

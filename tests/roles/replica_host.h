@@ -177,12 +177,10 @@ class ReplicaHost {
     const auto body = effect.owner ? effect.borrowed : std::span<const std::byte>(effect.body);
     sent_[effect.to].push_back({.header = effect.header, .body = {body.begin(), body.end()}});
   }
-  void take_effect(const LeaveAnswer&) { ADD_FAILURE() << "nobody shares memory here"; }
   void take_effect(const CloseConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const FinishConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const RefuseConnection& effect) { refused_[effect.id] = effect.sentence; }
   void take_effect(const Note&) {}
-  void take_effect(const ForgetSharing&) {}
   void take_effect(const ReachOut&) { reaches_out_ = true; }
   void take_effect(const DrainConnections&) {}
 

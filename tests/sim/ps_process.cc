@@ -466,10 +466,6 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
   }
 }
 
-void PsProcess::apply(std::size_t /*replica*/, const roles::LeaveAnswer& /*effect*/) {
-  world_.violate(name() + " leaves an answer in memory that nobody shares");
-}
-
 void PsProcess::apply(std::size_t /*replica*/, const roles::CloseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/false);
@@ -498,8 +494,6 @@ void PsProcess::apply(const roles::RefuseConnection& effect) {
 void PsProcess::apply(const roles::Note& effect) {
   note((effect.level == roles::Note::Level::kWarning ? "warning: " : "") + effect.text);
 }
-
-void PsProcess::apply(std::size_t /*replica*/, const roles::ForgetSharing& /*effect*/) {}
 
 void PsProcess::apply(std::size_t replica, const roles::ReachOut& /*effect*/) {
   world_.schedule(now(), *this, kReach, replica);

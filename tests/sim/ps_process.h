@@ -74,8 +74,6 @@ class PsProcess final : public Process {
 
   // Of a range.
   void apply(std::size_t replica, roles::SendFrame& effect);
-  void apply(std::size_t replica, const roles::LeaveAnswer& effect);
-  void apply(std::size_t replica, const roles::ForgetSharing& effect);
   void apply(std::size_t replica, const roles::ReachOut& effect);
   void apply(std::size_t replica, const roles::DrainConnections& effect);
   void apply(std::size_t replica, const roles::CloseConnection& effect);

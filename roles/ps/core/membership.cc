@@ -51,7 +51,6 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
       out.close(std::exchange(*old, 0));
     }
     record.waiting.reset();
-    forget_sharing(rank, out);
   }
   if (record.incarnation != hello.incarnation) {
     record.done = false;
@@ -177,12 +176,6 @@ bool Membership::others_are_done(Clock::time_point now, const Patience& patience
     return record.alive() ? waited >= patience.present
                           : now - record.absent_since >= patience.absent;
   });
-}
-
-void Membership::forget_sharing(std::size_t rank, Outbox& out) {
-  if (std::exchange(records_[rank].shares, false)) {
-    out.add(ForgetSharing{rank});
-  }
 }
 
 bool Membership::others_have_left() const {

@@ -31,7 +31,6 @@ struct TrainerRecord {
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
   // Of those before it, the oldest first: fenced off when they wake up. Bounded.
   std::vector<std::uint64_t> replaced = {};
-  bool shares = false;  // memory with this ps: its gradients lie there, and its answers may
   bool joined = false;  // has been seen at least once
   bool done = false;    // has said GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
@@ -113,9 +112,6 @@ class Membership {
   };
   // Whether no trainer but rank 0 is waited for any more: each is done, or has had its time.
   [[nodiscard]] bool others_are_done(Clock::time_point now, const Patience& patience) const;
-
-  // Its memory is not looked at any more.
-  void forget_sharing(std::size_t rank, Outbox& out);
 
   // Whether no trainer but rank 0 has any connection left.
   [[nodiscard]] bool others_have_left() const;

@@ -26,14 +26,6 @@ struct SendFrame {
   std::shared_ptr<const void> owner = {};
 };
 
-// Parameters for a trainer that shares memory with this ps: they lie in the shard's arena.
-struct LeaveAnswer {
-  std::size_t rank = 0;
-  ConnectionId to = 0;
-  net::FrameHeader header;
-  std::span<const std::byte> parameters;
-};
-
 // At once: what is queued is dropped.
 struct CloseConnection {
   ConnectionId id = 0;
@@ -50,11 +42,6 @@ struct RefuseConnection {
   std::string sentence;
 };
 
-// What this trainer shared is not to be looked at any more.
-struct ForgetSharing {
-  std::size_t rank = 0;
-};
-
 // The other host of the range is to be reached, for as long as RangeReplica::reaches_out().
 struct ReachOut {};
 
@@ -63,9 +50,8 @@ struct DrainConnections {
   std::vector<ConnectionId> ids;
 };
 
-class Outbox
-    : public EffectQueue<SendFrame, LeaveAnswer, CloseConnection, FinishConnection,
-                         RefuseConnection, Note, ForgetSharing, ReachOut, DrainConnections> {
+class Outbox : public EffectQueue<SendFrame, CloseConnection, FinishConnection, RefuseConnection,
+                                  Note, ReachOut, DrainConnections> {
  public:
   void info(std::string text) { add(Note{.level = Note::Level::kInfo, .text = std::move(text)}); }
   void warn(std::string text) {

@@ -78,12 +78,12 @@ void PsCore::reached(std::uint8_t replica, ConnectionId id, Clock::time_point no
 }
 
 BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
-                        const SharedGradient& shared) {
+                        const net::BodyInPlace& in_place) {
   const Connection& from = connections_.at(id);
   if (from.hello.purpose == net::ChannelPurpose::kControl) {
     return beat(id, from, header, now);
   }
-  const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, shared);
+  const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, in_place);
   check_ranges();
   return plan;
 }

@@ -77,7 +77,7 @@ class PsCore {
   void reached(std::uint8_t replica, ConnectionId id, Clock::time_point now);
   // As RangeReplica's, of any connection from which frames are read.
   BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
-                  const SharedGradient& shared = {});
+                  const net::BodyInPlace& in_place = {});
   BodyPlan body(ConnectionId id, Clock::time_point now);
   void closed(ConnectionId id, Clock::time_point now);
 

@@ -107,7 +107,7 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
 }
 
 BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
-                              const SharedGradient& shared) {
+                              const net::BodyInPlace& in_place) {
   now_ = now;
   Connection& from = connections_.at(id);
   from.header = header;
@@ -126,7 +126,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
   if (record.step == id && header.kind != FrameKind::kHeartbeat) {
     record.answered.reset();  // it has had what it was sent
   }
-  return trainer_header(id, from, shared);
+  return trainer_header(id, from, in_place);
 }
 
 BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {

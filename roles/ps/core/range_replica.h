@@ -58,13 +58,6 @@ struct BodyPlan {
   }
 };
 
-// Where a trainer that shares memory has put its gradient: of the whole vector, from its beginning
-// to at least the range's end.
-struct SharedGradient {
-  std::span<const float> vector = {};
-  std::shared_ptr<const void> owner = {};  // keeps it
-};
-
 class RangeReplica {
  public:
   // `task` must outlive it. `replica`: 0, the range is this ps's own; 1, it is that of the ps
@@ -84,22 +77,14 @@ class RangeReplica {
                  Clock::time_point now);
   // The other host was reached, over a replica channel, after may_fill().
   void reached(ConnectionId id, Clock::time_point now);
-  // A frame's header has come. `shared`: where the gradient lies, if the header says that it is in
-  // memory, and the trainer shares some.
+  // A frame's header has come. `in_place`: where its body lies, if it need not be read: it is then
+  // read there until the frame is answered, unless the plan says where to copy it.
   BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
-                  const SharedGradient& shared = {});
+                  const net::BodyInPlace& in_place = {});
   // What the plan said has been read.
   BodyPlan body(ConnectionId id, Clock::time_point now);
   // The connection is no more. What it was sending did not come whole.
   void closed(ConnectionId id, Clock::time_point now);
-
-  // A trainer offers memory, which is the shell's to answer: what it shared before counts no more;
-  // and it shares some now.
-  void offered(std::size_t rank, Clock::time_point now) {
-    trainers_[rank].last_heard = now;
-    trainers_.forget_sharing(rank, out_);
-  }
-  void set_shares(std::size_t rank) noexcept { trainers_[rank].shares = true; }
 
   // A control channel has come, beats with a trainer's generation, and has gone. hear(): why this
   // process is to leave the run, if it was replaced in it while it was silent.
@@ -239,7 +224,7 @@ class RangeReplica {
   [[nodiscard]] std::size_t needed() const;
   // After either may have changed.
   void count_present();
-  BodyPlan trainer_header(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan trainer_header(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
   BodyPlan view_header(ConnectionId id, Connection& from);
   BodyPlan primary_header(ConnectionId id, Connection& from);
   BodyPlan backup_header(ConnectionId id, Connection& from);
@@ -266,15 +251,16 @@ class RangeReplica {
   void make_shard(const RunConfig& config, ConnectionId chief);
 
   // Requests.
-  BodyPlan push_header(ConnectionId id, Connection& from, const SharedGradient& shared);
-  BodyPlan admit(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan push_header(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
+  BodyPlan admit(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
   BodyPlan packed_gradient_came(ConnectionId id, Connection& from);
-  BodyPlan commit(ConnectionId id, Connection& from, const SharedGradient& shared);
+  BodyPlan commit(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
   [[nodiscard]] bool is_of_this_state(const net::FrameHeader& header) const;
   BodyPlan push_ended(ConnectionId id, Connection& from, bool stands);
   BodyPlan bodiless(ConnectionId id, Connection& from);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
-  [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header) const;
+  [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header,
+                                                          bool is_in_place) const;
   [[nodiscard]] std::string status() const;
 
   // The end.

@@ -158,12 +158,6 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
                      .range_begin = shard_->range().begin,
                      .generation = generation_};
   std::span<const std::byte> body = std::as_bytes(answer.parameters);
-  if ((request.header.flags & net::kFlagShared) != 0 && trainers_[rank].shares) {
-    header.flags |= net::kFlagShared;
-    out_.add(
-        LeaveAnswer{.rank = rank, .to = request.connection, .header = header, .parameters = body});
-    return;
-  }
   if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
     header.flags |= tensor_flags(shard_->wire());
     body = shard_->as_sent(rank, answer);

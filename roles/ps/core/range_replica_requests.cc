@@ -10,12 +10,19 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
+namespace {
+
+// Of a gradient that does not lie in its frame as floats.
+constexpr unsigned kForms = net::kFlagBf16 | net::kFlagInt8 | net::kFlagInt4 | net::kFlagSparse;
+
+}  // namespace
+
 BodyPlan RangeReplica::trainer_header(ConnectionId id, Connection& from,
-                                      const SharedGradient& shared) {
+                                      const net::BodyInPlace& in_place) {
   switch (from.header.kind) {
     case FrameKind::kPushPull:
     case FrameKind::kPush:
-      return push_header(id, from, shared);
+      return push_header(id, from, in_place);
     case FrameKind::kPublish:
       return publish_header(id, from);
     case FrameKind::kRestore:
@@ -74,9 +81,7 @@ BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
 // Why a frame with a tensor cannot be about this ps's range, if it cannot.
 std::optional<std::string> RangeReplica::fault_in(const FrameHeader& header) const {
   const math::Range range = shard_->range();
-  const bool in_place = (header.flags & net::kFlagShared) != 0;
-  if (header.range_begin != range.begin ||
-      header.body_size != (in_place ? 0 : range.size() * sizeof(float))) {
+  if (header.range_begin != range.begin || header.body_size != range.size() * sizeof(float)) {
     return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
            std::to_string(header.range_begin) + " on is not the range of " + self_text() + ": " +
            std::to_string(range.size() * sizeof(float)) + " bytes from float " +
@@ -85,16 +90,17 @@ std::optional<std::string> RangeReplica::fault_in(const FrameHeader& header) con
   return std::nullopt;
 }
 
-// The same of one with a gradient, which lies there as the run's configuration says.
-std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& header) const {
+// The same of one with a gradient, which lies there as the run's configuration says, or, where it
+// is read in place, as floats.
+std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& header,
+                                                        bool is_in_place) const {
   const WireFormat& wire = shard_->wire();
   const std::uint16_t flags = gradient_flags(wire);
-  constexpr unsigned kForms = net::kFlagBf16 | net::kFlagInt8 | net::kFlagInt4 | net::kFlagSparse;
-  const bool in_place = (header.flags & net::kFlagShared) != 0;
-  if (!in_place && (header.flags & kForms) != flags) {
+  const bool are_floats = (header.flags & kForms) == 0;
+  if ((header.flags & kForms) != flags && !(is_in_place && are_floats)) {
     return "a gradient in another form than --wire_dtype and --compress of the run say";
   }
-  if (in_place || flags == 0) {
+  if (are_floats) {
     return fault_in(header);
   }
   const math::Range range = shard_->range();
@@ -109,7 +115,7 @@ std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& heade
 }
 
 BodyPlan RangeReplica::push_header(ConnectionId id, Connection& from,
-                                   const SharedGradient& shared) {
+                                   const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
   if (!shard_ || phase_ == Phase::kWaitingForChief || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
@@ -117,20 +123,16 @@ BodyPlan RangeReplica::push_header(ConnectionId id, Connection& from,
     }
     return discard(id, from, Part::kFencedGradient);
   }
-  const bool in_place = (header.flags & net::kFlagShared) != 0;
-  if (in_place && (shared.vector.empty() || header.kind != FrameKind::kPushPull)) {
-    return refuse(id, from, kError, "a gradient in memory that is not shared");
-  }
-  if (const auto fault = gradient_fault(header)) {
+  if (const auto fault = gradient_fault(header, !in_place.bytes.empty())) {
     return refuse(id, from, kError, *fault);
   }
   if (shard_->config().elastic() != (header.kind == FrameKind::kPush)) {
     return refuse(id, from, kError, "a push of another mode than the run's");
   }
-  return admit(id, from, shared);
+  return admit(id, from, in_place);
 }
 
-BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const SharedGradient& shared) {
+BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
   from.push = {.trainer = from.rank,
                .incarnation = from.hello.incarnation,
@@ -138,7 +140,8 @@ BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const SharedGrad
                .sequence = header.sequence,
                .wants_cut = from.rank == 0 && (header.flags & net::kFlagCut) != 0,
                .micro_batch = static_cast<std::size_t>(header.sequence),
-               .in_place = (header.flags & net::kFlagShared) != 0};
+               .in_place = !in_place.bytes.empty() && !shard_->config().elastic() &&
+                           (header.flags & kForms) == 0};
   const Admission admission = shard_->admit(from.push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     return refuse(id, from, kLostPeers, admission.why);
@@ -150,9 +153,9 @@ BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const SharedGrad
   }
   from.shard = shard_;
   if (from.push.in_place) {
-    return commit(id, from, shared);
+    return commit(id, from, in_place);
   }
-  if (gradient_flags(shard_->wire()) != 0) {
+  if ((header.flags & kForms) != 0) {
     from.gradient = admission.destination;
     return into(from, Part::kPackedGradient, shard_->packed_inbox(from.rank, header.body_size));
   }
@@ -168,7 +171,7 @@ BodyPlan RangeReplica::packed_gradient_came(ConnectionId id, Connection& from) {
   return commit(id, from, {});
 }
 
-BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGradient& shared) {
+BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const net::BodyInPlace& in_place) {
   const std::shared_ptr<Shard> shard = std::move(from.shard);
   // The state may have been replaced while the gradient was on its way.
   const bool stands = is_of_this_state(from.header) && shard == shard_;
@@ -177,8 +180,10 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const SharedGra
     record.owed -= std::min<std::size_t>(record.owed, 1);
     const std::uint64_t step = shard->step();
     if (from.push.in_place) {
-      const math::Range range = shard->range();
-      shard->commit(from.push, shared.vector.subspan(range.begin, range.size()), shared.owner);
+      const std::span<const std::byte> bytes = in_place.bytes;
+      shard->commit(from.push,
+                    {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
+                    in_place.owner);
     } else {
       shard->commit(from.push);
     }

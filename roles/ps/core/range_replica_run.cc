@@ -63,7 +63,6 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
     if (shard_ && trainers_[rank].step != chief) {
       out_.close(trainers_[rank].step);  // a reply may still borrow the old shard's memory
     }
-    trainers_.forget_sharing(rank, out_);  // of another model; and it knows where the old one lay
   }
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one

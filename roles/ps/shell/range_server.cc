@@ -6,45 +6,47 @@
 #include <random>
 #include <utility>
 
+#include "math/model.h"
 #include "net/transport/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
 
 namespace disttf::roles {
+
+// Each part of an arena can be read in place by itself.
+static_assert(Shard::kArenaAlignment * sizeof(float) == net::kPageBytes);
 
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
 RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
-    : process_(process),
-      task_(process.task()),
-      core_(core),
-      sharing_(task_.cluster.trainer_count()) {}
+    : process_(process), task_(process.task()), core_(core) {}
 
 // ---------------------------------------------------------------------------------- connections
 
 asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
   const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
-  const std::size_t rank = is_step ? core_.rank_of(connection->hello()) : 0;
+  if (is_step) {
+    connection->answer_offers(
+        [this, rank = core_.rank_of(connection->hello())] { return terms_of(rank); });
+  }
   // On a step channel no limit on silence: a step may take long. The control channel's heartbeats
   // tell.
   const milliseconds silence = is_step ? milliseconds{0} : milliseconds(task_.timeouts.silence);
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, silence)) {
+      if (!connection->refused_with().empty()) {
+        log_warning("refused " + connection->peer_text() + ": " + connection->refused_with());
+      }
       break;
     }
-    if (is_step && header.kind == FrameKind::kShare) {
-      if (!co_await share(rank, connection, header)) {
-        break;
-      }
-      continue;
-    }
-    const BodyPlan plan = process_.core().header(
-        id, header, Clock::now(), is_step ? shared_gradient(rank, header) : SharedGradient{});
+    const BodyPlan plan =
+        process_.core().header(id, header, Clock::now(), connection->body_in_place());
     process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
         (plan.is_body() && !co_await read_body(id, connection, plan))) {
@@ -102,6 +104,29 @@ asio::awaitable<void> RangeServer::keep_backup() {
     co_await pause.async_wait(net::kAsTuple);
   }
   core_.stopped_reaching();
+}
+
+// ---------------------------------------------------------------------------------------- memory
+
+Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
+  memory_.reset();  // it is needed for the new one
+  memory_ = make_parameter_memory(task_, floats, trainers);
+  if (!memory_) {
+    return {};
+  }
+  return {.floats = {reinterpret_cast<float*>(memory_->parameters().data()), floats},
+          .owner = memory_};
+}
+
+net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
+  const Shard* const shard = core_.shard();
+  if (shard == nullptr || shard->config().elastic()) {
+    return {};
+  }
+  return {.memory = memory_,
+          .trainer = rank,
+          .least = shard->range().end * sizeof(float),
+          .most = most_of_trainer(math::layout_of(shard->config().model).size())};
 }
 
 // --------------------------------------------------------------------------------------- effects

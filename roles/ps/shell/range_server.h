@@ -1,9 +1,8 @@
 // A range of the parameter vector as it is served by a ps: the shell of
 // roles/ps/core/range_replica.h. It reads frames and hands them to the core, does what the core
-// says, and knows two things that the core does not: where tensors lie in shared memory, and how a
+// says, and knows two things that the core does not: what memory the parameters lie in, and how a
 // cut is written to a file.
 //   range_server.cc           connections, and the core's effects
-//   range_server_sharing.cc   memory that trainers share with this ps, and it with them
 //   range_server_cuts.cc      what the chief may ask for beside the steps: cuts
 //
 // Everything runs on the ps's one thread. The process that it belongs to is
@@ -17,11 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/parameter_memory.h"
 #include "net/transport/server.h"
-#include "net/transport/shared_memory.h"
 #include "roles/process/log.h"
 #include "roles/ps/core/range_replica.h"
-#include "roles/ps/shell/answer_memory.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -38,30 +36,19 @@ class RangeServer {
   asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
   asio::awaitable<void> serve_cuts(ConnectionPtr connection);
 
-  // Memory for the core's shard, which trainers may share.
+  // Memory for the core's shard.
   [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
 
   // What the core wants done.
   void apply(SendFrame& effect);
-  void apply(LeaveAnswer& effect);
   void apply(const CloseConnection& effect);
   void apply(const FinishConnection& effect);
   void apply(RefuseConnection& effect);
   static void apply(const Note& effect) { log_note(effect); }
-  void apply(const ForgetSharing& effect);
   void apply(const ReachOut& effect);
   void apply(const DrainConnections& effect);
 
  private:
-  // What a trainer shares with this ps, by rank.
-  struct Sharing {
-    // Where its gradients lie, from the beginning on; null: in its frames.
-    std::shared_ptr<const net::SharedView> gradient;
-    // In that memory: where it says whether it sleeps; 0: nowhere, and it takes answers from
-    // frames.
-    std::uint64_t sleep_word = 0;
-  };
-
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
@@ -69,11 +56,7 @@ class RangeServer {
   asio::awaitable<void> keep_backup();
 
   // Memory.
-  asio::awaitable<bool> share(std::size_t rank, const ConnectionPtr& connection,
-                              const net::FrameHeader& header);
-  [[nodiscard]] std::uint64_t watch_sleep(std::size_t rank, std::uint64_t at);
-  [[nodiscard]] SharedGradient shared_gradient(std::size_t rank,
-                                               const net::FrameHeader& header) const;
+  [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,
@@ -82,8 +65,8 @@ class RangeServer {
   ParameterServer& process_;
   const Task& task_;  // the process's
   RangeReplica& core_;
-  std::shared_ptr<AnswerMemory> answers_;  // of the core's newest shard; null: none to share
-  std::vector<Sharing> sharing_;           // by rank
+  // Of the core's newest shard; null: it has taken some of its own.
+  std::shared_ptr<net::ParameterMemory> memory_;
 };
 
 }  // namespace disttf::roles

@@ -17,8 +17,6 @@ using net::FrameHeader;
 // Else the ranges of several ps could not be read as one vector.
 static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
 
-// What poll() says of a link that the other end has closed, whatever still lies in it unread.
-
 }  // namespace
 
 PsClient::PsClient(const Task& task, const StopSignal& stop)

@@ -135,16 +135,14 @@ std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<
   if (place != nullptr) {
     *place = {};
   }
-  if ((header.flags & net::kFlagShared) == 0) {
-    if ((header.flags & tensor_flags(run_.wire)) != 0) {
-      return receive_rounded(header.body_size, parameters);
-    }
-    if (header.body_size != bytes.size()) {
-      return bad_body();
-    }
+  if ((header.flags & tensor_flags(run_.wire)) != 0) {
+    return receive_rounded(header.body_size, parameters);
+  }
+  if (header.body_size != bytes.size()) {
+    return bad_body();
   }
   if (place != nullptr) {
-    *place = channel_->place_of_body(bytes.size());
+    *place = channel_->place_of_body();
     if (place->view) {
       return {};
     }

@@ -1,0 +1,99 @@
+#include "net/transport/parameter_memory.h"
+
+#include <system_error>
+#include <utility>
+
+#include "net/transport/answer_slot.h"
+
+namespace disttf::net {
+namespace {
+
+// Bodies are tensors, which begin at a cache line.
+constexpr std::size_t kBodyAlignment = 64;
+
+// Where the trainer's sleep word lies, if it says where it does; else 0.
+std::size_t sleep_word_in(const SharedOffer& offer) noexcept {
+  const bool is_there = offer.signal % kSleepWordBytes == 0 && offer.size >= kSleepWordBytes &&
+                        offer.signal <= offer.size - kSleepWordBytes;
+  return is_there ? offer.signal : 0;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------- the memory
+
+ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes)
+    : memory_(std::move(memory)), bytes_(bytes) {}
+
+std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t trainers,
+                                                         std::uint64_t token) {
+  std::error_code error;  // whatever it is, frames will do
+  auto memory = SharedMemory::create(largest(bytes, trainers), token, error);
+  return memory ? std::shared_ptr<ParameterMemory>(new ParameterMemory(std::move(memory), bytes))
+                : nullptr;
+}
+
+std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t trainers) noexcept {
+  return bytes + trainers * kAnswerSlotBytes;
+}
+
+std::size_t ParameterMemory::slot_of(std::size_t trainer) const noexcept {
+  return bytes_ + trainer * kAnswerSlotBytes;
+}
+
+// --------------------------------------------------------------------------------- a connection's
+
+InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient, const InPlaceTerms& terms,
+                             std::size_t sleep_word)
+    : gradient_(std::move(gradient)),
+      parameters_(terms.memory),
+      trainer_(terms.trainer),
+      sleep_word_(sleep_word) {}
+
+std::unique_ptr<InPlaceBodies> InPlaceBodies::agree(const SharedOffer& offer,
+                                                    const InPlaceTerms& terms,
+                                                    std::vector<std::byte>& answer) {
+  answer.clear();
+  if (!terms.memory || offer.size < terms.least) {
+    return nullptr;
+  }
+  std::error_code error;  // whatever it is, frames will do
+  auto gradient = SharedView::open(offer, terms.most, error);
+  if (!gradient) {
+    return nullptr;
+  }
+  const std::size_t sleep_word = sleep_word_in(offer);
+  SharedOffer own = terms.memory->memory_->offer();
+  own.signal = sleep_word != 0 ? terms.memory->slot_of(terms.trainer) : 0;
+  answer = encode(own);
+  return std::unique_ptr<InPlaceBodies>(new InPlaceBodies(std::move(gradient), terms, sleep_word));
+}
+
+std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
+  const std::span<const std::byte> bytes = gradient_->bytes();
+  if (header.place % kBodyAlignment != 0 || header.body_size > bytes.size() ||
+      header.place > bytes.size() - header.body_size) {
+    return std::nullopt;
+  }
+  return BodyInPlace{.bytes = bytes.subspan(header.place, header.body_size), .owner = gradient_};
+}
+
+InPlaceBodies::Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) {
+  const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
+  if (!memory || !lies_in(body, memory->parameters())) {
+    return Left::kNot;
+  }
+  header.flags |= kFlagInPlace;
+  header.place = static_cast<std::uint64_t>(body.data() - memory->parameters().data());
+  header.body_size = body.size();
+  if (sleep_word_ == 0) {
+    return Left::kBody;
+  }
+  const std::span<std::byte> slot =
+      memory->memory_->bytes().subspan(memory->slot_of(trainer_), kAnswerSlotBytes);
+  leave_answer(AnswerSlot(slot), header);
+  const auto word = gradient_->bytes().subspan(sleep_word_, kSleepWordBytes);
+  return is_asleep(SleepWordView(word)) ? Left::kAndRing : Left::kAnswer;
+}
+
+}  // namespace disttf::net

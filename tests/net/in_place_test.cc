@@ -1,0 +1,245 @@
+// A trainer's channel and a ps's connection that have agreed to read tensors where they lie.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "net/transport/gradient_memory.h"
+#include "net/transport/parameter_memory.h"
+#include "tests/net/test_server.h"
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+
+constexpr std::size_t kGradient = 10'000;   // bytes
+constexpr std::size_t kParameters = 8'192;  // the same
+
+class InPlaceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    gradient_ = GradientMemory::create(kGradient, 7);
+    terms_ = {.memory = ParameterMemory::create(kParameters, 2, 8),
+              .trainer = 1,
+              .least = kGradient,
+              .most = GradientMemory::largest(kGradient)};
+    ASSERT_TRUE(gradient_);
+    ASSERT_TRUE(terms_.memory);
+  }
+  void TearDown() override {
+    channel_.reset();
+    server_.reset();
+  }
+
+  // A ps that answers a request with the second page of its parameters; one without a body with a
+  // body of its own.
+  void connect() {
+    server_ = std::make_unique<TestServer>([this](Connection connection) -> asio::awaitable<void> {
+      connection->answer_offers([this] { return terms_; });
+      FrameHeader header;
+      while (!co_await connection->read_header(header, 0ms)) {
+        record(header, connection->body_in_place());
+        std::vector<std::byte> body(header.body_size);
+        if (co_await connection->read_body(body, 1s)) co_return;
+        server_->events().add("first byte " + std::to_string(first_of(body)));
+        const FrameHeader answer{.kind = FrameKind::kParameters, .request_id = header.request_id};
+        if (terms_.memory) {
+          const auto page = terms_.memory->parameters().subspan(kPageBytes);
+          std::ranges::fill(page, std::byte{9});
+          connection->send_borrowed(answer, page, terms_.memory);
+        } else {
+          connection->send(answer, std::vector<std::byte>(kPageBytes, std::byte{9}));
+        }
+      }
+      server_->events().add("refused: " + connection->refused_with());
+    });
+    server_->start();
+    OpenedChannel opened =
+        open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+    ASSERT_TRUE(opened.channel) << opened.error.message();
+    channel_ = gradient_->carry(std::move(opened.channel));
+  }
+  void agree() { ASSERT_FALSE(channel_->agree(kMost, patience())); }
+  void push(std::span<const std::byte> body) {
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPushPull, .request_id = 4}, body, patience()));
+  }
+  // Looks where answers appear until one does.
+  void await_answer() {
+    while (!channel_->has_frame()) std::this_thread::yield();
+  }
+  void expect_parameters(bool in_place) {
+    FrameHeader header;
+    ASSERT_FALSE(channel_->receive_header(header, patience()));
+    EXPECT_EQ(
+        header,
+        (FrameHeader{.kind = FrameKind::kParameters, .request_id = 4, .body_size = kPageBytes}))
+        << "as if it had come in a frame";
+    const BodyPlace place = channel_->place_of_body();
+    ASSERT_EQ(place.view != nullptr, in_place);
+    if (in_place) {
+      EXPECT_THAT(place.bytes(), Each(std::byte{9}));
+    }
+    std::vector<std::byte> body(header.body_size);
+    ASSERT_FALSE(channel_->receive_body(body, patience()));
+    EXPECT_THAT(body, Each(std::byte{9}));
+  }
+  [[nodiscard]] bool is_ready() {
+    std::array<pollfd, 1> fds{pollfd{channel_->fd(), POLLIN, 0}};
+    return ::poll(fds.data(), 1, 0) > 0;
+  }
+
+  static constexpr std::size_t kMost = 1U << 20U;
+
+  Interrupt interrupt_;
+  std::unique_ptr<GradientMemory> gradient_;
+  InPlaceTerms terms_;
+  std::unique_ptr<TestServer> server_;
+  std::unique_ptr<Channel> channel_;
+
+ private:
+  static int first_of(std::span<const std::byte> body) {
+    return body.empty() ? -1 : std::to_integer<int>(body.front());
+  }
+  void record(const FrameHeader& header, const BodyInPlace& body) {
+    server_->events().add((body.bytes.empty() ? "sent " : "in place ") +
+                          std::to_string(header.body_size) + " bytes, flags " +
+                          std::to_string(header.flags));
+  }
+};
+
+TEST_F(InPlaceTest, GradientIsReadWhereItLiesAndSoAreParameters) {
+  connect();
+  EXPECT_FALSE(channel_->is_in_place());
+  agree();
+  ASSERT_TRUE(channel_->is_in_place());
+  const auto part = gradient_->gradient().subspan(kPageBytes);
+  part.front() = std::byte{5};
+  push(part);
+  EXPECT_TRUE(server_->events().wait_for("in place 5904 bytes, flags 0"));
+  EXPECT_TRUE(server_->events().wait_for("first byte 5")) << "read_body() takes it from there";
+  await_answer();
+  EXPECT_FALSE(is_ready()) << "nothing crosses the socket";
+  expect_parameters(/*in_place=*/true);
+  EXPECT_FALSE(channel_->has_frame()) << "it is received once";
+}
+
+TEST_F(InPlaceTest, WhoSleepsIsRung) {
+  connect();
+  agree();
+  gradient_->set_asleep(true);
+  push(gradient_->gradient());
+  ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience()));
+  ASSERT_TRUE(channel_->has_frame());
+  expect_parameters(/*in_place=*/true);
+  agree();  // over the heartbeat that has rung
+  EXPECT_TRUE(channel_->is_in_place());
+}
+
+TEST_F(InPlaceTest, ABodyThatLiesElsewhereIsSent) {
+  connect();
+  agree();
+  push(std::vector<std::byte>(100, std::byte{6}));
+  EXPECT_TRUE(server_->events().wait_for("sent 100 bytes"));
+  EXPECT_TRUE(server_->events().wait_for("first byte 6"));
+}
+
+TEST_F(InPlaceTest, BeforeTheyAgreeAllIsSent) {
+  connect();
+  push(gradient_->gradient());
+  EXPECT_TRUE(server_->events().wait_for("sent 10000 bytes"));
+  expect_parameters(/*in_place=*/false);
+}
+
+TEST_F(InPlaceTest, APsWithoutMemoryDeclines) {
+  terms_.memory = nullptr;
+  connect();
+  agree();
+  EXPECT_FALSE(channel_->is_in_place());
+  EXPECT_FALSE(channel_->has_frame());
+  push(gradient_->gradient());
+  EXPECT_TRUE(server_->events().wait_for("sent 10000 bytes"));
+  expect_parameters(/*in_place=*/false);
+}
+
+TEST_F(InPlaceTest, MemoryOfASizeThatNobodyNeedsIsNotMapped) {
+  terms_.least = kGradient + kPageBytes;
+  connect();
+  agree();
+  EXPECT_FALSE(channel_->is_in_place()) << "too little";
+  server_->ask([this](Listener&) {
+    terms_.least = 1;
+    terms_.most = kGradient - 1;
+    return 0;
+  });
+  agree();
+  EXPECT_FALSE(channel_->is_in_place()) << "too much";
+}
+
+TEST_F(InPlaceTest, ATrainerDoesNotMapMoreThanItNeeds) {
+  connect();
+  ASSERT_FALSE(channel_->agree(kParameters, patience()));
+  EXPECT_FALSE(channel_->is_in_place());
+}
+
+// The ps was given another configuration, say: what lies elsewhere now is sent.
+TEST_F(InPlaceTest, MemoryThatThePsHasNoMoreIsNotKeptForTheTrainer) {
+  connect();
+  agree();
+  server_->ask([this](Listener&) {
+    terms_.memory = ParameterMemory::create(kParameters, 2, 9);
+    return 0;
+  });
+  push(gradient_->gradient());
+  expect_parameters(/*in_place=*/false);
+  agree();
+  push(gradient_->gradient());
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+}
+
+TEST_F(InPlaceTest, APlaceThatIsNotInTheMemoryIsRefused) {
+  connect();
+  const FrameHeader header{.kind = FrameKind::kPushPull,
+                           .flags = kFlagInPlace,
+                           .request_id = 4,
+                           .body_size = kPageBytes,
+                           .place = kPageBytes};
+  ASSERT_FALSE(channel_->send(header, {}, patience()));
+  EXPECT_TRUE(server_->events().wait_for("refused: a gradient in memory that is not shared"));
+  connect();
+  agree();
+  FrameHeader behind = header;
+  behind.place = std::uint64_t{0} - kPageBytes;
+  ASSERT_FALSE(channel_->send(behind, {}, patience()));
+  EXPECT_TRUE(server_->events().wait_for("refused: a gradient in memory that is not shared"));
+}
+
+TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
+  server_ = std::make_unique<TestServer>([](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    if (!co_await connection->read_header(header, 0ms)) {
+      connection->refuse({.exit_code = 3, .sentence = "no"}, header.request_id);
+    }
+  });
+  server_->start();
+  OpenedChannel opened =
+      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+  ASSERT_TRUE(opened.channel);
+  channel_ = gradient_->carry(std::move(opened.channel));
+  agree();
+  EXPECT_FALSE(channel_->is_in_place());
+  ASSERT_TRUE(channel_->has_frame());
+  FrameHeader header;
+  ASSERT_FALSE(channel_->receive_header(header, patience()));
+  EXPECT_EQ(header.kind, FrameKind::kRefused);
+  EXPECT_EQ(receive_refusal(*channel_, header, patience()).sentence, "no");
+}
+
+}  // namespace
+}  // namespace disttf::net
