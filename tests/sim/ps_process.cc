@@ -346,8 +346,12 @@ void PsProcess::terminate() {
 // --------------------------------------------------------------------------------------- effects
 
 void PsProcess::do_effects() {
-  core_->drain([this](std::size_t replica, auto& effect) { apply(replica, effect); },
-               [this](auto& effect) { apply(effect); });
+  const auto of_range = [this](std::size_t replica, auto& effect) {
+    if (is_alive()) {
+      apply(replica, effect);
+    }
+  };
+  core_->drain(of_range, [this](auto& effect) { apply(effect); });
   for (std::size_t replica = 0; is_alive() && replica < core_->range_count(); ++replica) {
     look(replica);
   }

@@ -107,14 +107,14 @@ class PsCore {
   [[nodiscard]] std::size_t range_count() const noexcept { return ranges_.size(); }
   [[nodiscard]] RangeReplica& range(std::size_t replica) const { return *ranges_[replica]; }
 
-  // Hands out what is wanted done, and forgets it: `of_range(replica, effect)`, each range's in its
-  // order; then `own(effect)`.
+  // Hands out what is wanted done, and forgets it: `own(effect)`, then `of_range(replica, effect)`,
+  // each range's in its order. (So the port is closed before anybody can know why.)
   template <typename OfRange, typename Own>
   void drain(OfRange of_range, Own own) {
+    out_.drain(own);
     for (std::size_t replica = 0; replica < ranges_.size(); ++replica) {
       ranges_[replica]->out().drain([&](auto& effect) { of_range(replica, effect); });
     }
-    out_.drain(own);
   }
 
  private:
