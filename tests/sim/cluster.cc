@@ -1,13 +1,16 @@
 // The simulated cluster: its processes, whoever starts them again, and the faults.
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/sim/chief_process.h"
+#include "tests/sim/launcher.h"
 #include "tests/sim/ps_process.h"
 #include "tests/sim/scenario.h"
 
@@ -25,7 +28,7 @@ constexpr seconds kShortest{8};
 // After which a ps that says nothing is taken for dead by all: the timeout and a margin.
 constexpr seconds kSilence{12};
 
-class SimulatedCluster final : public Actor, public Directory {
+class SimulatedCluster final : public Actor, public Directory, public LaunchedTasks {
  public:
   SimulatedCluster(const Scenario& scenario, bool trace, std::vector<std::string>* log)
       : scenario_(scenario),
@@ -41,6 +44,13 @@ class SimulatedCluster final : public Actor, public Directory {
     }
     for (std::size_t rank = 0; rank < scenario.trainers; ++rank) {
       cluster_.workers.push_back({.host = "w" + std::to_string(rank), .port = 1});
+    }
+    if (scenario.launch) {
+      launcher_.emplace(world_, *this,
+                        SimulatedLauncher::Options{.ps = scenario.ps,
+                                                   .trainers = scenario.trainers,
+                                                   .restarts = *scenario.launch,
+                                                   .saves = scenario.has_disk});
     }
   }
 
@@ -102,6 +112,21 @@ class SimulatedCluster final : public Actor, public Directory {
     return true;
   }
 
+  void start_task(std::size_t node) override { start(node); }
+
+  void signal_task(std::size_t node, int signal) override {
+    Process* const process = current_[node];
+    if (process == nullptr || !process->is_alive()) {
+      return;
+    }
+    if (signal == SIGKILL) {
+      kill(*process, /*silently=*/false);
+    } else if (!process->is_frozen()) {  // else it does not come to it
+      terminated_ = true;
+      process->terminate();
+    }
+  }
+
   void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t /*b*/) override {
     switch (what) {
       case kStart:
@@ -151,17 +176,41 @@ class SimulatedCluster final : public Actor, public Directory {
     world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));
+    if (launcher_) {
+      launcher_->started(node);
+    }
     current_[node]->start();
   }
 
   void start_later(std::size_t node, Duration more = Duration::zero()) {
+    if (launcher_) {
+      return;  // which does that
+    }
     const std::uint64_t delay =
         10 + world_.below(scenario_.slowest_restart_ms, Draw::kRestart, node, 1 + starts_[node]);
     world_.schedule(world_.now() + more + milliseconds(delay), *this, kStart, node);
     ++outcome_.restarts;
   }
 
+  void kill(Process& process, bool silently) {
+    process.kill(silently);
+    tell_launcher(process, {.signal = SIGKILL});
+  }
+
+  void tell_launcher(const Process& process, const roles::Ending& ending) {
+    if (launcher_ && current_[process.node()] == &process) {
+      launcher_->ended(process.node(), ending);
+      run_is_over_ = run_is_over_ || launcher_->has_decided();
+    }
+  }
+
   void ended(Process& process, int code, const std::string& sentence) {
+    judge_end(process, code, sentence);
+    tell_launcher(process, code == kKilled ? roles::Ending{.signal = SIGKILL}
+                                           : roles::Ending{.exit_code = code});
+  }
+
+  void judge_end(Process& process, int code, const std::string& sentence) {
     to_rest_.push_back(&process);
     if (code == roles::kDone) {
       checks_.task_is_done(process.name());
@@ -194,7 +243,7 @@ class SimulatedCluster final : public Actor, public Directory {
   }
 
   [[nodiscard]] bool has_ended() const {
-    return run_is_over_ &&
+    return run_is_over_ && (!launcher_ || launcher_->has_ended()) &&
            std::ranges::none_of(all_, [](const auto& process) { return process->is_alive(); });
   }
 
@@ -255,7 +304,7 @@ class SimulatedCluster final : public Actor, public Directory {
           return false;
         }
         world_.mark(fault.kind == Fault::Kind::kKill ? Mark::kKill : Mark::kVanish);
-        process->kill(fault.kind == Fault::Kind::kVanish);
+        kill(*process, fault.kind == Fault::Kind::kVanish);
         if (fault.kind == Fault::Kind::kVanish && scenario_.has_disk) {
           disk_.lose_power();
         }
@@ -269,7 +318,11 @@ class SimulatedCluster final : public Actor, public Directory {
         }
         world_.mark(Mark::kTerm);
         terminated_ = true;
-        process->terminate();
+        if (launcher_ && fault.detail % 8 < 3) {
+          ask_launcher(fault.detail % 8, node);
+        } else {
+          process->terminate();
+        }
         return true;
       case Fault::Kind::kFreeze:
       case Fault::Kind::kReplace:
@@ -277,7 +330,7 @@ class SimulatedCluster final : public Actor, public Directory {
           return false;
         }
         world_.mark(Mark::kFreeze);
-        if (fault.kind == Fault::Kind::kReplace) {
+        if (fault.kind == Fault::Kind::kReplace && !launcher_) {
           // A ps is given up after a silence that all have noticed, as an orchestrator does.
           const Duration until_lost = node < scenario_.ps ? kSilence : Duration::zero();
           excuse_ += fault.duration + until_lost;
@@ -340,10 +393,21 @@ class SimulatedCluster final : public Actor, public Directory {
     }
   }
 
+  // What a person asks a launch for.
+  void ask_launcher(std::uint64_t what, std::size_t node) {
+    if (what == 0) {
+      launcher_->restart(node);
+    } else if (what == 1) {
+      launcher_->replace(node);
+    } else {
+      launcher_->restart_all();
+    }
+  }
+
   // Elastic: a worker that is lost need not come back, where enough are left.
   bool stays_away(std::size_t node, const Fault& fault) {
     const std::size_t least = std::max<std::size_t>(scenario_.config.min_workers, 1);
-    if (!scenario_.config.elastic() || node <= scenario_.ps || fault.detail % 2 == 0 ||
+    if (launcher_ || !scenario_.config.elastic() || node <= scenario_.ps || fault.detail % 2 == 0 ||
         scenario_.trainers - away_.size() <= least) {
       return false;
     }
@@ -380,7 +444,8 @@ class SimulatedCluster final : public Actor, public Directory {
   std::vector<Process*> current_;  // by node
   std::vector<std::uint64_t> starts_;
   std::vector<std::uint64_t> delivered_;  // by kind of frame
-  std::uint64_t next_step_ = 0;           // of which no gradient has been seen
+  std::optional<SimulatedLauncher> launcher_;
+  std::uint64_t next_step_ = 0;  // of which no gradient has been seen
   std::vector<Process*> to_rest_;
   std::set<std::size_t> away_;  // nodes that nobody starts again
   Outcome outcome_;

@@ -277,6 +277,10 @@ Scenario scenario_of(std::uint64_t seed) {
     Dice disk(seed, Draw::kDiskFault);
     draw_disk(scenario, disk);
   }
+  if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
+    const bool is_short = launch.one_in(4);  // of tries
+    scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
+  }
   return scenario;
 }
 
@@ -318,6 +322,9 @@ std::string to_string(const Scenario& scenario) {
     text += ", " + std::to_string(config.replicas_to_aggregate) + " gradients a step";
   }
   text += config.ps_replicas > 1 ? ", replicas" : "";
+  if (scenario.launch) {
+    text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";
+  }
   text += scenario.has_disk ? ", a disk" : "";
   const roles::CheckpointOptions& checkpoint = scenario.checkpoint;
   if (checkpoint.save_steps != 0) {

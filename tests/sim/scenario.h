@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/wire/frame.h"
+#include "roles/launch/core/restart_policy.h"
 #include "roles/run/checkpoint_options.h"
 #include "roles/run/run_config.h"
 #include "tests/sim/network.h"
@@ -62,8 +63,10 @@ struct Scenario {
   Pace pace;
   Network::Options network;
   roles::CheckpointOptions checkpoint;
-  bool has_disk = false;  // there is a --train_dir
-  std::uint64_t slowest_restart_ms = 1000;
+  bool has_disk = false;                    // there is a --train_dir
+  std::uint64_t slowest_restart_ms = 1000;  // an orchestrator's
+  // A launch starts tasks again; else an orchestrator does.
+  std::optional<roles::RestartOptions> launch;
   std::vector<Fault> faults;
 };
 // Another one for each seed.

@@ -51,7 +51,9 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "killed at the disk",
                                                                   "power cut",
                                                                   "disk failed",
-                                                                  "rot"};
+                                                                  "rot",
+                                                                  "launched again",
+                                                                  "launch gives up"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

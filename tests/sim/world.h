@@ -36,6 +36,8 @@ enum class Draw : std::uint32_t {
   kDealing,
   kDisk,
   kDiskFault,
+  kLaunch,
+  kClock,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -74,6 +76,8 @@ enum class Mark : std::uint8_t {
   kPowerCut,
   kDiskFailed,
   kRot,
+  kLaunchedAgain,
+  kLaunchGivesUp,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;
