@@ -9,15 +9,10 @@ namespace disttf::sim {
 
 using roles::Failure;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 namespace {
 
 constexpr milliseconds kFirstViews{500};
-constexpr seconds kFailoverFarewell{3};
-constexpr seconds kLastSave{60};
-constexpr seconds kSaveOnSignal{4};
-constexpr milliseconds kSaveAgain{20};
 constexpr milliseconds kLook{5};
 
 }  // namespace
@@ -29,7 +24,10 @@ ChiefProcess::ChiefProcess(World& world, Network& network, Checks& checks,
     : WorkerProcess(world, network, checks, config, pace, std::move(task), node, size,
                     std::move(on_end)),
       checkpoint_(checkpoint),
-      disk_(disk) {}
+      disk_(disk),
+      leader_({.saves = disk != nullptr,
+               .every_gradient_counts = config.every_gradient_counts(),
+               .replicated = config.ps_replicas > 1}) {}
 
 void ChiefProcess::start() {
   prepare();
@@ -54,45 +52,88 @@ Routine<void> ChiefProcess::live(Fiber& fiber) {
       co_await sleep(fiber, kLook);
     }
   }
-  bool is_over = co_await connect(fiber);
-  if (!is_over) {
-    session_.lead();
-    std::optional<Failure> failure;
+  std::optional<Failure> failure;
+  while (leader_.next() != roles::RunLeader::Action::kEnd) {
     try {
-      bool is_settled = false;
-      while (!is_settled) {
-        co_await train(fiber);
-        is_settled = co_await settle(fiber);
-      }
+      co_await take_action(fiber);
     } catch (const RunOver&) {
-      is_over = true;
+      leader_.run_over();
     } catch (const Failure& failed) {
-      failure = failed;
+      leader_.failed(failed.exit_code(), now());
+      failure.emplace(failed);
     }
-    if (failure) {
-      if (disk_ != nullptr && (failure->exit_code() == roles::kTerminated ||
-                               failure->exit_code() == roles::kLostPeers)) {
-        co_await save_now(fiber, std::max(reply_.generation, session_.generation()), kSaveOnSignal);
-      }
-      throw Failure(*failure);
-    }
-    if (!is_over) {
-      print_result(/*is_chief=*/true);
-    }
+    leader_.notes().drain([this](const roles::Note& line) { note(line.text); });
   }
-  if (is_over) {
-    world_.mark(Mark::kChiefLostAtEnd);
-  }
-  co_await shut_down(fiber);
-  if (views_) {
-    views_->finish();
-    act_on_views();
-    const Time deadline = now() + kFailoverFarewell;
-    while (now() < deadline && !views_->has_ended()) {
-      co_await sleep(fiber, kLook);
-    }
+  if (failure) {
+    throw Failure(*failure);
   }
   exit(roles::kDone, "has led the run");
+}
+
+Routine<void> ChiefProcess::take_action(Fiber& fiber) {
+  using Action = roles::RunLeader::Action;
+  switch (leader_.next()) {
+    case Action::kConnect: {
+      const bool is_over = co_await connect(fiber);
+      if (!is_over) {
+        session_.lead();
+      }
+      leader_.connected(is_over);
+      break;
+    }
+    case Action::kTrain:
+      co_await train(fiber);
+      leader_.trained();
+      break;
+    case Action::kAwaitOthers: {
+      const bool are_done = co_await await_others(fiber);
+      leader_.others_done(are_done, now());
+      break;
+    }
+    case Action::kPeek: {
+      const bool are_done = co_await peek(fiber);
+      leader_.peeked(are_done, now());
+      break;
+    }
+    case Action::kSave: {
+      const bool is_done = co_await save_final(fiber, leader_.deadline());
+      leader_.saved(is_done, now());
+      break;
+    }
+    case Action::kPause:
+      while (now() < leader_.deadline() && !told_to_stop_) {
+        co_await wait(fiber, leader_.deadline());
+      }
+      throw_if_stopped();
+      leader_.paused();
+      break;
+    case Action::kConclude:
+      print_result(/*is_chief=*/true);
+      leader_.concluded();
+      break;
+    case Action::kSaveAndFail:
+      co_await save_now(fiber, std::max(reply_.generation, session_.generation()),
+                        leader_.deadline());
+      leader_.ended();
+      break;
+    case Action::kTellTheEnd:
+      if (leader_.was_late()) {
+        world_.mark(Mark::kChiefLostAtEnd);
+      }
+      co_await shut_down(fiber);
+      leader_.told(now());
+      break;
+    case Action::kEndViews:
+      views_->finish();
+      act_on_views();
+      while (now() < leader_.deadline() && !views_->has_ended()) {
+        co_await sleep(fiber, kLook);
+      }
+      leader_.ended();
+      break;
+    case Action::kEnd:
+      break;
+  }
 }
 
 Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
@@ -114,35 +155,27 @@ Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
   Values unused(size_);  // the result is not to be lost for a state that may be an earlier one
   session_.begin_await_others(begin_now());
   const roles::StepResult reply = co_await run_step(fiber, unused);
-  bool others_are_done = !reply.joined;
-  if (others_are_done && !config_.every_gradient_counts()) {
-    session_.begin_peek(begin_now());
-    const roles::StepResult newest = co_await run_step(fiber, parameters_);
-    others_are_done = newest.finished || !newest.joined;
+  if (reply.joined) {
+    set_back();
   }
-  if (!others_are_done) {
-    stepper_.set_back();
-    reply_.finished = false;
-  }
-  co_return others_are_done;
+  co_return !reply.joined;
 }
 
-// False: the result is to be made again.
-Routine<bool> ChiefProcess::settle(Fiber& fiber) {
-  const Time deadline = now() + kLastSave;
-  while (true) {
-    const bool others_are_done = co_await await_others(fiber);
-    if (!others_are_done || disk_ == nullptr) {
-      co_return others_are_done;
-    }
-    const bool is_saved = co_await save_final(fiber, deadline);
-    if (is_saved || now() + kSaveAgain >= deadline) {
-      co_return true;
-    }
-    throw_if_stopped();
-    co_await sleep(fiber, kSaveAgain);
-    throw_if_stopped();
+Routine<bool> ChiefProcess::peek(Fiber& fiber) {
+  Values newest(size_);
+  session_.begin_peek(begin_now());
+  const roles::StepResult reply = co_await run_step(fiber, newest);
+  parameters_ = newest;
+  const bool are_done = reply.finished || !reply.joined;
+  if (!are_done) {
+    set_back();
   }
+  co_return are_done;
+}
+
+void ChiefProcess::set_back() {
+  stepper_.set_back();
+  reply_.finished = false;
 }
 
 }  // namespace disttf::sim

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "roles/chief/core/failover_controller.h"
+#include "roles/chief/core/run_leader.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/run/checkpoint_options.h"
 #include "tests/sim/disk.h"
@@ -52,7 +53,7 @@ class ChiefProcess final : public WorkerProcess {
   void start_snapshots();
   void start_snapshot(const roles::SnapshotRequest& request);
   Routine<void> await_idle(Fiber& fiber, Time deadline);
-  Routine<void> save_now(Fiber& fiber, std::uint32_t generation, Duration limit);
+  Routine<void> save_now(Fiber& fiber, std::uint32_t generation, Time deadline);
   Routine<bool> save_final(Fiber& fiber, Time deadline);
   Routine<void> keep_snapshots(Fiber& fiber);
   Routine<roles::SnapshotOrder> carry_out(Fiber& fiber, roles::SnapshotRequest request,
@@ -70,12 +71,16 @@ class ChiefProcess final : public WorkerProcess {
                                                          const roles::SnapshotRequest& request);
   Routine<Written> await_written(Fiber& fiber, roles::AwaitWritten order);
 
-  Routine<bool> settle(Fiber& fiber);
+  // As roles/chief/shell/chief.cc does it.
+  Routine<void> take_action(Fiber& fiber);
   Routine<bool> await_others(Fiber& fiber);
+  Routine<bool> peek(Fiber& fiber);
+  void set_back();
   Routine<void> shut_down(Fiber& fiber);
 
   const roles::CheckpointOptions checkpoint_;
   SimulatedDisk* const disk_;
+  roles::RunLeader leader_;
   std::optional<roles::FailoverController> views_;
   std::vector<std::unique_ptr<Host>> hosts_;  // by number
   std::vector<Fiber*> serving_;               // by number

@@ -82,8 +82,7 @@ Routine<void> ChiefProcess::await_idle(Fiber& fiber, Time deadline) {
   idle_waiter_ = nullptr;
 }
 
-Routine<void> ChiefProcess::save_now(Fiber& fiber, std::uint32_t generation, Duration limit) {
-  const Time deadline = now() + limit;
+Routine<void> ChiefProcess::save_now(Fiber& fiber, std::uint32_t generation, Time deadline) {
   co_await await_idle(fiber, deadline);
   start_snapshot({.generation = generation, .now = true, .deadline = deadline});
   co_await await_idle(fiber, deadline);
@@ -98,7 +97,7 @@ Routine<bool> ChiefProcess::save_final(Fiber& fiber, Time deadline) {
 }
 
 SavedState ChiefProcess::state_to_train() {
-  if (reply_.finished) {
+  if (leader_.has_result()) {
     return {.step = reply_.step, .tensors = {parameters_}};
   }
   std::optional<SavedState> state;
