@@ -99,7 +99,7 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
   using std::chrono::seconds;
   return {.cluster = std::move(found.cluster),
           .self = found.task,
-          .incarnation = roles::random_incarnation(),
+          .incarnation = roles::new_incarnation(),
           .timeouts = {.start = seconds(flags.start_timeout_s),
                        .peer = seconds(flags.peer_timeout_s),
                        .worker = seconds(flags.worker_timeout_s),

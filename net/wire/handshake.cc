@@ -8,7 +8,7 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kRefusalPrefixBytes = 4;
+constexpr std::size_t kRefusalPrefixBytes = 12;
 
 [[nodiscard]] bool is_purpose(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(ChannelPurpose::kStep) &&
@@ -89,6 +89,7 @@ std::vector<std::byte> encode(const Refusal& refusal) {
   const std::string_view sentence = cut_utf8(refusal.sentence, kMaxSentenceBytes);
   ByteWriter body(kRefusalPrefixBytes + sentence.size());
   body.put(std::uint32_t{refusal.exit_code});  // the code's byte and three reserved
+  body.put(refusal.replaced_by);
   body.put_bytes(std::as_bytes(std::span(sentence)));
   return std::move(body).take();
 }
@@ -96,12 +97,14 @@ std::vector<std::byte> encode(const Refusal& refusal) {
 std::error_code decode(std::span<const std::byte> body, Refusal& out) {
   ByteReader reader(body);
   const auto exit_code = reader.get<std::uint32_t>();
+  const auto replaced_by = reader.get<std::uint64_t>();
   if (!reader.ok() || exit_code > 0xFFU || reader.rest().size() > kMaxSentenceBytes) {
     return WireError::kBadBody;
   }
   const auto* text = reinterpret_cast<const char*>(reader.rest().data());
   out = Refusal{.exit_code = static_cast<std::uint8_t>(exit_code),
-                .sentence = one_line(std::string_view(text, reader.rest().size()))};
+                .sentence = one_line(std::string_view(text, reader.rest().size())),
+                .replaced_by = replaced_by};
   return {};
 }
 

@@ -1,11 +1,11 @@
 // The bodies of HELLO, WELCOME and REFUSED.
 //
-//   HELLO, 52 bytes                    WELCOME, 28 bytes              REFUSED, 4 bytes and more
+//   HELLO, 52 bytes                    WELCOME, 28 bytes              REFUSED, 12 bytes and more
 //    0  32  cluster hash                0  8  incarnation              0  1  exit code
 //   32   8  incarnation                 8  8  step                     1  3  reserved, 0
-//   40   4  from: index                16  4  generation               4  n  sentence, UTF-8,
-//   44   4  to: index                  20  4  heartbeat_ms                   n <= 4096
-//   48   1  from: job                  24  1  state
+//   40   4  from: index                16  4  generation               4  8  replaced_by
+//   44   4  to: index                  20  4  heartbeat_ms            12  n  sentence, UTF-8,
+//   48   1  from: job                  24  1  state                          n <= 4096
 //   49   1  to: job                    25  1  standing
 //   50   1  purpose                    26  2  reserved, 0
 //   51   1  replica
@@ -55,7 +55,9 @@ struct Hello {
   ChannelPurpose purpose = ChannelPurpose::kStep;
   // To a ps: which of the ranges it hosts is meant. 0: its own, 1: that of the ps before it.
   std::uint8_t replica = 0;
-  std::uint64_t incarnation = 0;  // random per process: tells a restarted task from its old self
+  // Of the speaker's process: tells a restarted task from its old self, and which of two processes
+  // of one trainer is the newer one: the higher. See roles/run/incarnation.h.
+  std::uint64_t incarnation = 0;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -91,6 +93,9 @@ struct Refusal {
   std::uint8_t exit_code = 1;  // what the refused task should exit with
   std::string sentence;        // UTF-8; encoding cuts it to kMaxSentenceBytes, decoding makes it
                                // safe to log (one_line() in net/wire/text.h)
+  // Not 0: a trainer was refused since another process is that trainer, and this is the highest
+  // incarnation that the listener knows of.
+  std::uint64_t replaced_by = 0;
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 inline constexpr std::size_t kMaxSentenceBytes = 4096;

@@ -14,11 +14,23 @@ constexpr std::uint8_t kWantsPair = 1U << 2U;
 constexpr std::uint8_t kFinished = 1U << 3U;
 constexpr std::uint8_t kKnownBits = kHolds | kWantsAlone | kWantsPair | kFinished;
 
+void put(ByteWriter& body, const ViewNumber& number) {
+  body.put(number.chief);
+  body.put(number.count);
+}
+
+ViewNumber get_view_number(ByteReader& reader) {
+  ViewNumber number;
+  number.chief = reader.get<std::uint64_t>();
+  number.count = reader.get<std::uint32_t>();
+  return number;
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const View& view) {
   ByteWriter body(kViewBytes);
-  body.put(view.number);
+  put(body, view.number);
   body.put(view.primary);
   body.put(static_cast<std::uint8_t>(view.paired ? 1 : 0));
   body.put(std::uint16_t{0});
@@ -28,7 +40,7 @@ std::vector<std::byte> encode(const View& view) {
 std::error_code decode(std::span<const std::byte> body, View& out) {
   ByteReader reader(body);
   View view;
-  view.number = reader.get<std::uint32_t>();
+  view.number = get_view_number(reader);
   view.primary = reader.get<std::uint8_t>();
   const auto paired = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
@@ -46,7 +58,7 @@ std::vector<std::byte> encode(const Report& report) {
   bits |= report.wants_pair ? kWantsPair : 0U;
   bits |= report.finished ? kFinished : 0U;
   ByteWriter body(kReportBytes);
-  body.put(report.view);
+  put(body, report.view);
   body.put(static_cast<std::uint8_t>(report.standing));
   body.put(static_cast<std::uint8_t>(bits));
   body.put(std::uint16_t{0});
@@ -57,7 +69,7 @@ std::vector<std::byte> encode(const Report& report) {
 std::error_code decode(std::span<const std::byte> body, Report& out) {
   ByteReader reader(body);
   Report report;
-  report.view = reader.get<std::uint32_t>();
+  report.view = get_view_number(reader);
   const auto standing = reader.get<std::uint8_t>();
   const auto bits = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();

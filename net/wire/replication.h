@@ -1,23 +1,25 @@
 // The bodies of VIEW, REPORT, and the beginnings of those of UPDATE and FILL: what the chief and
 // the two hosts of a range say to each other with --ps_replicas 2.
 //
-//   VIEW, 8 bytes        REPORT, 16 bytes      UPDATE, 16 and more     FILL, 72 and more
-//    0  4  number         0  4  view            0  8  incarnation       0  8  lineage
-//    4  1  primary        4  1  standing        8 8w  trainers          8  48  six counters
-//    5  1  paired         5  1  bits               n  gradient         56  4  trainers
-//    6  2  reserved, 0    6  2  reserved, 0                            60  4  tensors
-//                         8  8  trainers                               64  8  reserved, 0
+//   VIEW, 16 bytes       REPORT, 24 bytes      UPDATE, 16 and more     FILL, 72 and more
+//    0 12  number         0 12  view            0  8  incarnation       0  8  lineage
+//   12  1  primary       12  1  standing        8 8w  trainers          8  48  six counters
+//   13  1  paired        13  1  bits               n  gradient         56  4  trainers
+//   14  2  reserved, 0   14  2  reserved, 0                            60  4  tensors
+//                        16  8  trainers                               64  8  reserved, 0
 //                                                                      72 32t of each trainer:
 //                                                                             incarnation,
 //                                                                             sequence, clock, used
 //                                                                          n  tensors
 //
+// A view's number is the incarnation of the chief that made it, 8 bytes, then a count, 4 bytes.
 // Integers are little-endian. Decoders take bytes that nobody vouches for: another length, or a
 // value that means nothing, is WireError::kBadBody, and `out` is then untouched. Pure functions;
 // callable from any thread.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,19 +30,27 @@
 
 namespace disttf::net {
 
+// Two chiefs that are alive at once never make views of the same number, and those of the newer
+// process count, however many the older one makes. The count goes on from one chief to the next.
+struct ViewNumber {
+  std::uint64_t chief = 0;  // incarnation of the process that made it
+  std::uint32_t count = 0;
+  friend auto operator<=>(const ViewNumber&, const ViewNumber&) = default;
+};
+
 // Who serves a range. Only the chief makes a new one, with a higher number; hosts keep the newest.
 struct View {
-  std::uint32_t number = 0;
+  ViewNumber number = {};
   std::uint8_t primary = 0;  // 0: the range's own ps, 1: the ps after it
   // The primary acknowledges nothing that the backup has not; the backup may take its place.
   bool paired = false;
   friend bool operator==(const View&, const View&) = default;
 };
-inline constexpr std::size_t kViewBytes = 8;
+inline constexpr std::size_t kViewBytes = 16;
 
 // What a host says of itself: when it is asked, when it changes, and every second.
 struct Report {
-  std::uint32_t view = 0;  // the newest that it knows
+  ViewNumber view = {};  // the newest that it knows
   Standing standing = Standing::kOnly;
   bool holds = false;        // bit 0: the whole state, with all that was acknowledged
   bool wants_alone = false;  // bit 1: a primary that waits for a backup it has lost
@@ -51,7 +61,7 @@ struct Report {
   std::uint64_t trainers = 0;
   friend bool operator==(const Report&, const Report&) = default;
 };
-inline constexpr std::size_t kReportBytes = 16;
+inline constexpr std::size_t kReportBytes = 24;
 
 // Trainers 64 ranks apart share a bit.
 [[nodiscard]] constexpr std::uint64_t in_set(std::size_t rank) noexcept {

@@ -1,10 +1,12 @@
 #include "roles/process/machine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <thread>
 
 #include "net/transport/descriptor_limit.h"
+#include "roles/run/incarnation.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -23,10 +25,16 @@ void throw_if_out_of_descriptors(std::error_code error, const std::string& what)
   }
 }
 
-std::uint64_t random_incarnation() {
+std::uint64_t random_number() {
   std::random_device device;
   const std::uint64_t high = device();
   return (high << 32U) | device();
+}
+
+std::uint64_t new_incarnation() {
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return make_incarnation(since_1970, random_number());
 }
 
 }  // namespace disttf::roles

@@ -19,7 +19,10 @@ namespace disttf::roles {
 // descriptors is why: to try again would not help.
 void throw_if_out_of_descriptors(std::error_code error, const std::string& what);
 
-// A random number that no other process has: tells a restarted task from its old self.
-[[nodiscard]] std::uint64_t random_incarnation();
+// What no other process has drawn.
+[[nodiscard]] std::uint64_t random_number();
+
+// Of a process that begins now: see roles/run/incarnation.h.
+[[nodiscard]] std::uint64_t new_incarnation();
 
 }  // namespace disttf::roles

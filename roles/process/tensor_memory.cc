@@ -15,14 +15,14 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
 std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats) {
   return task.transport == Transport::kTcp
              ? nullptr
-             : net::GradientMemory::create(floats * sizeof(float), random_incarnation());
+             : net::GradientMemory::create(floats * sizeof(float), random_number());
 }
 
 std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, std::size_t floats,
                                                             std::size_t trainers) {
   return task.transport == Transport::kTcp
              ? nullptr
-             : net::ParameterMemory::create(floats * sizeof(float), trainers, random_incarnation());
+             : net::ParameterMemory::create(floats * sizeof(float), trainers, random_number());
 }
 
 std::size_t most_of_trainer(std::size_t floats) noexcept {

@@ -42,7 +42,7 @@ enum class OnFinish : std::uint8_t {
 struct Task {
   net::Cluster cluster;
   net::TaskId self;
-  std::uint64_t incarnation = 0;  // random, per process
+  std::uint64_t incarnation = 0;  // of this process, as it begins: see incarnation.h
   Timeouts timeouts;
   ChaosOptions faults = {};  // testing: what is done to the frames of a trainer's step channels
   Transport transport = Transport::kAuto;

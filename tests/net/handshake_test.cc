@@ -94,8 +94,17 @@ TEST(Welcome, RejectsValuesThatMeanNothing) {
   EXPECT_EQ(decode_with(kWelcome, 27, 1), WireError::kBadBody);
 }
 
+TEST(Refusal, HasTheBytesOfTheDocument) {
+  EXPECT_EQ(
+      hex(encode(Refusal{.exit_code = 138, .sentence = "no", .replaced_by = 0x1122334455667788})),
+      "8a000000"
+      "8877665544332211"
+      "6e6f");
+}
+
 TEST(Refusal, SurvivesARoundTrip) {
-  const Refusal refusal{.exit_code = 138, .sentence = "ps 1 is gone – restart me"};
+  const Refusal refusal{
+      .exit_code = 138, .sentence = "ps 1 is gone – restart me", .replaced_by = 0x1122334455667788};
   Refusal out;
   ASSERT_FALSE(decode(encode(refusal), out));
   EXPECT_EQ(out, refusal);
@@ -112,7 +121,7 @@ TEST(Refusal, CutsALongSentenceBetweenCharacters) {
 
 TEST(Refusal, RejectsASentenceThatIsTooLong) {
   Refusal out;
-  EXPECT_EQ(decode(std::vector<std::byte>(4 + kMaxSentenceBytes + 1), out), WireError::kBadBody);
+  EXPECT_EQ(decode(std::vector<std::byte>(12 + kMaxSentenceBytes + 1), out), WireError::kBadBody);
 }
 
 TEST(Refusal, RejectsReservedBytesAndShortBodies) {

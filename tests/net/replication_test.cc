@@ -9,8 +9,9 @@
 namespace disttf::net {
 namespace {
 
-constexpr View kView{.number = 0x01020304, .primary = 1, .paired = true};
-constexpr Report kReport{.view = 3,
+constexpr View kView{
+    .number = {.chief = 0x1122334455667788, .count = 0x01020304}, .primary = 1, .paired = true};
+constexpr Report kReport{.view = {.chief = 9, .count = 3},
                          .standing = Standing::kBackup,
                          .holds = true,
                          .wants_alone = false,
@@ -23,8 +24,8 @@ constexpr FillHead kFill{
 constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3, .used = 4};
 
 TEST(Replication, HasTheBytesOfTheDocument) {
-  EXPECT_EQ(hex(encode(kView)), "0403020101010000");
-  EXPECT_EQ(hex(encode(kReport)), "03000000020d00008200000000000000");
+  EXPECT_EQ(hex(encode(kView)), "88776655443322110403020101010000");
+  EXPECT_EQ(hex(encode(kReport)), "090000000000000003000000020d00008200000000000000");
   EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110501000000000000");
   EXPECT_EQ(hex(encode(UpdateHead{.trainers = {0, 2}})),
             "000000000000000000000000000000000200000000000000");
@@ -37,6 +38,12 @@ TEST(Replication, HasTheBytesOfTheDocument) {
             "0100000000000000020000000000000003000000000000000400000000000000");
 }
 
+// The newer chief's views count, however many the older one makes.
+TEST(ViewNumber, IsOrderedByItsChiefFirst) {
+  EXPECT_GT((ViewNumber{.chief = 9, .count = 3}), (ViewNumber{.chief = 8, .count = 4}));
+  EXPECT_GT((ViewNumber{.chief = 8, .count = 4}), (ViewNumber{.chief = 8, .count = 3}));
+}
+
 TEST(Replication, IsReadBackAndNothingElseIs) {
   expect_read_back(kView);
   expect_read_back(kReport);
@@ -46,12 +53,12 @@ TEST(Replication, IsReadBackAndNothingElseIs) {
 }
 
 TEST(Replication, RejectsValuesThatMeanNothing) {
-  EXPECT_EQ(decode_with(kView, 4, 2), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kView, 5, 2), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kView, 6, 1), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kReport, 4, 3), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kReport, 5, 16), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kReport, 7, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 12, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 13, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 14, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 12, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 13, 16), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 15, 1), WireError::kBadBody);
   UpdateHead none;
   EXPECT_EQ(decode(encode(UpdateHead{.trainers = {0, 0}}), none), WireError::kBadBody)
       << "the sum of no gradients";

@@ -29,6 +29,7 @@ class FailoverControllerTest : public testing::Test {
     task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
     task.cluster.workers = {{.host = "w0", .port = 2}};
     task.self = {.job = net::Job::kWorker, .index = 0};
+    task.incarnation = 7;
     return task;
   }
 
@@ -65,11 +66,11 @@ class FailoverControllerTest : public testing::Test {
   void pair_range_0() {
     hear(0, {});
     hear(1, {});
-    hear(0, {.view = 1, .standing = Standing::kPrimary, .holds = true});
-    hear(1, {.view = 1, .standing = Standing::kBackup, .holds = true});
-    hear(0, {.view = 1, .standing = Standing::kPrimary, .holds = true, .wants_pair = true});
-    hear(0, {.view = 2, .standing = Standing::kPrimary, .holds = true});
-    hear(1, {.view = 2, .standing = Standing::kBackup, .holds = true});
+    hear(0, {.view = {7, 1}, .standing = Standing::kPrimary, .holds = true});
+    hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
+    hear(0, {.view = {7, 1}, .standing = Standing::kPrimary, .holds = true, .wants_pair = true});
+    hear(0, {.view = {7, 2}, .standing = Standing::kPrimary, .holds = true});
+    hear(1, {.view = {7, 2}, .standing = Standing::kBackup, .holds = true});
   }
 
   const Task task_ = two_ps();
@@ -128,23 +129,50 @@ TEST_F(FailoverControllerTest, APrimaryThatIsLostIsReplacedByItsBackup) {
   core_.closed(0, now_);
   take_effects();
   EXPECT_THAT(views_, testing::SizeIs(1)) << "the one that is lost is not told";
-  EXPECT_EQ(views_.at(1), (net::View{.number = 3, .primary = 1, .paired = false}));
+  EXPECT_EQ(views_.at(1), (net::View{.number = {7, 3}, .primary = 1, .paired = false}));
   EXPECT_EQ(log_.back(), "range 0: view 3, ps 1 (ps1:1) alone");
   // When it is back, it hears of it.
   pass(kLongestDialPause);
   EXPECT_EQ(dialed_.back(), 0U);
   core_.reached(0, now_);
-  hear(0, {.view = 2, .standing = Standing::kPrimary, .holds = true});
-  EXPECT_EQ(views_.at(0).number, 3U);
+  hear(0, {.view = {7, 2}, .standing = Standing::kPrimary, .holds = true});
+  EXPECT_EQ(views_.at(0).number.count, 3U);
 }
 
 TEST_F(FailoverControllerTest, WhoMissedAViewIsToldItAgain) {
   reach_all();
   pair_range_0();
   views_.clear();
-  hear(1, {.view = 1, .standing = Standing::kBackup, .holds = true});
-  EXPECT_EQ(views_.at(1).number, 2U);
+  hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
+  EXPECT_EQ(views_.at(1).number.count, 2U);
   EXPECT_FALSE(views_.contains(0));
+}
+
+// The host that has closed its channel is not lost: it has another chief.
+TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
+  reach_all();
+  pair_range_0();
+  views_.clear();
+  dialed_.clear();
+  EXPECT_EQ(core_.replaced_by(), 0U);
+  core_.replaced(9);
+  core_.closed(0, now_);
+  hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
+  pass(milliseconds(500));
+  EXPECT_THAT(views_, IsEmpty());
+  EXPECT_THAT(dialed_, IsEmpty());
+  EXPECT_EQ(core_.replaced_by(), 9U);
+}
+
+TEST_F(FailoverControllerTest, AViewOfANewerChiefSaysThatThereIsOne) {
+  reach_all();
+  pair_range_0();
+  views_.clear();
+  hear(1, {.view = {9, 1}, .standing = Standing::kBackup, .holds = true});
+  core_.closed(0, now_);
+  take_effects();
+  EXPECT_EQ(core_.replaced_by(), 9U);
+  EXPECT_THAT(views_, IsEmpty());
 }
 
 TEST_F(FailoverControllerTest, TheEndIsToldToAllAndToThoseThatComeBack) {

@@ -127,6 +127,10 @@ class TrainerWorld {
   std::vector<Dial> dials() { return std::exchange(dials_, {}); }
   // The generation that heartbeats name.
   [[nodiscard]] std::uint32_t named() const { return named_; }
+  // That it was to take incarnations above.
+  [[nodiscard]] const std::vector<std::uint64_t>& incarnations_above() const {
+    return incarnations_above_;
+  }
   [[nodiscard]] const std::string& log() const { return log_; }
 
  private:
@@ -191,6 +195,7 @@ class TrainerWorld {
   }
   void apply(const CloseLink& effect) { links_[effect.range] = {}; }
   void apply(const NameGeneration& effect) { named_ = effect.generation; }
+  void apply(const TakeIncarnation& effect) { incarnations_above_.push_back(effect.above); }
   void apply(const Note& note) { log_ += note.text + "\n"; }
 
   void answer(std::size_t range, const net::FrameHeader& request) {
@@ -260,6 +265,7 @@ class TrainerWorld {
   std::vector<Link> links_;  // by range
   std::optional<Dial> swallowed_;
   std::uint32_t named_ = 0;
+  std::vector<std::uint64_t> incarnations_above_;
   std::vector<HeardRequest> heard_;
   std::vector<Dial> dials_;
   std::string log_;

@@ -56,10 +56,6 @@ class MembershipTest : public testing::Test {
   [[nodiscard]] std::optional<Absence> overdue(int second) const {
     return table_.overdue(at(second), kAllMatter);
   }
-  [[nodiscard]] bool refuses(std::size_t rank, std::uint64_t process) const {
-    return table_.reason_to_refuse(rank, hello_of(rank, process)).has_value();
-  }
-
   [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process,
                                     net::ChannelPurpose purpose = kStep) const {
     return {.cluster = {},
@@ -190,31 +186,6 @@ TEST_F(MembershipTest, ANewProcessClosesAllThatTheOldOneHad) {
   EXPECT_FALSE(is_open(control));
   EXPECT_FALSE(table_[1].present());
   EXPECT_EQ(table_[1].incarnation, 8U);
-}
-
-TEST_F(MembershipTest, TheReplacedProcessIsFencedOff) {
-  attach(1, kStep, 7, 1);
-  EXPECT_FALSE(refuses(1, 7));
-  attach(1, kStep, 8, 2);
-  EXPECT_TRUE(refuses(1, 7));
-  EXPECT_FALSE(refuses(1, 8));
-  EXPECT_FALSE(refuses(2, 7)) << "another trainer";
-  EXPECT_EQ(table_.reason_to_refuse(1, hello_of(1, 7)),
-            "worker 0 (w0:3) has been replaced by a newer process; this one is no longer part of "
-            "the run");
-}
-
-// A process sleeps while two others take its place, one after the other.
-TEST_F(MembershipTest, EveryProcessThatWasReplacedIsRefused) {
-  attach(1, kStep, 7, 0);
-  attach(1, kStep, 8, 1);
-  attach(1, kStep, 9, 2);
-  EXPECT_TRUE(refuses(1, 7));
-  EXPECT_TRUE(refuses(1, 8));
-  EXPECT_FALSE(refuses(1, 9));
-  Membership other(task_, kStart);
-  other.learn_replaced(table_);
-  EXPECT_TRUE(other.reason_to_refuse(1, hello_of(1, 7)));
 }
 
 TEST_F(MembershipTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -27,6 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 // A ps whose shell is the test.
 class PsHost {
@@ -40,7 +42,9 @@ class PsHost {
   // A connection of trainer `rank`, which must be welcomed.
   ConnectionId connect(std::size_t rank, std::uint64_t process,
                        ChannelPurpose purpose = ChannelPurpose::kStep, std::uint8_t replica = 0) {
-    const net::Hello hello = hello_of(rank, process, purpose, replica);
+    return connect(hello_of(rank, process, purpose, replica));
+  }
+  ConnectionId connect(const net::Hello& hello) {
     const auto answer = core.welcome(hello, now());
     const auto* refusal = std::get_if<net::Refusal>(&answer);
     EXPECT_EQ(refusal, nullptr) << refusal->sentence;
@@ -49,10 +53,15 @@ class PsHost {
     take_effects();
     return id;
   }
-  std::optional<std::string> why_refused(const net::Hello& hello) {
+  std::optional<net::Refusal> refusal_of(const net::Hello& hello) {
     const auto answer = core.welcome(hello, now());
+    take_effects();
     const auto* refusal = std::get_if<net::Refusal>(&answer);
-    return refusal != nullptr ? std::optional(refusal->sentence) : std::nullopt;
+    return refusal != nullptr ? std::optional(*refusal) : std::nullopt;
+  }
+  std::optional<std::string> why_refused(const net::Hello& hello) {
+    const auto refusal = refusal_of(hello);
+    return refusal ? std::optional(refusal->sentence) : std::nullopt;
   }
   [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process, ChannelPurpose purpose,
                                     std::uint8_t replica = 0) const {
@@ -114,6 +123,8 @@ class PsHost {
   [[nodiscard]] Clock::time_point now() const { return now_; }
   PsCore::Reads reads = PsCore::Reads::kNothing;  // of the newest connection
   std::map<ConnectionId, std::string> refused;
+  std::map<ConnectionId, std::uint64_t> replaced;  // of those, by whom
+  std::set<ConnectionId> closed;
   bool is_closed = false;  // its port
   std::optional<AwaitDrained> awaits;
   bool is_idle = false;
@@ -126,7 +137,13 @@ class PsHost {
     core.drain([this](std::size_t /*replica*/, const auto& effect) { take(effect); },
                [this](const auto& effect) { take(effect); });
   }
-  void take(const RefuseConnection& effect) { refused[effect.id] = effect.sentence; }
+  void take(const RefuseConnection& effect) {
+    refused[effect.id] = effect.sentence;
+    if (effect.replaced_by != 0) {
+      replaced[effect.id] = effect.replaced_by;
+    }
+  }
+  void take(const CloseConnection& effect) { closed.insert(effect.id); }
   void take(const ClosePort&) { is_closed = true; }
   void take(const AwaitDrained& effect) { awaits = effect; }
   void take(const StayIdle&) { is_idle = true; }
@@ -199,6 +216,76 @@ TEST_F(PsCoreTest, AControlChannelCarriesHeartbeatsOnly) {
 TEST_F(PsCoreTest, AStateChannelAsksForCuts) {
   host_.connect(0, 7, ChannelPurpose::kState);
   EXPECT_EQ(host_.reads, PsCore::Reads::kCuts);
+}
+
+// ---- two processes of one trainer ----
+
+TEST_F(PsCoreTest, TheNewerProcessReplacesTheOlderOneOnEveryChannelOfEveryRange) {
+  const ConnectionId step = host_.connect(0, 7);
+  const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
+  const ConnectionId cuts = host_.connect(0, 7, ChannelPurpose::kState);
+  const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, 1);
+  const ConnectionId other = host_.connect(1, 7);
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 8, ChannelPurpose::kView)));
+  EXPECT_THAT(host_.closed, UnorderedElementsAre(step, control, cuts));
+  EXPECT_THAT(host_.replaced, ElementsAre(std::pair(views, 8)))
+      << "a chief is told, or it would take this host for lost";
+  EXPECT_FALSE(host_.closed.contains(other));
+}
+
+TEST_F(PsCoreTest, TheOlderProcessIsRefusedAndToldByWhom) {
+  host_.connect(0, 8, ChannelPurpose::kView, 1);
+  for (const ChannelPurpose purpose : {ChannelPurpose::kStep, ChannelPurpose::kControl,
+                                       ChannelPurpose::kState, ChannelPurpose::kView}) {
+    for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
+      const auto refusal = host_.refusal_of(host_.hello_of(0, 7, purpose, replica));
+      ASSERT_TRUE(refusal);
+      EXPECT_EQ(refusal->exit_code, kLostPeers);
+      EXPECT_EQ(refusal->sentence,
+                "worker 0 (w0:2) has been replaced by a newer process; this one is no longer part "
+                "of the run");
+      EXPECT_EQ(refusal->replaced_by, 8U);
+    }
+  }
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 7, ChannelPurpose::kProbe)));
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(1, 7, ChannelPurpose::kStep))) << "another trainer";
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 9, ChannelPurpose::kStep)));
+  EXPECT_TRUE(host_.refusal_of(host_.hello_of(0, 8, ChannelPurpose::kStep)));
+}
+
+TEST_F(PsCoreTest, WhatAReplacedProcessStillSaysDoesNotCount) {
+  const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView);
+  host_.connect(0, 8, ChannelPurpose::kControl);
+  EXPECT_FALSE(host_.say(views, {.kind = FrameKind::kView},
+                         net::encode(net::View{.number = {7, 1}, .primary = 1})));
+  EXPECT_EQ(host_.core.range(0).standing(), net::Standing::kOnly);
+}
+
+// It was welcomed, and then another one.
+TEST_F(PsCoreTest, WhoIsReplacedBeforeItIsServedIsNotServed) {
+  const net::Hello older = host_.hello_of(0, 7, ChannelPurpose::kStep);
+  EXPECT_FALSE(host_.refusal_of(older));
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 8, ChannelPurpose::kStep)));
+  EXPECT_EQ(host_.core.connected(50, older, "worker 0", host_.now()), PsCore::Reads::kNothing);
+}
+
+// A copy comes with what its primary knows of trainers, and of chiefs.
+TEST_F(PsCoreTest, WhoIsHeardOfFromAnotherHostIsKnownToo) {
+  const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, 1);
+  const net::Hello primary{.cluster = {},
+                           .from = {.job = net::Job::kPs, .index = 1},
+                           .to = task_.self,
+                           .purpose = ChannelPurpose::kReplica,
+                           .replica = 1,
+                           .incarnation = 101};
+  const ConnectionId from = host_.connect(primary);
+  RunConfig config = small_run();
+  config.ps_replicas = 2;
+  const std::string published = to_json(config);
+  host_.say(from, {.kind = FrameKind::kPublish, .step = 9, .sequence = 1},
+            std::as_bytes(std::span(published)));
+  EXPECT_THAT(host_.replaced, ElementsAre(std::pair(views, 9)));
+  EXPECT_TRUE(host_.why_refused(host_.hello_of(0, 8, ChannelPurpose::kStep)));
 }
 
 // ---- the end ----
@@ -307,7 +394,7 @@ TEST_F(PsCoreTest, WhatTheChiefHasSaidOfOneRangeHoldsForAll) {
   for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
     const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, replica);
     host_.say(views, {.kind = FrameKind::kView},
-              net::encode(net::View{.number = 1, .primary = replica, .paired = false}));
+              net::encode(net::View{.number = {7, 1}, .primary = replica, .paired = false}));
     host_.hang_up(views);
   }
   const ConnectionId chief = host_.connect(0, 7);

@@ -70,7 +70,7 @@ class PairedHosts : public RangeReplicaTest {
   void SetUp() override {
     for (ReplicaHost* host : {&first_, &second_}) {
       views_[host] = host->connect(0, 7, net::ChannelPurpose::kView);
-      tell(*host, {.number = 1, .primary = 0});
+      tell(*host, {.number = {7, 1}, .primary = 0});
     }
     ASSERT_TRUE(first_.reaches_out());
     chief_ = first_.connect(0, 7);

@@ -37,15 +37,15 @@ TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
 
 TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   carry();
-  tell(first_, {.number = 2, .primary = 0, .paired = true});
-  tell(second_, {.number = 2, .primary = 0, .paired = true});
+  tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
+  tell(second_, {.number = {7, 2}, .primary = 0, .paired = true});
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   carry();
   expect_parameters(first_, chief_, 1, -3);
   // The first host is gone, before the other trainer has its answer.
   second_.hang_up(from_first_);
-  tell(second_, {.number = 3, .primary = 1, .paired = true});
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
   const ConnectionId again = second_.connect(1, 8);
   ASSERT_TRUE(second_.say(again, push(0), gradient(4)));
   expect_parameters(second_, again, 1, -3);
@@ -53,20 +53,20 @@ TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   ASSERT_TRUE(second_.say(again, push(1), gradient(1)));
   ASSERT_TRUE(second_.say(boss, push(1), gradient(3)));
   EXPECT_FALSE(second_.take(again)) << "a pair of which one is left asks the chief first";
-  tell(second_, {.number = 4, .primary = 1, .paired = false});
+  tell(second_, {.number = {7, 4}, .primary = 1, .paired = false});
   expect_parameters(second_, again, 2, -5);
 }
 
 // The chief's gradient makes the step, the other's comes late; then the first host is gone.
 TEST_F(PairsWithABackupWorker, TheBackupKnowsWhoseGradientsTheStepsWereMadeOf) {
   carry();
-  tell(first_, {.number = 2, .primary = 0, .paired = true});
-  tell(second_, {.number = 2, .primary = 0, .paired = true});
+  tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
+  tell(second_, {.number = {7, 2}, .primary = 0, .paired = true});
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   carry();
   second_.hang_up(from_first_);
-  tell(second_, {.number = 3, .primary = 1, .paired = false});
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = false});
   for (const std::size_t rank : {0U, 1U}) {
     const ConnectionId again = second_.connect(rank, 7 + rank);
     ASSERT_TRUE(second_.say(again, push(0), gradient(2)));
@@ -94,7 +94,7 @@ TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
 
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
   second_.hang_up(from_first_);
-  tell(second_, {.number = 2, .primary = 1});
+  tell(second_, {.number = {7, 2}, .primary = 1});
   const ConnectionId trainer = second_.connect(1, 8);
   ASSERT_TRUE(second_.say(trainer, push(0), gradient(4)));
   expect(second_, trainer, FrameKind::kFenced);
@@ -102,7 +102,7 @@ TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
 
 TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
   carry();
-  tell(first_, {.number = 2, .primary = 1});
+  tell(first_, {.number = {7, 2}, .primary = 1});
   EXPECT_TRUE(first_.is_closed(chief_));
   EXPECT_TRUE(first_.is_closed(other_));
   EXPECT_EQ(first_.core.shard(), nullptr);
@@ -114,7 +114,7 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
   carry();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
-  tell(first_, {.number = 2, .primary = 1});
+  tell(first_, {.number = {7, 2}, .primary = 1});
   EXPECT_FALSE(first_.take(chief_));
   EXPECT_FALSE(first_.take(other_));
 }

@@ -62,8 +62,11 @@ class ReplicaHost {
 
   // `task` must outlive it.
   explicit ReplicaHost(const Task& task, std::uint8_t replica = 0)
-      : core(task, replica, 1, {}, kStart), task_(task) {}
+      : order(task.cluster.trainer_count()),
+        core(task, replica, 1, {}, order, kStart),
+        task_(task) {}
 
+  ProcessOrder order;
   RangeReplica core;
 
   // --- what happens to it

@@ -122,6 +122,61 @@ TEST_F(RunSessionTest, ARefusalEndsTheTrainer) {
   expect_failure(kUsage, "refused by ps 0 (ps0:1): another cluster");
 }
 
+// ---- another process is this trainer ----
+
+constexpr std::uint64_t kOther = 99;
+
+net::Refusal refused_for_another() {
+  return {.exit_code = kLostPeers, .sentence = "replaced", .replaced_by = kOther};
+}
+
+// The one before it, whose clock was ahead; or one that has not joined either.
+TEST_F(RunSessionTest, OneThatHasJustBegunGoesOnAsANewerProcess) {
+  world_.host(1).refuses = refused_for_another();
+  session().begin_connect(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
+  EXPECT_FALSE(world_.is_open(0)) << "that ps knows the old one";
+  world_.host(1).refuses.reset();
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(world_.is_open(0));
+  EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
+}
+
+TEST_F(RunSessionTest, OneThatIsRefusedAgainAndAgainGivesUpInTheTimeToStart) {
+  world_.host(1).refuses = refused_for_another();
+  session().begin_connect(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(300) - milliseconds(1)), Outcome::kUnderWay);
+  world_.go_on_for(milliseconds(1));
+  expect_failure(kLostPeers, "in vain for ps 1 (ps1:1): refused by ps 1 (ps1:1): replaced");
+}
+
+// It has heard of another one since, so that one is newer.
+TEST_F(RunSessionTest, OneThatThisPsHadWelcomedHasBeenReplaced) {
+  world_.host(1).is_up = false;
+  session().begin_connect(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.host(0).refuses = refused_for_another();
+  world_.kill(0);
+  world_.host(0).is_up = true;
+  world_.host(1).is_up = true;
+  session().begin_connect(world_.now());
+  world_.go_on_for(seconds(3));
+  expect_failure(kLostPeers, "replaced");
+  EXPECT_TRUE(world_.incarnations_above().empty());
+}
+
+TEST_F(RunSessionTest, OneThatHasJoinedHasBeenReplaced) {
+  join();
+  world_.host(1).refuses = refused_for_another();
+  world_.kill(1);
+  world_.host(1).is_up = true;
+  begin_push();
+  world_.go_on_for(seconds(3));
+  expect_failure(kLostPeers, "replaced");
+  EXPECT_TRUE(world_.incarnations_above().empty());
+}
+
 TEST_F(RunSessionTest, WhoComesTooLateIsToldThatTheRunIsOver) {
   world_.host(0).is_up = false;
   world_.host(1).welcome.state = net::ShardState::kFinished;

@@ -10,13 +10,17 @@ using net::Standing;
 using net::View;
 
 constexpr Report kNew{};  // a process that has just started
+// The chief whose service it is, one before it and one after it.
+constexpr std::uint64_t kChief = 7;
+constexpr std::uint64_t kOlder = 6;
+constexpr std::uint64_t kNewer = 8;
 
 Report primary(std::uint32_t view, bool holds = true) {
-  return {.view = view, .standing = Standing::kPrimary, .holds = holds};
+  return {.view = {kChief, view}, .standing = Standing::kPrimary, .holds = holds};
 }
 
 Report backup(std::uint32_t view, bool holds = true) {
-  return {.view = view, .standing = Standing::kBackup, .holds = holds};
+  return {.view = {kChief, view}, .standing = Standing::kBackup, .holds = holds};
 }
 
 Report wants_pair(std::uint32_t view) {
@@ -71,10 +75,11 @@ class ViewServiceTest : public testing::Test {
 
   void expect_view(std::uint32_t number, std::uint8_t primary, bool paired) {
     ASSERT_TRUE(service_.view().has_value());
-    EXPECT_EQ(*service_.view(), (View{.number = number, .primary = primary, .paired = paired}));
+    EXPECT_EQ(*service_.view(),
+              (View{.number = {kChief, number}, .primary = primary, .paired = paired}));
   }
 
-  ViewService service_;
+  ViewService service_{kChief};
 };
 
 TEST_F(ViewServiceTest, DecidesNothingBeforeBothHostsHaveReported) {
@@ -260,15 +265,45 @@ TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
   expect_view(2, 0, true);
 }
 
+Report in_view_of(std::uint64_t chief, Report report) {
+  report.view.chief = chief;
+  return report;
+}
+
+TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItIsGoneOnWith) {
+  service_.hear(0, in_view_of(kOlder, primary(4)));
+  service_.hear(1, in_view_of(kOlder, backup(4)));
+  EXPECT_EQ(*service_.view(), (View{.number = {kOlder, 4}, .primary = 0, .paired = true}));
+  service_.lose(0);
+  expect_view(5, 1, false);
+}
+
 // A chief that was replaced and wakes up makes views too: the one that is left must not wait for
 // ever for hosts to come back to its own.
-TEST_F(ViewServiceTest, OneThatHearsOfAnothersViewLearnsAnew) {
-  begin();
-  service_.hear(0, wants_alone(5));
+TEST_F(ViewServiceTest, OneThatHearsOfANewerViewThanItGoesOnWithLearnsAnew) {
+  service_.hear(0, in_view_of(kOlder, primary(4)));
+  service_.hear(1, in_view_of(kOlder, backup(4, false)));
+  service_.hear(0, in_view_of(kOlder, wants_alone(5)));
   EXPECT_FALSE(service_.view().has_value()) << "the other host may know better";
-  service_.hear(1, backup(5, false));
-  service_.hear(0, wants_alone(5));
+  service_.hear(1, in_view_of(kOlder, backup(5, false)));
+  service_.hear(0, in_view_of(kOlder, wants_alone(5)));
   expect_view(6, 0, false);
+}
+
+// Not even of the same count, or a higher one: hosts that have it are told this chief's.
+TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItDoesNotCountAgainstItsOwn) {
+  begin();
+  service_.hear(1, in_view_of(kOlder, primary(9)));
+  expect_view(1, 0, false);
+}
+
+TEST_F(ViewServiceTest, OneThatHearsOfANewerChiefDecidesNothingMore) {
+  begin_paired();
+  EXPECT_EQ(service_.replaced_by(), 0U);
+  service_.hear(1, in_view_of(kNewer, backup(3)));
+  service_.lose(0);
+  EXPECT_EQ(service_.replaced_by(), kNewer);
+  EXPECT_FALSE(service_.view().has_value());
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ void Checks::host_is_at(const std::string& who, std::size_t range, std::uint64_t
 }
 
 void Checks::host_acknowledges(const std::string& who, std::size_t range, const StateName& state,
-                               std::uint32_t view, std::uint64_t step) {
+                               net::ViewNumber view, std::uint64_t step) {
   State& seen = ranges_[range][state];
   if (view > seen.view) {
     const auto promotion = seen.promoted_at.find(view);
@@ -136,14 +136,14 @@ void Checks::host_acknowledges(const std::string& who, std::size_t range, const 
   }
   const auto promotion = seen.promoted_at.find(seen.view);
   if (view < seen.view && promotion != seen.promoted_at.end() && step > promotion->second) {
-    world_.violate(who + " acknowledges in view " + std::to_string(view) + " though view " +
-                   std::to_string(seen.view) +
+    world_.violate(who + " acknowledges in view " + std::to_string(view.count) + " though view " +
+                   std::to_string(seen.view.count) +
                    " has another primary (invariant 7): " + at_step(range, state.generation, step));
   }
   seen.acknowledged = std::max(seen.acknowledged, step);
 }
 
-void Checks::host_was_promoted(std::size_t range, const StateName& state, std::uint32_t view,
+void Checks::host_was_promoted(std::size_t range, const StateName& state, net::ViewNumber view,
                                std::uint64_t step) {
   world_.mark(Mark::kPromotion);
   ranges_[range][state].promoted_at[view] = step;

@@ -61,9 +61,9 @@ class Checks {
                   std::uint32_t generation, std::uint64_t step);
   // It answers a push with parameters of that step: invariants 5 and 7. Replicas only.
   void host_acknowledges(const std::string& who, std::size_t range, const StateName& state,
-                         std::uint32_t view, std::uint64_t step);
+                         net::ViewNumber view, std::uint64_t step);
   // It serves the range with the state that it had as a backup.
-  void host_was_promoted(std::size_t range, const StateName& state, std::uint32_t view,
+  void host_was_promoted(std::size_t range, const StateName& state, net::ViewNumber view,
                          std::uint64_t step);
   // A copy has made an update: invariant 6.
   void host_made_step(const std::string& who, std::size_t range, const StateName& state,
@@ -84,10 +84,10 @@ class Checks {
  private:
   struct State {
     std::uint64_t acknowledged = 0;  // the newest step that a push was answered with
-    std::uint32_t view = 0;          // the newest in which one was
+    net::ViewNumber view = {};       // the newest in which one was
     // At which step a backup took over, by view. (One that nobody speaks to any more may do so as
     // well.)
-    std::map<std::uint32_t, std::uint64_t> promoted_at;
+    std::map<net::ViewNumber, std::uint64_t> promoted_at;
     std::map<std::uint64_t, std::uint64_t> sums;  // by step: of the primary's parameters
     std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> components;  // by step and rank
     std::set<std::size_t> used;  // components of pushes that were acknowledged

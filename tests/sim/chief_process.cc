@@ -37,7 +37,7 @@ void ChiefProcess::start() {
       hosts_.push_back(std::make_unique<Host>());
       serving_.push_back(&spawn([this, number](Fiber& fiber) { return serve(fiber, number); }));
     }
-    views_.emplace(task_, world_.draw(Draw::kBackoff, task_.incarnation, 1), now());
+    begin_views();
     views_time_ = &spawn([this](Fiber& fiber) { return keep_views_time(fiber); });
     act_on_views();
   }
@@ -47,9 +47,16 @@ void ChiefProcess::start() {
 Routine<void> ChiefProcess::live(Fiber& fiber) {
   co_await sleep(fiber, milliseconds(pace_.load_ms));
   if (views_) {
-    const Time deadline = now() + kFirstViews;
-    while (now() < deadline && !views_->all_have_views()) {
-      co_await sleep(fiber, kLook);
+    const auto is_ready = [this] { return views_->all_have_views() || views_->replaced_by() != 0; };
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const Time deadline = now() + kFirstViews;
+      while (now() < deadline && !is_ready()) {
+        co_await sleep(fiber, kLook);
+      }
+      if (views_->replaced_by() == 0 || attempt != 0) {
+        break;
+      }
+      take_incarnation_above(views_->replaced_by());
     }
   }
   std::optional<Failure> failure;
@@ -77,6 +84,10 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       const bool is_over = co_await connect(fiber);
       if (!is_over) {
         session_.lead();
+        is_settled_ = true;
+        if (views_) {
+          act_on_views();
+        }
       }
       leader_.connected(is_over);
       break;

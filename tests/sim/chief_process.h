@@ -32,6 +32,7 @@ class ChiefProcess final : public WorkerProcess {
  protected:
   Routine<void> live(Fiber& fiber) override;
   SavedState state_to_train() override;
+  void took_incarnation() override;
   bool wants_cut(std::uint64_t step) override;
   void took_cut(std::uint64_t sequence) override;
 
@@ -47,6 +48,8 @@ class ChiefProcess final : public WorkerProcess {
   Routine<void> keep_views_time(Fiber& fiber);
   Routine<void> serve(Fiber& fiber, roles::HostNumber number);
   Routine<void> listen(Fiber& fiber, roles::HostNumber number);
+  void begin_views();
+  void hear_refusal(const Frame& frame);
   void act_on_views();
 
   // As roles/chief/shell/checkpointer.cc does it.
@@ -81,7 +84,10 @@ class ChiefProcess final : public WorkerProcess {
   const roles::CheckpointOptions checkpoint_;
   SimulatedDisk* const disk_;
   roles::RunLeader leader_;
+  roles::Task task_of_views_;  // with this chief's incarnation
   std::optional<roles::FailoverController> views_;
+  std::uint64_t views_begun_ = 0;             // counts them
+  bool is_settled_ = false;                   // whoever replaces this chief has come later
   std::vector<std::unique_ptr<Host>> hosts_;  // by number
   std::vector<Fiber*> serving_;               // by number
   Fiber* views_time_ = nullptr;

@@ -257,7 +257,7 @@ Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost
                       .to = host,
                       .purpose = net::ChannelPurpose::kState,
                       .replica = order.replica,
-                      .incarnation = task_.incarnation});
+                      .incarnation = incarnation_});
   const Time until = std::min(deadline, now() + task_.timeouts.silence);
   const std::optional<Frame> frame = co_await await_frame(fiber, channel, until);
   HostContact contact;

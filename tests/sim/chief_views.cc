@@ -15,6 +15,26 @@ constexpr milliseconds kDialAttempt{2000};
 
 }  // namespace
 
+void ChiefProcess::begin_views() {
+  ++views_begun_;
+  for (const auto& host : hosts_) {
+    close(host->channel);
+    host->is_dialed = false;
+    host->is_welcomed = false;
+  }
+  task_of_views_ = task_;
+  task_of_views_.incarnation = incarnation_;
+  views_.emplace(task_of_views_, world_.draw(Draw::kBackoff, incarnation_, 1), now());
+}
+
+void ChiefProcess::took_incarnation() {
+  WorkerProcess::took_incarnation();
+  if (views_) {
+    begin_views();
+    act_on_views();
+  }
+}
+
 void ChiefProcess::act_on_views() {
   struct Apply {
     ChiefProcess& chief;
@@ -31,6 +51,11 @@ void ChiefProcess::act_on_views() {
     void operator()(const roles::Note& order) const { chief.note(order.text); }
   };
   views_->effects().drain(Apply{*this});
+  if (is_settled_ && views_->replaced_by() != 0) {
+    told_to_stop_ = true;
+    was_replaced_ = true;
+    wake(*living_);
+  }
   wake(*views_time_);  // the deadline may be another one
 }
 
@@ -53,20 +78,30 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
     while (!std::exchange(host.is_dialed, false)) {
       co_await wait(fiber, Time::max());
     }
+    const std::uint64_t begun = views_begun_;
     FiberProcess::open(host.channel, fiber, ps.index,
                        {.cluster = {},
                         .from = task_.self,
                         .to = ps,
                         .purpose = net::ChannelPurpose::kView,
                         .replica = views_->replica_of(number),
-                        .incarnation = task_.incarnation});
+                        .incarnation = incarnation_});
     const Time deadline = now() + kDialAttempt;
     while (host.channel.is_open && !host.channel.has_frame() && now() < deadline) {
       co_await wait(fiber, deadline);
     }
-    host.is_welcomed =
-        host.channel.has_frame() && take(host.channel).header.kind == FrameKind::kWelcome;
+    if (begun != views_begun_) {
+      continue;
+    }
+    std::optional<Frame> answer;
+    if (host.channel.has_frame()) {
+      answer = take(host.channel);
+    }
+    host.is_welcomed = answer && answer->header.kind == FrameKind::kWelcome;
     if (!host.is_welcomed) {
+      if (answer) {
+        hear_refusal(*answer);
+      }
       close(host.channel);
       views_->not_reached(number, now());
       act_on_views();
@@ -75,10 +110,20 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
     views_->reached(number, now());
     act_on_views();
     co_await listen(fiber, number);
+    if (begun != views_begun_) {
+      continue;
+    }
     close(host.channel);
     host.is_welcomed = false;
     views_->closed(number, now());
     act_on_views();
+  }
+}
+
+void ChiefProcess::hear_refusal(const Frame& frame) {
+  net::Refusal refusal;
+  if (frame.header.kind == FrameKind::kRefused && !net::decode(frame.body, refusal)) {
+    views_->replaced(refusal.replaced_by);
   }
 }
 
@@ -93,13 +138,17 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
       co_return;
     }
     const Frame frame = take(channel);
+    if (frame.header.kind == FrameKind::kRefused) {
+      hear_refusal(frame);
+      co_return;
+    }
     net::Report report;
     if (frame.header.kind != FrameKind::kReport || net::decode(frame.body, report)) {
       co_return;
     }
     if (world_.traces()) {
       note("hears of range " + std::to_string(views_->range_of(number)) + ", replica " +
-           std::to_string(views_->replica_of(number)) + ": view " + std::to_string(report.view) +
+           std::to_string(views_->replica_of(number)) + ": view " + std::to_string(report.view.count) +
            ", standing " + std::to_string(static_cast<int>(report.standing)) +
            (report.holds ? ", holds" : "") + (report.wants_alone ? ", wants alone" : "") +
            (report.wants_pair ? ", wants pair" : "") + (report.finished ? ", finished" : ""));

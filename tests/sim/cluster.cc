@@ -25,6 +25,8 @@ constexpr seconds kSafetyPhase{400};
 constexpr seconds kLivenessPhase{800};
 // As much time without a word as no timeout is below.
 constexpr seconds kShortest{8};
+// By which a clock may be ahead, or behind.
+constexpr seconds kMostClockError{200};
 // After which a ps that says nothing is taken for dead by all: the timeout and a margin.
 constexpr seconds kSilence{12};
 
@@ -155,7 +157,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     task.cluster = cluster_;
     task.self = node < scenario_.ps ? net::TaskId{.job = net::Job::kPs, .index = node}
                                     : cluster_.trainer(node - scenario_.ps);
-    task.incarnation = 1 + node + number * 65536;
+    task.incarnation = incarnation_of(world_, clock_error(node, number), node, number);
     task.timeouts = {
         .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
     const auto on_end = [this](Process& process, int code, const std::string& sentence) {
@@ -180,6 +182,13 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       launcher_->started(node);
     }
     current_[node]->start();
+  }
+
+  // Whoever starts a task again may do so on another machine, whose clock is another one.
+  [[nodiscard]] Duration clock_error(std::size_t node, std::uint64_t number) const {
+    const std::uint64_t drawn = world_.draw(Draw::kIncarnation, 1000 + node, number);
+    return drawn % 4 == 0 ? kMostClockError - milliseconds((drawn >> 8U) % 400'000)
+                          : Duration::zero();
   }
 
   void start_later(std::size_t node, Duration more = Duration::zero()) {

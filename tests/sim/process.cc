@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include "roles/run/incarnation.h"
+
 namespace disttf::sim {
+
+std::uint64_t incarnation_of(const World& world, Duration ahead, std::uint64_t stream,
+                             std::uint64_t index) {
+  const Duration since_1970 = std::chrono::hours(500'000) + (world.now() - kBeginning) + ahead;
+  return roles::make_incarnation(std::chrono::duration_cast<std::chrono::milliseconds>(since_1970),
+                                 world.draw(Draw::kIncarnation, stream, index));
+}
 
 void Process::kill(bool silently) {
   if (alive_) {

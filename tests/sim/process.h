@@ -22,6 +22,11 @@ namespace disttf::sim {
 // What a shell says of a process that signal 9 has ended.
 inline constexpr int kKilled = 137;
 
+// Of a process that begins now, on a machine whose clock is ahead by so much. `stream`, `index`:
+// which process.
+[[nodiscard]] std::uint64_t incarnation_of(const World& world, Duration ahead, std::uint64_t stream,
+                                           std::uint64_t index);
+
 class Process : public Actor {
  public:
   // `on_end`: it has ended by itself, or perished.

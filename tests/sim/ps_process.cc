@@ -56,9 +56,7 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   const auto answer = core_->welcome(hello, now());
   do_effects();
   if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
-    world_.mark(refusal->sentence.find("replaced by a newer process") != std::string::npos
-                    ? Mark::kReplacedProcess
-                    : Mark::kRefused);
+    world_.mark(refusal->replaced_by != 0 ? Mark::kReplacedProcess : Mark::kRefused);
     network_.send(id, *this, {.kind = FrameKind::kRefused}, net::encode(*refusal));
     network_.close(id, *this, /*finish=*/true);
     return;
@@ -373,8 +371,9 @@ void PsProcess::look(std::size_t replica) {
     ++range.standings;
   }
   if (core.view().number < range.view) {
-    world_.violate(name() + " went back from view " + std::to_string(range.view) + " of range " +
-                   std::to_string(core.index()) + " to view " + std::to_string(core.view().number));
+    world_.violate(name() + " went back from view " + std::to_string(range.view.count) +
+                   " of range " + std::to_string(core.index()) + " to view " +
+                   std::to_string(core.view().number.count));
   }
   if (core.view().number != range.view) {
     range.view = core.view().number;
@@ -470,7 +469,7 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
   }
 }
 
-void PsProcess::apply(std::size_t /*replica*/, const roles::CloseConnection& effect) {
+void PsProcess::apply(const roles::CloseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/false);
     world_.schedule(now(), *this, kClosedHere, effect.id);
@@ -487,9 +486,10 @@ void PsProcess::apply(std::size_t /*replica*/, const roles::FinishConnection& ef
 void PsProcess::apply(const roles::RefuseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     world_.mark(Mark::kRefused);
-    network_.send(
-        effect.id, *this, {.kind = FrameKind::kRefused, .request_id = effect.request_id},
-        net::encode(net::Refusal{.exit_code = effect.exit_code, .sentence = effect.sentence}));
+    network_.send(effect.id, *this, {.kind = FrameKind::kRefused, .request_id = effect.request_id},
+                  net::encode(net::Refusal{.exit_code = effect.exit_code,
+                                           .sentence = effect.sentence,
+                                           .replaced_by = effect.replaced_by}));
     network_.close(effect.id, *this, /*finish=*/true);
     world_.schedule(now(), *this, kClosedHere, effect.id);
   }

@@ -49,7 +49,7 @@ class PsProcess final : public Process {
     std::uint64_t step = 0;
     std::uint32_t generation = 0;
     bool held = false;
-    std::uint32_t view = 0;
+    net::ViewNumber view = {};
   };
   struct Served {
     net::Hello hello;
@@ -76,11 +76,12 @@ class PsProcess final : public Process {
   void apply(std::size_t replica, roles::SendFrame& effect);
   void apply(std::size_t replica, const roles::ReachOut& effect);
   void apply(std::size_t replica, const roles::DrainConnections& effect);
-  void apply(std::size_t replica, const roles::CloseConnection& effect);
+  void apply(std::size_t /*replica*/, const roles::CloseConnection& effect) { apply(effect); }
   void apply(std::size_t replica, const roles::FinishConnection& effect);
   void apply(std::size_t /*replica*/, const roles::RefuseConnection& effect) { apply(effect); }
   void apply(std::size_t /*replica*/, const roles::Note& effect) { apply(effect); }
   // Of the process.
+  void apply(const roles::CloseConnection& effect);
   void apply(const roles::RefuseConnection& effect);
   void apply(const roles::Note& effect);
   void apply(const roles::ClosePort& effect);

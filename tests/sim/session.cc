@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "roles/run/incarnation.h"
+
 namespace disttf::sim {
 
 using net::FrameHeader;
@@ -30,13 +32,23 @@ TrainerProcess::TrainerProcess(World& world, Network& network, Checks& checks,
       size_(size),
       session_(task_, std::mt19937_64(world.draw(Draw::kBackoff, task_.incarnation, 0))),
       parameters_(size),
+      incarnation_(task_.incarnation),
       config_json_(roles::to_json(config)),
       links_(task_.cluster.ps.size()) {}
 
 void TrainerProcess::throw_if_stopped() const {
   if (told_to_stop_) {
-    throw Failure(roles::kTerminated, "stopped by SIGTERM");
+    throw was_replaced_ ? Failure(roles::kLostPeers, "has been replaced by a newer process")
+                        : Failure(roles::kTerminated, "stopped by SIGTERM");
   }
+}
+
+void TrainerProcess::take_incarnation_above(std::uint64_t other) {
+  world_.mark(Mark::kIncarnationTaken);
+  incarnation_ = roles::incarnation_above(
+      other, incarnation_of(world_, Duration::zero(), task_.incarnation, ++incarnations_));
+  note("goes on as a newer process");
+  took_incarnation();
 }
 
 void TrainerProcess::prepare() {
@@ -195,6 +207,8 @@ void TrainerProcess::apply(const roles::TrainerOutbox::Effect& effect) {
     close(links_[link->range].channel);
   } else if (const auto* const name = std::get_if<roles::NameGeneration>(&effect)) {
     set_generation(name->generation);
+  } else if (const auto* const other = std::get_if<roles::TakeIncarnation>(&effect)) {
+    take_incarnation_above(other->above);
   } else if (const auto* const line = std::get_if<roles::Note>(&effect)) {
     note(line->text);
   }
@@ -248,7 +262,7 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
         .to = order.host,
         .purpose = net::ChannelPurpose::kStep,
         .replica = order.replica,
-        .incarnation = task_.incarnation});
+        .incarnation = incarnation_});
   while (!link.channel.has_frame() && link.channel.is_open && now() < order.until &&
          !told_to_stop_) {
     co_await wait(fiber, order.until);

@@ -45,6 +45,11 @@ class TrainerProcess : public FiberProcess {
   // Chief: what the ps are to be set to, as they hold no state, or not the same.
   virtual SavedState state_to_train() { return {}; }
 
+  // A process before this one is known to a ps, by a clock that was ahead.
+  void take_incarnation_above(std::uint64_t other);
+  // All that is open besides links is opened anew, in incarnation_.
+  virtual void took_incarnation() = 0;
+
   // From now on heartbeats name it.
   virtual void set_generation(std::uint32_t generation) = 0;
 
@@ -63,6 +68,8 @@ class TrainerProcess : public FiberProcess {
   std::shared_ptr<const Values> gradient_;  // what is pushed
   net::FreezeWatch awake_{kBeginning};      // while an operation is under way
   bool told_to_stop_ = false;
+  bool was_replaced_ = false;  // that is why
+  std::uint64_t incarnation_;  // that the ps know
 
  private:
   struct Link {
@@ -81,6 +88,7 @@ class TrainerProcess : public FiberProcess {
   Values* into_ = &parameters_;      // where parameters go that come
   std::optional<SavedState> state_;  // what the ps are being set to
   bool has_joined_ = false;
+  std::uint64_t incarnations_ = 0;  // taken
   Time round_at_{};
   std::uint64_t rounds_ = 0;  // of waiting, at that time
 };

@@ -48,9 +48,13 @@ void WorkerProcess::terminate() {
 Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
   Beat& beat = *beats_[index];
   std::uint32_t said = 0;
+  std::uint64_t said_as = incarnation_;
   Time next = now();
   while (true) {
     const std::uint32_t generation = generation_;
+    if (std::exchange(said_as, incarnation_) != incarnation_) {
+      close(beat.channel);
+    }
     const auto send_beat = [&] {
       if (beat.channel.is_open && beat.is_welcomed) {
         network_.send(beat.channel.id, *this,
@@ -70,7 +74,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
                           .from = task_.self,
                           .to = ps,
                           .purpose = net::ChannelPurpose::kControl,
-                          .incarnation = task_.incarnation});
+                          .incarnation = incarnation_});
       const Time deadline = now() + kDialAttempt;
       while (beat.channel.is_open && !beat.channel.has_frame() && now() < deadline) {
         co_await wait(fiber, deadline);
@@ -83,7 +87,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
       }
     }
     next = now() + roles::kHeartbeatInterval;
-    while (generation == generation_ && now() < next) {
+    while (generation == generation_ && said_as == incarnation_ && now() < next) {
       while (beat.channel.has_frame()) {
         static_cast<void>(take(beat.channel));
       }
@@ -97,6 +101,12 @@ void WorkerProcess::set_generation(std::uint32_t generation) {
     for (Fiber* const fiber_of_beat : beating_) {
       wake(*fiber_of_beat);
     }
+  }
+}
+
+void WorkerProcess::took_incarnation() {
+  for (Fiber* const fiber_of_beat : beating_) {
+    wake(*fiber_of_beat);
   }
 }
 

@@ -40,11 +40,13 @@ class WorkerProcess : public TrainerProcess {
   [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
   virtual void took_cut(std::uint64_t /*sequence*/) {}
   void set_generation(std::uint32_t generation) override;
+  void took_incarnation() override;
 
   const Pace pace_;
   const std::size_t rank_;
   roles::Stepper stepper_;
   roles::StepResult reply_;
+  Fiber* living_ = nullptr;
 
  private:
   // A control channel to a ps.
@@ -62,7 +64,6 @@ class WorkerProcess : public TrainerProcess {
 
   std::vector<std::unique_ptr<Beat>> beats_;
   std::vector<Fiber*> beating_;
-  Fiber* living_ = nullptr;
   std::uint32_t generation_ = 0;
   std::uint64_t computed_ = 0;
   Values next_parameters_;  // elastic: while gradients of the others are computed

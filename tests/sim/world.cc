@@ -53,7 +53,8 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "disk failed",
                                                                   "rot",
                                                                   "launched again",
-                                                                  "launch gives up"};
+                                                                  "launch gives up",
+                                                                  "newer incarnation taken"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

@@ -78,6 +78,7 @@ enum class Mark : std::uint8_t {
   kRot,
   kLaunchedAgain,
   kLaunchGivesUp,
+  kIncarnationTaken,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

@@ -10,7 +10,7 @@ using net::FrameKind;
 FailoverController::FailoverController(const Task& task, std::uint64_t seed, TimePoint now)
     : task_(task), next_beat_(now + kHeartbeatInterval) {
   const std::size_t ranges = task.cluster.ps.size();
-  services_.resize(ranges);
+  services_.resize(ranges, ViewService(task.incarnation));
   told_.resize(ranges);
   std::mt19937_64 seeds(seed);
   for (HostNumber host = 0; host < 2 * ranges; ++host) {
@@ -38,9 +38,10 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   hosts_[host].finished = hosts_[host].finished || report.finished;
   ViewService& service = services_[range_of(host)];
   service.hear(replica_of(host), report);
+  replaced(service.replaced_by());
   tell(range_of(host));
   // Whatever has been decided, this host may not have heard of it.
-  if (const auto& view = service.view(); view && report.view < view->number) {
+  if (const auto& view = service.view(); view && report.view < view->number && replaced_by_ == 0) {
     send_view(host, *view);
   }
 }
@@ -61,7 +62,7 @@ void FailoverController::finish() {
 
 void FailoverController::time(TimePoint now) {
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
-    if (hosts_[host].dial_at && *hosts_[host].dial_at <= now) {
+    if (hosts_[host].dial_at && *hosts_[host].dial_at <= now && replaced_by_ == 0) {
       hosts_[host].dial_at.reset();
       effects_.add(DialHost{host});
     }
@@ -79,6 +80,9 @@ void FailoverController::time(TimePoint now) {
 
 FailoverController::TimePoint FailoverController::deadline() const {
   TimePoint next = next_beat_;
+  if (replaced_by_ != 0) {
+    return next;
+  }
   for (const Host& host : hosts_) {
     next = std::min(next, host.dial_at.value_or(next));
   }
@@ -101,13 +105,13 @@ void FailoverController::dial_later(Host& host, TimePoint now) {
 
 void FailoverController::tell(std::size_t range) {
   const auto& view = services_[range].view();
-  if (!view || view == told_[range] || finishing_) {
+  if (!view || view == told_[range] || finishing_ || replaced_by_ != 0) {
     return;
   }
   told_[range] = view;
   effects_.add(Note{
       .text =
-          "range " + std::to_string(range) + ": view " + std::to_string(view->number) + ", " +
+          "range " + std::to_string(range) + ": view " + std::to_string(view->number.count) + ", " +
           describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
           (view->paired ? " with a backup" : " alone") +
           (!view->paired && services_[range].left() ? ": a trainer does not reach the other host"

@@ -7,6 +7,7 @@
 // deadline(). Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +44,8 @@ class FailoverController {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Effects = EffectQueue<DialHost, SendToHost, Note>;
 
-  // `task` must outlive it. `seed` of the pauses between two attempts: another one in each process.
-  // Begins by dialing every host.
+  // `task` must outlive it; its incarnation is the one of the chief. `seed` of the pauses between
+  // two attempts: another one in each process. Begins by dialing every host.
   FailoverController(const Task& task, std::uint64_t seed, TimePoint now);
 
   void reached(HostNumber host, TimePoint now);
@@ -52,6 +53,9 @@ class FailoverController {
   void heard(HostNumber host, const net::Report& report);
   // Its channel is no more: it broke, or the host was silent for too long, or said nonsense.
   void closed(HostNumber host, TimePoint now);
+  // A host refuses this process: another one, with that incarnation, is the chief. Nothing is
+  // decided or said any more.
+  void replaced(std::uint64_t by) noexcept { replaced_by_ = std::max(replaced_by_, by); }
   // The run is over: every host is told that has not ended, those that come back too.
   void finish();
 
@@ -60,6 +64,8 @@ class FailoverController {
 
   // Every range has a primary.
   [[nodiscard]] bool all_have_views() const;
+  // The highest incarnation of a chief that has replaced this one; 0: none has.
+  [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
   // REQUIRES: finish() was called. Every host has said that the run is over, or its process, which
   // had said so of its other range, is gone.
   [[nodiscard]] bool has_ended() const;
@@ -90,6 +96,7 @@ class FailoverController {
   std::vector<Host> hosts_;
   std::vector<ViewService> services_;           // by range
   std::vector<std::optional<net::View>> told_;  // by range
+  std::uint64_t replaced_by_ = 0;
   bool finishing_ = false;
   TimePoint next_beat_;
   Effects effects_;

@@ -1,6 +1,7 @@
 #include "roles/chief/core/view_service.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace disttf::roles {
 namespace {
@@ -12,6 +13,9 @@ std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 }  // namespace
 
 void ViewService::hear(std::uint8_t replica, const net::Report& report) {
+  if (report.view.chief > chief_) {
+    replaced_by_ = std::max(replaced_by_, report.view.chief);
+  }
   if (view_ && report.view > view_->number) {
     // Another chief has made it: this one knows as little as one that has just started.
     view_.reset();
@@ -28,7 +32,7 @@ void ViewService::lose(std::uint8_t replica) {
 }
 
 void ViewService::decide() {
-  if (finished_) {
+  if (finished_ || replaced_by_ != 0) {
     return;
   }
   if (!view_) {
@@ -87,9 +91,9 @@ void ViewService::adopt() {
   }
   // Whoever holds the state in the newest view; the primary if both do.
   const auto rank = [](const net::Report& report) {
-    return report.holds ? 1 + 2 * std::uint64_t{report.view} +
-                              (report.standing == Standing::kPrimary ? 1 : 0)
-                        : 0;
+    const bool is_primary = report.standing == Standing::kPrimary;
+    return report.holds ? std::tuple(true, report.view, is_primary)
+                        : std::tuple(false, net::ViewNumber{}, false);
   };
   const std::uint8_t best = rank(*hosts_[1]) > rank(*hosts_[0]) ? 1 : 0;
   const net::Report& held = *hosts_.at(best);
@@ -116,7 +120,9 @@ void ViewService::make(std::uint8_t primary, bool paired, bool holds) {
   if (primary != view_->primary) {
     left_.reset();
   }
-  view_ = net::View{.number = view_->number + 1, .primary = primary, .paired = paired};
+  view_ = net::View{.number = {.chief = chief_, .count = view_->number.count + 1},
+                    .primary = primary,
+                    .paired = paired};
   holds_ = holds;
 }
 

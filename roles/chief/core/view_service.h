@@ -2,7 +2,8 @@
 //
 // The rules, for one range:
 //   - A view is (number, primary, paired). Only the chief makes one, with the next number, and
-//     hosts keep the newest that they were told.
+//     hosts keep the newest that they were told. A number begins with who has made it, so two
+//     chiefs never make the same one, and one that has been replaced makes none that counts.
 //   - In a paired view the primary acknowledges nothing that the backup has not. So the backup may
 //     be made the primary at any time; it is when the primary cannot be reached or is a new
 //     process.
@@ -30,6 +31,9 @@ namespace disttf::roles {
 
 class ViewService {
  public:
+  // `chief`: its incarnation.
+  explicit ViewService(std::uint64_t chief) : chief_(chief) {}
+
   // The host has said what it is. REQUIRES: replica is 0 or 1.
   void hear(std::uint8_t replica, const net::Report& report);
   // It cannot be reached, or was silent for too long.
@@ -38,6 +42,8 @@ class ViewService {
   // The view of the range as it should be now; nullopt: not known yet. Whoever reports an older one
   // is to be told.
   [[nodiscard]] const std::optional<net::View>& view() const noexcept { return view_; }
+  // A host has heard from a newer chief; nothing is decided any more. 0: none has.
+  [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
   // The host that was the primary until a trainer that could not reach it made it another one.
   [[nodiscard]] std::optional<std::uint8_t> left() const noexcept { return left_; }
 
@@ -50,6 +56,8 @@ class ViewService {
   [[nodiscard]] bool is_out_of_reach(const net::Report& primary, const Host& other) const;
   void make(std::uint8_t primary, bool paired, bool holds = true);
 
+  std::uint64_t chief_;
+  std::uint64_t replaced_by_ = 0;
   std::array<Host, 2> hosts_;
   std::optional<net::View> view_;
   std::optional<std::uint8_t> left_;

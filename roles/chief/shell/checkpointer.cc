@@ -49,7 +49,7 @@ class Checkpointer::Impl {
         layout_(layout),
         store_(disk_, options.train_dir),
         schedule_(options, config.train_steps, net::Clock::now()),
-        coordinator_(coordinator_options(task, options, config), random_incarnation()) {
+        coordinator_(coordinator_options(task, options, config), random_number()) {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }

@@ -82,8 +82,7 @@ class Leading {
 
   void run() {
     if (config().ps_replicas > 1) {
-      failover_.emplace(options_.task, stop_);
-      failover_->await_views(kFirstViews);
+      watch_hosts();
     }
     while (leader_->next() != RunLeader::Action::kEnd) {
       try {
@@ -102,6 +101,21 @@ class Leading {
   }
 
  private:
+  // Of every range, for as long as this chief lives, in whatever incarnation it turns out to do so.
+  void watch_hosts() {
+    PsClient& client = trainer_.client();
+    const auto watch = [this](std::uint64_t incarnation) {
+      failover_.reset();
+      failover_.emplace(options_.task, incarnation, stop_);
+    };
+    client.on_incarnation(watch);
+    watch(client.incarnation());
+    if (const std::uint64_t other = failover_->await_views(kFirstViews)) {
+      client.take_incarnation_above(other);
+      static_cast<void>(failover_->await_views(kFirstViews));
+    }
+  }
+
   [[nodiscard]] const RunConfig& config() const noexcept { return trainer_.config(); }
 
   void take_action() {
@@ -109,6 +123,9 @@ class Leading {
     switch (leader_->next()) {
       case Action::kConnect:
         leader_->connected(trainer_.client().connect());
+        if (failover_) {
+          failover_->settle();
+        }
         break;
       case Action::kTrain:
         train();
@@ -177,7 +194,9 @@ class Leading {
           "--compress: a trainer that dies takes along what it has not pushed yet of its "
           "gradients, and the weights are then not those of an undisturbed run");
     }
-    checkpointer_.emplace(options_.task, options_.checkpoint, config(), trainer_.model().layout());
+    task_.emplace(options_.task);
+    task_->incarnation = trainer_.client().incarnation();
+    checkpointer_.emplace(*task_, options_.checkpoint, config(), trainer_.model().layout());
     next_evaluation_ = config().eval_every;
     trainer_.client().lead(to_json(config()),
                            [this] { return state_to_train(*leader_, trainer_, *checkpointer_); });
@@ -214,6 +233,7 @@ class Leading {
   Trainer trainer_;
   std::optional<FailoverThread> failover_;
   std::optional<RunLeader> leader_;
+  std::optional<Task> task_;  // with the incarnation that this chief has come to have
   std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
   std::uint64_t next_evaluation_ = 0;
   std::optional<Failure> failure_;

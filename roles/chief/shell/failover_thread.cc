@@ -1,5 +1,6 @@
 #include "roles/chief/shell/failover_thread.h"
 
+#include <algorithm>
 #include <array>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/spawn.h"
@@ -26,11 +28,11 @@ using std::chrono::milliseconds;
 
 class FailoverThread::Impl {
  public:
-  Impl(const Task& task, StopSignal& stop)
-      : task_(task),
+  Impl(const Task& task, std::uint64_t incarnation, StopSignal& stop)
+      : task_(with(task, incarnation)),
         stop_(stop),
         timer_(context_),
-        core_(task, random_incarnation(), net::Clock::now()) {
+        core_(task_, random_number(), net::Clock::now()) {
     act();
     spawn([this] { return keep_time(); });
     thread_ = start_thread(stop_, [this] { context_.run(); });
@@ -53,12 +55,25 @@ class FailoverThread::Impl {
     changed_.wait_until(lock, deadline, [this] { return has_ended_; });
   }
 
-  void await_views(milliseconds limit) {
+  std::uint64_t await_views(milliseconds limit) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, [this] { return all_have_views_; });
+    changed_.wait_for(lock, limit, [this] { return all_have_views_ || replaced_by_ != 0; });
+    return replaced_by_;
+  }
+
+  void settle() {
+    asio::post(context_, [this] {
+      is_settled_ = true;
+      act();
+    });
   }
 
  private:
+  static Task with(Task task, std::uint64_t incarnation) {
+    task.incarnation = incarnation;
+    return task;
+  }
+
   void spawn(std::function<asio::awaitable<void>()> work) {
     net::spawn(context_, std::move(work),
                [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
@@ -70,6 +85,13 @@ class FailoverThread::Impl {
     timer_.cancel();  // the deadline may be another one
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
+    replaced_by_ = core_.replaced_by();
+    if (replaced_by_ != 0 && is_settled_) {
+      stop_.stop_with(Failure(
+          kLostPeers, describe(task_.cluster, task_.self) +
+                          " has been replaced by a newer process; this one is no longer part of "
+                          "the run"));
+    }
     has_ended_ = core_.has_ended();
     changed_.notify_all();
   }
@@ -100,6 +122,9 @@ class FailoverThread::Impl {
         co_await dial_host(context_, task_, core_.range_of(host), core_.replica_of(host),
                            net::ChannelPurpose::kView, lookups_[host]);
     if (!dialed.connection) {
+      if (dialed.error == net::WireError::kRefused) {
+        core_.replaced(dialed.refusal.replaced_by);
+      }
       core_.not_reached(host, net::Clock::now());
       act();
       co_return;
@@ -119,8 +144,13 @@ class FailoverThread::Impl {
       net::FrameHeader header;
       std::array<std::byte, net::kReportBytes> body{};
       net::Report report;
-      if (co_await connection->read_header(header, task_.timeouts.silence) ||
-          header.kind != net::FrameKind::kReport || header.body_size != body.size() ||
+      if (co_await connection->read_header(header, task_.timeouts.silence)) {
+        co_return;
+      }
+      if (header.kind == net::FrameKind::kRefused) {
+        co_return co_await hear_refusal(std::move(connection), header.body_size);
+      }
+      if (header.kind != net::FrameKind::kReport || header.body_size != body.size() ||
           co_await connection->read_body(body, task_.timeouts.silence) ||
           net::decode(body, report)) {
         co_return;
@@ -130,12 +160,24 @@ class FailoverThread::Impl {
     }
   }
 
-  const Task& task_;
+  // Another chief has come to that host.
+  asio::awaitable<void> hear_refusal(std::shared_ptr<net::ServerConnection> connection,
+                                     std::uint64_t body_size) {
+    std::vector<std::byte> body(std::min(body_size, net::kMaxControlBodyBytes));
+    net::Refusal refusal;
+    if (!co_await connection->read_body(body, task_.timeouts.silence) &&
+        !net::decode(body, refusal)) {
+      core_.replaced(refusal.replaced_by);
+    }
+  }
+
+  const Task task_;
   StopSignal& stop_;
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
   FailoverController core_;
+  bool is_settled_ = false;
   std::map<HostNumber, net::NameLookup> lookups_;
   std::map<HostNumber, std::shared_ptr<net::ServerConnection>> connections_;  // that are open
   // Shared with the computing thread.
@@ -143,15 +185,20 @@ class FailoverThread::Impl {
   std::condition_variable changed_;
   bool all_have_views_ = false;
   bool has_ended_ = false;
+  std::uint64_t replaced_by_ = 0;
 
   std::thread thread_;
 };
 
-FailoverThread::FailoverThread(const Task& task, StopSignal& stop)
-    : impl_(std::make_unique<Impl>(task, stop)) {}
+FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, incarnation, stop)) {}
 FailoverThread::~FailoverThread() = default;
 
-void FailoverThread::await_views(std::chrono::milliseconds limit) { impl_->await_views(limit); }
+std::uint64_t FailoverThread::await_views(std::chrono::milliseconds limit) {
+  return impl_->await_views(limit);
+}
+
+void FailoverThread::settle() { impl_->settle(); }
 
 void FailoverThread::finish(net::Deadline deadline) { impl_->finish(deadline); }
 

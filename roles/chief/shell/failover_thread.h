@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "net/transport/interrupt.h"
@@ -17,15 +18,19 @@ namespace disttf::roles {
 
 class FailoverThread {
  public:
-  // Starts the thread. `task` and `stop` must outlive it. What ends the thread, or the watch over
-  // one host, too early ends the task, through `stop`: nobody would replace a primary that is lost.
-  FailoverThread(const Task& task, StopSignal& stop);
+  // Starts the thread, of a chief with this incarnation. `task` and `stop` must outlive it. What
+  // ends the thread, or the watch over one host, too early ends the task, through `stop`: nobody
+  // would replace a primary that is lost.
+  FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop);
   ~FailoverThread();  // ends the thread
   FailoverThread(const FailoverThread&) = delete;
   FailoverThread& operator=(const FailoverThread&) = delete;
 
-  // Until every range has a primary, or `limit` is over: who connects before is turned away.
-  void await_views(std::chrono::milliseconds limit);
+  // Until every range has a primary, or `limit` is over: who connects before is turned away. Not 0:
+  // a host refuses this chief, since it knows of another one with that incarnation.
+  [[nodiscard]] std::uint64_t await_views(std::chrono::milliseconds limit);
+  // From now on whoever is the chief in this one's place has come later: the task ends then.
+  void settle();
   // The run is over: tells every host that has not ended, those that come back before `deadline`
   // too.
   void finish(net::Deadline deadline);

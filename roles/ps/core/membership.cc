@@ -8,9 +8,6 @@
 namespace disttf::roles {
 namespace {
 
-// Processes of one trainer that may sleep, be replaced and wake up: far more than any policy starts
-// while one of them is frozen. 2 KiB a trainer at most.
-constexpr std::size_t kReplacedKept = 256;
 // Who looks for the primary of a range tries one host after the other, a second each.
 constexpr std::chrono::seconds kKnocking{5};
 // Whoever has just started asks either host once, perhaps the wrong one first.
@@ -29,24 +26,10 @@ std::size_t Membership::present() const noexcept {
   return static_cast<std::size_t>(std::ranges::count_if(records_, &TrainerRecord::present));
 }
 
-std::optional<std::string> Membership::reason_to_refuse(std::size_t rank,
-                                                        const net::Hello& hello) const {
-  const TrainerRecord& record = records_[rank];
-  if (hello.incarnation != 0 && std::ranges::count(record.replaced, hello.incarnation) != 0) {
-    return describe(task_.cluster, task_.cluster.trainer(rank)) +
-           " has been replaced by a newer process; this one is no longer part of the run";
-  }
-  return std::nullopt;
-}
-
 bool Membership::attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
                         Clock::time_point now, Outbox& out) {
   TrainerRecord& record = records_[rank];
   if (record.joined && record.incarnation != hello.incarnation) {
-    if (record.replaced.size() == kReplacedKept) {
-      record.replaced.erase(record.replaced.begin());
-    }
-    record.replaced.push_back(record.incarnation);
     for (ConnectionId* old : {&record.step, &record.control}) {
       out.close(std::exchange(*old, 0));
     }
@@ -186,12 +169,6 @@ bool Membership::others_have_left() const {
 void Membership::nobody_is_done() noexcept {
   for (TrainerRecord& record : records_) {
     record.done = false;
-  }
-}
-
-void Membership::learn_replaced(const Membership& other) {
-  for (std::size_t rank = 0; rank < records_.size(); ++rank) {
-    records_[rank].replaced = other.records_[rank].replaced;
   }
 }
 

@@ -1,5 +1,6 @@
 // What a ps knows of each trainer: its connections, its outstanding request, when it was last
-// heard; so, who of them is there, who is missed, and who has been replaced.
+// heard; so, who of them is there, and who is missed. (Which process of a trainer may speak for it
+// is process_order.h.)
 #pragma once
 
 #include <chrono>
@@ -29,8 +30,6 @@ struct TrainerRecord {
   ConnectionId step = 0;          // the computing thread's channel
   ConnectionId control = 0;       // the heartbeats'
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
-  // Of those before it, the oldest first: fenced off when they wake up. Bounded.
-  std::vector<std::uint64_t> replaced = {};
   bool joined = false;  // has been seen at least once
   bool done = false;    // has said GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
@@ -70,9 +69,6 @@ class Membership {
   // How many can be sent parameters.
   [[nodiscard]] std::size_t present() const noexcept;
 
-  // Why this process may not be trainer `rank`, if it may not: it was replaced by a newer one.
-  [[nodiscard]] std::optional<std::string> reason_to_refuse(std::size_t rank,
-                                                            const net::Hello& hello) const;
   // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
   // process, is closed. True when a step channel makes the trainer present that was not.
   bool attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
@@ -118,9 +114,6 @@ class Membership {
 
   // What was done is to be done again: the state was replaced.
   void nobody_is_done() noexcept;
-
-  // Takes over who was replaced by whom, from another range of the same ps.
-  void learn_replaced(const Membership& other);
 
   // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;

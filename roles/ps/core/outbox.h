@@ -40,6 +40,7 @@ struct RefuseConnection {
   std::uint64_t request_id = 0;
   std::uint8_t exit_code = 0;
   std::string sentence;
+  std::uint64_t replaced_by = 0;  // as in net::Refusal
 };
 
 // The other host of the range is to be reached, for as long as RangeReplica::reaches_out().

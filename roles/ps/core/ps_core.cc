@@ -8,8 +8,30 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
+namespace {
+
+// Of a trainer that is welcomed. (A probe asks only whether the task is there; the other purposes
+// are not a trainer's.)
+bool speaks_as_trainer(const net::Hello& hello) {
+  switch (hello.purpose) {
+    case net::ChannelPurpose::kStep:
+    case net::ChannelPurpose::kControl:
+    case net::ChannelPurpose::kState:
+    case net::ChannelPurpose::kView:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 PsCore::PsCore(const Task& task, std::size_t threads, MakeArena make_arena, Clock::time_point now)
-    : task_(task), threads_(threads), make_arena_(std::move(make_arena)), next_heartbeat_(now) {
+    : task_(task),
+      threads_(threads),
+      make_arena_(std::move(make_arena)),
+      order_(task.cluster.trainer_count()),
+      next_heartbeat_(now) {
   add_range(now);
 }
 
@@ -22,7 +44,7 @@ void PsCore::add_range(Clock::time_point now) {
     };
   }
   ranges_.push_back(
-      std::make_unique<RangeReplica>(task_, replica, threads_, std::move(make_arena), now));
+      std::make_unique<RangeReplica>(task_, replica, threads_, std::move(make_arena), order_, now));
 }
 
 // ---------------------------------------------------------------------------------- connections
@@ -36,7 +58,51 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
   }
-  return range_of(hello, now).welcome(hello);
+  std::variant<net::Welcome, net::Refusal> answer = range_of(hello, now).welcome(hello);
+  if (!std::holds_alternative<net::Welcome>(answer) || !speaks_as_trainer(hello)) {
+    return answer;
+  }
+  const std::size_t rank = task_.cluster.rank_of(hello.from);
+  if (order_.is_replaced(rank, hello.incarnation)) {
+    return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
+                        .sentence = replaced_text(hello.from),
+                        .replaced_by = order_.newest(rank)};
+  }
+  order_.learn(rank, hello.incarnation);
+  fence_replaced();
+  return answer;
+}
+
+std::string PsCore::replaced_text(const net::TaskId& trainer) const {
+  return describe(task_.cluster, trainer) +
+         " has been replaced by a newer process; this one is no longer part of the run";
+}
+
+bool PsCore::is_replaced(const net::Hello& hello) const {
+  return speaks_as_trainer(hello) &&
+         order_.is_replaced(task_.cluster.rank_of(hello.from), hello.incarnation);
+}
+
+void PsCore::fence_replaced() {
+  if (!order_.take_change()) {
+    return;
+  }
+  for (auto& [id, connection] : connections_) {
+    if (connection.is_fenced || !is_replaced(connection.hello)) {
+      continue;
+    }
+    connection.is_fenced = true;
+    if (connection.hello.purpose == net::ChannelPurpose::kView) {
+      // Told, so that its chief does not take this host for lost and decide something about it.
+      const net::TaskId& chief = connection.hello.from;
+      out_.add(RefuseConnection{.id = id,
+                                .exit_code = static_cast<std::uint8_t>(kLostPeers),
+                                .sentence = replaced_text(chief),
+                                .replaced_by = order_.newest(task_.cluster.rank_of(chief))});
+    } else {
+      out_.add(CloseConnection{id});  // at once: what it is being sent may change under it
+    }
+  }
 }
 
 RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
@@ -44,7 +110,6 @@ RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
     add_range(now);
     RangeReplica& made = *ranges_.back();
     const Membership& known = ranges_.front()->trainers();
-    made.trainers().learn_replaced(known);
     for (const TrainerRecord& record : known.records()) {
       if (const auto found = connections_.find(record.control); found != connections_.end()) {
         made.attach_control(record.control, found->second.hello, now);
@@ -57,6 +122,10 @@ RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
 PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                                 Clock::time_point now) {
   Reads reads = Reads::kFrames;
+  if (is_replaced(hello)) {  // since it was welcomed
+    out_.add(CloseConnection{id});
+    return Reads::kNothing;
+  }
   if (hello.purpose == net::ChannelPurpose::kControl) {
     for (const auto& range : ranges_) {
       range->attach_control(id, hello, now);
@@ -66,7 +135,7 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
   } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
     return Reads::kNothing;
   }
-  connections_.emplace(id, Connection{.hello = hello, .peer = peer});
+  connections_.emplace(id, Connection{.hello = hello, .peer = peer, .is_fenced = false});
   return reads;
 }
 
@@ -80,16 +149,25 @@ void PsCore::reached(std::uint8_t replica, ConnectionId id, Clock::time_point no
 BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
                         const net::BodyInPlace& in_place) {
   const Connection& from = connections_.at(id);
+  if (from.is_fenced) {
+    return {.next = BodyPlan::Next::kStop};
+  }
   if (from.hello.purpose == net::ChannelPurpose::kControl) {
     return beat(id, from, header, now);
   }
   const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, in_place);
+  fence_replaced();
   check_ranges();
   return plan;
 }
 
 BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
-  const BodyPlan plan = ranges_[connections_.at(id).hello.replica]->body(id, now);
+  const Connection& from = connections_.at(id);
+  if (from.is_fenced) {
+    return {.next = BodyPlan::Next::kStop};
+  }
+  const BodyPlan plan = ranges_[from.hello.replica]->body(id, now);
+  fence_replaced();
   check_ranges();
   return plan;
 }

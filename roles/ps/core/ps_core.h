@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "roles/ps/core/outbox.h"
+#include "roles/ps/core/process_order.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/outcome.h"
@@ -64,7 +65,8 @@ class PsCore {
 
   // --- connections
 
-  // The answer to a HELLO that fits the cluster.
+  // The answer to a HELLO that fits the cluster. A trainer's process that is welcomed has replaced
+  // those before it at once, at all ranges.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello,
                                                                  Clock::time_point now);
   // It has been welcomed; `peer`: how messages call it. What is to be read from it: nothing, and
@@ -121,12 +123,17 @@ class PsCore {
   struct Connection {
     net::Hello hello;
     std::string peer;
+    bool is_fenced = false;  // of a process that was replaced: what it says does not count
   };
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   void add_range(Clock::time_point now);
   // The range that a HELLO means; made if there was none.
   RangeReplica& range_of(const net::Hello& hello, Clock::time_point now);
+  // Closes what processes have that were replaced.
+  void fence_replaced();
+  [[nodiscard]] bool is_replaced(const net::Hello& hello) const;
+  [[nodiscard]] std::string replaced_text(const net::TaskId& trainer) const;
   BodyPlan beat(ConnectionId id, const Connection& from, const net::FrameHeader& header,
                 Clock::time_point now);
   // What the chief has said of one range holds for all.
@@ -142,7 +149,10 @@ class PsCore {
   const Task& task_;
   const std::size_t threads_;
   const MakeArena make_arena_;
-  EffectQueue<Note, RefuseConnection, ClosePort, AwaitDrained, StayIdle, EndProcess> out_;
+  ProcessOrder order_;
+  EffectQueue<Note, CloseConnection, RefuseConnection, ClosePort, AwaitDrained, StayIdle,
+              EndProcess>
+      out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   std::map<ConnectionId, Connection> connections_;
   Clock::time_point next_heartbeat_;

@@ -15,8 +15,9 @@ constexpr std::chrono::seconds kPrimaryFirst{2};
 }  // namespace
 
 RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads,
-                           MakeArena make_arena, Clock::time_point now)
+                           MakeArena make_arena, ProcessOrder& order, Clock::time_point now)
     : task_(task),
+      order_(order),
       replica_(replica),
       index_((task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size()),
       threads_(threads),
@@ -65,10 +66,6 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
       (!is_chief || (standing_ == net::Standing::kOnly && shard_))) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = "only the chief makes views, of a run that has replicas"};
-  }
-  if (auto why = trainers_.reason_to_refuse(rank_of(hello), hello)) {
-    return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
-                        .sentence = std::move(*why)};
   }
   return welcome;
 }

@@ -34,6 +34,7 @@
 #include "net/wire/replication.h"
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/outbox.h"
+#include "roles/ps/core/process_order.h"
 #include "roles/ps/core/shard.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -62,10 +63,11 @@ class RangeReplica {
  public:
   // `task` must outlive it. `replica`: 0, the range is this ps's own; 1, it is that of the ps
   // before it. `make_arena`: memory for a shard, as Arena says; may be empty. `threads`: that may
-  // compute an update.
+  // compute an update. `order`: of the ps; it must outlive this. Who is replaced by it does not get
+  // here; what this range hears of trainers it is told.
   using MakeArena = std::function<Arena(std::size_t floats, std::size_t trainers)>;
   RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads, MakeArena make_arena,
-               Clock::time_point now);
+               ProcessOrder& order, Clock::time_point now);
 
   // --- connections
 
@@ -313,6 +315,7 @@ class RangeReplica {
   BodyPlan update_came(ConnectionId id, Connection& from);
 
   const Task& task_;
+  ProcessOrder& order_;
   const std::uint8_t replica_;
   const std::size_t index_;  // of the range
   const std::size_t threads_;

@@ -75,12 +75,14 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
   return {};
 }
 
-// `sequence` is the view in which the sender is the primary. One that was replaced in a newer view
-// learns so from the chief.
+// `step` and `sequence` are the number of the view in which the sender is the primary. One that was
+// replaced in a newer view learns so from the chief.
 BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
-  const bool is_newer = standing_ == net::Standing::kPrimary ? header.sequence > view_.number
-                                                             : header.sequence >= view_.number;
+  const net::ViewNumber number{.chief = header.step,
+                               .count = static_cast<std::uint32_t>(header.sequence)};
+  const bool is_newer =
+      standing_ == net::Standing::kPrimary ? number > view_.number : number >= view_.number;
   if (has_ended() || !is_newer || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
     return refuse(id, from, kLostPeers, "that view of the range is an older one");
   }
@@ -90,8 +92,9 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   primary_ = 0;
   complete_ = false;
   filled_ = false;
-  if (header.sequence > view_.number) {
-    view_ = {.number = static_cast<std::uint32_t>(header.sequence), .primary = other_replica()};
+  order_.learn(0, number.chief);
+  if (number > view_.number) {
+    view_ = {.number = number, .primary = other_replica()};
     become_backup();
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
@@ -178,6 +181,9 @@ BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
     return {.next = BodyPlan::Next::kStop};
   }
   shard->finish_fill(from.identity, from.with_previous);
+  for (std::size_t rank = 0; rank < from.identity.trainers.size(); ++rank) {
+    order_.learn(rank, from.identity.trainers[rank].incarnation);
+  }
   generation_ = from.header.generation;
   lineage_ = from.fill.lineage;
   filled_ = true;
@@ -219,6 +225,8 @@ BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
                       .step = from.header.step,
                       .sequence = from.header.sequence},
                      from.update.trainers);
+  // Async: this host would take a push of a process before it for a new one, not for a repeat.
+  order_.learn(first_of(from.update.trainers), from.update.incarnation);
   out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
   return {};
 }

@@ -67,7 +67,11 @@ BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
 void RangeReplica::send_state(ConnectionId to) {
   std::vector<std::byte> config;
   append(config, std::as_bytes(std::span(config_json_)));
-  out_.send(to, {.kind = FrameKind::kPublish, .sequence = view_.number, .generation = generation_},
+  out_.send(to,
+            {.kind = FrameKind::kPublish,
+             .step = view_.number.chief,
+             .sequence = view_.number.count,
+             .generation = generation_},
             std::move(config));
   const ShardIdentity identity = shard_->identity();
   const ShardCounters& counters = identity.counters;

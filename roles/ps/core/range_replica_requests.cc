@@ -218,7 +218,7 @@ std::string RangeReplica::status() const {
   out["task"] = net::to_string(task_.self);
   out["generation"] = generation_;
   if (standing_ != net::Standing::kOnly) {
-    out["view"] = view_.number;
+    out["view"] = view_.number.count;
     out["has_backup"] = backup_complete_;
   }
   if (shard_) {

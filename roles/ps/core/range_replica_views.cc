@@ -29,6 +29,7 @@ BodyPlan RangeReplica::view_header(ConnectionId id, Connection& from) {
 }
 
 void RangeReplica::take_view(const net::View& view) {
+  order_.learn(0, view.number.chief);
   if (view.number > view_.number && !has_ended()) {
     view_ = view;
     if (view.primary == replica_) {
@@ -53,7 +54,7 @@ void RangeReplica::become_primary() {
     if (goes_on) {
       phase_ = Phase::kTraining;
       out_.info("serves range " + std::to_string(index_) + " from now on, at step " +
-                std::to_string(shard_->step()) + ", view " + std::to_string(view_.number));
+                std::to_string(shard_->step()) + ", view " + std::to_string(view_.number.count));
     } else {
       forget_state();
     }

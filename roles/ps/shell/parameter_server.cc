@@ -164,8 +164,16 @@ void ParameterServer::do_effects() {
 
 void ParameterServer::apply(RefuseConnection& effect) {
   if (net::ServerConnection* const connection = find(effect.id)) {
-    connection->refuse({.exit_code = effect.exit_code, .sentence = std::move(effect.sentence)},
+    connection->refuse({.exit_code = effect.exit_code,
+                        .sentence = std::move(effect.sentence),
+                        .replaced_by = effect.replaced_by},
                        effect.request_id);
+  }
+}
+
+void ParameterServer::apply(const CloseConnection& effect) {
+  if (net::ServerConnection* const connection = find(effect.id)) {
+    connection->close();
   }
 }
 

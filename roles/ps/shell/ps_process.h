@@ -46,6 +46,7 @@ class ParameterServer {
   void remove(ConnectionId id) { connections_.erase(id); }
   // Does what the core wants done; after each call of it.
   void do_effects();
+  void apply(const CloseConnection& effect);
   void apply(RefuseConnection& effect);
   void drain_at_end(const std::vector<ConnectionId>& ids);
 

@@ -143,11 +143,7 @@ void RangeServer::apply(SendFrame& effect) {
   }
 }
 
-void RangeServer::apply(const CloseConnection& effect) {
-  if (net::ServerConnection* const connection = process_.find(effect.id)) {
-    connection->close();
-  }
-}
+void RangeServer::apply(const CloseConnection& effect) { process_.apply(effect); }
 
 void RangeServer::apply(const FinishConnection& effect) {
   if (net::ServerConnection* const connection = process_.find(effect.id)) {

@@ -99,7 +99,7 @@ FleetThread::FleetThread(const Task& chief, net::Cluster listed, std::uint8_t da
              .data = data},
       stop_(stop),
       timer_(context_),
-      fleet_(listed_, chief.timeouts, random_incarnation(), Clock::now()) {
+      fleet_(listed_, chief.timeouts, random_number(), Clock::now()) {
   act();
   spawn(keep_time());
   thread_ = start_thread(stop_, [this] { context_.run(); });

@@ -82,7 +82,7 @@ class Plus {
 
   const PlusOptions& options_;
   const StopSignal stop_;
-  const std::uint64_t incarnation_ = random_incarnation();
+  const std::uint64_t incarnation_ = new_incarnation();
   std::vector<CheckedServer> servers_;
 };
 

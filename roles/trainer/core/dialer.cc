@@ -39,13 +39,18 @@ Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const Di
     return welcomed(context_.ranges[range], *welcome, now);
   }
   if (const auto* refusal = std::get_if<net::Refusal>(&answer)) {
-    return refused(context_.failure_of(range, *refusal));
+    const bool has_begun = context_.has_connected ||
+                           context_.welcomed_by.contains(context_.ranges[range].host().index);
+    replaced_by_ = refusal->replaced_by;
+    const Result result = refused(context_.failure_of(range, *refusal));
+    return replaced_by_ != 0 && !has_begun ? Result::kReplaced : result;
   }
   return failed(std::get<std::error_code>(answer), now);
 }
 
 Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welcome,
                                 Clock::time_point now) {
+  context_.welcomed_by.insert(session.host().index);
   context_.replicated = context_.replicated || welcome.standing != net::Standing::kOnly;
   const RangeSession::Fit fit = session.welcomed(welcome, context_.replicated);
   if (fit == RangeSession::Fit::kElsewhere || fit == RangeSession::Fit::kNoReplicas) {

@@ -37,6 +37,7 @@ class Dialer {
     kOpen,
     kOtherState,  // open, but the range is pinned to a state that the ps does not hold
     kRefused,     // failure() is what this trainer is to end with
+    kReplaced,    // but it has just begun: with an incarnation above replaced_by() it may be let in
     kFailed,      // error()
   };
 
@@ -53,6 +54,7 @@ class Dialer {
   [[nodiscard]] std::optional<std::size_t> range() const noexcept { return range_; }
   [[nodiscard]] std::error_code error() const noexcept { return error_; }
   [[nodiscard]] const Failure& failure() const noexcept { return *failure_; }
+  [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
 
  private:
   void dial(Clock::time_point now);
@@ -68,6 +70,7 @@ class Dialer {
   bool asks_other_ = false;  // the second host
   std::error_code error_;
   std::optional<Failure> failure_;
+  std::uint64_t replaced_by_ = 0;
 };
 
 }  // namespace disttf::roles

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "net/wire/backoff.h"
@@ -25,6 +26,10 @@ struct RunContext {
   bool over = false;        // a ps has said so; from then on it is
   bool strict = true;       // every gradient counts
   bool elastic = false;
+  // All ps have welcomed this process, once; and before that, these have, by index. One that
+  // refuses it after that, since another process is this trainer, has heard of one that came later.
+  bool has_connected = false;
+  std::set<std::size_t> welcomed_by = {};
 
   // A ps says whether the run is over.
   void note_end(const RangeSession& range) noexcept {

@@ -52,6 +52,14 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
     return;
   }
   const RangeSession& session = context_.ranges[at_];
+  if (result == Dialer::Result::kReplaced) {
+    context_.close_all();
+    context_.welcomed_by.clear();
+    context_.out.add(TakeIncarnation{dialer_.replaced_by()});
+    missing_ = session.name() + ": " + dialer_.failure().what();
+    all_tried(now);
+    return;
+  }
   if (result == Dialer::Result::kFailed) {
     missing_ += (missing_.empty() ? "" : ", ") + session.name() + ": " + dialer_.error().message();
   }

@@ -300,6 +300,7 @@ void RunSession::advance(Clock::time_point now) {
   switch (operation_) {
     case Operation::kConnect:
       if (!connecting_.is_under_way()) {
+        context_.has_connected = true;
         end(context_.over ? Outcome::kRunOver : Outcome::kDone);
       }
       return;

@@ -91,7 +91,9 @@ class RunSession {
   // --- operations
 
   // To every ps, retrying those that are not up until Timeouts::start has passed. kRunOver: a ps
-  // says that it is; then some may not be connected.
+  // says that it is; then some may not be connected. Until then this process may turn out to be
+  // older than one before it, by the clocks, and take another incarnation; after that one that is
+  // refused for another's sake has been replaced, and fails.
   void begin_connect(Clock::time_point now);
   // The reply's body is the run's configuration, from ps 0, once the chief has published it.
   void begin_get_config(Clock::time_point now);

@@ -216,6 +216,7 @@ void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_
       state_lost_ = true;
       return;
     case Dialer::Result::kRefused:
+    case Dialer::Result::kReplaced:  // only before all are connected
       context_.failure = dialer_.failure();
       return;
     case Dialer::Result::kFailed:

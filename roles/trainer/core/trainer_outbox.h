@@ -55,7 +55,15 @@ struct NameGeneration {
   std::uint32_t generation = 0;
 };
 
-class TrainerOutbox : public EffectQueue<SendRequest, Dial, CloseLink, NameGeneration, Note> {
+// From now on this process is another one to everybody, with an incarnation above this
+// (incarnation_above()): a ps knows of one of this trainer's before it whose clock was ahead. All
+// that it has open besides links, in its old one's name, is opened anew.
+struct TakeIncarnation {
+  std::uint64_t above = 0;
+};
+
+class TrainerOutbox
+    : public EffectQueue<SendRequest, Dial, CloseLink, NameGeneration, TakeIncarnation, Note> {
  public:
   void debug(std::string text) { note(Note::Level::kDebug, std::move(text)); }
   void info(std::string text) { note(Note::Level::kInfo, std::move(text)); }

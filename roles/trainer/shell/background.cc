@@ -33,7 +33,8 @@ constexpr std::chrono::milliseconds kBeatConnectAttempt{2000};
 
 class Background::Impl {
  public:
-  Impl(const Task& task, StopSignal& stop) : task_(task), stop_(stop) {
+  Impl(const Task& task, StopSignal& stop)
+      : task_(task), stop_(stop), incarnation_(task.incarnation) {
     net::ServerHooks hooks;
     hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
     hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
@@ -63,6 +64,18 @@ class Background::Impl {
         }
       });
     }
+  }
+
+  void set_incarnation(std::uint64_t incarnation) {
+    asio::post(context_, [this, incarnation] {
+      incarnation_ = incarnation;
+      for (const auto& beat : beats_) {
+        if (beat->connection) {
+          beat->connection->close();
+        }
+        beat->pause.cancel();
+      }
+    });
   }
 
   Impl(const Impl&) = delete;
@@ -118,7 +131,7 @@ class Background::Impl {
                                                    .from = task_.self,
                                                    .to = beat.ps,
                                                    .purpose = net::ChannelPurpose::kControl,
-                                                   .incarnation = task_.incarnation},
+                                                   .incarnation = incarnation_},
                                                   {}, kBeatConnectAttempt, beat.lookup);
     throw_if_out_of_descriptors(dialed.error,
                                 "send heartbeats to " + describe(task_.cluster, beat.ps));
@@ -135,6 +148,7 @@ class Background::Impl {
   StopSignal& stop_;
   std::atomic<std::uint32_t> generation_{0};  // the computing thread's to set
   // The thread owns everything below once it runs.
+  std::uint64_t incarnation_;
   asio::io_context context_{1};
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
@@ -146,5 +160,7 @@ Background::Background(const Task& task, StopSignal& stop)
 Background::~Background() = default;
 
 void Background::set_generation(std::uint32_t generation) { impl_->set_generation(generation); }
+
+void Background::set_incarnation(std::uint64_t incarnation) { impl_->set_incarnation(incarnation); }
 
 }  // namespace disttf::roles

@@ -28,6 +28,8 @@ class Background {
   // now on: to a ps that was taken for dead and replaced, too, which learns so that it was. After
   // that the channels are opened anew, since the name of a ps may mean another address now.
   void set_generation(std::uint32_t generation);
+  // This process has another incarnation than its task says: the channels are opened anew in it.
+  void set_incarnation(std::uint64_t incarnation);
 
  private:
   class Impl;

@@ -7,6 +7,7 @@
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
+#include "roles/run/incarnation.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -23,6 +24,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
     : task_(task),
       stop_(stop),
       session_(task, std::mt19937_64(std::random_device{}())),
+      incarnation_(task.incarnation),
       places_(task.cluster.ps.size()),
       polled_(task.cluster.ps.size() + 1) {
   links_.reserve(task.cluster.ps.size());
@@ -396,9 +398,18 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
 
 void PsClient::apply(const Dial& effect) {
   check_awake(effect.until);
-  const DialAnswer answer = links_[effect.range].open(effect);
+  const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();
   session_.dialed(effect.range, effect.attempt, answer, awake_.now());
+}
+
+void PsClient::take_incarnation_above(std::uint64_t other) {
+  incarnation_ = incarnation_above(other, new_incarnation());
+  log_info("another process has been " + describe(task_.cluster, task_.self) +
+           ", by a clock that was ahead of this one's; goes on as a newer one");
+  for (const auto& hook : on_incarnation_) {
+    hook(incarnation_);
+  }
 }
 
 void PsClient::apply(const NameGeneration& effect) {

@@ -63,6 +63,15 @@ class PsClient {
   // may not be connected.
   [[nodiscard]] bool connect();
 
+  // What this process is to the ps. It may change until connect() has returned: see
+  // roles/run/incarnation.h. Then each hook is called, in the order in which they were given.
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
+  void on_incarnation(std::function<void(std::uint64_t)> hook) {
+    on_incarnation_.push_back(std::move(hook));
+  }
+  // Before connect(): another channel of this process has been refused, since that one is known.
+  void take_incarnation_above(std::uint64_t other);
+
   // Called whenever all ps hold one state that this trainer has joined, with its generation.
   void on_joined(std::function<void(std::uint32_t)> hook) { on_joined_ = std::move(hook); }
 
@@ -172,6 +181,7 @@ class PsClient {
   void apply(const Dial& effect);
   void apply(const CloseLink& effect) { links_[effect.range].close(); }
   void apply(const NameGeneration& effect);
+  void apply(const TakeIncarnation& effect) { take_incarnation_above(effect.above); }
   static void apply(const Note& effect) { log_note(effect); }
   [[nodiscard]] std::error_code send(const SendRequest& effect);
   [[nodiscard]] std::error_code send_state(const SendRequest& effect);
@@ -196,6 +206,8 @@ class PsClient {
   std::unique_ptr<net::GradientMemory> memory_;  // of the gradient; null: it lies in
   math::AlignedVector own_memory_;               // this
   std::vector<PsLink> links_;                    // by ps index
+  std::uint64_t incarnation_;
+  std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(std::uint32_t)> on_joined_;
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief

@@ -40,14 +40,14 @@ PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
   }
 }
 
-DialAnswer PsLink::open(const Dial& dial) {
+DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
   net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(dial.host),
                                                 {.cluster = net::hash_of(task_.cluster),
                                                  .from = task_.self,
                                                  .to = dial.host,
                                                  .purpose = net::ChannelPurpose::kStep,
                                                  .replica = dial.replica,
-                                                 .incarnation = task_.incarnation},
+                                                 .incarnation = incarnation},
                                                 stop_.interrupt(), dial.until);
   stop_.throw_if_stopped();
   if (opened.error == net::WireError::kRefused) {

@@ -47,7 +47,7 @@ class PsLink {
   void prepare(const Run& run);
 
   // Throws Failure when a signal came, or this process has no descriptor left.
-  [[nodiscard]] DialAnswer open(const Dial& dial);
+  [[nodiscard]] DialAnswer open(const Dial& dial, std::uint64_t incarnation);
   void close() noexcept;
 
   // A signal does not cut it short unless it has to wait: a push that one ps has and another has

@@ -35,6 +35,8 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       dataset_(open_dataset(options.data, stop)),
       client_(options.task, stop),
       progress_(options.progress_fd) {
+  client_.on_incarnation(
+      [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
   client_.on_joined([this](std::uint32_t generation) { background_.set_generation(generation); });
 }
 
