@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 #include <vector>
 
 #include "tests/roles/fake_ps.h"
@@ -182,6 +183,19 @@ TEST_F(RunSessionTest, WhoComesTooLateIsToldThatTheRunIsOver) {
   world_.host(1).welcome.state = net::ShardState::kFinished;
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kRunOver);
+}
+
+// A host that had just begun when it was told so: nobody had told it of another host.
+TEST_F(RunSessionTest, TheEndOfARunWithReplicasIsHeardFromAnyHost) {
+  for (const std::size_t range : {0U, 1U}) {
+    world_.host(range).is_up = false;
+    world_.host(range, 1).is_up = false;
+  }
+  world_.host(1).is_up = true;
+  world_.host(1).welcome.state = net::ShardState::kFinished;
+  session().expect_replicas();
+  session().begin_connect(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kRunOver);
 }
 
 TEST_F(RunSessionTest, AnAnswerToADialThatWasGivenUpLeavesNoLink) {

@@ -11,8 +11,11 @@ RangeSession::RangeSession(const Task& task, std::size_t index)
 
 RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool replicated) {
   if (replicated && welcome.standing != net::Standing::kPrimary) {
+    if (welcome.state == net::ShardState::kFinished) {
+      state_ = welcome.state;  // it was told so, though it may hold nothing of the run
+    }
     const bool trains_without =
-        welcome.standing == net::Standing::kOnly && welcome.state != net::ShardState::kEmpty;
+        welcome.standing == net::Standing::kOnly && welcome.state == net::ShardState::kReady;
     return trains_without ? Fit::kNoReplicas : Fit::kElsewhere;
   }
   const bool is_same = welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
