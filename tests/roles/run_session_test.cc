@@ -123,6 +123,23 @@ TEST_F(RunSessionTest, ARefusalEndsTheTrainer) {
   expect_failure(kUsage, "refused by ps 0 (ps0:1): another cluster");
 }
 
+// It may lead to a process that was silent, and whose place another one has taken since.
+TEST_F(RunSessionTest, WhoJoinsAgainTrustsNoLinkThatIsOpen) {
+  join();
+  world_.host(0).restart(500);
+  world_.host(0).hold(6, 3);
+  world_.cut(0);
+  ASSERT_TRUE(world_.is_open(1));
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  std::set<std::size_t> dialed;
+  for (const Dial& dial : world_.dials()) {
+    dialed.insert(dial.range);
+  }
+  EXPECT_THAT(dialed, ElementsAre(0, 1));
+}
+
 // ---- another process is this trainer ----
 
 constexpr std::uint64_t kOther = 99;

@@ -391,6 +391,9 @@ void RunSession::join_again(Clock::time_point now) {
         "a ps was lost, or does not hold this step's state any more; joining the run again");
   }
   exchange_.close_unfinished();
+  // All are asked anew: a link that is open may lead to a process that was silent for a while and
+  // has been replaced since, with another state, whose generation may have the same number.
+  context_.close_all();
   begin_join(now);
 }
 
