@@ -175,6 +175,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
                                                 scenario_.pace, task, node, scenario_.size, on_end);
     }
+    if (scenario_.clocks_differ) {
+      process->set_clock(
+          900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));
+    }
     world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));

@@ -13,6 +13,20 @@ std::uint64_t incarnation_of(const World& world, Duration ahead, std::uint64_t s
                                  world.draw(Draw::kIncarnation, stream, index));
 }
 
+Time Process::now() const noexcept {
+  const Duration passed = world_.now() - kBeginning;
+  return clock_ == 1'000'000 ? world_.now() : kBeginning + passed * clock_ / 1'000'000;
+}
+
+void Process::schedule(Time at, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
+  Time then = at;
+  if (clock_ != 1'000'000) {  // the first time at which its clock says so
+    const Duration passed = at - kBeginning;
+    then = kBeginning + (passed * 1'000'000 + Duration(clock_ - 1)) / clock_;
+  }
+  world_.schedule(then, *this, what, a, b);
+}
+
 void Process::kill(bool silently) {
   if (alive_) {
     alive_ = false;
@@ -61,13 +75,13 @@ void Process::on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
     return;
   }
   if (what == kContinue) {
-    if (frozen_ && now() >= frozen_until_) {
+    if (frozen_ && world_.now() >= frozen_until_) {
       frozen_ = false;
       note("runs again");
       const std::vector<Deferred> deferred = std::move(deferred_);
       deferred_.clear();
       for (const Deferred& each : deferred) {
-        world_.schedule(now(), *each.actor, each.what, each.a, each.b);
+        world_.schedule(world_.now(), *each.actor, each.what, each.a, each.b);
       }
     }
     return;
@@ -88,7 +102,7 @@ void FiberProcess::Wait::await_suspend(std::coroutine_handle<> waiting) const {
   const bool is_armed = fiber.armed != Time{} && fiber.armed <= until;
   if (!is_armed && until != Time::max()) {
     fiber.armed = std::max(until, process.now());
-    process.world_.schedule(until, process, kTimer, fiber.index);
+    process.schedule(until, kTimer, fiber.index);
   }
 }
 
@@ -102,7 +116,7 @@ FiberProcess::Fiber& FiberProcess::spawn(std::function<Routine<void>(Fiber&)> ma
   fiber.is_deaf = true;
   fiber.until = now();
   fiber.armed = now();
-  world_.schedule(now(), *this, kTimer, fiber.index);
+  schedule(now(), kTimer, fiber.index);
   return fiber;
 }
 
@@ -125,7 +139,7 @@ void FiberProcess::wake(Fiber& fiber) {
   if (fiber.waiting && !fiber.is_deaf) {
     fiber.until = now();
     fiber.armed = now();
-    world_.schedule(now(), *this, kTimer, fiber.index);
+    schedule(now(), kTimer, fiber.index);
   }
 }
 
@@ -144,7 +158,7 @@ void FiberProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t /*b
     resume(fiber);
   } else if (fiber.armed == Time{} && fiber.until != Time::max()) {  // it began to wait anew
     fiber.armed = fiber.until;
-    world_.schedule(fiber.until, *this, kTimer, fiber.index);
+    schedule(fiber.until, kTimer, fiber.index);
   }
 }
 

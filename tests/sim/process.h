@@ -39,6 +39,8 @@ class Process : public Actor {
         name_(net::to_string(task_.self)),
         on_end_(std::move(on_end)) {}
 
+  // Its clock runs so many millionths as fast as the world's. Before it starts.
+  void set_clock(std::int64_t millionths) { clock_ = millionths; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] std::size_t node() const noexcept { return node_; }
   [[nodiscard]] const roles::Task& task() const noexcept { return task_; }
@@ -50,6 +52,7 @@ class Process : public Actor {
   virtual void start() = 0;
   virtual void terminate() = 0;  // SIGTERM
   void kill(bool silently);
+  // Until then by the world's clock.
   void freeze(Time until);
   // It has ended: what it held goes now.
   void lay_to_rest() { bury(); }
@@ -74,7 +77,10 @@ class Process : public Actor {
   // What it held is gone; called outside of its own code.
   virtual void bury() = 0;
 
-  [[nodiscard]] Time now() const noexcept { return world_.now(); }
+  // By its own clock.
+  [[nodiscard]] Time now() const noexcept;
+  // An event of its own, then.
+  void schedule(Time at, std::uint32_t what, std::uint64_t a = 0, std::uint64_t b = 0);
   void exit(int code, const std::string& sentence);
   // It is killed in the middle of what it does. `silently`: with its machine.
   void perish(bool silently);
@@ -99,6 +105,7 @@ class Process : public Actor {
   const std::size_t node_;
   const std::string name_;
   const OnEnd on_end_;
+  std::int64_t clock_ = 1'000'000;
   bool alive_ = true;
   bool frozen_ = false;
   Time frozen_until_{};

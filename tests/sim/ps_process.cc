@@ -38,7 +38,7 @@ PsProcess::PsProcess(World& world, Network& network, Checks& checks, SimulatedDi
 void PsProcess::start() {
   awake_ = net::FreezeWatch(now());
   core_ = std::make_unique<PsCore>(task_, 1, PsCore::MakeArena(), now());
-  world_.schedule(now() + roles::kWatchInterval, *this, kWatch);
+  schedule(now() + roles::kWatchInterval, kWatch);
 }
 
 void PsProcess::bury() {
@@ -215,7 +215,7 @@ void PsProcess::on_closed(ConnectionId id) {
                                                kLongestDialPauseMs),
                        Draw::kBackoff, id, 0);
       ++hosted.attempts;
-      world_.schedule(now() + milliseconds(pause), *this, kReach, replica);
+      schedule(now() + milliseconds(pause), kReach, replica);
     }
   }
   if (served_.erase(id) != 0) {
@@ -304,7 +304,7 @@ void PsProcess::watch() {
   core_->time(now());
   do_effects();
   if (is_alive() && !core_->has_ended()) {
-    world_.schedule(now() + roles::kWatchInterval, *this, kWatch);
+    schedule(now() + roles::kWatchInterval, kWatch);
     forgive(awake_.missed(now(), now() + roles::kWatchInterval));
   }
 }
@@ -320,7 +320,7 @@ void PsProcess::reach(std::size_t replica) {
     return;
   }
   if (!range.may_fill()) {
-    world_.schedule(now() + milliseconds(kLongestDialPauseMs), *this, kReach, replica);
+    schedule(now() + milliseconds(kLongestDialPauseMs), kReach, replica);
     return;
   }
   const net::TaskId host = range.other_host();
@@ -331,7 +331,7 @@ void PsProcess::reach(std::size_t replica) {
                                   .purpose = net::ChannelPurpose::kReplica,
                                   .replica = range.other_replica(),
                                   .incarnation = task_.incarnation});
-  world_.schedule(now() + kDialLimit, *this, kDialTimeout, replica, hosted.dialled);
+  schedule(now() + kDialLimit, kDialTimeout, replica, hosted.dialled);
 }
 
 // --------------------------------------------------------------------------------------- the end
@@ -472,14 +472,14 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
 void PsProcess::apply(const roles::CloseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/false);
-    world_.schedule(now(), *this, kClosedHere, effect.id);
+    schedule(now(), kClosedHere, effect.id);
   }
 }
 
 void PsProcess::apply(std::size_t /*replica*/, const roles::FinishConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     network_.close(effect.id, *this, /*finish=*/true);
-    world_.schedule(now(), *this, kClosedHere, effect.id);
+    schedule(now(), kClosedHere, effect.id);
   }
 }
 
@@ -491,7 +491,7 @@ void PsProcess::apply(const roles::RefuseConnection& effect) {
                                            .sentence = effect.sentence,
                                            .replaced_by = effect.replaced_by}));
     network_.close(effect.id, *this, /*finish=*/true);
-    world_.schedule(now(), *this, kClosedHere, effect.id);
+    schedule(now(), kClosedHere, effect.id);
   }
 }
 
@@ -500,7 +500,7 @@ void PsProcess::apply(const roles::Note& effect) {
 }
 
 void PsProcess::apply(std::size_t replica, const roles::ReachOut& /*effect*/) {
-  world_.schedule(now(), *this, kReach, replica);
+  schedule(now(), kReach, replica);
 }
 
 void PsProcess::apply(std::size_t /*replica*/, const roles::DrainConnections& /*effect*/) {}
@@ -508,7 +508,7 @@ void PsProcess::apply(std::size_t /*replica*/, const roles::DrainConnections& /*
 void PsProcess::apply(const roles::ClosePort& /*effect*/) { is_open_ = false; }
 
 void PsProcess::apply(const roles::AwaitDrained& effect) {
-  world_.schedule(now() + std::max(effect.at_least, milliseconds(1)), *this, kDrained);
+  schedule(now() + std::max(effect.at_least, milliseconds(1)), kDrained);
 }
 
 void PsProcess::apply(const roles::StayIdle& /*effect*/) { exit(roles::kDone, "stays idle"); }

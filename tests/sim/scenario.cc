@@ -277,6 +277,7 @@ Scenario scenario_of(std::uint64_t seed) {
     Dice disk(seed, Draw::kDiskFault);
     draw_disk(scenario, disk);
   }
+  scenario.clocks_differ = Dice(seed, Draw::kClock).one_in(3);
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
     const bool is_short = launch.one_in(4);  // of tries
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
@@ -322,6 +323,7 @@ std::string to_string(const Scenario& scenario) {
     text += ", " + std::to_string(config.replicas_to_aggregate) + " gradients a step";
   }
   text += config.ps_replicas > 1 ? ", replicas" : "";
+  text += scenario.clocks_differ ? ", clocks that differ" : "";
   if (scenario.launch) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";
   }

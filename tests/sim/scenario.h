@@ -65,6 +65,7 @@ struct Scenario {
   roles::CheckpointOptions checkpoint;
   bool has_disk = false;                    // there is a --train_dir
   std::uint64_t slowest_restart_ms = 1000;  // an orchestrator's
+  bool clocks_differ = false;               // tasks' run at 0.9 to 1.1 of the world's
   // A launch starts tasks again; else an orchestrator does.
   std::optional<roles::RestartOptions> launch;
   std::vector<Fault> faults;
