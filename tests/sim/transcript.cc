@@ -69,7 +69,7 @@ struct Trait {
   std::string_view pattern;
   void (*apply)(Scenario& scenario, std::uint64_t number);
 };
-constexpr std::array<Trait, 13> kTraits = {{
+constexpr std::array<Trait, 14> kTraits = {{
     {"N ps", [](Scenario& scenario, std::uint64_t number) { scenario.ps = number; }},
     {"N workers", [](Scenario& scenario, std::uint64_t number) { scenario.trainers = number; }},
     {"N steps",
@@ -92,6 +92,10 @@ constexpr std::array<Trait, 13> kTraits = {{
      [](Scenario& scenario, std::uint64_t number) { scenario.config.micro_batches = number; }},
     {"at least N workers",
      [](Scenario& scenario, std::uint64_t number) { scenario.config.min_workers = number; }},
+    {"a launch with N restarts",
+     [](Scenario& scenario, std::uint64_t number) {
+       scenario.launch = roles::RestartOptions{.max_restarts = number};
+     }},
     {"compute N ms",
      [](Scenario& scenario, std::uint64_t number) { scenario.pace.compute_us = number * 1000; }},
 }};

@@ -12,7 +12,8 @@
 //
 // "workers" are the trainers; worker 0 is the chief. Of the cluster may besides be said: "seed N",
 // "a disk", "a snapshot every N steps", "sharded checkpoints", "async", "N gradients a step", "N
-// micro-batches", "at least N workers", "compute N ms".
+// micro-batches", "at least N workers", "a launch with N restarts" (else an orchestrator starts
+// tasks again), "compute N ms".
 //
 // A fault comes when a gradient of that step is about to be delivered for the first time, when the
 // nth frame of that kind is, or at a time in seconds. What: kill, vanish (its machine), terminate,
