@@ -852,6 +852,29 @@ TEST_F(RunSessionTest, TheFinalParametersAreGoneWithAPs) {
   EXPECT_FALSE(session().final_step());
 }
 
+// A ps that was replaced while it was silent, and woke up, still answers.
+TEST_F(RunSessionTest, TheFinalParametersAreNotOfTwoStates) {
+  join();
+  world_.host(1).hold(5, 9);
+  session().begin_fetch_final(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().final_step());
+}
+
+TEST_F(RunSessionTest, WhoHoldsAnOlderStateIsConnectedToAnewBeforeItIsAskedAgain) {
+  world_.host(0).hold(5, 3);
+  world_.host(1).hold(5, 4);
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_FALSE(world_.is_open(0)) << "another process may be in its place";
+  EXPECT_TRUE(world_.is_open(1));
+  world_.host(0).hold(5, 4);
+  EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
+}
+
 TEST_F(RunSessionTest, TheFinalParametersAreWaitedForOneSecond) {
   join();
   world_.host(1).is_mute = true;

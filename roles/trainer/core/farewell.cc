@@ -154,9 +154,18 @@ void Farewell::fetched() {
     exchange_.close_unfinished();
     stage_ = Stage::kEnded;
   } else if (!exchange_.awaits_any()) {
-    final_step_ = exchange_.reply(0).step;
+    if (are_of_one_state()) {
+      final_step_ = exchange_.reply(0).step;
+    }
     stage_ = Stage::kEnded;
   }
+}
+
+// A ps that was replaced while it was silent may still answer.
+bool Farewell::are_of_one_state() const {
+  return std::ranges::all_of(context_.ranges, [this](const RangeSession& session) {
+    return exchange_.reply(session.index()).generation == exchange_.reply(0).generation;
+  });
 }
 
 // ------------------------------------------------------------------------------- the end of the

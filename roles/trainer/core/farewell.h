@@ -60,6 +60,7 @@ class Farewell {
   void leave_or_stay(Clock::time_point now);
   void reach(Clock::time_point now);
   void fetched();
+  [[nodiscard]] bool are_of_one_state() const;
   void tell_all(net::FrameKind kind, Clock::time_point now);
   void told(Clock::time_point now);
   void pause_or_end(Clock::time_point now);

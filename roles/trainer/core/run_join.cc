@@ -232,7 +232,20 @@ void RunJoin::pulled(Clock::time_point now) {
   } else if (agree() && is_one_step) {
     finish();
   } else {
+    leave_behind();
     pause(now);
+  }
+}
+
+// Who answers of an older state than another may be a process that was replaced while it was
+// silent, and would answer so for ever: its address leads to the one in its place.
+void RunJoin::leave_behind() {
+  const std::uint32_t newest =
+      std::ranges::max_element(context_.ranges, {}, &RangeSession::generation)->generation();
+  for (const RangeSession& session : context_.ranges) {
+    if (session.generation() < newest) {
+      exchange_.leave(session.index());
+    }
   }
 }
 
