@@ -312,7 +312,7 @@ void RangeReplica::close_silent(Clock::time_point now) {
   trainers_.close_silent(now, out_);
   // A chief that is here tells each host views, so it tells them to another process in the place of
   // this one. Who waits here for an answer that needs a view would do so for ever.
-  const bool is_passed_over = needs_acks_ && !backup_complete_ && view_channel_ == 0 &&
+  const bool is_passed_over = log_.needs_acks() && !log_.is_complete() && view_channel_ == 0 &&
                               trainers_[0].alive() && now - views_lost_ >= task_.timeouts.silence;
   if (!is_passed_over || is_finishing()) {
     return;

@@ -21,7 +21,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +34,7 @@
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
+#include "roles/ps/core/replication_log.h"
 #include "roles/ps/core/shard.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -168,7 +168,7 @@ class RangeReplica {
     return standing_ == net::Standing::kPrimary && !has_ended();
   }
   [[nodiscard]] bool may_fill() const noexcept {
-    return standing_ == net::Standing::kPrimary && phase_ == Phase::kTraining && !needs_acks_;
+    return standing_ == net::Standing::kPrimary && phase_ == Phase::kTraining && !log_.needs_acks();
   }
   // It is no longer tried.
   void stopped_reaching() noexcept { reaching_ = false; }
@@ -345,15 +345,9 @@ class RangeReplica {
   ConnectionId view_channel_ = 0;  // the chief's
   // Of a chief that is here: since when it has had no view channel.
   Clock::time_point views_lost_{};
-  ConnectionId backup_ = 0;       // primary: the other host, that is being filled or is complete
-  bool reaching_ = false;         // primary: ReachOut is under way
-  bool needs_acks_ = false;       // primary: nothing is acknowledged that the backup has not
-  bool backup_complete_ = false;  // primary: and knows it
-  std::uint64_t log_head_ = 0;    // primary: the newest entry sent, or that would have been
-  std::uint64_t log_acked_ = 0;   // primary: the newest that the backup has
-  std::uint64_t fill_entry_ = 0;  // primary: that of the state itself
-  // Primary: that of COMPLETE, once it is sent.
-  std::uint64_t complete_entry_ = std::numeric_limits<std::uint64_t>::max();
+  ConnectionId backup_ = 0;   // primary: the other host, that is being filled or is complete
+  bool reaching_ = false;     // primary: ReachOut is under way
+  ReplicationLog log_;        // primary
   ConnectionId primary_ = 0;  // backup: the other host
   bool filled_ = false;       // backup: its state has come whole over that connection
   bool complete_ = false;     // backup: holds all that was ever acknowledged

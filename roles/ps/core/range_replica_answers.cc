@@ -20,7 +20,7 @@ void RangeReplica::fence(ConnectionId id, const FrameHeader& header) {
 void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id, const FrameHeader& header) {
   if (trainers_[rank].step == id) {  // else a newer connection has taken its place
     trainers_[rank].waiting =
-        WaitingRequest{.connection = id, .header = header, .log_index = log_head_};
+        WaitingRequest{.connection = id, .header = header, .log_index = log_.head()};
     answer_waiting();
     deal_missing();
   }

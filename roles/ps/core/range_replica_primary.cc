@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "roles/ps/core/range_replica.h"
@@ -9,12 +7,6 @@ namespace {
 
 using net::FrameHeader;
 using net::FrameKind;
-
-// Entries of the log that may be on their way to a host that is still being filled, the state
-// itself among them: no trainer is answered while there are more. So beside the state at most two
-// updates, in async mode two and one of each trainer, wait in memory for a host that is slow to
-// take them, and training goes on as fast as it takes them.
-constexpr std::uint64_t kMaxBacklog = 2;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
@@ -27,11 +19,7 @@ void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
   now_ = now;
   connections_.emplace(id, Connection(Role::kBackup, describe(task_.cluster, other_host()), {}));
   backup_ = id;
-  backup_complete_ = false;
-  log_acked_ = log_head_;
-  complete_entry_ = std::numeric_limits<std::uint64_t>::max();
   send_state(id);
-  fill_entry_ = log_head_;
 }
 
 BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
@@ -42,22 +30,21 @@ BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
   if (header.kind == FrameKind::kHeartbeat) {
     return {};
   }
-  if (header.kind != FrameKind::kAck || header.request_id > log_head_) {
+  if (header.kind != FrameKind::kAck || header.request_id > log_.head()) {
     return {.next = BodyPlan::Next::kStop};
   }
-  log_acked_ = std::max(log_acked_, header.request_id);
-  if (header.request_id == fill_entry_) {
-    // From here on the other host may be made the primary, so nothing counts that it has not.
-    needs_acks_ = true;
-    complete_entry_ = ++log_head_;
-    out_.send(
-        id,
-        {.kind = FrameKind::kComplete, .request_id = complete_entry_, .generation = generation_});
-  }
-  if (header.request_id == complete_entry_) {
-    backup_complete_ = true;
-    out_.info(from.peer + " holds a copy of range " + std::to_string(index_));
-    send_report();
+  switch (log_.acknowledged(header.request_id)) {
+    case ReplicationLog::Progress::kNone:
+      break;
+    case ReplicationLog::Progress::kFilled:
+      out_.send(
+          id,
+          {.kind = FrameKind::kComplete, .request_id = log_.complete(), .generation = generation_});
+      break;
+    case ReplicationLog::Progress::kComplete:
+      out_.info(from.peer + " holds a copy of range " + std::to_string(index_));
+      send_report();
+      break;
   }
   answer_waiting();
   return {};
@@ -96,7 +83,7 @@ void RangeReplica::send_state(ConnectionId to) {
   }
   out_.send(to,
             {.kind = FrameKind::kFill,
-             .request_id = ++log_head_,
+             .request_id = log_.begin_fill(),
              .step = identity.step,
              .range_begin = shard_->range().begin,
              .generation = generation_},
@@ -105,10 +92,7 @@ void RangeReplica::send_state(ConnectionId to) {
 
 // The gradient is copied: its trainer may be gone, and another one's lie there, before it leaves.
 void RangeReplica::forward(const ShardUpdate& update) {
-  if (backup_ == 0 && !needs_acks_) {
-    return;
-  }
-  ++log_head_;
+  const ReplicationLog::Index entry = log_.append();
   if (backup_ == 0) {
     return;
   }
@@ -120,7 +104,7 @@ void RangeReplica::forward(const ShardUpdate& update) {
   append(body, std::as_bytes(update.gradient));
   out_.send(backup_,
             {.kind = FrameKind::kUpdate,
-             .request_id = log_head_,
+             .request_id = entry,
              .step = update.push.step,
              .sequence = update.push.sequence,
              .range_begin = shard_->range().begin,
@@ -133,7 +117,7 @@ void RangeReplica::lose_backup() {
     return;
   }
   out_.close(std::exchange(backup_, 0));
-  backup_complete_ = false;
+  log_.lose_backup();
   send_report();
   answer_waiting();
 }
@@ -146,10 +130,7 @@ bool RangeReplica::is_safe(const WaitingRequest& request) const {
       request.header.kind == FrameKind::kGoodbye) {
     return true;
   }
-  if (!needs_acks_) {
-    return backup_ == 0 || log_head_ - log_acked_ <= kMaxBacklog;
-  }
-  return shard_->config().sync_replicas ? log_acked_ == log_head_ : log_acked_ >= request.log_index;
+  return log_.is_safe(request.log_index, shard_->config().sync_replicas);
 }
 
 }  // namespace disttf::roles

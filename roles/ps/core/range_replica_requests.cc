@@ -219,7 +219,7 @@ std::string RangeReplica::status() const {
   out["generation"] = generation_;
   if (standing_ != net::Standing::kOnly) {
     out["view"] = view_.number.count;
-    out["has_backup"] = backup_complete_;
+    out["has_backup"] = log_.is_complete();
   }
   if (shard_) {
     const ShardCounters& counters = shard_->counters();

@@ -48,9 +48,7 @@ void RangeReplica::become_primary() {
     out_.close(std::exchange(primary_, 0));
     complete_ = false;
     // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
-    needs_acks_ = view_.paired;
-    log_head_ = 0;
-    log_acked_ = 0;
+    log_.begin(view_.paired);
     if (goes_on) {
       phase_ = Phase::kTraining;
       out_.info("serves range " + std::to_string(index_) + " from now on, at step " +
@@ -63,7 +61,7 @@ void RangeReplica::become_primary() {
       out_.add(ReachOut{});
     }
   } else if (!view_.paired) {
-    needs_acks_ = false;
+    log_.go_alone();
   }
   answer_waiting();
 }
@@ -73,7 +71,7 @@ void RangeReplica::become_backup() {
     out_.warn("is no longer to serve range " + std::to_string(index_) + ": the chief chose " +
               describe(task_.cluster, other_host()));
     forget_state();  // first: whoever waits is not to be answered, the other host may lack it
-    needs_acks_ = false;
+    log_.go_alone();
     lose_backup();
   }
   for (const TrainerRecord& record : trainers_.records()) {
@@ -115,8 +113,8 @@ net::Report RangeReplica::report() const {
   return {.view = view_.number,
           .standing = standing_,
           .holds = is_primary ? phase_ != Phase::kWaitingForChief : complete_,
-          .wants_alone = is_primary && needs_acks_ && backup_ == 0,
-          .wants_pair = is_primary && backup_complete_ && !view_.paired,
+          .wants_alone = is_primary && log_.needs_acks() && backup_ == 0,
+          .wants_pair = is_primary && log_.is_complete() && !view_.paired,
           .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
           .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
 }

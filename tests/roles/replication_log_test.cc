@@ -1,0 +1,96 @@
+// What a primary may answer, given what its backup has.
+#include "roles/ps/core/replication_log.h"
+
+#include <gtest/gtest.h>
+
+namespace disttf::roles {
+namespace {
+
+using Progress = ReplicationLog::Progress;
+
+class ReplicationLogTest : public testing::Test {
+ protected:
+  // The other host has everything, and knows it.
+  void pair() {
+    const auto state = log_.begin_fill();
+    ASSERT_EQ(log_.acknowledged(state), Progress::kFilled);
+    const auto end = log_.complete();
+    ASSERT_EQ(log_.acknowledged(end), Progress::kComplete);
+  }
+  [[nodiscard]] bool is_step_safe() const { return log_.is_safe(log_.head(), true); }
+
+  ReplicationLog log_;
+};
+
+TEST_F(ReplicationLogTest, WhoIsAloneWaitsForNobody) {
+  log_.append();
+  log_.append();
+  log_.append();
+  EXPECT_TRUE(is_step_safe());
+}
+
+TEST_F(ReplicationLogTest, AnswersWaitForAHostThatIsFilledTooSlowly) {
+  const auto state = log_.begin_fill();
+  log_.append();
+  EXPECT_TRUE(is_step_safe()) << "two entries are on their way";
+  const auto update = log_.append();
+  EXPECT_FALSE(is_step_safe());
+  log_.acknowledged(state);
+  EXPECT_TRUE(is_step_safe());
+  EXPECT_LT(state, update);
+}
+
+TEST_F(ReplicationLogTest, NothingIsAnsweredThatACompleteBackupHasNot) {
+  pair();
+  EXPECT_TRUE(is_step_safe());
+  const auto update = log_.append();
+  EXPECT_FALSE(is_step_safe());
+  log_.acknowledged(update);
+  EXPECT_TRUE(is_step_safe());
+}
+
+// From when it is told that it is complete, not from when it has said so.
+TEST_F(ReplicationLogTest, ABackupCountsFromWhenItMayBeChosen) {
+  log_.acknowledged(log_.begin_fill());
+  log_.complete();
+  EXPECT_TRUE(log_.needs_acks());
+  EXPECT_FALSE(log_.is_complete());
+  EXPECT_FALSE(is_step_safe());
+}
+
+TEST_F(ReplicationLogTest, WhatOthersPushedSinceHoldsBackNobodyWhoDoesNotTellOfIt) {
+  pair();
+  const auto own = log_.append();
+  log_.append();
+  log_.acknowledged(own);
+  EXPECT_TRUE(log_.is_safe(own, false));
+  EXPECT_FALSE(log_.is_safe(own, true));
+}
+
+TEST_F(ReplicationLogTest, WhoLosesItsBackupWaitsUntilItMayGoOnAlone) {
+  pair();
+  log_.append();
+  log_.lose_backup();
+  EXPECT_FALSE(log_.is_complete());
+  EXPECT_FALSE(is_step_safe());
+  log_.go_alone();
+  EXPECT_TRUE(is_step_safe());
+}
+
+TEST_F(ReplicationLogTest, WhoIsChosenOutOfAPairAsksBeforeItAnswers) {
+  log_.begin(/*paired=*/true);
+  log_.append();
+  EXPECT_FALSE(is_step_safe());
+  log_.go_alone();
+  EXPECT_TRUE(is_step_safe());
+}
+
+TEST_F(ReplicationLogTest, AnAcknowledgementOfTheHostBeforeIsNotTheNextOnes) {
+  const auto state = log_.begin_fill();
+  log_.lose_backup();
+  log_.begin_fill();
+  EXPECT_EQ(log_.acknowledged(state), Progress::kNone);
+}
+
+}  // namespace
+}  // namespace disttf::roles
