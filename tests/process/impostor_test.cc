@@ -61,7 +61,7 @@ class Impostor : public ProcessTest {
   void expect_parameters_unchanged() const {
     const RawPeer peer = connect();
     Bytes parameters;
-    ASSERT_EQ(reply_to(peer, frame({.kind = FrameKind::kPull, .generation = 1}), parameters),
+    ASSERT_EQ(reply_to(peer, frame({.kind = FrameKind::kPull}), parameters),
               FrameKind::kParameters);
     EXPECT_EQ(parameters, Bytes(size_ * sizeof(float)));
   }

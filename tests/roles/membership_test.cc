@@ -155,14 +155,14 @@ TEST_F(MembershipTest, TheEndOfTheStepChannelMakesItAbsent) {
 
 TEST_F(MembershipTest, ARequestIsForgottenWithItsConnection) {
   const ConnectionId step = attach(1, kStep, 7, 1);
-  table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
+  table_[1].waiting = WaitingRequest{.connection = step, .request = {}};
   table_.detach(1, step, at(2));
   EXPECT_FALSE(table_[1].waiting.has_value());
 }
 
 TEST_F(MembershipTest, ARequestIsForgottenWhenANewStepChannelComes) {
   const ConnectionId step = attach(1, kStep, 7, 1);
-  table_[1].waiting = WaitingRequest{.connection = step, .header = {}};
+  table_[1].waiting = WaitingRequest{.connection = step, .request = {}};
   attach(1, kControl, 7, 2);
   EXPECT_TRUE(table_[1].waiting.has_value());
   attach(1, kStep, 7, 2);

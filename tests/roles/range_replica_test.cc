@@ -92,6 +92,18 @@ TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   expect_parameters(host_, other, 0, 0);
 }
 
+TEST_F(RangeReplicaTest, AFieldOrAFlagThatAKindHasNotIsRefused) {
+  begin_run(host_, host_.connect(0, 7), small_run());
+  const ConnectionId asks = host_.connect(1, 8);
+  EXPECT_FALSE(host_.say(asks, {.kind = FrameKind::kPull, .step = 1}));
+  EXPECT_EQ(host_.refused().at(asks), "reserved bytes of the frame header are not zero");
+  const ConnectionId pushes = host_.connect(1, 8);
+  net::FrameHeader header = push(0);
+  header.flags |= net::kFlagPrevious;
+  EXPECT_FALSE(host_.say(pushes, header, gradient(4)));
+  EXPECT_EQ(host_.refused().at(pushes), "unknown flags in the frame header");
+}
+
 TEST_F(RangeReplicaTest, AReplyThatIsStillLeavingIsNotOverwritten) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -198,9 +210,9 @@ TEST_F(RangeReplicaTest, EndsOnceTheChiefNeedsNothingMoreAndTheOthersHaveLeft) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
   begin_run(host_, chief, small_run(3), 3);
-  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .generation = 1}));
   EXPECT_FALSE(host_.take(other)) << "the result is not durable";
-  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .generation = 1}));
   expect(host_, chief, FrameKind::kAck);
   ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kShutdown}));
   expect(host_, chief, FrameKind::kAck);
@@ -216,7 +228,7 @@ TEST_F(RangeReplicaTest, NobodyHasTheResultOfStepsThatAreStillToBeMade) {
   const ConnectionId other = host_.connect(1, 8);
   begin_run(host_, chief, small_run(3), 2);
   for (const ConnectionId trainer : {chief, other}) {
-    ASSERT_TRUE(host_.say(trainer, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+    ASSERT_TRUE(host_.say(trainer, {.kind = FrameKind::kGoodbye, .generation = 1}));
     expect(host_, trainer, FrameKind::kFenced);
   }
 }
@@ -227,9 +239,9 @@ TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsAGoodbyeEndsTheSteps) {
   RunConfig config = small_run(3);
   config.sync_replicas = false;
   begin_run(host_, chief, config, 2);
-  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .generation = 1}));
   EXPECT_FALSE(host_.take(other)) << "ps 0 counts the steps";
-  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .step = 3, .generation = 1}));
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .generation = 1}));
   expect(host_, chief, FrameKind::kAck);
 }
 

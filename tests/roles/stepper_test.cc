@@ -14,8 +14,8 @@ using NextAction = Stepper::Action;
 using StepBatch = Stepper::Batch;
 
 // As a ps puts it on the wire: every `stride`th micro-batch from `first` on.
-constexpr std::uint64_t share_of(std::uint64_t first, std::uint64_t stride) {
-  return first | stride << 32U;
+constexpr net::StepShare share_of(std::uint32_t first, std::uint32_t stride) {
+  return {.first = first, .stride = stride};
 }
 
 void make_step(Stepper& stepper, const StepResult& reply) {
@@ -82,7 +82,7 @@ TEST(StepperTest, ElasticComputesItsShareAndThenWhatIsMissing) {
 
 TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
   Stepper stepper({.train_steps = 9, .micro_batches = 6});
-  stepper.replied({.step = 3, .share = 0});
+  stepper.replied({.step = 3, .share = {}});
   EXPECT_EQ(stepper.next(), NextAction::kAwaitStep);
 }
 

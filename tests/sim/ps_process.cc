@@ -401,11 +401,12 @@ void PsProcess::look(std::size_t replica) {
 // Whoever waits for a step, or for the end, does so for one of the state that is.
 void PsProcess::check_nobody_waits(const RangeReplica& range) {
   for (const roles::TrainerRecord& record : range.trainers().records()) {
-    if (record.waiting && record.waiting->header.generation != 0 &&
-        record.waiting->header.generation != range.generation()) {
+    if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
+        net::header_of(record.waiting->request).generation != range.generation()) {
       world_.violate(name() + " keeps somebody waiting for a " +
-                     std::string(name_of(record.waiting->header.kind)) + " of generation " +
-                     std::to_string(record.waiting->header.generation) +
+                     std::string(name_of(net::header_of(record.waiting->request).kind)) +
+                     " of generation " +
+                     std::to_string(net::header_of(record.waiting->request).generation) +
                      ", which is no more: it holds " + std::to_string(range.generation()));
     }
   }
@@ -533,8 +534,8 @@ std::string PsProcess::describe_state() const {
     for (const roles::TrainerRecord& record : core.trainers().records()) {
       text += record.present() ? (record.waiting ? " W" : " P") : record.done ? " D" : " -";
       if (record.waiting) {
-        text += std::to_string(static_cast<int>(record.waiting->header.kind)) + "@" +
-                std::to_string(record.waiting->header.step);
+        text += std::to_string(static_cast<int>(net::header_of(record.waiting->request).kind)) +
+                "@" + std::to_string(net::header_of(record.waiting->request).step);
       }
     }
   }

@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "net/wire/frame.h"
 #include "net/wire/handshake.h"
+#include "net/wire/messages.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/run/task.h"
 
@@ -22,8 +23,14 @@ using Clock = std::chrono::steady_clock;  // whoever calls a core says what it s
 // A request that cannot be answered yet.
 struct WaitingRequest {
   ConnectionId connection = 0;
-  net::FrameHeader header;
+  net::TrainerRequest request;
   std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
+
+  [[nodiscard]] std::uint64_t id() const noexcept { return net::header_of(request).request_id; }
+  template <typename Request>
+  [[nodiscard]] bool is() const noexcept {
+    return std::holds_alternative<Request>(request);
+  }
 };
 
 struct TrainerRecord {

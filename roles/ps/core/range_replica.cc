@@ -137,7 +137,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     case Part::kRestore:
       return restore_came(id, from);
     case Part::kStaleRestore:
-      fence(id, from.header);
+      fence(id, from.header.request_id);
       break;
     case Part::kGradient:
       return commit(id, from, {});
@@ -328,7 +328,7 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
   for (const TrainerRecord& record : trainers_.records()) {
     if (record.waiting) {
       out_.send(record.waiting->connection, {.kind = FrameKind::kHeartbeat,
-                                             .request_id = record.waiting->header.request_id,
+                                             .request_id = record.waiting->id(),
                                              .step = shard_ ? shard_->step() : 0,
                                              .generation = generation_});
     }
@@ -394,11 +394,10 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
   verdict_ = verdict;
   for (const TrainerRecord& record : trainers_.records()) {
     if (record.step != 0) {
-      out_.add(
-          RefuseConnection{.id = record.step,
-                           .request_id = record.waiting ? record.waiting->header.request_id : 0,
-                           .exit_code = verdict.exit_code,
-                           .sentence = verdict.sentence});
+      out_.add(RefuseConnection{.id = record.step,
+                                .request_id = record.waiting ? record.waiting->id() : 0,
+                                .exit_code = verdict.exit_code,
+                                .sentence = verdict.sentence});
     }
   }
   phase_ = Phase::kEnded;

@@ -260,6 +260,9 @@ class RangeReplica {
   [[nodiscard]] bool is_of_this_state(const net::FrameHeader& header) const;
   BodyPlan push_ended(ConnectionId id, Connection& from, bool stands);
   BodyPlan bodiless(ConnectionId id, Connection& from);
+  // A request without a body; refused where its header does not say it.
+  template <typename Request>
+  BodyPlan ask(ConnectionId id, Connection& from);
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
   [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header,
                                                           bool is_in_place) const;
@@ -278,14 +281,14 @@ class RangeReplica {
 
   // Answers.
   // The request is about a state that is no more: its sender is to pull again.
-  void fence(ConnectionId id, const net::FrameHeader& header);
-  void wait_for_answer(std::size_t rank, ConnectionId id, const net::FrameHeader& header);
+  void fence(ConnectionId id, std::uint64_t request_id);
+  void wait_for_answer(std::size_t rank, ConnectionId id, const net::TrainerRequest& request);
   void answer_waiting();
-  [[nodiscard]] bool is_answerable(std::size_t rank, const net::FrameHeader& header) const;
+  [[nodiscard]] bool is_answerable(std::size_t rank, const WaitingRequest& waiting) const;
   // Elastic: who takes which micro-batches of the next step, and who of those still missing.
   void deal_step();
   void deal_missing();
-  [[nodiscard]] std::uint64_t share_of(std::size_t rank) const;
+  [[nodiscard]] net::StepShare share_of(std::size_t rank) const;
   [[nodiscard]] std::size_t least_present() const;
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);

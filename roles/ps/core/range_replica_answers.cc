@@ -10,17 +10,18 @@ using net::FrameHeader;
 using net::FrameKind;
 
 // The request is about a state that is no more: its sender is to pull again.
-void RangeReplica::fence(ConnectionId id, const FrameHeader& header) {
-  out_.send(id, {.kind = FrameKind::kFenced,
-                 .request_id = header.request_id,
-                 .step = shard_ ? shard_->step() : 0,
-                 .generation = generation_});
+void RangeReplica::fence(ConnectionId id, std::uint64_t request_id) {
+  out_.send(id, net::Fenced{.request_id = request_id,
+                            .step = shard_ ? shard_->step() : 0,
+                            .generation = generation_}
+                    .to_header());
 }
 
-void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id, const FrameHeader& header) {
+void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id,
+                                   const net::TrainerRequest& request) {
   if (trainers_[rank].step == id) {  // else a newer connection has taken its place
     trainers_[rank].waiting =
-        WaitingRequest{.connection = id, .header = header, .log_index = log_.head()};
+        WaitingRequest{.connection = id, .request = request, .log_index = log_.head()};
     answer_waiting();
     deal_missing();
   }
@@ -32,39 +33,34 @@ void RangeReplica::answer_waiting() {
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     auto& waiting = trainers_[rank].waiting;
-    if (!waiting || !is_answerable(rank, waiting->header) || !is_safe(*waiting)) {
+    if (!waiting || !is_answerable(rank, *waiting) || !is_safe(*waiting)) {
       continue;
     }
     const WaitingRequest request = *waiting;
     waiting.reset();
     trainers_[rank].owed = 0;
-    switch (request.header.kind) {
-      case FrameKind::kGetConfig:
-        send_config(request);
-        break;
-      case FrameKind::kGoodbye:
-        out_.send(request.connection,
-                  {.kind = FrameKind::kAck, .request_id = request.header.request_id});
-        break;
-      default:
-        send_parameters(rank, request);
-        break;
+    if (request.is<net::GetConfig>()) {
+      send_config(request);
+    } else if (request.is<net::Goodbye>()) {
+      out_.send(request.connection, {.kind = FrameKind::kAck, .request_id = request.id()});
+    } else {
+      send_parameters(rank, request);
     }
   }
 }
 
-bool RangeReplica::is_answerable(std::size_t rank, const FrameHeader& header) const {
-  if (header.kind == FrameKind::kGoodbye) {
+bool RangeReplica::is_answerable(std::size_t rank, const WaitingRequest& waiting) const {
+  if (waiting.is<net::Goodbye>()) {
     return may_leave(rank);
   }
   if (over_) {
     return true;
   }
-  if (header.kind == FrameKind::kPushPull) {
+  if (waiting.is<net::PushPull>()) {
     return shard_->answerable(rank);
   }
-  if ((header.flags & net::kFlagNext) != 0) {
-    return header.step < shard_->step() || shard_->finished();
+  if (const auto* const await = std::get_if<net::AwaitStep>(&waiting.request)) {
+    return await->step < shard_->step() || shard_->finished();
   }
   return true;
 }
@@ -80,14 +76,14 @@ void RangeReplica::deal_step() {
   }
 }
 
-// "First and stride" of the micro-batches that this trainer takes: first | stride << 32; 0: none.
-std::uint64_t RangeReplica::share_of(std::size_t rank) const {
+// The micro-batches that this trainer takes.
+net::StepShare RangeReplica::share_of(std::size_t rank) const {
   const auto place = std::ranges::find(dealt_to_, rank);
   if (place == dealt_to_.end()) {
-    return 0;
+    return {};
   }
-  return static_cast<std::uint64_t>(place - dealt_to_.begin()) |
-         static_cast<std::uint64_t>(dealt_to_.size()) << 32U;
+  return {.first = static_cast<std::uint32_t>(place - dealt_to_.begin()),
+          .stride = static_cast<std::uint32_t>(dealt_to_.size())};
 }
 
 // When everybody who is here waits and the step is still not made, then those who were to compute
@@ -103,8 +99,7 @@ void RangeReplica::deal_missing() {
     if (!record.present()) {
       continue;
     }
-    if (!record.waiting || (record.waiting->header.flags & net::kFlagNext) == 0 ||
-        record.owed != 0) {
+    if (!record.waiting || !record.waiting->is<net::AwaitStep>() || record.owed != 0) {
       return;
     }
     idle.push_back(&record);
@@ -113,11 +108,11 @@ void RangeReplica::deal_missing() {
   for (std::size_t each = 0; each < missing.size() && !idle.empty(); ++each) {
     TrainerRecord& record = *idle[each % idle.size()];
     ++record.owed;
-    out_.send(record.waiting->connection, {.kind = FrameKind::kWork,
-                                           .request_id = record.waiting->header.request_id,
-                                           .step = shard_->step(),
-                                           .sequence = missing[each],
-                                           .generation = generation_});
+    out_.send(record.waiting->connection, net::Work{.request_id = record.waiting->id(),
+                                                    .step = shard_->step(),
+                                                    .micro_batch = missing[each],
+                                                    .generation = generation_}
+                                              .to_header());
   }
 }
 
@@ -130,7 +125,7 @@ void RangeReplica::send_config(const WaitingRequest& request) {
   const auto bytes = std::as_bytes(std::span(config_json_));
   out_.send(request.connection,
             {.kind = FrameKind::kConfig,
-             .request_id = request.header.request_id,
+             .request_id = request.id(),
              .step = shard_->step(),
              .generation = generation_},
             {bytes.begin(), bytes.end()});
@@ -138,33 +133,35 @@ void RangeReplica::send_config(const WaitingRequest& request) {
 
 void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& request) {
   Answer answer = shard_->answer(rank);
-  if ((request.header.flags & net::kFlagPrevious) != 0) {
+  const auto* const pull = std::get_if<net::Pull>(&request.request);
+  const auto* const await = std::get_if<net::AwaitStep>(&request.request);
+  const auto* const push = std::get_if<net::PushPull>(&request.request);
+  if (pull != nullptr && pull->previous) {
     answer = shard_->previous().value_or(answer);
   }
-  const bool finished = answer.finished || over_;
-  std::uint16_t flags = finished ? net::kFlagFinished : 0;
-  if (answer.dropped && request.header.kind == FrameKind::kPushPull) {
-    flags |= net::kFlagDropped;
+  net::Parameters parameters{.request_id = request.id(),
+                             .step = answer.step,
+                             .generation = generation_,
+                             .finished = answer.finished || over_,
+                             .dropped = answer.dropped && push != nullptr};
+  if (shard_->config().elastic()) {
+    parameters.share = share_of(rank);
+  } else {  // async: what the trainer's next push is to be numbered above
+    parameters.counts_from =
+        std::max(push != nullptr ? push->push : std::uint64_t{0}, shard_->counts_from(rank));
   }
-  // Async: what the trainer's next push is to be numbered above.
-  const std::uint64_t sequence = shard_->config().elastic()
-                                     ? share_of(rank)
-                                     : std::max(request.header.sequence, shard_->counts_from(rank));
-  FrameHeader header{.kind = FrameKind::kParameters,
-                     .flags = flags,
-                     .request_id = request.header.request_id,
-                     .step = answer.step,
-                     .sequence = sequence,
-                     .range_begin = shard_->range().begin,
-                     .generation = generation_};
   std::span<const std::byte> body = std::as_bytes(answer.parameters);
-  if ((request.header.flags & tensor_flags(shard_->wire())) != 0 && !finished) {
-    header.flags |= tensor_flags(shard_->wire());
+  const unsigned form = push != nullptr ? push->form : await != nullptr ? await->form : 0U;
+  if ((form & tensor_flags(shard_->wire())) != 0 && !parameters.finished) {
+    parameters.form = tensor_flags(shard_->wire());
     body = shard_->as_sent(rank, answer);
   }
   trainers_[rank].answered = restores_;
-  out_.add(SendFrame{
-      .to = request.connection, .header = header, .body = {}, .borrowed = body, .owner = shard_});
+  out_.add(SendFrame{.to = request.connection,
+                     .header = parameters.to_header(),
+                     .body = {},
+                     .borrowed = body,
+                     .owner = shard_});
 }
 
 }  // namespace disttf::roles

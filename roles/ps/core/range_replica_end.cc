@@ -32,6 +32,10 @@ constexpr milliseconds kGoodbyeGrace{1500};
 
 BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
+  net::Goodbye request;
+  if (const auto error = request.from_header(header)) {
+    return refuse(id, from, kError, error.message());
+  }
   const std::size_t rank = from.rank;
   if (verdict_) {  // it has failed: this is no end to be told of
     return refuse(id, from, kLostPeers, verdict_->sentence);
@@ -46,7 +50,7 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
     }
   } else if (phase_ == Phase::kWaitingForChief || header.generation != generation_ ||
              !may_be_result()) {
-    fence(id, header);  // it has the result of a state that is no more, or not this ps's
+    fence(id, header.request_id);  // it has the result of a state that is no more, or not this ps's
     return {};
   } else {
     TrainerRecord& record = trainers_[rank];
@@ -59,7 +63,7 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
     }
     end_steps();
   }
-  wait_for_answer(rank, id, header);
+  wait_for_answer(rank, id, request);
   check_end(now_);
   return {};
 }
@@ -123,7 +127,7 @@ void RangeReplica::check_end(Clock::time_point now) {
     return;
   }
   const TrainerRecord& chief = trainers_[0];
-  if (chief.waiting && chief.waiting->header.kind == FrameKind::kGoodbye) {
+  if (chief.waiting && chief.waiting->is<net::Goodbye>()) {
     answer_waiting();  // its time may have come without anything else that happens
   }
   if (phase_ != Phase::kFinishing) {
@@ -149,12 +153,10 @@ void RangeReplica::fence_waiting() {
     if (!record.waiting) {
       continue;
     }
-    const FrameHeader& header = record.waiting->header;
     const bool asks_for_what_is =
-        header.kind == FrameKind::kGetConfig ||
-        (header.kind == FrameKind::kPull && (header.flags & net::kFlagNext) == 0);
+        record.waiting->is<net::GetConfig>() || record.waiting->is<net::Pull>();
     if (!shard_ || !asks_for_what_is) {
-      fence(record.waiting->connection, header);
+      fence(record.waiting->connection, record.waiting->id());
       record.waiting.reset();
     }
   }

@@ -126,8 +126,8 @@ void RangeReplica::lose_backup() {
 // be for a step that nobody is at. Async: nobody's own push is taken back; whose parameters have
 // seen another's that is made again loses nothing.
 bool RangeReplica::is_safe(const WaitingRequest& request) const {
-  if (standing_ != net::Standing::kPrimary || request.header.kind == FrameKind::kGetConfig ||
-      request.header.kind == FrameKind::kGoodbye) {
+  if (standing_ != net::Standing::kPrimary || request.is<net::GetConfig>() ||
+      request.is<net::Goodbye>()) {
     return true;
   }
   return log_.is_safe(request.log_index, shard_->config().sync_replicas);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "roles/ps/core/range_replica.h"
@@ -9,13 +10,6 @@ namespace disttf::roles {
 
 using net::FrameHeader;
 using net::FrameKind;
-
-namespace {
-
-// Of a gradient that does not lie in its frame as floats.
-constexpr unsigned kForms = net::kFlagBf16 | net::kFlagInt8 | net::kFlagInt4 | net::kFlagSparse;
-
-}  // namespace
 
 BodyPlan RangeReplica::trainer_header(ConnectionId id, Connection& from,
                                       const net::BodyInPlace& in_place) {
@@ -43,22 +37,10 @@ BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
       out_.send(id, {.kind = FrameKind::kHeartbeat, .generation = generation_});
       return {};
     case FrameKind::kGetConfig:
+      return ask<net::GetConfig>(id, from);
     case FrameKind::kPull:
-      if (is_finishing() && !shard_) {  // a ps that was started again just when the run ended
-        fence(id, header);
-        return {};
-      }
-      if ((header.flags & net::kFlagNext) != 0) {
-        if (phase_ == Phase::kWaitingForChief || header.generation != generation_) {
-          fence(id, header);
-          return {};
-        }
-        if (from.rank == 0 && (header.flags & net::kFlagCut) != 0) {
-          shard_->want_cut(header.sequence, header.step + 1);
-        }
-      }
-      wait_for_answer(from.rank, id, header);
-      return {};
+      return (header.flags & net::kFlagNext) != 0 ? ask<net::AwaitStep>(id, from)
+                                                  : ask<net::Pull>(id, from);
     case FrameKind::kGoodbye:
       return goodbye(id, from);
     case FrameKind::kShutdown:
@@ -76,6 +58,29 @@ BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
   return refuse(id, from, kError,
                 "frame kind " + std::to_string(static_cast<int>(header.kind)) +
                     " makes no sense from this task now");
+}
+
+template <typename Request>
+BodyPlan RangeReplica::ask(ConnectionId id, Connection& from) {
+  Request request;
+  if (const auto error = request.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
+  if (is_finishing() && !shard_) {  // a ps that was started again just when the run ended
+    fence(id, request.request_id);
+    return {};
+  }
+  if constexpr (std::is_same_v<Request, net::AwaitStep>) {
+    if (phase_ == Phase::kWaitingForChief || request.generation != generation_) {
+      fence(id, request.request_id);
+      return {};
+    }
+    if (from.rank == 0 && request.cut) {
+      shard_->want_cut(request.push, request.step + 1);
+    }
+  }
+  wait_for_answer(from.rank, id, request);
+  return {};
 }
 
 // Why a frame with a tensor cannot be about this ps's range, if it cannot.
@@ -96,8 +101,8 @@ std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& heade
                                                         bool is_in_place) const {
   const WireFormat& wire = shard_->wire();
   const std::uint16_t flags = gradient_flags(wire);
-  const bool are_floats = (header.flags & kForms) == 0;
-  if ((header.flags & kForms) != flags && !(is_in_place && are_floats)) {
+  const bool are_floats = (header.flags & net::kTensorForms) == 0;
+  if ((header.flags & net::kTensorForms) != flags && !(is_in_place && are_floats)) {
     return "a gradient in another form than --wire_dtype and --compress of the run say";
   }
   if (are_floats) {
@@ -134,14 +139,20 @@ BodyPlan RangeReplica::push_header(ConnectionId id, Connection& from,
 
 BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
+  net::PushPull push_pull;
+  net::Push push;
+  const bool is_elastic = header.kind == FrameKind::kPush;
+  if (const auto error = is_elastic ? push.from_header(header) : push_pull.from_header(header)) {
+    return refuse(id, from, kError, error.message());
+  }
   from.push = {.trainer = from.rank,
                .incarnation = from.hello.incarnation,
                .step = header.step,
-               .sequence = header.sequence,
-               .wants_cut = from.rank == 0 && (header.flags & net::kFlagCut) != 0,
-               .micro_batch = static_cast<std::size_t>(header.sequence),
-               .in_place = !in_place.bytes.empty() && !shard_->config().elastic() &&
-                           (header.flags & kForms) == 0};
+               .sequence = push_pull.push,
+               .wants_cut = from.rank == 0 && push_pull.cut,
+               .micro_batch = static_cast<std::size_t>(push.micro_batch),
+               .in_place = !in_place.bytes.empty() && !is_elastic &&
+                           (header.flags & net::kTensorForms) == 0};
   const Admission admission = shard_->admit(from.push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     return refuse(id, from, kLostPeers, admission.why);
@@ -155,7 +166,7 @@ BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const net::BodyI
   if (from.push.in_place) {
     return commit(id, from, in_place);
   }
-  if ((header.flags & kForms) != 0) {
+  if ((header.flags & net::kTensorForms) != 0) {
     from.gradient = admission.destination;
     return into(from, Part::kPackedGradient, shard_->packed_inbox(from.rank, header.body_size));
   }
@@ -205,10 +216,11 @@ BodyPlan RangeReplica::push_ended(ConnectionId id, Connection& from, bool stands
     deal_missing();  // it may have been the last that was owed, and another one's was lost
     return {};       // no reply: the trainer's next pull is told
   }
-  if (stands) {
-    wait_for_answer(from.rank, id, from.header);
+  net::PushPull push;
+  if (stands && !push.from_header(from.header)) {
+    wait_for_answer(from.rank, id, push);
   } else {
-    fence(id, from.header);
+    fence(id, from.header.request_id);
   }
   return {};
 }

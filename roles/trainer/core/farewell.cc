@@ -87,10 +87,8 @@ Clock::time_point Farewell::deadline() const noexcept {
 void Farewell::say_goodbye(Clock::time_point now) {
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(
-        session.index(),
-        {.kind = FrameKind::kGoodbye, .step = session.step(), .generation = session.generation()},
-        RequestBody::kNone, FrameKind::kAck, now);
+    exchange_.ask(session.index(), net::Goodbye{.generation = session.generation()}.to_header(),
+                  RequestBody::kNone, FrameKind::kAck, now);
   }
 }
 
@@ -141,7 +139,7 @@ void Farewell::reach(Clock::time_point now) {
   deadline_ = now + kOthersFollow;
   exchange_.begin(OnLoss::kLeave);
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), {.kind = FrameKind::kPull}, RequestBody::kNone,
+    exchange_.ask(session.index(), net::Pull{}.to_header(), RequestBody::kNone,
                   FrameKind::kParameters, now);
   }
 }

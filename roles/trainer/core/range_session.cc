@@ -28,7 +28,7 @@ RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool repli
   return pinned_ && !is_same ? Fit::kOtherState : Fit::kOpen;
 }
 
-void RangeSession::received(const net::FrameHeader& parameters) noexcept {
+void RangeSession::received(const net::Parameters& parameters) noexcept {
   state_ = net::ShardState::kReady;
   generation_ = parameters.generation;
   step_ = parameters.step;

@@ -17,6 +17,7 @@
 #include "math/parameter_layout.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
+#include "net/wire/messages.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -55,7 +56,7 @@ class RangeSession {
   void pin() noexcept { pinned_ = true; }
   void unpin() noexcept { pinned_ = false; }
   // Parameters have come whole.
-  void received(const net::FrameHeader& parameters) noexcept;
+  void received(const net::Parameters& parameters) noexcept;
 
   // --- requests
 

@@ -145,7 +145,7 @@ void RunJoin::connected(Clock::time_point now) {
     at_ = context_.ranges.size() - 1;
     publish(now);
   } else {
-    pull(Stage::kPulling, 0, now);
+    pull(Stage::kPulling, now);
   }
 }
 
@@ -185,19 +185,19 @@ void RunJoin::pull_as_chief(Clock::time_point now) {
   for (RangeSession& session : context_.ranges) {
     session.pin();
   }
-  pull(Stage::kPulling, 0, now);
+  pull(Stage::kPulling, now);
 }
 
-// With kFlagPrevious: asks those that are ahead of the slowest ps for the step before.
-void RunJoin::pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now) {
+// With kPullingPrevious: asks those that are ahead of the slowest ps for the step before.
+void RunJoin::pull(Stage stage, Clock::time_point now) {
   stage_ = stage;
   const std::uint64_t slowest =
       std::ranges::min_element(context_.ranges, {}, &RangeSession::step)->step();
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
   for (const RangeSession& session : context_.ranges) {
-    const std::uint16_t flags = session.step() > slowest ? flags_of_ahead : std::uint16_t{0};
-    exchange_.ask(session.index(), {.kind = FrameKind::kPull, .flags = flags}, RequestBody::kNone,
-                  FrameKind::kParameters, now);
+    const bool asks_previous = stage == Stage::kPullingPrevious && session.step() > slowest;
+    exchange_.ask(session.index(), net::Pull{.previous = asks_previous}.to_header(),
+                  RequestBody::kNone, FrameKind::kParameters, now);
   }
 }
 
@@ -228,7 +228,7 @@ void RunJoin::pulled(Clock::time_point now) {
   result_ = exchange_.result();
   const bool is_one_step = result_.same_step || !context_.strict;
   if (stage_ == Stage::kPulling && agree() && !is_one_step) {
-    pull(Stage::kPullingPrevious, net::kFlagPrevious, now);
+    pull(Stage::kPullingPrevious, now);
   } else if (agree() && is_one_step) {
     finish();
   } else {

@@ -97,7 +97,7 @@ class RunJoin {
   void publish(Clock::time_point now);
   void restore(Clock::time_point now);
   void pull_as_chief(Clock::time_point now);
-  void pull(Stage stage, std::uint16_t flags_of_ahead, Clock::time_point now);
+  void pull(Stage stage, Clock::time_point now);
   void answered(Clock::time_point now);
   void pulled(Clock::time_point now);
   void finish();

@@ -68,12 +68,12 @@ void RunSession::begin_pull(Clock::time_point now) {
 }
 
 FrameHeader RunSession::push_header(const RangeSession& session, std::uint64_t sequence, bool cut) {
-  return {.kind = FrameKind::kPushPull,
-          .flags = cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-          .step = session.step(),
-          .sequence = sequence,
-          .range_begin = session.range.begin,
-          .generation = session.generation()};
+  return net::PushPull{.step = session.step(),
+                       .push = sequence,
+                       .cut = cut,
+                       .range_begin = session.range.begin,
+                       .generation = session.generation()}
+      .to_header();
 }
 
 FrameHeader RunSession::push_header_ahead(std::size_t range, std::uint64_t sequence, bool cut) {
@@ -97,7 +97,7 @@ void RunSession::begin_peek(Clock::time_point now) {
   begin(Operation::kPeek);
   exchange_.begin(patience());
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), {.kind = FrameKind::kPull}, RequestBody::kNone,
+    exchange_.ask(session.index(), net::Pull{}.to_header(), RequestBody::kNone,
                   FrameKind::kParameters, now);
   }
   advance(now);
@@ -108,11 +108,11 @@ void RunSession::push(std::uint64_t micro_batch) {
     if (awaiting_ && exchange_.is_answered(session.index())) {
       continue;  // has made this step: would take the gradient for one of the next
     }
-    FrameHeader header{.kind = FrameKind::kPush,
-                       .step = session.step(),
-                       .sequence = micro_batch,
-                       .range_begin = session.range.begin,
-                       .generation = session.generation()};
+    FrameHeader header = net::Push{.step = session.step(),
+                                   .micro_batch = micro_batch,
+                                   .range_begin = session.range.begin,
+                                   .generation = session.generation()}
+                             .to_header();
     broken_ = broken_ || !session.is_open() || !session.number(header);
     if (!broken_) {
       context_.out.add(
@@ -131,16 +131,14 @@ void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_
   } else {
     begin(Operation::kAwaitStep);
     awaiting_ = true;
-    std::uint16_t flags = net::kFlagNext;
-    flags |= cut ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
     exchange_.begin(patience(), /*takes_work=*/true);
     for (const RangeSession& session : context_.ranges) {
       exchange_.ask(session.index(),
-                    {.kind = FrameKind::kPull,
-                     .flags = flags,
-                     .step = session.step(),
-                     .sequence = sequence,
-                     .generation = session.generation()},
+                    net::AwaitStep{.step = session.step(),
+                                   .push = sequence,
+                                   .cut = cut,
+                                   .generation = session.generation()}
+                        .to_header(),
                     RequestBody::kNone, FrameKind::kParameters, now);
     }
   }

@@ -80,8 +80,9 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   }
   const bool is_work = header.kind == FrameKind::kWork;
   if ((is_work || header.kind == FrameKind::kHeartbeat) && header.body_size == 0) {
-    if (is_work && takes_work_) {
-      work_.push_back(header.sequence);
+    net::Work work;
+    if (is_work && takes_work_ && !work.from_header(header)) {
+      work_.push_back(work.micro_batch);
     }
     item.silent_at = now + context_.task.timeouts.silence;
     return ReplyPlan::kNothing;
@@ -102,7 +103,10 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     return ReplyPlan::kNothing;
   }
   if (header.kind == FrameKind::kParameters) {
-    item.reply = header;
+    if (const auto error = item.reply.from_header(header)) {
+      close_and_lose(range, error, now);
+      return ReplyPlan::kNothing;
+    }
     item.state = State::kReading;
     return ReplyPlan::kParameters;
   }
@@ -369,16 +373,14 @@ bool StepExchange::is_any_answered() const noexcept {
 }
 
 StepResult StepExchange::result() const {
-  const FrameHeader& first = items_.front().reply;
+  const net::Parameters& first = items_.front().reply;
   StepResult result{.step = first.step,
                     .generation = first.generation,
-                    .finished = (first.flags & net::kFlagFinished) != 0,
-                    .share = first.sequence};
+                    .finished = first.finished,
+                    .share = first.share};
   for (std::size_t range = 0; range < items_.size(); ++range) {
     result.same_step = result.same_step && items_[range].reply.step == result.step;
-    if (!context_.elastic) {
-      result.counts_from = std::max(result.counts_from, items_[range].reply.sequence);
-    }
+    result.counts_from = std::max(result.counts_from, items_[range].reply.counts_from);
     result.dropped += was_dropped(range) ? 1U : 0U;
   }
   return result;

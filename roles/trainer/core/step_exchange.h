@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "net/wire/frame.h"
+#include "net/wire/messages.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 
@@ -39,7 +40,7 @@ struct StepResult {
   bool finished = false;          // ps 0 says that training is over
   bool same_step = true;          // all ps answered with parameters of the same step
   bool joined = false;            // the parameters are another state's: a gradient went nowhere
-  std::uint64_t share = 0;        // elastic: the micro-batches to compute, as ps 0 put it
+  net::StepShare share = {};      // elastic: what to compute of the step, as ps 0 dealt it
   std::uint64_t counts_from = 0;  // not elastic: what the next push is to be numbered above
   std::size_t dropped = 0;        // ps that did not use the gradient: it came late (backup workers)
 };
@@ -104,11 +105,11 @@ class StepExchange {
   void forget_work() noexcept { work_.clear(); }
   // REQUIRES: all ranges have answered.
   [[nodiscard]] StepResult result() const;
-  [[nodiscard]] const net::FrameHeader& reply(std::size_t range) const noexcept {
+  [[nodiscard]] const net::Parameters& reply(std::size_t range) const noexcept {
     return items_[range].reply;
   }
   [[nodiscard]] bool was_dropped(std::size_t range) const noexcept {
-    return (items_[range].reply.flags & net::kFlagDropped) != 0;
+    return items_[range].reply.dropped;
   }
 
  private:
@@ -128,7 +129,7 @@ class StepExchange {
     net::FrameKind expected = net::FrameKind::kAck;
     bool is_answered = false;      // also where the link was lost since
     std::uint64_t awaited_id = 0;  // of the request that was sent last
-    net::FrameHeader reply;
+    net::Parameters reply;
     // Waiting, or done: the ps is dead when nothing has come until then.
     Clock::time_point silent_at;
     Clock::time_point beat_at;  // done: when the ps is sent a heartbeat

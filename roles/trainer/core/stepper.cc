@@ -29,9 +29,9 @@ void Stepper::begin_step() {
   }
   pushed_.assign(pushed_.size(), false);
   missing_.clear();
-  const std::uint64_t first = reply_.share & 0xFFFFFFFFU;
-  const std::uint64_t stride = reply_.share >> 32U;
-  for (std::uint64_t slot = first; stride != 0 && slot < pushed_.size(); slot += stride) {
+  const std::uint64_t stride = reply_.share.stride;
+  for (std::uint64_t slot = reply_.share.first; stride != 0 && slot < pushed_.size();
+       slot += stride) {
     missing_.push_back(slot);
   }
   std::ranges::reverse(missing_);

@@ -1,0 +1,235 @@
+#include "net/wire/messages.h"
+
+namespace disttf::net {
+namespace {
+
+// What a kind has besides request_id and body_size.
+struct Fields {
+  FrameKind kind;
+  std::uint16_t flags = 0;
+  bool step = false;
+  bool sequence = false;
+  bool range_begin = false;
+  bool generation = false;
+};
+
+constexpr Fields kGetConfigFields{.kind = FrameKind::kGetConfig};
+constexpr Fields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
+constexpr Fields kPullFields{.kind = FrameKind::kPull, .flags = kFlagPrevious};
+constexpr Fields kAwaitStepFields{.kind = FrameKind::kPull,
+                                  .flags = kFlagNext | kFlagCut | kTensorForms,
+                                  .step = true,
+                                  .sequence = true,
+                                  .generation = true};
+constexpr Fields kPushPullFields{.kind = FrameKind::kPushPull,
+                                 .flags = kFlagCut | kTensorForms,
+                                 .step = true,
+                                 .sequence = true,
+                                 .range_begin = true,
+                                 .generation = true};
+constexpr Fields kPushFields{.kind = FrameKind::kPush,
+                             .flags = kTensorForms,
+                             .step = true,
+                             .sequence = true,
+                             .range_begin = true,
+                             .generation = true};
+constexpr Fields kParametersFields{
+    .kind = FrameKind::kParameters,
+    .flags = kFlagFinished | kFlagDropped | (kTensorForms & ~unsigned{kFlagSparse}),
+    .step = true,
+    .sequence = true,
+    .range_begin = true,
+    .generation = true};
+constexpr Fields kWorkFields{
+    .kind = FrameKind::kWork, .step = true, .sequence = true, .generation = true};
+constexpr Fields kFencedFields{.kind = FrameKind::kFenced, .step = true, .generation = true};
+
+std::error_code check(const FrameHeader& header, const Fields& fields) noexcept {
+  if (header.kind != fields.kind) return WireError::kUnexpected;
+  if ((header.flags & ~unsigned{fields.flags}) != 0) return WireError::kBadFlags;
+  const bool fits = (fields.step || header.step == 0) &&
+                    (fields.sequence || header.sequence == 0) &&
+                    (fields.range_begin || header.range_begin == 0) &&
+                    (fields.generation || header.generation == 0);
+  return fits ? std::error_code{} : WireError::kBadReserved;
+}
+
+constexpr std::uint16_t flag_if(bool is_set, FrameFlags flag) noexcept {
+  return is_set ? std::uint16_t{flag} : std::uint16_t{0};
+}
+
+constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
+  return header.flags & kTensorForms;
+}
+
+constexpr bool has(const FrameHeader& header, FrameFlags flag) noexcept {
+  return (header.flags & flag) != 0;
+}
+
+// A share lies where other kinds have the beginning of a range.
+constexpr unsigned kStrideShift = 32;
+
+}  // namespace
+
+FrameHeader GetConfig::to_header() const noexcept {
+  return {.kind = kGetConfigFields.kind, .request_id = request_id};
+}
+
+std::error_code GetConfig::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kGetConfigFields)) return error;
+  *this = {.request_id = header.request_id};
+  return {};
+}
+
+FrameHeader Goodbye::to_header() const noexcept {
+  return {.kind = kGoodbyeFields.kind, .request_id = request_id, .generation = generation};
+}
+
+std::error_code Goodbye::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kGoodbyeFields)) return error;
+  *this = {.request_id = header.request_id, .generation = header.generation};
+  return {};
+}
+
+FrameHeader Pull::to_header() const noexcept {
+  return {.kind = kPullFields.kind,
+          .flags = flag_if(previous, kFlagPrevious),
+          .request_id = request_id};
+}
+
+std::error_code Pull::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kPullFields)) return error;
+  *this = {.request_id = header.request_id, .previous = has(header, kFlagPrevious)};
+  return {};
+}
+
+FrameHeader AwaitStep::to_header() const noexcept {
+  FrameHeader header{.kind = kAwaitStepFields.kind,
+                     .flags = form,
+                     .request_id = request_id,
+                     .step = step,
+                     .sequence = push,
+                     .generation = generation};
+  header.flags |= kFlagNext;
+  header.flags |= flag_if(cut, kFlagCut);
+  return header;
+}
+
+std::error_code AwaitStep::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kAwaitStepFields)) return error;
+  if (!has(header, kFlagNext)) return WireError::kBadFlags;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .push = header.sequence,
+           .cut = has(header, kFlagCut),
+           .generation = header.generation,
+           .form = form_in(header)};
+  return {};
+}
+
+FrameHeader PushPull::to_header() const noexcept {
+  FrameHeader header{.kind = kPushPullFields.kind,
+                     .flags = form,
+                     .request_id = request_id,
+                     .step = step,
+                     .sequence = push,
+                     .range_begin = range_begin,
+                     .generation = generation};
+  header.flags |= flag_if(cut, kFlagCut);
+  return header;
+}
+
+std::error_code PushPull::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kPushPullFields)) return error;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .push = header.sequence,
+           .cut = has(header, kFlagCut),
+           .range_begin = header.range_begin,
+           .generation = header.generation,
+           .form = form_in(header)};
+  return {};
+}
+
+FrameHeader Push::to_header() const noexcept {
+  return {.kind = kPushFields.kind,
+          .flags = form,
+          .request_id = request_id,
+          .step = step,
+          .sequence = micro_batch,
+          .range_begin = range_begin,
+          .generation = generation};
+}
+
+std::error_code Push::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kPushFields)) return error;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .micro_batch = header.sequence,
+           .range_begin = header.range_begin,
+           .generation = header.generation,
+           .form = form_in(header)};
+  return {};
+}
+
+FrameHeader Parameters::to_header() const noexcept {
+  FrameHeader header{.kind = kParametersFields.kind,
+                     .flags = form,
+                     .request_id = request_id,
+                     .step = step,
+                     .sequence = counts_from,
+                     .range_begin = share.first | static_cast<std::uint64_t>(share.stride)
+                                                      << kStrideShift,
+                     .generation = generation};
+  header.flags |= flag_if(finished, kFlagFinished);
+  header.flags |= flag_if(dropped, kFlagDropped);
+  return header;
+}
+
+std::error_code Parameters::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kParametersFields)) return error;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .counts_from = header.sequence,
+           .share = {.first = static_cast<std::uint32_t>(header.range_begin),
+                     .stride = static_cast<std::uint32_t>(header.range_begin >> kStrideShift)},
+           .generation = header.generation,
+           .finished = has(header, kFlagFinished),
+           .dropped = has(header, kFlagDropped),
+           .form = form_in(header)};
+  return {};
+}
+
+FrameHeader Work::to_header() const noexcept {
+  return {.kind = kWorkFields.kind,
+          .request_id = request_id,
+          .step = step,
+          .sequence = micro_batch,
+          .generation = generation};
+}
+
+std::error_code Work::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kWorkFields)) return error;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .micro_batch = header.sequence,
+           .generation = header.generation};
+  return {};
+}
+
+FrameHeader Fenced::to_header() const noexcept {
+  return {
+      .kind = kFencedFields.kind, .request_id = request_id, .step = step, .generation = generation};
+}
+
+std::error_code Fenced::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kFencedFields)) return error;
+  *this = {.request_id = header.request_id, .step = header.step, .generation = header.generation};
+  return {};
+}
+
+FrameHeader header_of(const TrainerRequest& request) noexcept {
+  return std::visit([](const auto& each) { return each.to_header(); }, request);
+}
+
+}  // namespace disttf::net

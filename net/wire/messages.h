@@ -1,0 +1,148 @@
+// What trainers and ps say to each other about steps, one struct for each kind of frame: which
+// fields of a header the kind has, and what they mean. FrameHeader is how they lie in bytes.
+//
+//   to_header()    the header that says this; body_size and `place` are for whoever sends it to set
+//   from_header()  what a header says that a peer has sent. An error, and the struct is left alone,
+//                  where it is of another kind (WireError::kUnexpected), has a flag that the kind
+//                  does not know (kBadFlags), or anything but 0 in a field that the kind has not
+//                  (kBadReserved)
+//
+// How the body lies is not theirs: what a header says of that (its size, kFlagInPlace) is looked at
+// before. Values; callable from any thread. Bytes: docs/wire_format.md, tests/net/messages_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <system_error>
+#include <variant>
+
+#include "net/wire/frame.h"
+
+namespace disttf::net {
+
+// The flags that say in what form a tensor lies in its body; none: as float32.
+inline constexpr std::uint16_t kTensorForms = kFlagBf16 | kFlagInt8 | kFlagInt4 | kFlagSparse;
+
+// A trainer asks for the run's configuration.
+struct GetConfig {
+  std::uint64_t request_id = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const GetConfig&, const GetConfig&) = default;
+};
+
+// A trainer has its result, and waits for the end of the run; the chief, for the others to leave.
+struct Goodbye {
+  std::uint64_t request_id = 0;
+  std::uint32_t generation = 0;  // of the result
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Goodbye&, const Goodbye&) = default;
+};
+
+// A trainer asks for the parameters as they are.
+struct Pull {
+  std::uint64_t request_id = 0;
+  bool previous = false;  // those from before the newest step
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Pull&, const Pull&) = default;
+};
+
+// Elastic: a trainer asks for those of a later step, and waits for it. (PULL with kFlagNext.)
+struct AwaitStep {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;        // than this one
+  std::uint64_t push = 0;        // the number of the newest push of its process
+  bool cut = false;              // chief: keep the state it leads to, by the name of `push`
+  std::uint32_t generation = 0;  // that `step` is of
+  std::uint16_t form = 0;        // the parameters may come so
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const AwaitStep&, const AwaitStep&) = default;
+};
+
+// A trainer's gradient of the ps's whole range, to be answered with the parameters it leads to.
+struct PushPull {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;         // of the parameters that it was computed from
+  std::uint64_t push = 0;         // its number among those of its process
+  bool cut = false;               // chief: keep the state it leads to, by the name of `push`
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;   // that `step` is of
+  std::uint16_t form = 0;         // of the gradient; of the parameters, which may come so, too
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const PushPull&, const PushPull&) = default;
+};
+
+// Elastic: the gradient of one micro-batch, not answered.
+struct Push {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;         // of the parameters that it was computed from
+  std::uint64_t micro_batch = 0;  // of that step
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;   // that `step` is of
+  std::uint16_t form = 0;         // of the gradient
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Push&, const Push&) = default;
+};
+
+// Elastic: the micro-batches of a step that one trainer is to compute: every `stride`-th from the
+// `first` on. A stride of 0: none.
+struct StepShare {
+  std::uint32_t first = 0;
+  std::uint32_t stride = 0;
+  friend bool operator==(const StepShare&, const StepShare&) = default;
+};
+
+// The parameters of the ps's whole range, which answer a pull or a push.
+struct Parameters {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;         // updates that have led to them
+  std::uint64_t counts_from = 0;  // not elastic: the trainer's next push is to be numbered above it
+  StepShare share = {};           // elastic: what the trainer is to compute of the next step
+  std::uint32_t generation = 0;   // that `step` is of
+  bool finished = false;          // no more steps are waited for
+  bool dropped = false;           // the gradient came late and was not used
+  std::uint16_t form = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+
+// Elastic, to a trainer that waits: a micro-batch is missing.
+struct Work {
+  std::uint64_t request_id = 0;  // by which it waits
+  std::uint64_t step = 0;
+  std::uint64_t micro_batch = 0;  // of that step
+  std::uint32_t generation = 0;   // that `step` is of
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Work&, const Work&) = default;
+};
+
+// The run's state has moved on: pull again.
+struct Fenced {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;        // of the ps
+  std::uint32_t generation = 0;  // that it holds
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Fenced&, const Fenced&) = default;
+};
+
+// What a trainer waits to be answered.
+using TrainerRequest = std::variant<GetConfig, Goodbye, Pull, AwaitStep, PushPull>;
+[[nodiscard]] FrameHeader header_of(const TrainerRequest& request) noexcept;
+
+}  // namespace disttf::net
