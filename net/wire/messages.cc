@@ -1,69 +1,43 @@
 #include "net/wire/messages.h"
 
+#include "net/wire/message_fields.h"
+
 namespace disttf::net {
 namespace {
 
-// What a kind has besides request_id and body_size.
-struct Fields {
-  FrameKind kind;
-  std::uint16_t flags = 0;
-  bool step = false;
-  bool sequence = false;
-  bool range_begin = false;
-  bool generation = false;
-};
-
-constexpr Fields kGetConfigFields{.kind = FrameKind::kGetConfig};
-constexpr Fields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
-constexpr Fields kPullFields{.kind = FrameKind::kPull, .flags = kFlagPrevious};
-constexpr Fields kAwaitStepFields{.kind = FrameKind::kPull,
-                                  .flags = kFlagNext | kFlagCut | kTensorForms,
-                                  .step = true,
-                                  .sequence = true,
-                                  .generation = true};
-constexpr Fields kPushPullFields{.kind = FrameKind::kPushPull,
-                                 .flags = kFlagCut | kTensorForms,
-                                 .step = true,
-                                 .sequence = true,
-                                 .range_begin = true,
-                                 .generation = true};
-constexpr Fields kPushFields{.kind = FrameKind::kPush,
-                             .flags = kTensorForms,
-                             .step = true,
-                             .sequence = true,
-                             .range_begin = true,
-                             .generation = true};
-constexpr Fields kParametersFields{
+constexpr MessageFields kGetConfigFields{.kind = FrameKind::kGetConfig};
+constexpr MessageFields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
+constexpr MessageFields kPullFields{.kind = FrameKind::kPull, .flags = kFlagPrevious};
+constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
+                                         .flags = kFlagNext | kFlagCut | kTensorForms,
+                                         .step = true,
+                                         .sequence = true,
+                                         .generation = true};
+constexpr MessageFields kPushPullFields{.kind = FrameKind::kPushPull,
+                                        .flags = kFlagCut | kTensorForms,
+                                        .step = true,
+                                        .sequence = true,
+                                        .range_begin = true,
+                                        .generation = true};
+constexpr MessageFields kPushFields{.kind = FrameKind::kPush,
+                                    .flags = kTensorForms,
+                                    .step = true,
+                                    .sequence = true,
+                                    .range_begin = true,
+                                    .generation = true};
+constexpr MessageFields kParametersFields{
     .kind = FrameKind::kParameters,
     .flags = kFlagFinished | kFlagDropped | (kTensorForms & ~unsigned{kFlagSparse}),
     .step = true,
     .sequence = true,
     .range_begin = true,
     .generation = true};
-constexpr Fields kWorkFields{
+constexpr MessageFields kWorkFields{
     .kind = FrameKind::kWork, .step = true, .sequence = true, .generation = true};
-constexpr Fields kFencedFields{.kind = FrameKind::kFenced, .step = true, .generation = true};
-
-std::error_code check(const FrameHeader& header, const Fields& fields) noexcept {
-  if (header.kind != fields.kind) return WireError::kUnexpected;
-  if ((header.flags & ~unsigned{fields.flags}) != 0) return WireError::kBadFlags;
-  const bool fits = (fields.step || header.step == 0) &&
-                    (fields.sequence || header.sequence == 0) &&
-                    (fields.range_begin || header.range_begin == 0) &&
-                    (fields.generation || header.generation == 0);
-  return fits ? std::error_code{} : WireError::kBadReserved;
-}
-
-constexpr std::uint16_t flag_if(bool is_set, FrameFlags flag) noexcept {
-  return is_set ? std::uint16_t{flag} : std::uint16_t{0};
-}
+constexpr MessageFields kFencedFields{.kind = FrameKind::kFenced, .step = true, .generation = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
   return header.flags & kTensorForms;
-}
-
-constexpr bool has(const FrameHeader& header, FrameFlags flag) noexcept {
-  return (header.flags & flag) != 0;
 }
 
 // A share lies where other kinds have the beginning of a range.

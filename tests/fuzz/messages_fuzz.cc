@@ -1,5 +1,5 @@
-// The messages of net/wire/messages.h: what from_header() takes of any header, to_header() says
-// again, field by field; and no header is two messages.
+// The messages of net/wire/messages.h and its neighbours: what from_header() takes of any header,
+// to_header() says again, field by field; and no header is two messages.
 #include <zlib.h>
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include <span>
 
 #include "net/wire/codec.h"
+#include "net/wire/cut_messages.h"
+#include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
 
 namespace {
@@ -47,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   store_le(static_cast<std::uint32_t>(crc), std::span(bytes).subspan(kChecksumAt));
   FrameHeader header;
   if (decode_header(bytes, header)) return 0;
-  check_all<GetConfig, Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, Work, Fenced>(header);
+  check_all<GetConfig, Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, Work, Fenced,
+            CutRequest, CutReply, WriteCutRequest, PublishToBackup, Fill, Update, Complete>(header);
   return 0;
 }

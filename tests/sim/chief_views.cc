@@ -148,10 +148,11 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
     }
     if (world_.traces()) {
       note("hears of range " + std::to_string(views_->range_of(number)) + ", replica " +
-           std::to_string(views_->replica_of(number)) + ": view " + std::to_string(report.view.count) +
-           ", standing " + std::to_string(static_cast<int>(report.standing)) +
-           (report.holds ? ", holds" : "") + (report.wants_alone ? ", wants alone" : "") +
-           (report.wants_pair ? ", wants pair" : "") + (report.finished ? ", finished" : ""));
+           std::to_string(views_->replica_of(number)) + ": view " +
+           std::to_string(report.view.count) + ", standing " +
+           std::to_string(static_cast<int>(report.standing)) + (report.holds ? ", holds" : "") +
+           (report.wants_alone ? ", wants alone" : "") + (report.wants_pair ? ", wants pair" : "") +
+           (report.finished ? ", finished" : ""));
     }
     views_->heard(number, report);
     act_on_views();

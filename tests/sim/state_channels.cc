@@ -29,7 +29,12 @@ void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const Fr
     orders_[id] = header;
     return;
   }
-  const std::shared_ptr<const roles::Cut> cut = range.make_cut(header);
+  net::CutRequest request;
+  if (request.from_header(header)) {
+    world_.violate(ps_.name() + " was asked for a cut in a way that it refuses");
+    return;
+  }
+  const std::shared_ptr<const roles::Cut> cut = range.make_cut(request);
   if (!cut) {
     answer(id, FrameKind::kAck, header);
     return;
@@ -64,7 +69,7 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
     world_.violate(ps_.name() + " was told to write what it cannot");
     return;
   }
-  std::shared_ptr<const roles::Cut> cut = range.kept_cut(header);
+  std::shared_ptr<const roles::Cut> cut = range.kept_cut(header.sequence, header.generation);
   if (!cut) {
     answer(id, FrameKind::kAck, header);
     return;

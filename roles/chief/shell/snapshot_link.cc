@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "net/transport/peer.h"
+#include "net/wire/cut_messages.h"
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
 #include "roles/process/machine.h"
@@ -58,16 +59,17 @@ HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t r
 std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request,
                                   std::size_t body_bytes, FrameHeader& reply) {
   const auto deadline = deadline_for(0, request.deadline);
-  std::error_code error =
-      channel_->send({.kind = kind,
-                      .flags = request.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0},
-                      .sequence = request.sequence,
-                      .generation = request.generation},
-                     {}, deadline);
+  std::error_code error = channel_->send(net::CutRequest{.name = request.sequence,
+                                                         .now = request.now,
+                                                         .with_tensors = kind == FrameKind::kGetCut,
+                                                         .generation = request.generation}
+                                             .to_header(),
+                                         {}, deadline);
   if (!error) {
     error = channel_->receive_header(reply, deadline);
   }
-  if (!error && (reply.kind != FrameKind::kCut || reply.body_size != body_bytes)) {
+  net::CutReply cut;
+  if (!error && (cut.from_header(reply) || reply.body_size != body_bytes)) {
     channel_->close();
     return net::WireError::kUnexpected;  // kAck: it does not have it
   }
@@ -105,11 +107,11 @@ std::error_code SnapshotLink::start_writing(const SnapshotRequest& request, cons
   const net::WriteCut order{.attempt = id.attempt,
                             .shard = static_cast<std::uint32_t>(ps_.index),
                             .shards = static_cast<std::uint32_t>(task_.cluster.ps.size())};
-  return channel_->send({.kind = FrameKind::kWriteCut,
-                         .step = id.step,
-                         .sequence = request.sequence,
-                         .generation = request.generation},
-                        net::encode(order), deadline_for(0, request.deadline));
+  return channel_->send(
+      net::WriteCutRequest{
+          .step = id.step, .name = request.sequence, .generation = request.generation}
+          .to_header(),
+      net::encode(order), deadline_for(0, request.deadline));
 }
 
 std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadline deadline) {

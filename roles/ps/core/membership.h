@@ -37,8 +37,8 @@ struct TrainerRecord {
   ConnectionId step = 0;          // the computing thread's channel
   ConnectionId control = 0;       // the heartbeats'
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
-  bool joined = false;  // has been seen at least once
-  bool done = false;    // has said GOODBYE: it has its result, and waits for the end of the run
+  bool joined = false;            // has been seen at least once
+  bool done = false;  // has said GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
   Clock::time_point absent_since{};  // while it has no connection at all: since when
   // Asked again and again for a range whose backup this is: from when until when.

@@ -405,16 +405,17 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
 
 // ------------------------------------------------------------------------------------------ cuts
 
-std::shared_ptr<const Cut> RangeReplica::make_cut(const FrameHeader& header) {
-  if ((header.flags & net::kFlagCut) != 0 && shard_ && phase_ != Phase::kWaitingForChief) {
-    shard_->cut_now(header.sequence);
+std::shared_ptr<const Cut> RangeReplica::make_cut(const net::CutRequest& request) {
+  if (request.now && shard_ && phase_ != Phase::kWaitingForChief) {
+    shard_->cut_now(request.name);
   }
-  return kept_cut(header);
+  return kept_cut(request.name, request.generation);
 }
 
-std::shared_ptr<const Cut> RangeReplica::kept_cut(const FrameHeader& header) const {
+std::shared_ptr<const Cut> RangeReplica::kept_cut(std::uint64_t name,
+                                                  std::uint32_t generation) const {
   const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
-  const bool is_it = cut && header.generation == generation_ && header.sequence == cut->sequence;
+  const bool is_it = cut && generation == generation_ && name == cut->sequence;
   return is_it ? cut : nullptr;
 }
 

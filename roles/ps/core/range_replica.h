@@ -30,6 +30,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/cut_messages.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/outbox.h"
@@ -158,10 +159,11 @@ class RangeReplica {
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
   // Incarnation of the process in which its state began.
   [[nodiscard]] std::uint64_t lineage() const noexcept { return lineage_; }
-  // The cut that a request of the chief's is about, if there is one; with kFlagCut it is made
-  // first.
-  [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::FrameHeader& header);
-  [[nodiscard]] std::shared_ptr<const Cut> kept_cut(const net::FrameHeader& header) const;
+  // The cut that a request of the chief's is about, if there is one; made first, where it asks for
+  // the state as it is now.
+  [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::CutRequest& request);
+  [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
+                                                    std::uint32_t generation) const;
 
   // After ReachOut: whether the other host is still to be reached, and may be filled now.
   [[nodiscard]] bool reaches_out() const noexcept {

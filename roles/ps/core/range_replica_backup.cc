@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "net/wire/log_messages.h"
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -75,15 +76,15 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
   return {};
 }
 
-// `step` and `sequence` are the number of the view in which the sender is the primary. One that was
-// replaced in a newer view learns so from the chief.
+// A primary that was replaced in a newer view learns so from the chief.
 BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
-  const FrameHeader& header = from.header;
-  const net::ViewNumber number{.chief = header.step,
-                               .count = static_cast<std::uint32_t>(header.sequence)};
-  const bool is_newer =
-      standing_ == net::Standing::kPrimary ? number > view_.number : number >= view_.number;
-  if (has_ended() || !is_newer || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
+  net::PublishToBackup publish;
+  if (const auto error = publish.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
+  const bool is_newer = standing_ == net::Standing::kPrimary ? publish.view > view_.number
+                                                             : publish.view >= view_.number;
+  if (has_ended() || !is_newer) {
     return refuse(id, from, kLostPeers, "that view of the range is an older one");
   }
   if (primary_ != id) {
@@ -92,9 +93,9 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   primary_ = 0;
   complete_ = false;
   filled_ = false;
-  order_.learn(0, number.chief);
-  if (number > view_.number) {
-    view_ = {.number = number, .primary = other_replica()};
+  order_.learn(0, publish.view.chief);
+  if (publish.view > view_.number) {
+    view_ = {.number = publish.view, .primary = other_replica()};
     become_backup();
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
@@ -119,7 +120,8 @@ BodyPlan RangeReplica::fill_header(ConnectionId id, Connection& from) {
   filled_ = false;
   complete_ = false;
   from.shard = shard_;
-  if (from.header.body_size < net::kFillHeadBytes) {
+  net::Fill fill;
+  if (fill.from_header(from.header) || from.header.body_size < net::kFillHeadBytes) {
     return refuse(id, from, kError, "not the state of a range");
   }
   return into_bytes(from, Part::kFillHead, net::kFillHeadBytes);
@@ -197,7 +199,11 @@ BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
 
 BodyPlan RangeReplica::update_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
-  if (!filled_ || header.generation != generation_ || header.range_begin != shard_->range().begin ||
+  net::Update update;
+  if (const auto error = update.from_header(header)) {
+    return refuse(id, from, kError, error.message());
+  }
+  if (!filled_ || update.generation != generation_ || update.range_begin != shard_->range().begin ||
       header.body_size !=
           net::update_head_bytes(trainers_.size()) + shard_->range().size() * sizeof(float)) {
     return refuse(id, from, kError, "an update of another state");
@@ -220,10 +226,14 @@ BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
   if (primary_ != id) {
     return {.next = BodyPlan::Next::kStop};
   }
+  net::Update update;
+  if (update.from_header(from.header)) {
+    return {.next = BodyPlan::Next::kStop};
+  }
   shard->take_update({.trainer = first_of(from.update.trainers),
                       .incarnation = from.update.incarnation,
-                      .step = from.header.step,
-                      .sequence = from.header.sequence},
+                      .step = update.step,
+                      .sequence = update.push},
                      from.update.trainers);
   // Async: this host would take a push of a process before it for a new one, not for a repeat.
   order_.learn(first_of(from.update.trainers), from.update.incarnation);

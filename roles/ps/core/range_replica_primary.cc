@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "net/wire/log_messages.h"
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -37,9 +38,7 @@ BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
     case ReplicationLog::Progress::kNone:
       break;
     case ReplicationLog::Progress::kFilled:
-      out_.send(
-          id,
-          {.kind = FrameKind::kComplete, .request_id = log_.complete(), .generation = generation_});
+      out_.send(id, net::Complete{.entry = log_.complete(), .generation = generation_}.to_header());
       break;
     case ReplicationLog::Progress::kComplete:
       out_.info(from.peer + " holds a copy of range " + std::to_string(index_));
@@ -54,11 +53,7 @@ BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
 void RangeReplica::send_state(ConnectionId to) {
   std::vector<std::byte> config;
   append(config, std::as_bytes(std::span(config_json_)));
-  out_.send(to,
-            {.kind = FrameKind::kPublish,
-             .step = view_.number.chief,
-             .sequence = view_.number.count,
-             .generation = generation_},
+  out_.send(to, net::PublishToBackup{.view = view_.number, .generation = generation_}.to_header(),
             std::move(config));
   const ShardIdentity identity = shard_->identity();
   const ShardCounters& counters = identity.counters;
@@ -82,11 +77,11 @@ void RangeReplica::send_state(ConnectionId to) {
     append(body, std::as_bytes(tensor));
   }
   out_.send(to,
-            {.kind = FrameKind::kFill,
-             .request_id = log_.begin_fill(),
-             .step = identity.step,
-             .range_begin = shard_->range().begin,
-             .generation = generation_},
+            net::Fill{.entry = log_.begin_fill(),
+                      .step = identity.step,
+                      .range_begin = shard_->range().begin,
+                      .generation = generation_}
+                .to_header(),
             std::move(body));
 }
 
@@ -103,12 +98,12 @@ void RangeReplica::forward(const ShardUpdate& update) {
                    .trainers = {update.trainers.begin(), update.trainers.end()}}));
   append(body, std::as_bytes(update.gradient));
   out_.send(backup_,
-            {.kind = FrameKind::kUpdate,
-             .request_id = entry,
-             .step = update.push.step,
-             .sequence = update.push.sequence,
-             .range_begin = shard_->range().begin,
-             .generation = generation_},
+            net::Update{.entry = entry,
+                        .step = update.push.step,
+                        .push = update.push.sequence,
+                        .range_begin = shard_->range().begin,
+                        .generation = generation_}
+                .to_header(),
             std::move(body));
 }
 

@@ -49,23 +49,23 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       }
       continue;
     }
-    if ((header.kind != FrameKind::kGetCut && header.kind != FrameKind::kFindCut) ||
-        header.body_size != 0) {
+    net::CutRequest request;
+    if (request.from_header(header) || header.body_size != 0) {
       refuse(connection, header, kError, "a state channel asks for cuts only");
       break;
     }
-    const std::shared_ptr<const Cut> cut = core_.make_cut(header);
+    const std::shared_ptr<const Cut> cut = core_.make_cut(request);
     if (!cut) {
       connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
       continue;
     }
-    const FrameHeader reply{.kind = FrameKind::kCut,
-                            .request_id = header.request_id,
-                            .step = cut->step,
-                            .sequence = cut->sequence,
-                            .range_begin = core_.shard()->range().begin,
-                            .generation = core_.generation()};
-    if (header.kind == FrameKind::kFindCut) {
+    const FrameHeader reply = net::CutReply{.request_id = header.request_id,
+                                            .step = cut->step,
+                                            .name = cut->sequence,
+                                            .range_begin = core_.shard()->range().begin,
+                                            .generation = core_.generation()}
+                                  .to_header();
+    if (!request.with_tensors) {
       connection->send(reply);
       continue;
     }
@@ -81,6 +81,10 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
                                              const FrameHeader& header) {
   std::array<std::byte, net::kWriteCutBytes> body{};
   net::WriteCut order;
+  net::WriteCutRequest request;
+  if (const auto error = request.from_header(header)) {
+    co_return refuse(connection, header, kError, error.message());
+  }
   if (header.body_size != body.size()) {
     co_return refuse(connection, header, kError, "WRITE_CUT has a body of 16 bytes");
   }
@@ -92,14 +96,14 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
   if (!is_ours) {
     co_return refuse(connection, header, kError, core_.self_text() + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut = core_.kept_cut(header);
+  std::shared_ptr<const Cut> cut = core_.kept_cut(request.name, request.generation);
   if (!cut) {
     connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
     co_return true;
   }
   auto writing = std::make_shared<Writing>(process_.context());
   auto why_not = process_.writer().start(
-      {.id = {.step = header.step, .attempt = order.attempt},
+      {.id = {.step = request.step, .attempt = order.attempt},
        .shard = order.shard,
        .shards = order.shards,
        .cut = std::move(cut),
@@ -131,7 +135,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
   }
   const auto* file = std::get_if<ShardFile>(&writing->result);
   if (file == nullptr) {
-    log_warning("could not write the range of step " + std::to_string(header.step) + ": " +
+    log_warning("could not write the range of step " + std::to_string(request.step) + ": " +
                 std::get<std::string>(writing->result));
   }
   connection->send(

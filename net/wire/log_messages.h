@@ -1,0 +1,61 @@
+// What the primary of a range says to its backup, one struct for each kind of frame, as
+// net/wire/messages.h has those of trainers. Bodies: net/wire/replication.h.
+//
+// FILL, UPDATE and COMPLETE are entries of a log, numbered in their order; request_id is an entry's
+// number. The backup acknowledges each.
+#pragma once
+
+#include <cstdint>
+#include <system_error>
+
+#include "net/wire/frame.h"
+#include "net/wire/replication.h"
+
+namespace disttf::net {
+
+// PUBLISH, over a replica channel: the configuration that follows is said by the primary.
+struct PublishToBackup {
+  ViewNumber view = {};  // in which it is the primary
+  std::uint32_t generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const PublishToBackup&, const PublishToBackup&) = default;
+};
+
+// The whole state.
+struct Fill {
+  std::uint64_t entry = 0;
+  std::uint64_t step = 0;         // that the state is of
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Fill&, const Fill&) = default;
+};
+
+// A sum of gradients that has been applied.
+struct Update {
+  std::uint64_t entry = 0;
+  std::uint64_t step = 0;         // of the parameters that they were computed from
+  std::uint64_t push = 0;         // async: the push's number, as its trainer counts
+  std::uint64_t range_begin = 0;  // floats
+  std::uint32_t generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Update&, const Update&) = default;
+};
+
+// From here on nothing is acknowledged that the backup has not.
+struct Complete {
+  std::uint64_t entry = 0;
+  std::uint32_t generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Complete&, const Complete&) = default;
+};
+
+}  // namespace disttf::net

@@ -1,0 +1,46 @@
+#include "net/wire/cut_messages.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/net/message_test.h"
+
+namespace disttf::net {
+namespace {
+
+TEST(CutMessages, CutRequest) {
+  expect_message(
+      CutRequest{.request_id = 4, .name = 37, .now = true, .with_tensors = true, .generation = 3},
+      "44544631041204000400000000000000"
+      "00000000000000000000000000000000"
+      "25000000000000000000000000000000"
+      "03000000000000000000000020b4bbea",
+      {.flags = kFlagCut, .sequence = 1, .generation = 1});
+  expect_message(CutRequest{.request_id = 4, .name = 37, .generation = 3},
+                 "44544631041600000400000000000000"
+                 "00000000000000000000000000000000"
+                 "25000000000000000000000000000000"
+                 "030000000000000000000000b8de2364",
+                 {.flags = kFlagCut, .sequence = 1, .generation = 1});
+}
+
+TEST(CutMessages, CutReply) {
+  expect_message(
+      CutReply{.request_id = 4, .step = 40, .name = 37, .range_begin = 1024, .generation = 3},
+      "44544631041300000400000000000000"
+      "00000000000000002800000000000000"
+      "25000000000000000004000000000000"
+      "030000000000000000000000dddf154e",
+      {.step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
+}
+
+TEST(CutMessages, WriteCutRequest) {
+  expect_message(WriteCutRequest{.request_id = 4, .step = 400, .name = 37, .generation = 1},
+                 "44544631041700000400000000000000"
+                 "00000000000000009001000000000000"
+                 "25000000000000000000000000000000"
+                 "010000000000000000000000478d0be3",
+                 {.step = 1, .sequence = 1, .generation = 1});
+}
+
+}  // namespace
+}  // namespace disttf::net
