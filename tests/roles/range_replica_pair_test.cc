@@ -92,6 +92,17 @@ TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
   EXPECT_EQ(say_update(0b11), BodyPlan::Next::kInto);
 }
 
+// The second host is another process than the one that the chief has chosen meanwhile, and the
+// first, which has slept, has filled it with what was the state then.
+TEST_F(PairedHosts, ACopyOfAnOlderViewIsNothingToGoOnWith) {
+  carry();
+  tell(second_, {.number = {7, 4}, .primary = 1});
+  EXPECT_EQ(second_.core.shard(), nullptr);
+  const ConnectionId trainer = second_.connect(1, 8);
+  ASSERT_TRUE(second_.say(trainer, push(0), gradient(4)));
+  expect(second_, trainer, FrameKind::kFenced);
+}
+
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 2}, .primary = 1});

@@ -297,7 +297,7 @@ class RangeReplica {
 
   // Replicas: what this host is to the range.
   void take_view(const net::View& view);
-  void become_primary();
+  void become_primary(bool is_next);
   void become_backup();
   void forget_state();
   [[nodiscard]] net::Report report() const;

@@ -31,9 +31,10 @@ BodyPlan RangeReplica::view_header(ConnectionId id, Connection& from) {
 void RangeReplica::take_view(const net::View& view) {
   order_.learn(0, view.number.chief);
   if (view.number > view_.number && !has_ended()) {
+    const bool is_next = view.number.count == view_.number.count + 1;
     view_ = view;
     if (view.primary == replica_) {
-      become_primary();
+      become_primary(is_next);
     } else {
       become_backup();
     }
@@ -41,9 +42,12 @@ void RangeReplica::take_view(const net::View& view) {
   send_report();
 }
 
-void RangeReplica::become_primary() {
+// `is_next`: no view has been between this one and the last that this host knew of. Else the copy
+// may be one of an older view: from a primary that had been replaced, while it was silent, before
+// this process began, and has found it before the chief did.
+void RangeReplica::become_primary(bool is_next) {
   if (standing_ != net::Standing::kPrimary) {
-    const bool goes_on = standing_ == net::Standing::kBackup && complete_;
+    const bool goes_on = standing_ == net::Standing::kBackup && complete_ && is_next;
     standing_ = net::Standing::kPrimary;
     out_.close(std::exchange(primary_, 0));
     complete_ = false;
