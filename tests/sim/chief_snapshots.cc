@@ -115,9 +115,6 @@ SavedState ChiefProcess::state_to_train() {
       initialize(state->tensors.front());
     }
   }
-  if (disk_ != nullptr) {
-    disk_->was_set_to(name(), state->step);
-  }
   return std::move(*state);
 }
 

@@ -134,13 +134,6 @@ void SimulatedDisk::check(const std::optional<roles::LoadedCheckpoint>& loaded) 
   }
 }
 
-void SimulatedDisk::was_set_to(const std::string& who, std::uint64_t step) {
-  if (step < saved_) {
-    world_.violate(who + " sets the ps to step " + std::to_string(step) + ", though step " +
-                   std::to_string(saved_) + " is saved (invariant 19)");
-  }
-}
-
 void SimulatedDisk::kill_at(std::size_t operation, bool silently) {
   kill_ = silently;
   files_.cut_power_at(operation);

@@ -41,8 +41,6 @@ class SimulatedDisk {
   void was_saved(std::uint64_t step);
   // The newest that is there. Invariant 19.
   [[nodiscard]] std::optional<roles::TrainingState> newest();
-  // The run is set to that step, of what was saved. Invariant 19, as users see it.
-  void was_set_to(const std::string& who, std::uint64_t step);
 
   // --- faults
 
