@@ -202,7 +202,7 @@ std::error_code Fenced::from_header(const FrameHeader& header) noexcept {
   return {};
 }
 
-FrameHeader header_of(const TrainerRequest& request) noexcept {
+FrameHeader header_of(const TrainerRequest& request) {
   return std::visit([](const auto& each) { return each.to_header(); }, request);
 }
 

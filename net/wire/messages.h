@@ -143,6 +143,6 @@ struct Fenced {
 
 // What a trainer waits to be answered.
 using TrainerRequest = std::variant<GetConfig, Goodbye, Pull, AwaitStep, PushPull>;
-[[nodiscard]] FrameHeader header_of(const TrainerRequest& request) noexcept;
+[[nodiscard]] FrameHeader header_of(const TrainerRequest& request);
 
 }  // namespace disttf::net

@@ -26,7 +26,7 @@ struct WaitingRequest {
   net::TrainerRequest request;
   std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
 
-  [[nodiscard]] std::uint64_t id() const noexcept { return net::header_of(request).request_id; }
+  [[nodiscard]] std::uint64_t id() const { return net::header_of(request).request_id; }
   template <typename Request>
   [[nodiscard]] bool is() const noexcept {
     return std::holds_alternative<Request>(request);
