@@ -20,10 +20,13 @@ void create_below(FileSystem& files, const Path& path, const Path& whole) {
   }
   if (error) throw std::system_error(error, "cannot create " + whole.string());
   if (!is_new) return;
+  const Path parent = parent_of(path);
   try {
-    files.sync_directory(parent_of(path));
+    files.sync_directory(parent);
+    // Whoever made the parent may have been killed, or have met a full disk, before it was durable.
+    if (parent_of(parent) != parent) files.sync_directory(parent_of(parent));
   } catch (...) {
-    files.remove(path);  // else whoever tries again finds it, and takes it for durable
+    files.remove(path);
     throw;
   }
 }

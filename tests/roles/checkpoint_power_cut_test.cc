@@ -95,20 +95,23 @@ class CheckpointPowerCutTest : public CheckpointTest {
       const std::string when = "cut at operation " + std::to_string(at);
       ASSERT_NO_FATAL_FAILURE(
           expect_after_any_power_cut(disk.state(), is_done ? newest : oldest, newest, when));
-      // The process was killed, and the machine goes on.
+      // The process was killed, and the machine goes on: the next one builds on what it has left.
       SimulatedFileSystem killed(disk.state());
       ASSERT_GE(found_on(killed), is_done ? newest : oldest) << when;
+      save_on(killed, newest + 1);
+      ASSERT_NO_FATAL_FAILURE(expect_after_any_power_cut(killed.state(), newest + 1, newest + 1,
+                                                         when + ", then saved by the next one"));
       ASSERT_LT(at, 1000U);
     }
   }
 
-  // The same, with one operation that fails. The power is cut right after the save.
+  // The same, with so many operations in turn that fail. The power is cut right after the save.
   void fail_everywhere(const DiskState& before, std::uint64_t oldest, std::uint64_t newest,
-                       std::errc error, const Save& save) {
+                       std::errc error, const Save& save, std::size_t times = 1) {
     bool is_hit = true;
     for (std::size_t at = 0; is_hit; ++at) {
       SimulatedFileSystem disk(before);
-      disk.fail_at(at, error);
+      disk.fail_at(at, error, times);
       bool is_saved = true;
       try {
         save(CheckpointStore(disk, kTrainDir));
@@ -161,6 +164,9 @@ TEST_F(CheckpointPowerCutTest, ShardsAreWholeTogetherOrNot) {
 TEST_F(CheckpointPowerCutTest, ASaveThatADiskRefusesIsNotReported) {
   for (const auto error : {std::errc::io_error, std::errc::no_space_on_device}) {
     fail_everywhere({}, 0, 1, error, [this](const CheckpointStore& store) { save_in(store, 1); });
+    // What the save had begun cannot be removed either.
+    fail_everywhere(
+        {}, 0, 1, error, [this](const CheckpointStore& store) { save_in(store, 1); }, 3);
     fail_everywhere(saved({1, 2}), 2, 3, error,
                     [this](const CheckpointStore& store) { save_in(store, 3, 1); });
     fail_everywhere(saved({1}), 1, 2, error,

@@ -177,12 +177,14 @@ bool SimulatedDisk::rot(std::uint64_t which) {
   std::vector<std::string> names = files_.names_in(directory, error);
   std::ranges::sort(names);
   files_.rot(directory / names.at(which / whole.size() % names.size()));
-  saved_ = 0;
+  // One that could not be made durable is whole, too, but was not reported as saved.
+  std::uint64_t left = 0;
   for (const roles::CheckpointName& name : whole) {
     if (name != victim) {
-      saved_ = std::max(saved_, name.step);
+      left = std::max(left, name.step);
     }
   }
+  saved_ = std::min(saved_, left);
   check();
   return true;
 }
