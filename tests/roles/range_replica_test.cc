@@ -117,6 +117,24 @@ TEST_F(RangeReplicaTest, AReplyThatIsStillLeavingIsNotOverwritten) {
   EXPECT_TRUE(host_.is_closed(other));
 }
 
+// The other trainer had pushed when it was lost: the step it pulls is the one before the newest as
+// soon as the chief has pushed, too.
+TEST_F(RangeReplicaTest, AReplyOfTheStepBeforeIsNotOverwrittenEither) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(other, push(0), gradient(4)));
+  host_.hang_up(other);
+  const ConnectionId again = host_.connect(1, 8);
+  ASSERT_TRUE(host_.say(again, {.kind = FrameKind::kPull}));
+  expect_parameters(host_, again, 0, 0);
+  ASSERT_TRUE(host_.say(chief, push(0), gradient(2)));
+  expect_parameters(host_, chief, 1, -3);
+  begin_run(host_, chief, small_run(), 0, 2);
+  EXPECT_TRUE(host_.is_closed(again));
+  EXPECT_FALSE(host_.is_closed(chief));
+}
+
 TEST_F(RangeReplicaTest, WhoHasHadItsReplyKeepsItsConnection) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

@@ -45,9 +45,12 @@ struct TrainerRecord {
   Clock::time_point knocks_since{};
   Clock::time_point knocked{};
   std::optional<WaitingRequest> waiting;
-  // Parameters were sent on `step`, and nothing has come there since, so they may be leaving still:
-  // the state's number, as restores count.
-  std::optional<std::uint64_t> answered;
+  // Parameters were sent on `step`, and nothing has come there since, so they may be leaving still.
+  struct Answered {
+    std::uint64_t restores = 0;  // that had begun: which state they are of
+    std::uint64_t step = 0;      // and which step of it
+  };
+  std::optional<Answered> answered;
   std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
   // It can be sent parameters.

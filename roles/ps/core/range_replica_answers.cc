@@ -156,7 +156,7 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
     parameters.form = tensor_flags(shard_->wire());
     body = shard_->as_sent(rank, answer);
   }
-  trainers_[rank].answered = restores_;
+  trainers_[rank].answered = {.restores = restores_, .step = answer.step};
   out_.add(SendFrame{.to = request.connection,
                      .header = parameters.to_header(),
                      .body = {},

@@ -108,12 +108,15 @@ BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
   return into(from, Part::kRestore);
 }
 
-// Where every gradient counts a restore goes where the parameters before the newest are: one leaves
-// a reply alone that is still leaving, the next one does not. In the other modes a reply is a copy.
+// Where every gradient counts a restore goes where the parameters before the newest are. So a reply
+// that is still leaving is left alone if it is of the newest: not one of a state before this, nor
+// of the step before, to a trainer that had pushed, was lost, and pulled on a new connection when
+// another trainer's push made the next step. In the other modes a reply is a copy.
 void RangeReplica::close_overtaken() {
   const bool borrows = shard_->config().every_gradient_counts();
   for (const TrainerRecord& record : trainers_.records()) {
-    if (borrows && record.answered && *record.answered < restores_) {
+    if (borrows && record.answered &&
+        (record.answered->restores < restores_ || record.answered->step < shard_->step())) {
       out_.close(record.step);
     }
   }
