@@ -106,7 +106,10 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
     if (const auto error = co_await take_offer(header, timeout)) co_return error;
   } while (true);
   if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
-  auto body = in_place_ ? in_place_->find(header) : std::nullopt;
+  // Said over a connection that was open before, and come late: its sender, which agrees first, is
+  // not to end for that. It connects again.
+  if (!in_place_) co_return read_failed(WireError::kUnexpected);
+  auto body = in_place_->find(header);
   if (!body) co_return refuse_read(header, "a gradient in memory that is not shared");
   body_in_place_ = std::move(*body);
   header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kDialAttempt{2000};
+constexpr milliseconds kViewDialAttempt{2000};
 
 }  // namespace
 
@@ -86,7 +86,7 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
                         .purpose = net::ChannelPurpose::kView,
                         .replica = views_->replica_of(number),
                         .incarnation = incarnation_});
-    const Time deadline = now() + kDialAttempt;
+    const Time deadline = now() + kViewDialAttempt;
     while (host.channel.is_open && !host.channel.has_frame() && now() < deadline) {
       co_await wait(fiber, deadline);
     }
