@@ -58,8 +58,10 @@ std::string_view name_of(Mark mark) noexcept {
   return kNames[static_cast<std::size_t>(mark)];
 }
 
+// A stream may be an incarnation: its lower bits tell processes apart as well.
 std::uint64_t World::draw(Draw what, std::uint64_t stream, std::uint64_t index) const {
-  return math::random_bits(seed_, static_cast<std::uint32_t>(what), stream, index);
+  return math::random_bits(seed_, static_cast<std::uint32_t>(what), stream % math::kStreamLimit,
+                           index);
 }
 
 void World::schedule(Time at, Actor& actor, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
