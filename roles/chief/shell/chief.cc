@@ -1,9 +1,9 @@
 #include "roles/chief/shell/chief.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -57,11 +57,9 @@ void log_summary(const RunConfig& config, const std::string& status) {
              " applied, " + std::to_string(counters.value("dropped", 0ULL)) +
              " came late and were dropped");
   } else if (applied > 0) {
-    std::array<char, 80> line{};
-    std::snprintf(line.data(), line.size(), "Staleness on ps 0: mean %.2f, max %.0f steps",
-                  counters.value("staleness_sum", 0.0) / applied,
-                  counters.value("staleness_max", 0.0));
-    log_info(line.data());
+    log_info(fmt::format("Staleness on ps 0: mean {:.2f}, max {:.0f} steps",
+                         counters.value("staleness_sum", 0.0) / applied,
+                         counters.value("staleness_max", 0.0)));
   }
 }
 

@@ -1,0 +1,220 @@
+// A trainer's core: how it ends its part of a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/roles/run_session_fixture.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameKind;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// ---------------------------------------------------------------------------------------- the end
+
+TEST_F(RunSessionTest, OneAnswerToAGoodbyeIsEnough) {
+  join();
+  world_.host(1).releases = false;
+  session().begin_await_end(world_.now());
+  EXPECT_EQ(world_.go_on_for(milliseconds(999)), Outcome::kUnderWay) << "the others follow";
+  EXPECT_EQ(world_.go_on_for(milliseconds(1)), Outcome::kDone);
+  EXPECT_TRUE(session().was_released());
+  EXPECT_FALSE(world_.is_open(1)) << "an answer may be on its way";
+}
+
+TEST_F(RunSessionTest, WhoIsLostIsNotWaitedForOnceOneHasAnswered) {
+  join();
+  world_.host(0).releases = false;
+  world_.host(1).releases = false;
+  session().begin_await_end(world_.now());
+  world_.go_on();
+  world_.kill(1);
+  world_.say(0, {.kind = FrameKind::kAck, .request_id = world_.last_id(0)});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_TRUE(session().was_released());
+}
+
+TEST_F(RunSessionTest, ASetBackEndsTheWaitForTheEnd) {
+  join();
+  world_.host(0).releases = false;
+  world_.host(1).releases = false;
+  session().begin_await_end(world_.now());
+  world_.go_on();
+  world_.say(1, {.kind = FrameKind::kFenced, .request_id = world_.last_id(1)});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().was_released());
+}
+
+TEST_F(RunSessionTest, TheFinalParametersAreThoseThatTheFirstPsHas) {
+  join();
+  session().begin_fetch_final(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().final_step(), 5U);
+}
+
+TEST_F(RunSessionTest, TheFinalParametersAreGoneWithAPs) {
+  join();
+  world_.kill(1);
+  session().begin_fetch_final(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().final_step());
+}
+
+// A ps that was replaced while it was silent, and woke up, still answers.
+TEST_F(RunSessionTest, TheFinalParametersAreNotOfTwoStates) {
+  join();
+  world_.host(1).hold(5, 9);
+  session().begin_fetch_final(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().final_step());
+}
+
+TEST_F(RunSessionTest, WhoHoldsAnOlderStateIsConnectedToAnewBeforeItIsAskedAgain) {
+  world_.host(0).hold(5, 3);
+  world_.host(1).hold(5, 4);
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_FALSE(world_.is_open(0)) << "another process may be in its place";
+  EXPECT_TRUE(world_.is_open(1));
+  world_.host(0).hold(5, 4);
+  EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
+}
+
+TEST_F(RunSessionTest, TheFinalParametersAreWaitedForOneSecond) {
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_fetch_final(world_.now());
+  EXPECT_EQ(world_.go_on_for(milliseconds(999)), Outcome::kUnderWay);
+  EXPECT_EQ(world_.go_on_for(milliseconds(1)), Outcome::kDone);
+  EXPECT_FALSE(session().final_step());
+}
+
+TEST_F(RunSessionTest, TheChiefWaitsForTheOthersAtEveryPs) {
+  join();
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(5)), Outcome::kUnderWay);
+  world_.say(1, {.kind = FrameKind::kAck, .request_id = world_.last_id(1)});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+}
+
+TEST_F(RunSessionTest, TheChiefDoesNotConcludeAStateThatIsNotFinished) {
+  world_.host(0).last_step = 5;
+  world_.host(1).last_step = 5;
+  join();
+  session().lead();
+  world_.host(0).releases = false;
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  const std::uint64_t id = world_.last_id(1);
+  world_.host(0).hold(2, 4);  // another chief's doing
+  world_.host(1).hold(2, 4);
+  world_.heard();
+  world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().reply().step, 2U);
+  EXPECT_THAT(world_.heard_by(0), Not(testing::Contains(FrameKind::kGoodbye)));
+}
+
+TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
+  world_.host(0).last_step = 5;
+  world_.host(1).last_step = 5;
+  join();
+  session().lead();
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  world_.go_on();
+  world_.kill(1);
+  world_.host(1).restart(200);
+  world_.host(1).releases = true;
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  session().provided(5, world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(world_.heard().back().header.kind, FrameKind::kGoodbye);
+  EXPECT_FALSE(session().reply().joined);
+  EXPECT_EQ(world_.named(), 4U) << "no step follows";
+}
+
+TEST_F(RunSessionTest, AllAreToldOfTheEndBeforeTheFirstIsLetGo) {
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_shutdown(world_.now());
+  world_.go_on();
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown));
+  world_.host(1).is_mute = false;
+  world_.say(1, {.kind = FrameKind::kAck, .request_id = world_.last_id(1)});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+}
+
+TEST_F(RunSessionTest, WhoComesBackAtTheEndIsToldBoth) {
+  join();
+  world_.host(1).releases = false;
+  session().begin_shutdown(world_.now());
+  world_.go_on();
+  world_.heard();
+  world_.kill(1);
+  EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kUnderWay);
+  world_.host(1).restart(200);
+  world_.host(1).releases = true;
+  EXPECT_EQ(world_.go_on_for(seconds(2)), Outcome::kDone);
+  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.log(), Not(HasSubstr("did not confirm")));
+}
+
+TEST_F(RunSessionTest, WhoDoesNotComeBackAtTheEndIsNotWaitedFor) {
+  join();
+  world_.kill(1);
+  const auto begin = world_.now();
+  session().begin_shutdown(begin);
+  EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
+  EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) did not confirm the end of the run"));
+  EXPECT_GE(world_.now(), begin + seconds(3));
+}
+
+TEST_F(RunSessionTest, ASignalAtTheEndLeavesNobodyUntold) {
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_shutdown(world_.now());
+  world_.go_on();
+  world_.heard();
+  session().tell_the_end();
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+}
+
+TEST_F(RunSessionTest, WhoHasFailedCanStillTellTheEnd) {
+  join();
+  world_.host(0).refuses = net::Refusal{.exit_code = kError, .sentence = "no"};
+  world_.kill(0);
+  world_.host(0).is_up = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kFailed);
+  session().begin_shutdown(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
+  EXPECT_THAT(world_.log(), HasSubstr("refused by ps 0 (ps0:1): no"));
+}
+
+TEST_F(RunSessionTest, TheStatusOfAPsThatIsLostIsNothing) {
+  join();
+  world_.kill(0);
+  session().begin_status(0, world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().has_text());
+}
+
+}  // namespace
+}  // namespace disttf::roles

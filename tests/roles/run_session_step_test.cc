@@ -1,0 +1,426 @@
+// A trainer's core: a step, and what it makes of the silence, loss and answers of ps meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/roles/run_session_fixture.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameKind;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// ----------------------------------------------------------------------------------------- steps
+
+TEST_F(RunSessionTest, AStepIsOneRequestToEachPs) {
+  join();
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().reply().step, 6U);
+  EXPECT_FALSE(session().reply().joined);
+  EXPECT_EQ(session().range(0).acknowledged(), 1U);
+  const auto heard = world_.heard();
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard[1].header.range_begin, session().range(1).range.begin);
+  EXPECT_EQ(heard[0].header.step, 5U);
+  EXPECT_EQ(heard[0].header.generation, 3U);
+}
+
+TEST_F(RunSessionTest, ARequestThatWasBegunEarlierKeepsItsNumber) {
+  join();
+  const net::FrameHeader ahead = session().push_header_ahead(0, 1, false);
+  begin_push();
+  world_.go_on();
+  EXPECT_EQ(world_.heard().front().header, ahead);
+}
+
+TEST_F(RunSessionTest, AnotherRequestBehindOneThatWasBegunNeedsANewLink) {
+  join();
+  static_cast<void>(session().push_header_ahead(0, 1, false));
+  session().begin_peek(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kDone);
+  EXPECT_EQ(world_.dials().size(), 1U);
+}
+
+TEST_F(RunSessionTest, ALostLinkIsOpenedAgainAndTheRequestRepeated) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  const net::FrameHeader first = world_.heard().back().header;
+  world_.host(1).hold(5, 3);  // as it has not applied it
+  world_.host(1).is_mute = false;
+  world_.cut(1);
+  ASSERT_EQ(world_.go_on_for(seconds(1)), Outcome::kDone);
+  const net::FrameHeader second = world_.heard().back().header;
+  EXPECT_EQ(second.sequence, first.sequence);
+  EXPECT_EQ(second.step, first.step);
+  EXPECT_GT(second.request_id, first.request_id);
+  EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) is back after "));
+}
+
+TEST_F(RunSessionTest, AFenceMeansThatTheRunIsJoinedAgain) {
+  join();
+  world_.host(0).hold(2, 4);
+  world_.host(1).hold(2, 4);
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().reply().step, 2U);
+  EXPECT_EQ(session().reply().generation, 4U);
+  EXPECT_THAT(world_.log(), HasSubstr("joining the run again"));
+}
+
+TEST_F(RunSessionTest, AnotherProcessInAPssPlaceMeansTheSame) {
+  join();
+  session().lead();
+  world_.kill(1);
+  world_.host(1).restart(200);
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  session().provided(5, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(session().reply().generation, 4U);
+}
+
+TEST_F(RunSessionTest, WhoSaysNothingIsDeadAndWhoBeatsIsNot) {
+  join();
+  world_.host(0).is_mute = true;
+  world_.host(1).is_mute = true;
+  begin_push();
+  for (int beat = 0; beat < 3; ++beat) {
+    EXPECT_EQ(world_.go_on_for(seconds(4)), Outcome::kUnderWay);
+    world_.say(0, {.kind = FrameKind::kHeartbeat});
+  }
+  EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) was lost"));
+  EXPECT_THAT(world_.log(), Not(HasSubstr("ps 0 (ps0:1) was lost")));
+}
+
+TEST_F(RunSessionTest, SilenceIsCountedFromWhenTheRequestHasLeft) {
+  join();
+  world_.host(0).is_mute = true;
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  session().sent(0, world_.now() + seconds(5));
+  session().sent(1, world_.now() + seconds(5));
+  EXPECT_EQ(session().deadline(), world_.now() + seconds(15));
+}
+
+TEST_F(RunSessionTest, AFreezeIsNobodysSilence) {
+  join();
+  world_.host(0).is_mute = true;
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on_for(seconds(9));
+  session().forgive(seconds(5));
+  world_.go_on_for(seconds(5));
+  EXPECT_THAT(world_.log(), Not(HasSubstr("was lost")));
+  world_.go_on_for(seconds(1));
+  EXPECT_THAT(world_.log(), HasSubstr("was lost"));
+}
+
+TEST_F(RunSessionTest, AnAnswerToAnotherRequestNeedsANewLink) {
+  join();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.host(0).is_mute = false;
+  world_.host(0).hold(5, 3);
+  world_.say(0, {.kind = FrameKind::kParameters, .request_id = 1, .step = 6, .generation = 3});
+  ASSERT_EQ(world_.go_on_for(seconds(1)), Outcome::kDone);
+  EXPECT_EQ(world_.dials().size(), 1U);
+}
+
+TEST_F(RunSessionTest, ALostPsIsGivenUpWhenItsTimeIsOver) {
+  join();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(60) - milliseconds(1)), Outcome::kUnderWay);
+  world_.go_on_for(milliseconds(1));
+  expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s: Connection refused");
+}
+
+TEST_F(RunSessionTest, AFreezeIsNobodysAbsence) {
+  join();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  world_.go_on_for(seconds(30));
+  session().forgive(seconds(20));
+  EXPECT_EQ(world_.go_on_for(seconds(50) - milliseconds(1)), Outcome::kUnderWay);
+  EXPECT_EQ(world_.go_on_for(milliseconds(1)), Outcome::kFailed);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsReplacedMeansThatTheRunIsJoinedAgain) {
+  join();
+  world_.host(1).is_mute = true;  // waits for another trainer's gradient
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_TRUE(session().reads(0)) << "it is watched";
+  world_.host(0).restart(200);
+  world_.host(0).hold(2, 4);
+  world_.host(1).hold(2, 4);
+  world_.host(1).is_mute = false;
+  world_.cut(0);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().reply().step, 2U);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsBackIsNotAskedAgain) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.cut(0);
+  EXPECT_EQ(world_.go_on_for(milliseconds(500)), Outcome::kUnderWay);
+  EXPECT_EQ(world_.dials().size(), 1U);
+  EXPECT_TRUE(world_.is_open(0));
+  EXPECT_THAT(world_.heard_by(0), ElementsAre());
+  EXPECT_THAT(world_.log(), HasSubstr("ps 0 (ps0:1) is back after "));
+  world_.say(1, {.kind = FrameKind::kParameters,
+                 .request_id = world_.last_id(1),
+                 .step = 6,
+                 .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().reply().joined);
+  EXPECT_EQ(session().range(0).acknowledged(), 1U);
+}
+
+TEST_F(RunSessionTest, NobodyWaitsForWhoHasAnsweredAlready) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(5)), Outcome::kUnderWay);
+  world_.say(1, {.kind = FrameKind::kParameters,
+                 .request_id = world_.last_id(1),
+                 .step = 6,
+                 .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredAndIsGoneIsGivenUpWhenItsTimeIsOver) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  for (int beat = 0; beat < 70; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s");
+}
+
+// What the others wait for may come only once another process has taken its place.
+TEST_F(RunSessionTest, WhoHasAnsweredAndFreezesIsLostAsIfItHadNot) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  ASSERT_TRUE(world_.is_open(0));
+  for (int beat = 0; beat < 20; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  EXPECT_TRUE(world_.is_open(0)) << "it returns heartbeats";
+  world_.host(0).is_mute = true;
+  world_.host(0).is_up = false;  // nobody answers there
+  for (int beat = 0; beat < 11; ++beat) {
+    world_.say(1, {.kind = FrameKind::kHeartbeat});
+    world_.go_on_for(seconds(1));
+  }
+  EXPECT_FALSE(world_.is_open(0));
+  EXPECT_THAT(world_.log(), HasSubstr("ps 0 (ps0:1) was lost"));
+}
+
+TEST_F(RunSessionTest, ALinkToWhoHasAnsweredIsKeptInUse) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.go_on_for(milliseconds(2500));
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kHeartbeat, FrameKind::kHeartbeat))
+      << "else the loss of its machine would not be noticed";
+}
+
+TEST_F(RunSessionTest, WhatWasPulledBeforeAPsWasReplacedDoesNotGoWithWhatComesLater) {
+  for (const std::size_t range : {0U, 1U}) {
+    world_.host(range).hold(5, 3);
+  }
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  world_.host(1).is_mute = true;
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.host(0).restart(200);
+  world_.host(0).hold(5, 4);
+  world_.host(1).hold(5, 4);
+  world_.host(1).is_mute = false;
+  world_.heard();
+  world_.cut(0);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPull));
+  EXPECT_EQ(session().reply().generation, 4U);
+}
+
+TEST_F(RunSessionTest, ARefusedPushEndsTheTrainer) {
+  join();
+  world_.host(0).refuses = net::Refusal{.exit_code = kLostPeers, .sentence = "worker 1 is gone"};
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.say(0, {.kind = FrameKind::kRefused, .body_size = 20});
+  world_.go_on();
+  expect_failure(kLostPeers, "refused by ps 0 (ps0:1): worker 1 is gone");
+}
+
+// --------------------------------------------------------------------------------------- replicas
+
+TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
+  join_with_replicas();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.kill(0);
+  world_.host(0).is_up = true;
+  world_.host(0).swallows = true;
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  const auto dials = world_.dials();
+  ASSERT_EQ(dials.size(), 2U);
+  EXPECT_EQ(dials[0].replica, 0);
+  EXPECT_EQ(dials[1].replica, 1);
+  EXPECT_EQ(dials[1].host.index, 1U);
+  EXPECT_EQ(dials[1].until - dials[0].until, seconds(1)) << "who swallows packets has a second";
+  auto heard = world_.heard();
+  std::erase_if(heard, [](const HeardRequest& each) { return each.range == 1; });
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(heard[0].header.kind, FrameKind::kPushPull);
+  EXPECT_EQ(heard[0].replica, 1);
+  EXPECT_FALSE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, WhoHasAnsweredIsReachedAgainAndNotAsked) {
+  join_with_replicas();
+  world_.host(1).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.heard();
+  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kUnderWay);
+  EXPECT_THAT(world_.heard_by(0), testing::Each(FrameKind::kHeartbeat));
+  EXPECT_TRUE(session().reads(0));
+}
+
+TEST_F(RunSessionTest, ABackupIsAskedAgainUntilItIsMadeThePrimary) {
+  join_with_replicas();
+  world_.host(0).is_mute = true;
+  begin_push();
+  world_.go_on();
+  world_.kill(0);
+  EXPECT_EQ(world_.go_on_for(seconds(2)), Outcome::kUnderWay);
+  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  EXPECT_EQ(world_.go_on_for(milliseconds(100)), Outcome::kDone)
+      << "pauses are short where another host is there";
+}
+
+TEST_F(RunSessionTest, APsWithoutReplicasIsNotTakenForOneThatHasThem) {
+  world_.host(0).hold(0, 1);
+  session().expect_replicas();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  expect_failure(kUsage, "--ps_replicas: 2 is not allowed here");
+  EXPECT_FALSE(world_.is_open(0));
+}
+
+// ---------------------------------------------------------------------------------------- elastic
+
+TEST_F(RunSessionTest, WorkThatIsMissingIsAskedFor) {
+  join({.size = kFloats, .elastic = true});
+  world_.host(0).is_mute = true;
+  world_.host(1).is_mute = true;
+  session().push(0);
+  world_.go_on();
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  world_.heard();
+  world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
+  EXPECT_THAT(session().work(), ElementsAre(2));
+  const std::uint64_t id = world_.last_id(1);
+  world_.say(1, {.kind = FrameKind::kParameters, .request_id = id, .step = 6, .generation = 3});
+  session().begin_await_step(1, false, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.say(0, {.kind = FrameKind::kWork, .sequence = 3});
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
+  const std::uint64_t awaited = world_.last_id(0);
+  session().push(3);
+  world_.go_on();
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPush));
+  EXPECT_THAT(world_.heard_by(1), ElementsAre()) << "has made the step";
+  world_.say(0,
+             {.kind = FrameKind::kParameters, .request_id = awaited, .step = 6, .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().reply().step, 6U);
+}
+
+TEST_F(RunSessionTest, AnElasticStepIsNotRepeatedButTheRunJoinedAgain) {
+  join({.size = kFloats, .elastic = true});
+  world_.host(0).is_mute = true;
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  world_.host(0).is_mute = false;
+  world_.cut(0);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, APushThatDidNotLeaveMeansThatTheRunIsJoinedAgain) {
+  join({.size = kFloats, .elastic = true});
+  session().push(0);
+  world_.cut(1);
+  world_.go_on();
+  session().begin_await_step(1, false, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+}
+
+TEST_F(RunSessionTest, SoDoesWorkThatDidNotLeave) {
+  join({.size = kFloats, .elastic = true});
+  world_.host(0).is_mute = true;
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
+  world_.host(0).is_mute = false;
+  session().push(2);
+  world_.cut(0);
+  world_.go_on();
+  session().begin_await_step(1, false, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+}
+
+}  // namespace
+}  // namespace disttf::roles
