@@ -108,6 +108,14 @@ class PairedHosts : public RangeReplicaTest {
     ASSERT_TRUE(host.say(views_[&host], {.kind = net::FrameKind::kView}, net::encode(view)));
   }
 
+  // The second host has all that the first has, and may take its place.
+  void become_a_pair() {
+    carry();
+    for (ReplicaHost* host : {&first_, &second_}) {
+      tell(*host, {.number = {7, 2}, .primary = 0, .paired = true});
+    }
+  }
+
   const Task ps0_ = task_of_ps(0, 2);
   const Task ps1_ = task_of_ps(1, 2);
   ReplicaHost first_{ps0_, 0};

@@ -36,9 +36,7 @@ TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
 }
 
 TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
-  carry();
-  tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
-  tell(second_, {.number = {7, 2}, .primary = 0, .paired = true});
+  become_a_pair();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   carry();
@@ -59,9 +57,7 @@ TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
 
 // The chief's gradient makes the step, the other's comes late; then the first host is gone.
 TEST_F(PairsWithABackupWorker, TheBackupKnowsWhoseGradientsTheStepsWereMadeOf) {
-  carry();
-  tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
-  tell(second_, {.number = {7, 2}, .primary = 0, .paired = true});
+  become_a_pair();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   carry();

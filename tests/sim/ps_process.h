@@ -38,6 +38,14 @@ class PsProcess final : public Process {
   void bury() override;
 
  private:
+  enum Event : std::uint32_t {
+    kWatch = 10,
+    kClosedHere,   // of a connection that this ps has closed itself
+    kReach,        // of a range: time to reach the other host
+    kDialTimeout,  // of a range, and of which connection
+    kDrained,
+    kShardWritten,  // to --train_dir
+  };
   // Of a range of the core's.
   struct Hosted {
     // Reaches the other host, where it is to.

@@ -1,0 +1,192 @@
+// What a simulated ps does with the effects of its core, and what is checked of each.
+#include <algorithm>
+
+#include "tests/sim/ps_process.h"
+
+namespace disttf::sim {
+
+using net::FrameHeader;
+using net::FrameKind;
+using roles::RangeReplica;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void PsProcess::do_effects() {
+  const auto of_range = [this](std::size_t replica, auto& effect) {
+    if (is_alive()) {
+      apply(replica, effect);
+    }
+  };
+  core_->drain(of_range, [this](auto& effect) { apply(effect); });
+  for (std::size_t replica = 0; is_alive() && replica < core_->range_count(); ++replica) {
+    look(replica);
+  }
+}
+
+// What the checkers want to know.
+void PsProcess::look(std::size_t replica) {
+  const RangeReplica& core = core_->range(replica);
+  Hosted& range = hosted_[replica];
+  roles::Shard* const shard = core.shard();
+  const net::Standing standing = core.standing();
+  const bool holds = core.holds_state();
+  if (standing != range.standing) {
+    if (standing == net::Standing::kPrimary && holds && range.held) {
+      checks_.host_was_promoted(core.index(), {core.lineage(), core.generation()},
+                                core.view().number, shard->step());
+    }
+    range.standing = standing;
+    ++range.standings;
+  }
+  if (core.view().number < range.view) {
+    world_.violate(name() + " went back from view " + std::to_string(range.view.count) +
+                   " of range " + std::to_string(core.index()) + " to view " +
+                   std::to_string(core.view().number.count));
+  }
+  if (core.view().number != range.view) {
+    range.view = core.view().number;
+    if (core.view().paired) {
+      world_.mark(Mark::kPair);
+    }
+  }
+  if (holds && (range.step != shard->step() || range.generation != core.generation())) {
+    range.step = shard->step();
+    if (range.generation != core.generation()) {
+      check_nobody_waits(core);
+    }
+    range.generation = core.generation();
+    checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.step,
+                           shard->parameters(), standing == net::Standing::kBackup);
+    if (standing != net::Standing::kBackup) {
+      // (Who was a copy meanwhile may have lost a step that nobody was told of.)
+      checks_.host_is_at(name(), core.index(), task_.incarnation * 256 + range.standings,
+                         range.generation, range.step);
+    }
+  }
+  range.held = holds;
+}
+
+// Whoever waits for a step, or for the end, does so for one of the state that is.
+void PsProcess::check_nobody_waits(const RangeReplica& range) {
+  for (const roles::TrainerRecord& record : range.trainers().records()) {
+    if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
+        net::header_of(record.waiting->request).generation != range.generation()) {
+      world_.violate(name() + " keeps somebody waiting for a " +
+                     std::string(name_of(net::header_of(record.waiting->request).kind)) +
+                     " of generation " +
+                     std::to_string(net::header_of(record.waiting->request).generation) +
+                     ", which is no more: it holds " + std::to_string(range.generation()));
+    }
+  }
+}
+
+// A gradient is answered with what it went into, or is fenced.
+void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
+  const auto found = served_.find(to);
+  if (found == served_.end()) {
+    return;
+  }
+  const FrameHeader& push = found->second.push;
+  if (push.request_id == answer.request_id && push.generation != answer.generation) {
+    world_.violate(name() + " answers a push of generation " + std::to_string(push.generation) +
+                   " with parameters of " + std::to_string(answer.generation));
+  }
+}
+
+void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
+  const RangeReplica& range = core_->range(replica);
+  if (!network_.is_open(effect.to, *this)) {
+    return;
+  }
+  switch (effect.header.kind) {
+    case FrameKind::kFenced:
+      world_.mark(Mark::kFence);
+      break;
+    case FrameKind::kWork:
+      world_.mark(Mark::kWork);
+      break;
+    case FrameKind::kParameters:
+      check_answer(effect.header, effect.to);
+      if (range.is_backup()) {
+        world_.violate(
+            name() + " answers though another host is the primary (invariant 7): range " +
+            std::to_string(range.index()) + ", step " + std::to_string(effect.header.step));
+        return;
+      }
+      if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
+          range.shard()->config().sync_replicas) {
+        checks_.host_acknowledges(name(), range.index(), {range.lineage(), range.generation()},
+                                  range.view().number, effect.header.step);
+      }
+      break;
+    default:
+      break;
+  }
+  if (effect.owner && range.shard() != nullptr && range.shard()->config().elastic()) {
+    // The others go on without a trainer that is slow to take this, which may then be torn: its
+    // gradients would come too late to count. Only here, a system has it all at once.
+    network_.send(effect.to, *this, effect.header,
+                  Bytes(effect.borrowed.begin(), effect.borrowed.end()));
+  } else if (effect.owner) {
+    network_.send(effect.to, *this,
+                  Frame{.header = effect.header,
+                        .body = effect.borrowed,
+                        .owner = std::move(effect.owner),
+                        .sum = sum_of(effect.borrowed)});
+  } else {
+    network_.send(effect.to, *this, effect.header, std::move(effect.body));
+  }
+}
+
+void PsProcess::apply(const roles::CloseConnection& effect) {
+  if (network_.is_open(effect.id, *this)) {
+    network_.close(effect.id, *this, /*finish=*/false);
+    schedule(now(), kClosedHere, effect.id);
+  }
+}
+
+void PsProcess::apply(std::size_t /*replica*/, const roles::FinishConnection& effect) {
+  if (network_.is_open(effect.id, *this)) {
+    network_.close(effect.id, *this, /*finish=*/true);
+    schedule(now(), kClosedHere, effect.id);
+  }
+}
+
+void PsProcess::apply(const roles::RefuseConnection& effect) {
+  if (network_.is_open(effect.id, *this)) {
+    world_.mark(Mark::kRefused);
+    network_.send(effect.id, *this, {.kind = FrameKind::kRefused, .request_id = effect.request_id},
+                  net::encode(net::Refusal{.exit_code = effect.exit_code,
+                                           .sentence = effect.sentence,
+                                           .replaced_by = effect.replaced_by}));
+    network_.close(effect.id, *this, /*finish=*/true);
+    schedule(now(), kClosedHere, effect.id);
+  }
+}
+
+void PsProcess::apply(const roles::Note& effect) {
+  note((effect.level == roles::Note::Level::kWarning ? "warning: " : "") + effect.text);
+}
+
+void PsProcess::apply(std::size_t replica, const roles::ReachOut& /*effect*/) {
+  schedule(now(), kReach, replica);
+}
+
+void PsProcess::apply(std::size_t /*replica*/, const roles::DrainConnections& /*effect*/) {}
+
+void PsProcess::apply(const roles::ClosePort& /*effect*/) { is_open_ = false; }
+
+void PsProcess::apply(const roles::AwaitDrained& effect) {
+  schedule(now() + std::max(effect.at_least, milliseconds(1)), kDrained);
+}
+
+void PsProcess::apply(const roles::StayIdle& /*effect*/) { exit(roles::kDone, "stays idle"); }
+
+void PsProcess::apply(const roles::EndProcess& effect) {
+  if (effect.sentence.find("was replaced while it was silent") == 0) {
+    world_.mark(Mark::kPsReplacedWhileSilent);
+  }
+  exit(effect.code, effect.code == roles::kDone ? "the run is over" : effect.sentence);
+}
+
+}  // namespace disttf::sim
