@@ -52,10 +52,15 @@ TEST_F(Ends, EveryTrainerWithTheRunsResultAlsoWhereGradientsComeLate) {
 TEST_F(Ends, AChiefThatIsStoppedWhileItWaitsForTheOthersSavesFirst) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
   const Words flags = {"--sync_replicas=false", "--train_steps=200", "--log_every=1",
-                       "--save_secs=0",         "--save_steps=1000", "--train_dir=saved"};
+                       "--debug_delay_ms=20",   "--save_secs=0",     "--save_steps=1000",
+                       "--train_dir=saved"};
   const Tasks tasks = run_cluster(cluster, flags);
+  // A chief waits for a worker that has joined, so it may not be done before the worker has.
+  ASSERT_TRUE(says(tasks.chief(), "training step 1 done"));
+  tasks.chief().send(SIGSTOP);
   ASSERT_TRUE(says(*tasks.trainers[1], "training step 3 done"));
   tasks.trainers[1]->send(SIGSTOP);
+  tasks.chief().send(SIGCONT);
   ASSERT_TRUE(says(tasks.chief(), "Training elapsed time"));
   tasks.chief().send(SIGTERM);
   EXPECT_TRUE(exits(tasks.chief(), kExitTerminated));
