@@ -9,7 +9,6 @@ namespace disttf::net {
 namespace {
 
 // Bodies are tensors, which begin at a cache line.
-constexpr std::size_t kBodyAlignment = 64;
 
 // Where the trainer's sleep word lies, if it says where it does; else 0.
 std::size_t sleep_word_in(const SharedOffer& offer) noexcept {
@@ -71,8 +70,7 @@ std::unique_ptr<InPlaceBodies> InPlaceBodies::agree(const SharedOffer& offer,
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
   const std::span<const std::byte> bytes = gradient_->bytes();
-  if (header.place % kBodyAlignment != 0 || header.body_size > bytes.size() ||
-      header.place > bytes.size() - header.body_size) {
+  if (header.body_size > bytes.size() || header.place > bytes.size() - header.body_size) {
     return std::nullopt;
   }
   return BodyInPlace{.bytes = bytes.subspan(header.place, header.body_size), .owner = gradient_};

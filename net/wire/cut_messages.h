@@ -14,9 +14,9 @@ namespace disttf::net {
 struct CutRequest {
   std::uint64_t request_id = 0;
   std::uint64_t name = 0;
-  bool now = false;              // of the state as it is: it is made first, and named so
-  bool with_tensors = false;     // GET_CUT; else its step is all that is wanted
-  std::uint32_t generation = 0;  // that the state is of
+  bool now = false;           // of the state as it is: it is made first, and named so
+  bool with_tensors = false;  // GET_CUT; else its step is all that is wanted
+  Generation generation = 0;  // that the state is of
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -29,7 +29,7 @@ struct CutReply {
   std::uint64_t step = 0;  // of the state
   std::uint64_t name = 0;
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -41,7 +41,7 @@ struct WriteCutRequest {
   std::uint64_t request_id = 0;
   std::uint64_t step = 0;  // the checkpoint's
   std::uint64_t name = 0;
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;

@@ -23,7 +23,7 @@ constexpr std::size_t kStepAt = 24;
 constexpr std::size_t kSequenceAt = 32;
 constexpr std::size_t kRangeBeginAt = 40;
 constexpr std::size_t kGenerationAt = 48;
-constexpr std::size_t kPlaceAt = 52;
+constexpr std::size_t kPlaceAt = 56;
 constexpr std::size_t kChecksumAt = 60;
 
 class WireCategory final : public std::error_category {
@@ -98,7 +98,7 @@ std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
   if (!is_known(kind)) return WireError::kBadKind;
   const auto flags = load_le<std::uint16_t>(bytes.subspan(kFlagsAt));
   if ((flags & ~kKnownFlags) != 0) return WireError::kBadFlags;
-  const auto place = load_le<std::uint64_t>(bytes.subspan(kPlaceAt));
+  const auto place = load_le<std::uint32_t>(bytes.subspan(kPlaceAt)) * std::uint64_t{kPlaceUnit};
   if (place != 0 && (flags & kFlagInPlace) == 0) return WireError::kBadReserved;
 
   out = FrameHeader{.kind = static_cast<FrameKind>(kind),
@@ -108,7 +108,7 @@ std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                     .step = load_le<std::uint64_t>(bytes.subspan(kStepAt)),
                     .sequence = load_le<std::uint64_t>(bytes.subspan(kSequenceAt)),
                     .range_begin = load_le<std::uint64_t>(bytes.subspan(kRangeBeginAt)),
-                    .generation = load_le<std::uint32_t>(bytes.subspan(kGenerationAt)),
+                    .generation = load_le<Generation>(bytes.subspan(kGenerationAt)),
                     .place = place};
   return {};
 }
@@ -124,7 +124,7 @@ void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes>
   store_le(header.sequence, out.subspan(kSequenceAt));
   store_le(header.range_begin, out.subspan(kRangeBeginAt));
   store_le(header.generation, out.subspan(kGenerationAt));
-  store_le(header.place, out.subspan(kPlaceAt));
+  store_le(static_cast<std::uint32_t>(header.place / kPlaceUnit), out.subspan(kPlaceAt));
   store_le(checksum(out), out.subspan(kChecksumAt));
 }
 

@@ -12,8 +12,8 @@
 //       32     8  sequence     the trainer's own count of pushes, async: for exactly-once;
 //                              elastic: a micro-batch, or which of them a trainer takes
 //       40     8  range_begin  first float of the tensor range in the body
-//       48     4  generation   of the run's state; late messages of an older one are refused
-//       52     8  place        where the body lies, if it does not follow: see kFlagInPlace
+//       48     8  generation   of the run's state; late messages of an older one are refused
+//       56     4  place        where the body lies, if it does not follow: see kFlagInPlace
 //       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
 //
 // Integers are little-endian. One cache line, one read. Bodies and their limits, the order of
@@ -28,10 +28,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "net/wire/generation.h"
+
 namespace disttf::net {
 
 inline constexpr std::size_t kHeaderBytes = 64;
-inline constexpr std::uint8_t kWireVersion = 4;
+inline constexpr std::uint8_t kWireVersion = 5;
 // Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
 // whatever the peer claims.
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
@@ -95,6 +97,9 @@ inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFla
                                              kFlagPrevious | kFlagNext | kFlagInPlace | kFlagBf16 |
                                              kFlagSparse | kFlagInt8 | kFlagInt4;
 
+// What lies in shared memory begins on such a boundary; the frame counts in these.
+inline constexpr std::size_t kPlaceUnit = 64;
+
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;
   std::uint16_t flags = 0;
@@ -103,8 +108,8 @@ struct FrameHeader {
   std::uint64_t step = 0;
   std::uint64_t sequence = 0;
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;
-  std::uint64_t place = 0;  // bytes; 0 without kFlagInPlace
+  Generation generation = 0;
+  std::uint64_t place = 0;  // bytes, a multiple of kPlaceUnit; 0 without kFlagInPlace
 
   // Bytes of the body that follow the header.
   [[nodiscard]] std::uint64_t bytes_behind() const noexcept {

@@ -69,7 +69,7 @@ std::error_code decode(std::span<const std::byte> body, Welcome& out) {
   Welcome welcome;
   welcome.incarnation = reader.get<std::uint64_t>();
   welcome.step = reader.get<std::uint64_t>();
-  welcome.generation = reader.get<std::uint32_t>();
+  welcome.generation = reader.get<Generation>();
   welcome.heartbeat_ms = reader.get<std::uint32_t>();
   const auto state = reader.get<std::uint8_t>();
   const auto standing = reader.get<std::uint8_t>();

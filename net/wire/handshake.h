@@ -1,13 +1,13 @@
 // The bodies of HELLO, WELCOME and REFUSED.
 //
-//   HELLO, 52 bytes                    WELCOME, 28 bytes              REFUSED, 12 bytes and more
+//   HELLO, 52 bytes                    WELCOME, 32 bytes              REFUSED, 12 bytes and more
 //    0  32  cluster hash                0  8  incarnation              0  1  exit code
 //   32   8  incarnation                 8  8  step                     1  3  reserved, 0
-//   40   4  from: index                16  4  generation               4  8  replaced_by
-//   44   4  to: index                  20  4  heartbeat_ms            12  n  sentence, UTF-8,
-//   48   1  from: job                  24  1  state                          n <= 4096
-//   49   1  to: job                    25  1  standing
-//   50   1  purpose                    26  2  reserved, 0
+//   40   4  from: index                16  8  generation               4  8  replaced_by
+//   44   4  to: index                  24  4  heartbeat_ms            12  n  sentence, UTF-8,
+//   48   1  from: job                  28  1  state                          n <= 4096
+//   49   1  to: job                    29  1  standing
+//   50   1  purpose                    30  2  reserved, 0
 //   51   1  replica
 //
 // Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
@@ -28,7 +28,7 @@
 namespace disttf::net {
 
 inline constexpr std::size_t kHelloBytes = 52;
-inline constexpr std::size_t kWelcomeBytes = 28;
+inline constexpr std::size_t kWelcomeBytes = 32;
 
 // What a connection is for. The step channel belongs to the computing thread and may wait for
 // minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
@@ -78,7 +78,7 @@ struct Welcome {
   std::uint64_t incarnation = 0;  // the listener's, or of the process where its state began
   ShardState state = ShardState::kEmpty;
   Standing standing = Standing::kOnly;
-  std::uint32_t generation = 0;
+  Generation generation = 0;
   std::uint64_t step = 0;
   std::uint32_t heartbeat_ms = 0;  // how often the listener sends a heartbeat while a request waits
   friend bool operator==(const Welcome&, const Welcome&) = default;

@@ -16,7 +16,7 @@ namespace disttf::net {
 // PUBLISH, over a replica channel: the configuration that follows is said by the primary.
 struct PublishToBackup {
   ViewNumber view = {};  // in which it is the primary
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -28,7 +28,7 @@ struct Fill {
   std::uint64_t entry = 0;
   std::uint64_t step = 0;         // that the state is of
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -41,7 +41,7 @@ struct Update {
   std::uint64_t step = 0;         // of the parameters that they were computed from
   std::uint64_t push = 0;         // async: the push's number, as its trainer counts
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -51,7 +51,7 @@ struct Update {
 // From here on nothing is acknowledged that the backup has not.
 struct Complete {
   std::uint64_t entry = 0;
-  std::uint32_t generation = 0;
+  Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;

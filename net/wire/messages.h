@@ -34,7 +34,7 @@ struct GetConfig {
 // A trainer has its result, and waits for the end of the run; the chief, for the others to leave.
 struct Goodbye {
   std::uint64_t request_id = 0;
-  std::uint32_t generation = 0;  // of the result
+  Generation generation = 0;  // of the result
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -54,11 +54,11 @@ struct Pull {
 // Elastic: a trainer asks for those of a later step, and waits for it. (PULL with kFlagNext.)
 struct AwaitStep {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;        // than this one
-  std::uint64_t push = 0;        // the number of the newest push of its process
-  bool cut = false;              // chief: keep the state it leads to, by the name of `push`
-  std::uint32_t generation = 0;  // that `step` is of
-  std::uint16_t form = 0;        // the parameters may come so
+  std::uint64_t step = 0;     // than this one
+  std::uint64_t push = 0;     // the number of the newest push of its process
+  bool cut = false;           // chief: keep the state it leads to, by the name of `push`
+  Generation generation = 0;  // that `step` is of
+  std::uint16_t form = 0;     // the parameters may come so
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -72,7 +72,7 @@ struct PushPull {
   std::uint64_t push = 0;         // its number among those of its process
   bool cut = false;               // chief: keep the state it leads to, by the name of `push`
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;   // that `step` is of
+  Generation generation = 0;      // that `step` is of
   std::uint16_t form = 0;         // of the gradient; of the parameters, which may come so, too
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
@@ -86,7 +86,7 @@ struct Push {
   std::uint64_t step = 0;         // of the parameters that it was computed from
   std::uint64_t micro_batch = 0;  // of that step
   std::uint64_t range_begin = 0;  // floats
-  std::uint32_t generation = 0;   // that `step` is of
+  Generation generation = 0;      // that `step` is of
   std::uint16_t form = 0;         // of the gradient
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
@@ -108,7 +108,7 @@ struct Parameters {
   std::uint64_t step = 0;         // updates that have led to them
   std::uint64_t counts_from = 0;  // not elastic: the trainer's next push is to be numbered above it
   StepShare share = {};           // elastic: what the trainer is to compute of the next step
-  std::uint32_t generation = 0;   // that `step` is of
+  Generation generation = 0;      // that `step` is of
   bool finished = false;          // no more steps are waited for
   bool dropped = false;           // the gradient came late and was not used
   std::uint16_t form = 0;
@@ -123,7 +123,7 @@ struct Work {
   std::uint64_t request_id = 0;  // by which it waits
   std::uint64_t step = 0;
   std::uint64_t micro_batch = 0;  // of that step
-  std::uint32_t generation = 0;   // that `step` is of
+  Generation generation = 0;      // that `step` is of
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -133,8 +133,8 @@ struct Work {
 // The run's state has moved on: pull again.
 struct Fenced {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;        // of the ps
-  std::uint32_t generation = 0;  // that it holds
+  std::uint64_t step = 0;     // of the ps
+  Generation generation = 0;  // that it holds
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;

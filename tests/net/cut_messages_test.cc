@@ -10,35 +10,35 @@ namespace {
 TEST(CutMessages, CutRequest) {
   expect_message(
       CutRequest{.request_id = 4, .name = 37, .now = true, .with_tensors = true, .generation = 3},
-      "44544631041204000400000000000000"
+      "44544631051204000400000000000000"
       "00000000000000000000000000000000"
       "25000000000000000000000000000000"
-      "03000000000000000000000020b4bbea",
+      "030000000000000000000000f7a72ef7",
       {.flags = kFlagCut, .sequence = 1, .generation = 1});
   expect_message(CutRequest{.request_id = 4, .name = 37, .generation = 3},
-                 "44544631041600000400000000000000"
+                 "44544631051600000400000000000000"
                  "00000000000000000000000000000000"
                  "25000000000000000000000000000000"
-                 "030000000000000000000000b8de2364",
+                 "0300000000000000000000006fcdb679",
                  {.flags = kFlagCut, .sequence = 1, .generation = 1});
 }
 
 TEST(CutMessages, CutReply) {
   expect_message(
       CutReply{.request_id = 4, .step = 40, .name = 37, .range_begin = 1024, .generation = 3},
-      "44544631041300000400000000000000"
+      "44544631051300000400000000000000"
       "00000000000000002800000000000000"
       "25000000000000000004000000000000"
-      "030000000000000000000000dddf154e",
+      "0300000000000000000000000acc8053",
       {.step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
 }
 
 TEST(CutMessages, WriteCutRequest) {
   expect_message(WriteCutRequest{.request_id = 4, .step = 400, .name = 37, .generation = 1},
-                 "44544631041700000400000000000000"
+                 "44544631051700000400000000000000"
                  "00000000000000009001000000000000"
                  "25000000000000000000000000000000"
-                 "010000000000000000000000478d0be3",
+                 "010000000000000000000000909e9efe",
                  {.step = 1, .sequence = 1, .generation = 1});
 }
 

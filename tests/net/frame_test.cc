@@ -21,7 +21,7 @@ constexpr FrameHeader kExampleHeader{.kind = FrameKind::kPushPull,
                                      .step = 2000,
                                      .sequence = 0x1112131415161718,
                                      .range_begin = 1024,
-                                     .generation = 0x21222324};
+                                     .generation = 0x2122232425262728};
 
 [[nodiscard]] Bytes encoded(const FrameHeader& header) {
   Bytes bytes{};
@@ -42,14 +42,14 @@ constexpr FrameHeader kExampleHeader{.kind = FrameKind::kPushPull,
 
 TEST(Frame, HasTheBytesOfTheDocument) {
   const std::array<std::uint8_t, kHeaderBytes> golden{
-      'D',  'T',  'F',  '1',  0x04, 0x09, 0x02, 0x00,  // magic, version, kind, flags
+      'D',  'T',  'F',  '1',  0x05, 0x09, 0x02, 0x00,  // magic, version, kind, flags
       0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,  // request_id
       0x58, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // body_size 318040
       0xD0, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // step 2000
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // sequence
       0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // range_begin 1024
-      0x24, 0x23, 0x22, 0x21, 0x00, 0x00, 0x00, 0x00,  // generation, reserved
-      0x00, 0x00, 0x00, 0x00, 0x91, 0xB5, 0xBE, 0xCA,  // reserved, header_crc
+      0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21,  // generation
+      0x00, 0x00, 0x00, 0x00, 0x17, 0x84, 0x53, 0x03,  // place, header_crc
   };
   const Bytes bytes = encoded(kExampleHeader);
   for (std::size_t i = 0; i < golden.size(); ++i) {
@@ -92,7 +92,7 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
   EXPECT_EQ(decode_with(5, 37), WireError::kBadKind);
   EXPECT_EQ(decode_with(7, 4), WireError::kBadFlags);
-  EXPECT_EQ(decode_with(52, 1), WireError::kBadReserved);
+  EXPECT_EQ(decode_with(56, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);
   Bytes bytes = encoded(kExampleHeader);
   bytes[63] ^= std::byte{1};
@@ -103,9 +103,9 @@ TEST(Frame, NamesWhatIsWrong) {
 TEST(Frame, PlaceIsThatOfABodyThatDoesNotFollow) {
   FrameHeader header = kExampleHeader;
   header.flags = kFlagInPlace;
-  header.place = 0x3132333435363738;
+  header.place = 0x31323334 * std::uint64_t{kPlaceUnit};
   const Bytes bytes = encoded(header);
-  EXPECT_EQ(bytes[52], std::byte{0x38});
+  EXPECT_EQ(bytes[56], std::byte{0x34});
   EXPECT_EQ(bytes[59], std::byte{0x31});
   FrameHeader out;
   ASSERT_FALSE(decode_header(bytes, out));

@@ -27,10 +27,10 @@ TEST(Hello, HasTheBytesOfTheDocument) {
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kHello, .request_id = 1, .body_size = body.size()}, header);
   EXPECT_EQ(hex(header),
-            "44544631040100000100000000000000"
+            "44544631050100000100000000000000"
             "34000000000000000000000000000000"
             "00000000000000000000000000000000"
-            "000000000000000000000000a6fcacb6");
+            "00000000000000000000000071ef39ab");
   EXPECT_EQ(hex(body),
             "499586f058786688809ace4fbe13a0f73171d18117e9773e22d737fa12b9f0e2"
             "efcdab8967452301"
@@ -61,7 +61,7 @@ TEST(Welcome, HasTheBytesOfTheDocument) {
   EXPECT_EQ(hex(encode(kWelcome)),
             "8877665544332211"
             "d007000000000000"
-            "03000000"
+            "0300000000000000"
             "e8030000"
             "02000000");
 }
@@ -79,7 +79,7 @@ TEST(Hello, NamesTheRangeThatIsMeant) {
 TEST(Welcome, SaysWhatTheHostIs) {
   Welcome welcome = kWelcome;
   welcome.standing = Standing::kBackup;
-  EXPECT_EQ(hex(encode(welcome)).substr(2 * 24), "02020000");
+  EXPECT_EQ(hex(encode(welcome)).substr(2 * 28), "02020000");
   Welcome out;
   ASSERT_FALSE(decode(encode(welcome), out));
   EXPECT_EQ(out, welcome);
@@ -88,10 +88,10 @@ TEST(Welcome, SaysWhatTheHostIs) {
 TEST(Welcome, IsReadBackAndHasOneLength) { expect_read_back(kWelcome); }
 
 TEST(Welcome, RejectsValuesThatMeanNothing) {
-  EXPECT_EQ(decode_with(kWelcome, 24, 3), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kWelcome, 25, 3), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kWelcome, 26, 1), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kWelcome, 27, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 28, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 29, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 30, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kWelcome, 31, 1), WireError::kBadBody);
 }
 
 TEST(Refusal, HasTheBytesOfTheDocument) {

@@ -33,15 +33,15 @@ class EndOfRun : public ProcessTest {
     return welcomed(cluster_, {.worker = 1, .incarnation = incarnation});
   }
 
-  void set(const RawPeer& chief, std::uint64_t step, std::uint32_t generation) const {
+  void set(const RawPeer& chief, std::uint64_t step, net::Generation generation) const {
     publish_and_restore(chief, config_, step, generation);
   }
   // A GOODBYE that the ps has read: its log says so.
-  void say_goodbye(const RawPeer& worker, std::uint32_t generation = 1) const {
+  void say_goodbye(const RawPeer& worker, net::Generation generation = 1) const {
     worker.write(goodbye(generation));
     EXPECT_TRUE(says(*ps_, "worker 1 .* said goodbye"));
   }
-  [[nodiscard]] static Bytes goodbye(std::uint32_t generation = 1) {
+  [[nodiscard]] static Bytes goodbye(net::Generation generation = 1) {
     return frame({.kind = FrameKind::kGoodbye, .request_id = 5, .generation = generation});
   }
   [[nodiscard]] static Bytes shutdown() { return frame({.kind = FrameKind::kShutdown}); }

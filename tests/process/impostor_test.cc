@@ -364,7 +364,7 @@ TEST_F(Impostor, AsksForTheWritingOfACutWithAnotherBody) {
 TEST_F(Impostor, AsksForTheWritingOfACutThatIsNotThere) {
   start_run();
   const RawPeer peer = connect(net::ChannelPurpose::kState);
-  const auto write = [](std::uint64_t sequence, std::uint32_t generation) {
+  const auto write = [](std::uint64_t sequence, net::Generation generation) {
     return frame({.kind = FrameKind::kWriteCut, .sequence = sequence, .generation = generation},
                  net::encode(net::WriteCut{}));
   };

@@ -39,7 +39,7 @@ struct FakeHost {
     welcome = {.incarnation = incarnation, .standing = welcome.standing};
     is_up = true;
   }
-  void hold(std::uint64_t step, std::uint32_t generation) {
+  void hold(std::uint64_t step, net::Generation generation) {
     welcome.state = net::ShardState::kReady;
     welcome.step = step;
     welcome.generation = generation;
@@ -126,7 +126,7 @@ class TrainerWorld {
   }
   std::vector<Dial> dials() { return std::exchange(dials_, {}); }
   // The generation that heartbeats name.
-  [[nodiscard]] std::uint32_t named() const { return named_; }
+  [[nodiscard]] net::Generation named() const { return named_; }
   // That it was to take incarnations above.
   [[nodiscard]] const std::vector<std::uint64_t>& incarnations_above() const {
     return incarnations_above_;
@@ -264,7 +264,7 @@ class TrainerWorld {
   std::map<std::pair<std::size_t, std::uint8_t>, FakeHost> hosts_;
   std::vector<Link> links_;  // by range
   std::optional<Dial> swallowed_;
-  std::uint32_t named_ = 0;
+  net::Generation named_ = 0;
   std::vector<std::uint64_t> incarnations_above_;
   std::vector<HeardRequest> heard_;
   std::vector<Dial> dials_;

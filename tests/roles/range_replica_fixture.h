@@ -20,7 +20,7 @@ class RangeReplicaTest : public testing::Test {
  protected:
   // Publishes, and restores to zeros at this step.
   void begin_run(ReplicaHost& host, ConnectionId chief, const RunConfig& config,
-                 std::uint64_t step = 0, std::uint32_t generation = 1) {
+                 std::uint64_t step = 0, net::Generation generation = 1) {
     const std::string published = to_json(config);
     ASSERT_TRUE(
         host.say(chief, {.kind = net::FrameKind::kPublish}, std::as_bytes(std::span(published))));
@@ -35,7 +35,7 @@ class RangeReplicaTest : public testing::Test {
     const auto bytes = std::as_bytes(std::span(values));
     return {bytes.begin(), bytes.end()};
   }
-  static net::FrameHeader push(std::uint64_t step, std::uint32_t generation = 1) {
+  static net::FrameHeader push(std::uint64_t step, net::Generation generation = 1) {
     return {.kind = net::FrameKind::kPushPull,
             .request_id = 10 + step,
             .step = step,

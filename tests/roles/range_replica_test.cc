@@ -139,7 +139,7 @@ TEST_F(RangeReplicaTest, WhoHasHadItsReplyKeepsItsConnection) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
   begin_run(host_, chief, small_run());
-  for (const std::uint32_t generation : {2U, 3U, 4U}) {
+  for (const net::Generation generation : {2U, 3U, 4U}) {
     ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
     expect_parameters(host_, other, 0, 0);
     begin_run(host_, chief, small_run(), 0, generation);

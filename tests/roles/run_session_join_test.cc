@@ -213,6 +213,20 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   EXPECT_EQ(heard[1].header.generation, 5U);
 }
 
+TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHasTaken) {
+  constexpr std::uint64_t kTaken = 0x0123456789ABCDEF;
+  session().lead();
+  session().took_incarnation(kTaken);
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
+  session().provided(7, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().reply().generation, net::generation_after(0, kTaken));
+}
+
 TEST_F(RunSessionTest, ARestoreThatBreaksOffIsMadeAgainInANewGeneration) {
   session().lead();
   session().begin_connect(world_.now());

@@ -15,9 +15,9 @@ std::span<const float> floats_of(std::span<const std::byte> body) {
   return {reinterpret_cast<const float*>(body.data()), body.size() / sizeof(float)};
 }
 
-std::string at_step(std::size_t range, std::uint32_t generation, std::uint64_t step) {
-  return "range " + std::to_string(range) + ", generation " + std::to_string(generation) +
-         ", step " + std::to_string(step);
+std::string at_step(std::size_t range, net::Generation generation, std::uint64_t step) {
+  return "range " + std::to_string(range) + ", generation " +
+         std::to_string(net::number_of(generation)) + ", step " + std::to_string(step);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ void Checks::push_dropped(std::size_t range, const StateName& state, std::size_t
 }
 
 void Checks::host_is_at(const std::string& who, std::size_t range, std::uint64_t process,
-                        std::uint32_t generation, std::uint64_t step) {
+                        net::Generation generation, std::uint64_t step) {
   Host& host = hosts_[{process, range}];
   if (generation < host.generation || (generation == host.generation && step < host.step)) {
     world_.violate(who + " went back (invariant 3): from " +

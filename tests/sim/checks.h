@@ -25,7 +25,7 @@ namespace disttf::sim {
 // lost generations begin anew.)
 struct StateName {
   std::uint64_t lineage = 0;
-  std::uint32_t generation = 0;
+  net::Generation generation = 0;
   friend auto operator<=>(const StateName&, const StateName&) = default;
 };
 
@@ -58,7 +58,7 @@ class Checks {
   // --- what a host of a range does
   // After each event: invariant 3. `process`: tells hosts, and their processes, apart.
   void host_is_at(const std::string& who, std::size_t range, std::uint64_t process,
-                  std::uint32_t generation, std::uint64_t step);
+                  net::Generation generation, std::uint64_t step);
   // It answers a push with parameters of that step: invariants 5 and 7. Replicas only.
   void host_acknowledges(const std::string& who, std::size_t range, const StateName& state,
                          net::ViewNumber view, std::uint64_t step);
@@ -94,7 +94,7 @@ class Checks {
     std::set<std::size_t> unused;
   };
   struct Host {
-    std::uint32_t generation = 0;
+    net::Generation generation = 0;
     std::uint64_t step = 0;
   };
 

@@ -56,7 +56,7 @@ class ChiefProcess final : public WorkerProcess {
   void start_snapshots();
   void start_snapshot(const roles::SnapshotRequest& request);
   Routine<void> await_idle(Fiber& fiber, Time deadline);
-  Routine<void> save_now(Fiber& fiber, std::uint32_t generation, Time deadline);
+  Routine<void> save_now(Fiber& fiber, net::Generation generation, Time deadline);
   Routine<bool> save_final(Fiber& fiber, Time deadline);
   Routine<void> keep_snapshots(Fiber& fiber);
   Routine<roles::SnapshotOrder> carry_out(Fiber& fiber, roles::SnapshotRequest request,

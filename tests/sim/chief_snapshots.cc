@@ -82,7 +82,7 @@ Routine<void> ChiefProcess::await_idle(Fiber& fiber, Time deadline) {
   idle_waiter_ = nullptr;
 }
 
-Routine<void> ChiefProcess::save_now(Fiber& fiber, std::uint32_t generation, Time deadline) {
+Routine<void> ChiefProcess::save_now(Fiber& fiber, net::Generation generation, Time deadline) {
   co_await await_idle(fiber, deadline);
   start_snapshot({.generation = generation, .now = true, .deadline = deadline});
   co_await await_idle(fiber, deadline);

@@ -313,7 +313,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
                    std::to_string(id) + " " + std::string(name_of(frame.header.kind)) +
                    " request " + std::to_string(frame.header.request_id) + " step " +
                    std::to_string(frame.header.step) + " generation " +
-                   std::to_string(frame.header.generation));
+                   std::to_string(net::number_of(frame.header.generation)));
     }
     if (frame.sum != 0 && sum_of(frame.body) != frame.sum) {
       world_.violate("what a frame borrows changed while it was on its way (invariant 14): " +
@@ -331,7 +331,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
                    " request " + std::to_string(frame.header.request_id) + " step " +
                    std::to_string(frame.header.step) + " sequence " +
                    std::to_string(frame.header.sequence) + " generation " +
-                   std::to_string(frame.header.generation) + ", its body to come");
+                   std::to_string(net::number_of(frame.header.generation)) + ", its body to come");
     }
     through.half_read = true;
     to->on_header(id, frame);

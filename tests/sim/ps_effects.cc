@@ -71,11 +71,11 @@ void PsProcess::check_nobody_waits(const RangeReplica& range) {
   for (const roles::TrainerRecord& record : range.trainers().records()) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
         net::header_of(record.waiting->request).generation != range.generation()) {
-      world_.violate(name() + " keeps somebody waiting for a " +
-                     std::string(name_of(net::header_of(record.waiting->request).kind)) +
-                     " of generation " +
-                     std::to_string(net::header_of(record.waiting->request).generation) +
-                     ", which is no more: it holds " + std::to_string(range.generation()));
+      world_.violate(
+          name() + " keeps somebody waiting for a " +
+          std::string(name_of(net::header_of(record.waiting->request).kind)) + " of generation " +
+          std::to_string(net::number_of(net::header_of(record.waiting->request).generation)) +
+          ", which is no more: it holds " + std::to_string(net::number_of(range.generation())));
     }
   }
 }
@@ -88,8 +88,9 @@ void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
   }
   const FrameHeader& push = found->second.push;
   if (push.request_id == answer.request_id && push.generation != answer.generation) {
-    world_.violate(name() + " answers a push of generation " + std::to_string(push.generation) +
-                   " with parameters of " + std::to_string(answer.generation));
+    world_.violate(name() + " answers a push of generation " +
+                   std::to_string(net::number_of(push.generation)) + " with parameters of " +
+                   std::to_string(net::number_of(answer.generation)));
   }
 }
 

@@ -126,12 +126,13 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
 
 // Trainers name a generation once all ps hold it: one that does not was replaced, and ends.
 void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
-                                   std::uint32_t generation) {
+                                   net::Generation generation) {
   if (range.standing() != net::Standing::kBackup && range.holds_state() && !range.is_finishing() &&
       generation > range.generation() &&
       range.trainers().records()[range.rank_of(from)].incarnation == from.incarnation) {
-    world_.violate(name() + " goes on with generation " + std::to_string(range.generation()) +
-                   " though it has been told of " + std::to_string(generation));
+    world_.violate(name() + " goes on with generation " +
+                   std::to_string(net::number_of(range.generation())) +
+                   " though it has been told of " + std::to_string(net::number_of(generation)));
   }
 }
 
@@ -338,7 +339,7 @@ std::string PsProcess::describe_state() const {
     const RangeReplica& core = core_->range(replica);
     text += (text.empty() ? "range " : "; range ") + std::to_string(core.index()) + ": standing " +
             std::to_string(static_cast<int>(core.standing())) + ", generation " +
-            std::to_string(core.generation());
+            std::to_string(net::number_of(core.generation()));
     if (core.shard() != nullptr) {
       text += ", step " + std::to_string(core.shard()->step());
     }

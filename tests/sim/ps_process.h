@@ -55,7 +55,7 @@ class PsProcess final : public Process {
     net::Standing standing = net::Standing::kOnly;
     std::uint64_t standings = 0;  // changes of it
     std::uint64_t step = 0;
-    std::uint32_t generation = 0;
+    net::Generation generation = 0;
     bool held = false;
     net::ViewNumber view = {};
   };
@@ -72,7 +72,7 @@ class PsProcess final : public Process {
   void end_connection(ConnectionId id);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
   void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
-                          std::uint32_t generation);
+                          net::Generation generation);
   void check_nobody_waits(const roles::RangeReplica& range);
   void check_answer(const net::FrameHeader& answer, ConnectionId to);
   void watch();

@@ -47,6 +47,7 @@ void TrainerProcess::take_incarnation_above(std::uint64_t other) {
   world_.mark(Mark::kIncarnationTaken);
   incarnation_ = roles::incarnation_above(
       other, incarnation_of(world_, Duration::zero(), task_.incarnation, ++incarnations_));
+  session_.took_incarnation(incarnation_);
   note("goes on as a newer process");
   took_incarnation();
 }

@@ -51,7 +51,7 @@ class TrainerProcess : public FiberProcess {
   virtual void took_incarnation() = 0;
 
   // From now on heartbeats name it.
-  virtual void set_generation(std::uint32_t generation) = 0;
+  virtual void set_generation(net::Generation generation) = 0;
 
   void throw_if_stopped() const;
   // The run's size, as it is known from the configuration.

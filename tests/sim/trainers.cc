@@ -47,11 +47,11 @@ void WorkerProcess::terminate() {
 
 Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
   Beat& beat = *beats_[index];
-  std::uint32_t said = 0;
+  net::Generation said = 0;
   std::uint64_t said_as = incarnation_;
   Time next = now();
   while (true) {
-    const std::uint32_t generation = generation_;
+    const net::Generation generation = generation_;
     if (std::exchange(said_as, incarnation_) != incarnation_) {
       close(beat.channel);
     }
@@ -96,7 +96,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
   }
 }
 
-void WorkerProcess::set_generation(std::uint32_t generation) {
+void WorkerProcess::set_generation(net::Generation generation) {
   if (std::exchange(generation_, generation) != generation) {
     for (Fiber* const fiber_of_beat : beating_) {
       wake(*fiber_of_beat);

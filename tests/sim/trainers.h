@@ -39,7 +39,7 @@ class WorkerProcess : public TrainerProcess {
   // Whether a copy of the state of that step is to be kept; then, it is.
   [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
   virtual void took_cut(std::uint64_t /*sequence*/) {}
-  void set_generation(std::uint32_t generation) override;
+  void set_generation(net::Generation generation) override;
   void took_incarnation() override;
 
   const Pace pace_;
@@ -64,7 +64,7 @@ class WorkerProcess : public TrainerProcess {
 
   std::vector<std::unique_ptr<Beat>> beats_;
   std::vector<Fiber*> beating_;
-  std::uint32_t generation_ = 0;
+  net::Generation generation_ = 0;
   std::uint64_t computed_ = 0;
   Values next_parameters_;  // elastic: while gradients of the others are computed
   Values kept_result_;

@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/generation.h"
 #include "net/wire/handshake.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/checkpoint_options.h"
@@ -29,7 +30,7 @@ namespace disttf::roles {
 struct SnapshotRequest {
   using TimePoint = std::chrono::steady_clock::time_point;
   std::uint64_t sequence = 0;  // of the push that asked for it
-  std::uint32_t generation = 0;
+  net::Generation generation = 0;
   bool now = false;   // the state as it is, rather than one that was kept; `sequence` is then 0
   bool again = true;  // a state that moves is asked for again, until `deadline`
   TimePoint deadline = TimePoint::max();

@@ -296,19 +296,19 @@ Checkpointer::~Checkpointer() = default;
 
 bool Checkpointer::wants_snapshot(std::uint64_t step) { return impl_->wants_snapshot(step); }
 
-void Checkpointer::collect(std::uint64_t sequence, std::uint32_t generation) {
+void Checkpointer::collect(std::uint64_t sequence, net::Generation generation) {
   impl_->start({.sequence = sequence, .generation = generation});
 }
 
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 
-void Checkpointer::save_now(std::uint32_t generation, net::Deadline deadline) {
+void Checkpointer::save_now(net::Generation generation, net::Deadline deadline) {
   impl_->wait_until_idle(deadline);
   impl_->start({.generation = generation, .now = true, .deadline = deadline});
   impl_->wait_until_idle(deadline);
 }
 
-bool Checkpointer::save_final(std::uint32_t generation, net::Deadline deadline) {
+bool Checkpointer::save_final(net::Generation generation, net::Deadline deadline) {
   impl_->wait_until_idle(deadline);
   impl_->start({.generation = generation, .now = true, .again = false, .deadline = deadline});
   impl_->wait_until_idle(deadline);

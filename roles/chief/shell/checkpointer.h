@@ -16,6 +16,7 @@
 
 #include "math/parameter_layout.h"
 #include "net/transport/interrupt.h"
+#include "net/wire/generation.h"
 #include "roles/run/checkpoint_options.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
@@ -37,7 +38,7 @@ class Checkpointer {
   // way.
   [[nodiscard]] bool wants_snapshot(std::uint64_t step);
   // That push, the process's `sequence`th, was answered: the ps keep the snapshot.
-  void collect(std::uint64_t sequence, std::uint32_t generation);
+  void collect(std::uint64_t sequence, net::Generation generation);
 
   // What a run goes on from: the newest snapshot, else the newest whole checkpoint, else nothing.
   // Throws Failure when the checkpoints are of another model.
@@ -45,10 +46,10 @@ class Checkpointer {
 
   // Saves the state that the ps hold now, before this task leaves the run. Waits for what is under
   // way, and for the ps to be at one step, at most until `deadline`.
-  void save_now(std::uint32_t generation, net::Deadline deadline);
+  void save_now(net::Generation generation, net::Deadline deadline);
   // The same at the end of a run, when the ps stand still: tried once. False: a ps was lost, or has
   // another state; a disk that refuses is only warned of.
-  [[nodiscard]] bool save_final(std::uint32_t generation, net::Deadline deadline);
+  [[nodiscard]] bool save_final(net::Generation generation, net::Deadline deadline);
 
  private:
   class Impl;

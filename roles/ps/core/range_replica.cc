@@ -239,7 +239,7 @@ void RangeReplica::trainer_left(std::size_t rank) {
   }
 }
 
-std::optional<std::string> RangeReplica::hear(const net::Hello& hello, std::uint32_t generation,
+std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Generation generation,
                                               Clock::time_point now) {
   TrainerRecord& record = trainers_[rank_of(hello)];
   record.last_heard = now;
@@ -250,8 +250,11 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, std::uint
       hello.incarnation != record.incarnation) {
     return std::nullopt;
   }
-  return "was replaced while it was silent: the run is in generation " +
-         std::to_string(generation) + ", this task holds generation " + std::to_string(generation_);
+  const std::uint64_t theirs = net::number_of(generation);
+  const std::uint64_t ours = net::number_of(generation_);
+  return "was replaced while it was silent: the run is in generation " + std::to_string(theirs) +
+         (theirs > ours ? "" : " of a newer chief") + ", this task holds generation " +
+         std::to_string(ours);
 }
 
 void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
@@ -413,7 +416,7 @@ std::shared_ptr<const Cut> RangeReplica::make_cut(const net::CutRequest& request
 }
 
 std::shared_ptr<const Cut> RangeReplica::kept_cut(std::uint64_t name,
-                                                  std::uint32_t generation) const {
+                                                  net::Generation generation) const {
   const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
   const bool is_it = cut && generation == generation_ && name == cut->sequence;
   return is_it ? cut : nullptr;

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "net/wire/cut_messages.h"
+#include "net/wire/generation.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/outbox.h"
@@ -92,7 +93,7 @@ class RangeReplica {
   // A control channel has come, beats with a trainer's generation, and has gone. hear(): why this
   // process is to leave the run, if it was replaced in it while it was silent.
   void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
-  [[nodiscard]] std::optional<std::string> hear(const net::Hello& hello, std::uint32_t generation,
+  [[nodiscard]] std::optional<std::string> hear(const net::Hello& hello, net::Generation generation,
                                                 Clock::time_point now);
   void detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
 
@@ -156,14 +157,14 @@ class RangeReplica {
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   // nullptr before a configuration has come.
   [[nodiscard]] Shard* shard() const noexcept { return shard_.get(); }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  [[nodiscard]] net::Generation generation() const noexcept { return generation_; }
   // Incarnation of the process in which its state began.
   [[nodiscard]] std::uint64_t lineage() const noexcept { return lineage_; }
   // The cut that a request of the chief's is about, if there is one; made first, where it asks for
   // the state as it is now.
   [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::CutRequest& request);
   [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
-                                                    std::uint32_t generation) const;
+                                                    net::Generation generation) const;
 
   // After ReachOut: whether the other host is still to be reached, and may be filled now.
   [[nodiscard]] bool reaches_out() const noexcept {
@@ -332,7 +333,7 @@ class RangeReplica {
   std::shared_ptr<Shard> shard_;  // shared with what is being received into it, and sent from it
   std::string config_json_;
   std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
-  std::uint32_t generation_ = 0;
+  net::Generation generation_ = 0;
   std::uint64_t restores_ = 0;  // begun here
   bool over_ = false;           // no more steps are waited for
   Phase phase_ = Phase::kWaitingForChief;

@@ -190,7 +190,8 @@ BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
   lineage_ = from.fill.lineage;
   filled_ = true;
   out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
-            std::to_string(from.header.step) + ", generation " + std::to_string(generation_));
+            std::to_string(from.header.step) + ", generation " +
+            std::to_string(net::number_of(generation_)));
   out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
   return {};
 }

@@ -228,7 +228,7 @@ BodyPlan RangeReplica::push_ended(ConnectionId id, Connection& from, bool stands
 std::string RangeReplica::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
-  out["generation"] = generation_;
+  out["generation"] = net::number_of(generation_);
   if (standing_ != net::Standing::kOnly) {
     out["view"] = view_.number.count;
     out["has_backup"] = log_.is_complete();

@@ -139,7 +139,7 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
   send_report();
   out_.info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
             std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
-            ", generation " + std::to_string(generation_));
+            ", generation " + std::to_string(net::number_of(generation_)));
   out_.send(id, {.kind = net::FrameKind::kAck, .request_id = header.request_id});
   trainers_.nobody_is_done();
   fence_waiting();

@@ -141,7 +141,7 @@ void RangeReplica::end(ConnectionId chief) {
   if (standing_ == net::Standing::kPrimary && shard_) {
     out_.info("range " + std::to_string(index_) + ": " +
               std::to_string(shard_->counters().applied) + " gradients applied, generation " +
-              std::to_string(generation_));
+              std::to_string(net::number_of(generation_)));
   }
   if (backup_ != 0) {
     out_.send(backup_, {.kind = FrameKind::kShutdown});

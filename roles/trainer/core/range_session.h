@@ -16,6 +16,7 @@
 
 #include "math/parameter_layout.h"
 #include "net/wire/frame.h"
+#include "net/wire/generation.h"
 #include "net/wire/handshake.h"
 #include "net/wire/messages.h"
 #include "roles/run/task.h"
@@ -48,8 +49,8 @@ class RangeSession {
 
   // What the ps last said of itself.
   [[nodiscard]] net::ShardState state() const noexcept { return state_; }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-  void set_generation(std::uint32_t generation) noexcept { generation_ = generation; }
+  [[nodiscard]] net::Generation generation() const noexcept { return generation_; }
+  void set_generation(net::Generation generation) noexcept { generation_ = generation; }
   // Of the parameters last received.
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   // From now on only the state that the ps is known to hold will do.
@@ -88,7 +89,7 @@ class RangeSession {
   bool pinned_ = false;
   net::ShardState state_ = net::ShardState::kEmpty;
   std::uint64_t incarnation_ = 0;
-  std::uint32_t generation_ = 0;
+  net::Generation generation_ = 0;
   std::uint64_t step_ = 0;
   std::uint64_t next_request_id_ = 1;
   std::uint64_t reserved_id_ = 0;  // 0: none

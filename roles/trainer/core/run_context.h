@@ -17,7 +17,8 @@ namespace disttf::roles {
 
 struct RunContext {
   const Task& task;
-  net::Backoff backoff;  // between attempts to reach a ps
+  std::uint64_t incarnation;  // the task's, or one that it has taken above another process's
+  net::Backoff backoff;       // between attempts to reach a ps
   std::vector<RangeSession> ranges = {};
   TrainerOutbox out = {};
   std::optional<Failure> failure = {};  // what ends this trainer

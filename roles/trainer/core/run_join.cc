@@ -160,7 +160,7 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
   for (const RangeSession& session : context_.ranges) {
     newest_generation_ = std::max(newest_generation_, session.generation());
   }
-  ++newest_generation_;
+  newest_generation_ = net::generation_after(newest_generation_, context_.incarnation);
   state_step_ = step;
   at_ = context_.ranges.size() - 1;
   restore(now);
@@ -240,7 +240,7 @@ void RunJoin::pulled(Clock::time_point now) {
 // Who answers of an older state than another may be a process that was replaced while it was
 // silent, and would answer so for ever: its address leads to the one in its place.
 void RunJoin::leave_behind() {
-  const std::uint32_t newest =
+  const net::Generation newest =
       std::ranges::max_element(context_.ranges, {}, &RangeSession::generation)->generation();
   for (const RangeSession& session : context_.ranges) {
     if (session.generation() < newest) {
@@ -276,7 +276,7 @@ void RunJoin::pause(Clock::time_point now) {
 }
 
 bool RunJoin::agree() const {
-  const std::uint32_t generation = context_.ranges.front().generation();
+  const net::Generation generation = context_.ranges.front().generation();
   return std::ranges::all_of(context_.ranges, [generation](const RangeSession& session) {
     return session.state() != net::ShardState::kEmpty && session.generation() == generation;
   });

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "net/wire/backoff.h"
+#include "net/wire/generation.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 #include "roles/trainer/core/step_exchange.h"
@@ -116,7 +117,7 @@ class RunJoin {
   bool was_over_ = false;  // before this attempt
   std::size_t at_ = 0;     // the range that is spoken to
   std::uint64_t state_step_ = 0;
-  std::uint32_t newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
+  net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
   Clock::time_point resume_at_;
   StepResult result_;
 };

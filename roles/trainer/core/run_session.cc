@@ -9,7 +9,9 @@ using net::FrameHeader;
 using net::FrameKind;
 
 RunSession::RunSession(const Task& task, std::mt19937_64 random)
-    : context_{.task = task, .backoff = net::Backoff(std::mt19937_64(random()))},
+    : context_{.task = task,
+               .incarnation = task.incarnation,
+               .backoff = net::Backoff(std::mt19937_64(random()))},
       join_(context_, connecting_, exchange_, net::Backoff(std::mt19937_64(random()))) {
   context_.ranges.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {

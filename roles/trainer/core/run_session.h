@@ -83,6 +83,8 @@ class RunSession {
     bool strict = true;    // every gradient counts
     bool elastic = false;
   };
+  // TakeIncarnation has been done: this process is that one now.
+  void took_incarnation(std::uint64_t incarnation) noexcept { context_.incarnation = incarnation; }
   // Before the operations from begin_pull() on.
   void prepare(const Run& run);
   // Chief: from now on this trainer publishes, and sets the ps to one state where they hold none.
@@ -187,7 +189,7 @@ class RunSession {
     return context_.ranges.at(index);
   }
   // Of the state that the last exchange was about.
-  [[nodiscard]] std::uint32_t generation() const noexcept {
+  [[nodiscard]] net::Generation generation() const noexcept {
     return context_.ranges.front().generation();
   }
   // A ps has said that the run is over.

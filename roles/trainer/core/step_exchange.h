@@ -35,14 +35,14 @@ enum class ReplyPlan : std::uint8_t {
 
 // Where a pull or a push has brought the trainer.
 struct StepResult {
-  std::uint64_t step = 0;         // global step of the parameters received (ps 0's)
-  std::uint32_t generation = 0;   // of the run's state
-  bool finished = false;          // ps 0 says that training is over
-  bool same_step = true;          // all ps answered with parameters of the same step
-  bool joined = false;            // the parameters are another state's: a gradient went nowhere
-  net::StepShare share = {};      // elastic: what to compute of the step, as ps 0 dealt it
-  std::uint64_t counts_from = 0;  // not elastic: what the next push is to be numbered above
-  std::size_t dropped = 0;        // ps that did not use the gradient: it came late (backup workers)
+  std::uint64_t step = 0;          // global step of the parameters received (ps 0's)
+  net::Generation generation = 0;  // of the run's state
+  bool finished = false;           // ps 0 says that training is over
+  bool same_step = true;           // all ps answered with parameters of the same step
+  bool joined = false;             // the parameters are another state's: a gradient went nowhere
+  net::StepShare share = {};       // elastic: what to compute of the step, as ps 0 dealt it
+  std::uint64_t counts_from = 0;   // not elastic: what the next push is to be numbered above
+  std::size_t dropped = 0;  // ps that did not use the gradient: it came late (backup workers)
 };
 
 // What the loss of a ps means to an exchange.

@@ -10,6 +10,7 @@
 
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
+#include "net/wire/generation.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/note.h"
 
@@ -52,7 +53,7 @@ struct CloseLink {
 // All ps hold this generation of the run's state, and this trainer works on it: from now on its
 // heartbeats name it. A ps that was replaced while it was silent learns of it that way.
 struct NameGeneration {
-  std::uint32_t generation = 0;
+  net::Generation generation = 0;
 };
 
 // From now on this process is another one to everybody, with an incarnation above this

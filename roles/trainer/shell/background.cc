@@ -56,7 +56,7 @@ class Background::Impl {
     thread_.join();
   }
 
-  void set_generation(std::uint32_t generation) {
+  void set_generation(net::Generation generation) {
     if (generation_.exchange(generation) != generation) {
       asio::post(context_, [this] {  // a ps that was replaced must not wait for it
         for (const auto& beat : beats_) {
@@ -101,14 +101,14 @@ class Background::Impl {
     asio::steady_timer pause;  // until the next heartbeat
     net::NameLookup lookup;
     std::shared_ptr<net::ServerConnection> connection;
-    std::uint32_t generation = 0;  // of the last heartbeat
+    net::Generation generation = 0;  // of the last heartbeat
   };
 
   // A heartbeat, then again kHeartbeatInterval later. Errors are the step channel's to report; here
   // a broken channel is simply opened again.
   asio::awaitable<void> beat(Beat& beat) {
     while (true) {
-      const std::uint32_t generation = generation_;
+      const net::Generation generation = generation_;
       send(beat, generation);
       if (beat.connection && generation != beat.generation) {
         beat.connection->close();
@@ -138,7 +138,7 @@ class Background::Impl {
     beat.connection = dialed.connection;
   }
 
-  static void send(const Beat& beat, std::uint32_t generation) {
+  static void send(const Beat& beat, net::Generation generation) {
     if (beat.connection) {
       beat.connection->send({.kind = net::FrameKind::kHeartbeat, .generation = generation});
     }
@@ -146,7 +146,7 @@ class Background::Impl {
 
   const Task& task_;
   StopSignal& stop_;
-  std::atomic<std::uint32_t> generation_{0};  // the computing thread's to set
+  std::atomic<net::Generation> generation_{0};  // the computing thread's to set
   // The thread owns everything below once it runs.
   std::uint64_t incarnation_;
   asio::io_context context_{1};
@@ -159,7 +159,7 @@ Background::Background(const Task& task, StopSignal& stop)
     : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
 
-void Background::set_generation(std::uint32_t generation) { impl_->set_generation(generation); }
+void Background::set_generation(net::Generation generation) { impl_->set_generation(generation); }
 
 void Background::set_incarnation(std::uint64_t incarnation) { impl_->set_incarnation(incarnation); }
 

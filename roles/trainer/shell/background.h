@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net/wire/generation.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 
@@ -27,7 +28,7 @@ class Background {
   // The trainer has joined this generation of the run, which all ps hold. Heartbeats say so from
   // now on: to a ps that was taken for dead and replaced, too, which learns so that it was. After
   // that the channels are opened anew, since the name of a ps may mean another address now.
-  void set_generation(std::uint32_t generation);
+  void set_generation(net::Generation generation);
   // This process has another incarnation than its task says: the channels are opened anew in it.
   void set_incarnation(std::uint64_t incarnation);
 

@@ -405,6 +405,7 @@ void PsClient::apply(const Dial& effect) {
 
 void PsClient::take_incarnation_above(std::uint64_t other) {
   incarnation_ = incarnation_above(other, new_incarnation());
+  session_.took_incarnation(incarnation_);
   log_info("another process has been " + describe(task_.cluster, task_.self) +
            ", by a clock that was ahead of this one's; goes on as a newer one");
   for (const auto& hook : on_incarnation_) {

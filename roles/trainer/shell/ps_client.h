@@ -73,14 +73,14 @@ class PsClient {
   void take_incarnation_above(std::uint64_t other);
 
   // Called whenever all ps hold one state that this trainer has joined, with its generation.
-  void on_joined(std::function<void(std::uint32_t)> hook) { on_joined_ = std::move(hook); }
+  void on_joined(std::function<void(net::Generation)> hook) { on_joined_ = std::move(hook); }
 
   // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
   void expect_replicas() noexcept { session_.expect_replicas(); }
 
   [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
   // Of the state that the last exchange was about.
-  [[nodiscard]] std::uint32_t generation() const noexcept { return session_.generation(); }
+  [[nodiscard]] net::Generation generation() const noexcept { return session_.generation(); }
 
   // The run's configuration (JSON), asked of ps 0; waits until the chief has published it.
   [[nodiscard]] std::string get_config();
@@ -208,7 +208,7 @@ class PsClient {
   std::vector<PsLink> links_;                    // by ps index
   std::uint64_t incarnation_;
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
-  std::function<void(std::uint32_t)> on_joined_;
+  std::function<void(net::Generation)> on_joined_;
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
   std::span<float> gradient_;

@@ -37,7 +37,7 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       progress_(options.progress_fd) {
   client_.on_incarnation(
       [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
-  client_.on_joined([this](std::uint32_t generation) { background_.set_generation(generation); });
+  client_.on_joined([this](net::Generation generation) { background_.set_generation(generation); });
 }
 
 void Trainer::use_built_in(const DatasetRow& dataset) {
@@ -220,7 +220,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   stop_.throw_if_stopped();
   const std::uint64_t sequence = stepper_->sequence();
   const std::uint64_t local_step = stepper_->made();
-  const std::uint32_t generation = reply_.generation;
+  const net::Generation generation = reply_.generation;
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {
@@ -243,7 +243,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   round_parameters();
   if (reply_.joined && reply_.generation != generation) {
     log_info(fmt::format("The run goes on from global step {}, generation {}", reply_.step,
-                         reply_.generation));
+                         net::number_of(reply_.generation)));
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
