@@ -48,7 +48,6 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   if (is_step) {
     record.waiting.reset();
     record.answered.reset();
-    record.owed = 0;
   }
   place = connection;
   return is_step && !was_present;
@@ -65,7 +64,6 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
   if (was_step) {
     record.step = 0;
     record.waiting.reset();
-    record.owed = 0;
   }
   if (was_control || was_step) {
     record.absent_since = now;

@@ -51,7 +51,6 @@ struct TrainerRecord {
     std::uint64_t step = 0;      // and which step of it
   };
   std::optional<Answered> answered;
-  std::size_t owed = 0;  // elastic: micro-batches that it was asked for while it waited
 
   // It can be sent parameters.
   [[nodiscard]] bool present() const noexcept { return step != 0; }

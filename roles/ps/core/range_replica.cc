@@ -223,6 +223,9 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   }
   const bool was_present = record.present();
   const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
+  if (dealer_ && hello.purpose == net::ChannelPurpose::kStep) {
+    dealer_->forget(rank);
+  }
   if (was_present && (is_new || !record.present())) {
     trainer_left(rank);  // the process before this one
   }
@@ -234,6 +237,9 @@ void RangeReplica::trainer_left(std::size_t rank) {
   count_present();
   if (shard_) {
     shard_->leave(rank);
+    if (dealer_) {
+      dealer_->forget(rank);
+    }
     answer_waiting();  // async: it may have been the slowest
     deal_missing();    // elastic: it may have been the only one that was computing
   }
@@ -357,8 +363,8 @@ std::size_t RangeReplica::needed() const {
   if (!config.sync_replicas || shard_->finished()) {
     return 0;
   }
-  if (config.elastic()) {
-    return least_present();
+  if (dealer_) {
+    return dealer_->least();
   }
   return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers_.size();
 }

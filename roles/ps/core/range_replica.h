@@ -34,6 +34,7 @@
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/membership.h"
+#include "roles/ps/core/micro_batch_dealer.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/replication_log.h"
@@ -288,11 +289,10 @@ class RangeReplica {
   void wait_for_answer(std::size_t rank, ConnectionId id, const net::TrainerRequest& request);
   void answer_waiting();
   [[nodiscard]] bool is_answerable(std::size_t rank, const WaitingRequest& waiting) const;
-  // Elastic: who takes which micro-batches of the next step, and who of those still missing.
-  void deal_step();
+  // Elastic: what the dealer is told of the trainers; valid until the next call.
+  [[nodiscard]] std::span<const MicroBatchDealer::Activity> activities();
+  // What is missing of the step, to those who wait, where nobody is at work.
   void deal_missing();
-  [[nodiscard]] net::StepShare share_of(std::size_t rank) const;
-  [[nodiscard]] std::size_t least_present() const;
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
 
@@ -332,7 +332,8 @@ class RangeReplica {
   std::map<ConnectionId, Connection> connections_;
   std::shared_ptr<Shard> shard_;  // shared with what is being received into it, and sent from it
   std::string config_json_;
-  std::vector<std::size_t> dealt_to_;  // elastic: ranks that share the step that is being made
+  std::optional<MicroBatchDealer> dealer_;              // of the shard, in an elastic run
+  std::vector<MicroBatchDealer::Activity> activities_;  // memory for activities()
   net::Generation generation_ = 0;
   std::uint64_t restores_ = 0;  // begun here
   bool over_ = false;           // no more steps are waited for

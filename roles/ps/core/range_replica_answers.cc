@@ -38,7 +38,9 @@ void RangeReplica::answer_waiting() {
     }
     const WaitingRequest request = *waiting;
     waiting.reset();
-    trainers_[rank].owed = 0;
+    if (dealer_) {
+      dealer_->forget(rank);
+    }
     if (request.is<net::GetConfig>()) {
       send_config(request);
     } else if (request.is<net::Goodbye>()) {
@@ -65,60 +67,31 @@ bool RangeReplica::is_answerable(std::size_t rank, const WaitingRequest& waiting
   return true;
 }
 
-// Whoever is here when a step begins shares it. Only ps 0's word counts, in its replies.
-void RangeReplica::deal_step() {
-  dealt_to_.clear();
-  const bool enough = trainers_.present() >= least_present();
-  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
-    if (enough && trainers_[rank].present()) {
-      dealt_to_.push_back(rank);
-    }
+std::span<const MicroBatchDealer::Activity> RangeReplica::activities() {
+  using Activity = MicroBatchDealer::Activity;
+  activities_.clear();
+  for (const TrainerRecord& record : trainers_.records()) {
+    const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
+    activities_.push_back(!record.present() ? Activity::kAway
+                          : waits           ? Activity::kWaits
+                                            : Activity::kComputes);
   }
+  return activities_;
 }
 
-// The micro-batches that this trainer takes.
-net::StepShare RangeReplica::share_of(std::size_t rank) const {
-  const auto place = std::ranges::find(dealt_to_, rank);
-  if (place == dealt_to_.end()) {
-    return {};
-  }
-  return {.first = static_cast<std::uint32_t>(place - dealt_to_.begin()),
-          .stride = static_cast<std::uint32_t>(dealt_to_.size())};
-}
-
-// When everybody who is here waits and the step is still not made, then those who were to compute
-// the rest have left, or it was never dealt: it is dealt now. Whichever trainer computes a
-// micro-batch, and if two do, the bits are the same, so ps need not agree on any of this.
 void RangeReplica::deal_missing() {
-  if (!shard_ || !shard_->config().elastic() || phase_ != Phase::kTraining || shard_->finished() ||
-      trainers_.present() < least_present()) {
+  if (!dealer_ || phase_ != Phase::kTraining || shard_->finished() ||
+      !dealer_->is_stuck(activities())) {
     return;
   }
-  std::vector<TrainerRecord*> idle;
-  for (TrainerRecord& record : trainers_.records()) {
-    if (!record.present()) {
-      continue;
-    }
-    if (!record.waiting || !record.waiting->is<net::AwaitStep>() || record.owed != 0) {
-      return;
-    }
-    idle.push_back(&record);
+  for (const MicroBatchDealer::Deal& deal : dealer_->deal(activities(), shard_->missing())) {
+    const WaitingRequest& waiting = *trainers_[deal.rank].waiting;
+    out_.send(waiting.connection, net::Work{.request_id = waiting.id(),
+                                            .step = shard_->step(),
+                                            .micro_batch = deal.micro_batch,
+                                            .generation = generation_}
+                                      .to_header());
   }
-  const std::vector<std::size_t> missing = shard_->missing();
-  for (std::size_t each = 0; each < missing.size() && !idle.empty(); ++each) {
-    TrainerRecord& record = *idle[each % idle.size()];
-    ++record.owed;
-    out_.send(record.waiting->connection, net::Work{.request_id = record.waiting->id(),
-                                                    .step = shard_->step(),
-                                                    .micro_batch = missing[each],
-                                                    .generation = generation_}
-                                              .to_header());
-  }
-}
-
-// The chief task is no worker, but trains.
-std::size_t RangeReplica::least_present() const {
-  return shard_->config().min_workers + task_.cluster.chief.size();
 }
 
 void RangeReplica::send_config(const WaitingRequest& request) {
@@ -144,8 +117,8 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
                              .generation = generation_,
                              .finished = answer.finished || over_,
                              .dropped = answer.dropped && push != nullptr};
-  if (shard_->config().elastic()) {
-    parameters.share = share_of(rank);
+  if (dealer_) {
+    parameters.share = dealer_->share_of(rank);
   } else {  // async: what the trainer's next push is to be numbered above
     parameters.counts_from =
         std::max(push != nullptr ? push->push : std::uint64_t{0}, shard_->counts_from(rank));

@@ -86,6 +86,7 @@ BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   }
   if (phase_ == Phase::kWaitingForChief || !may_be_result()) {
     shard_.reset();  // not restored yet, or set back since: what is in it is nobody's
+    dealer_.reset();
   }
   phase_ = Phase::kFinishing;
   if (shard_) {

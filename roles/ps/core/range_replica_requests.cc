@@ -158,8 +158,9 @@ BodyPlan RangeReplica::admit(ConnectionId id, Connection& from, const net::BodyI
     return refuse(id, from, kLostPeers, admission.why);
   }
   if (admission.verdict == Admission::Verdict::kDiscard) {
-    TrainerRecord& record = trainers_[from.rank];
-    record.owed -= std::min<std::size_t>(record.owed, 1);
+    if (dealer_) {
+      dealer_->came(from.rank);
+    }
     return discard(id, from, Part::kUnwantedGradient);
   }
   from.shard = shard_;
@@ -187,8 +188,6 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const net::Body
   // The state may have been replaced while the gradient was on its way.
   const bool stands = is_of_this_state(from.header) && shard == shard_;
   if (stands) {
-    TrainerRecord& record = trainers_[from.rank];
-    record.owed -= std::min<std::size_t>(record.owed, 1);
     const std::uint64_t step = shard->step();
     if (from.push.in_place) {
       const std::span<const std::byte> bytes = in_place.bytes;
@@ -198,9 +197,12 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const net::Body
     } else {
       shard->commit(from.push);
     }
-    if (shard->config().elastic() && shard->step() != step) {
-      deal_step();
-      answer_waiting();
+    if (dealer_) {
+      dealer_->came(from.rank);
+      if (shard->step() != step) {
+        dealer_->begin_step(activities());
+        answer_waiting();
+      }
     }
   }
   return push_ended(id, from, stands);

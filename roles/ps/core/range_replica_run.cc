@@ -66,11 +66,15 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
   }
   config_json_.clear();
   shard_.reset();  // its memory is needed for the new one
+  dealer_.reset();
   const std::size_t total = math::layout_of(config.model).size();
   const math::Range range = math::shard_range(total, index_, task_.cluster.ps.size());
   shard_ = std::make_shared<Shard>(
       config, range, threads_,
       make_arena_ ? make_arena_(Shard::arena_size(config, range), trainers_.size()) : Arena{});
+  if (config.elastic()) {  // the chief task is no worker, but trains
+    dealer_.emplace(trainers_.size(), config.min_workers + task_.cluster.chief.size());
+  }
   if (config.ps_replicas > 1) {
     shard_->on_update([this](const ShardUpdate& update) { forward(update); });
   }
@@ -130,7 +134,9 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
   }
   const net::FrameHeader& header = from.header;
   shard->finish_restore(header.step);
-  deal_step();
+  if (dealer_) {
+    dealer_->begin_step(activities());
+  }
   generation_ = header.generation;
   phase_ = Phase::kTraining;
   over_ = false;

@@ -97,6 +97,7 @@ void RangeReplica::forget_state() {
     out_.close(record.step);  // a reply may still borrow the shard's memory
   }
   shard_.reset();
+  dealer_.reset();
   config_json_.clear();
   over_ = false;
   lineage_ = task_.incarnation;

@@ -1,0 +1,59 @@
+#include "roles/ps/core/micro_batch_dealer.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace disttf::roles {
+namespace {
+
+using Activity = MicroBatchDealer::Activity;
+
+std::size_t count_present(std::span<const Activity> activities) {
+  return activities.size() -
+         static_cast<std::size_t>(std::ranges::count(activities, Activity::kAway));
+}
+
+}  // namespace
+
+void MicroBatchDealer::begin_step(std::span<const Activity> activities) {
+  const std::size_t present = count_present(activities);
+  const bool is_dealt = present >= least_;
+  std::uint32_t next = 0;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    trainers_[rank].share = {};
+    if (is_dealt && activities[rank] != Activity::kAway) {
+      trainers_[rank].share = {.first = next++, .stride = static_cast<std::uint32_t>(present)};
+    }
+  }
+}
+
+bool MicroBatchDealer::is_stuck(std::span<const Activity> activities) const {
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    const bool owes = trainers_[rank].owed != 0;
+    if (activities[rank] == Activity::kComputes || (activities[rank] == Activity::kWaits && owes)) {
+      return false;
+    }
+  }
+  return count_present(activities) >= std::max<std::size_t>(least_, 1);
+}
+
+std::vector<MicroBatchDealer::Deal> MicroBatchDealer::deal(std::span<const Activity> activities,
+                                                           std::span<const std::size_t> missing) {
+  assert(is_stuck(activities));
+  std::vector<Deal> deals;
+  std::size_t rank = trainers_.size() - 1;
+  for (const std::size_t micro_batch : missing) {
+    do {
+      rank = (rank + 1) % trainers_.size();
+    } while (activities[rank] == Activity::kAway);
+    ++trainers_[rank].owed;
+    deals.push_back({.rank = rank, .micro_batch = micro_batch});
+  }
+  return deals;
+}
+
+void MicroBatchDealer::came(std::size_t rank) noexcept {
+  trainers_[rank].owed -= std::min<std::size_t>(trainers_[rank].owed, 1);
+}
+
+}  // namespace disttf::roles
