@@ -299,5 +299,21 @@ TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
   expect(host_, other, FrameKind::kFenced);
 }
 
+// The same, of a push that was on its way, and of which nothing was wanted but an answer.
+TEST_F(RangeReplicaTest, NorIsARepeatAnsweredWithIt) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  const Bytes body = gradient(1);
+  ASSERT_TRUE(host_.say(other, push(0), body));
+  const BodyPlan plan = host_.begin(other, push(0), body.size());
+  ASSERT_EQ(plan.next, BodyPlan::Next::kDiscard);
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kShutdown}));
+  expect(host_, chief, FrameKind::kAck);
+  expect(host_, other, FrameKind::kFenced);  // the first one waited
+  ASSERT_TRUE(host_.deliver(other, plan, body));
+  expect(host_, other, FrameKind::kFenced);
+}
+
 }  // namespace
 }  // namespace disttf::roles

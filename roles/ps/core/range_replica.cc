@@ -24,6 +24,7 @@ RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t t
       make_arena_(std::move(make_arena)),
       now_(now),
       trainers_(task, now),
+      end_(task.timeouts),
       too_few_since_(now),
       lineage_(task.incarnation) {}
 
@@ -38,7 +39,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
                        .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
   if (is_finishing()) {
     welcome.state = net::ShardState::kFinished;
-  } else if (phase_ == Phase::kTraining) {
+  } else if (is_training()) {
     welcome.state = net::ShardState::kReady;
   }
   if (hello.purpose == net::ChannelPurpose::kProbe) {
@@ -252,8 +253,7 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Gene
   // Trainers name a generation only once every ps holds it. That this one does not means that
   // another process has taken its place. Only a trainer that it knows is believed: the
   // incarnation is a secret between the two.
-  if (phase_ != Phase::kTraining || generation <= generation_ ||
-      hello.incarnation != record.incarnation) {
+  if (!is_training() || generation <= generation_ || hello.incarnation != record.incarnation) {
     return std::nullopt;
   }
   const std::uint64_t theirs = net::number_of(generation);
@@ -306,10 +306,7 @@ BodyPlan RangeReplica::refuse(ConnectionId id, const Connection& from, ExitCode 
 
 void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
   trainers_.forgive(now, missed);
-  chief_done_ = std::min(chief_done_ + missed, now);
-  if (chief_leaves_) {
-    chief_leaves_ = std::min(*chief_leaves_ + missed, now);
-  }
+  end_.forgive(missed, now);
   if (too_few_since_) {
     too_few_since_ = std::min(*too_few_since_ + missed, now);
   }
@@ -409,13 +406,13 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
                                 .sentence = verdict.sentence});
     }
   }
-  phase_ = Phase::kEnded;
+  end_.end();
 }
 
 // ------------------------------------------------------------------------------------------ cuts
 
 std::shared_ptr<const Cut> RangeReplica::make_cut(const net::CutRequest& request) {
-  if (request.now && shard_ && phase_ != Phase::kWaitingForChief) {
+  if (request.now && is_restored_) {
     shard_->cut_now(request.name);
   }
   return kept_cut(request.name, request.generation);

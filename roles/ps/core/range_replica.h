@@ -5,7 +5,7 @@
 //   range_replica_run.cc       the chief begins a run: its configuration, its state
 //   range_replica_requests.cc  what a trainer may ask for, one handler a frame kind
 //   range_replica_answers.cc   when a trainer that waits is answered, and with what
-//   range_replica_end.cc       the end of a run
+//   range_replica_end.cc       what is said of the end of a run; who may leave when is run_end.h
 //   range_replica_views.cc     replicas: what this host is to the range, as the chief tells it
 //   range_replica_primary.cc   replicas: fills the other host, and tells it each update
 //   range_replica_backup.cc    replicas: is filled, and told
@@ -38,6 +38,7 @@
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/replication_log.h"
+#include "roles/ps/core/run_end.h"
 #include "roles/ps/core/shard.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -118,16 +119,14 @@ class RangeReplica {
   // The run has failed: whoever is connected is told.
   void refuse_all(const net::Refusal& verdict);
   // The chief has said that the run is over.
-  [[nodiscard]] bool is_finishing() const noexcept {
-    return phase_ == Phase::kFinishing || phase_ == Phase::kEnded;
-  }
-  [[nodiscard]] bool has_ended() const noexcept { return phase_ == Phase::kEnded; }
+  [[nodiscard]] bool is_finishing() const noexcept { return end_.is_over(); }
+  [[nodiscard]] bool has_ended() const noexcept { return end_.has_ended(); }
   [[nodiscard]] net::Standing standing() const noexcept { return standing_; }
   // The newest that the chief has told.
   [[nodiscard]] const net::View& view() const noexcept { return view_; }
   // The shard's numbers are a state: restored, or copied, whole.
   [[nodiscard]] bool holds_state() const noexcept {
-    return shard_ && (is_backup() ? filled_ : phase_ != Phase::kWaitingForChief);
+    return is_backup() ? shard_ && filled_ : is_restored_;
   }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
@@ -140,7 +139,7 @@ class RangeReplica {
 
   // The last gradient of a step is about to come: the others are here, or there are none.
   [[nodiscard]] bool expects_gradient() const noexcept {
-    return phase_ == Phase::kTraining && shard_ && shard_->lacks() == 1;
+    return is_training() && shard_->lacks() == 1;
   }
   // Of which range, among all.
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
@@ -172,7 +171,7 @@ class RangeReplica {
     return standing_ == net::Standing::kPrimary && !has_ended();
   }
   [[nodiscard]] bool may_fill() const noexcept {
-    return standing_ == net::Standing::kPrimary && phase_ == Phase::kTraining && !log_.needs_acks();
+    return standing_ == net::Standing::kPrimary && is_training() && !log_.needs_acks();
   }
   // It is no longer tried.
   void stopped_reaching() noexcept { reaching_ = false; }
@@ -180,7 +179,6 @@ class RangeReplica {
   [[nodiscard]] Outbox& out() noexcept { return out_; }
 
  private:
-  enum class Phase : std::uint8_t { kWaitingForChief, kTraining, kFinishing, kEnded };
   enum class Role : std::uint8_t { kTrainer, kView, kPrimary, kBackup };  // of a peer
   // Which part of which frame is being read.
   enum class Part : std::uint8_t {
@@ -222,6 +220,10 @@ class RangeReplica {
     bool with_previous = false;
   };
 
+  // Steps are made here, or the last one has been.
+  [[nodiscard]] bool is_training() const noexcept { return is_restored_ && !is_finishing(); }
+  // Requests wait for a state.
+  [[nodiscard]] bool awaits_state() const noexcept { return !is_restored_ && !is_finishing(); }
   // Says whether it is present from now on, and was not.
   bool attach(ConnectionId id, const net::Hello& hello);
   // It cannot be sent parameters any more.
@@ -255,6 +257,7 @@ class RangeReplica {
   [[nodiscard]] RunConfig checked_config(const std::string& json) const;
   // Throws std::bad_alloc. `chief`: the connection that is not closed.
   void make_shard(const RunConfig& config, ConnectionId chief);
+  void drop_shard();
 
   // Requests.
   BodyPlan push_header(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
@@ -275,10 +278,8 @@ class RangeReplica {
   // The end.
   BodyPlan goodbye(ConnectionId id, Connection& from);
   BodyPlan shutdown(ConnectionId id, Connection& from);
-  void end_steps();
   // REQUIRES: there is a shard, restored.
   [[nodiscard]] bool may_be_result() const;
-  [[nodiscard]] bool may_leave(std::size_t rank) const;
   void fence_waiting();
   // The run is over for the range, as it was told to `chief`, or by the other host.
   void end(ConnectionId chief);
@@ -336,14 +337,13 @@ class RangeReplica {
   std::vector<MicroBatchDealer::Activity> activities_;  // memory for activities()
   net::Generation generation_ = 0;
   std::uint64_t restores_ = 0;  // begun here
-  bool over_ = false;           // no more steps are waited for
-  Phase phase_ = Phase::kWaitingForChief;
+  // The shard's numbers are a state that steps are made from: set by the chief, or by the primary
+  // whose place this host has taken. (While it is a backup see filled_.)
+  bool is_restored_ = false;
+  RunEnd end_;
   // There have been fewer than needed() trainers: since when.
   std::optional<Clock::time_point> too_few_since_;
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
-  Clock::time_point chief_done_{};       // when the chief said that it has its result
-  // The run is over, and the chief needs nothing more: since when.
-  std::optional<Clock::time_point> chief_leaves_;
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.
   net::Standing standing_ = net::Standing::kOnly;

@@ -28,7 +28,7 @@ void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id,
 }
 
 void RangeReplica::answer_waiting() {
-  if (phase_ == Phase::kWaitingForChief) {
+  if (awaits_state()) {
     return;
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -53,9 +53,9 @@ void RangeReplica::answer_waiting() {
 
 bool RangeReplica::is_answerable(std::size_t rank, const WaitingRequest& waiting) const {
   if (waiting.is<net::Goodbye>()) {
-    return may_leave(rank);
+    return end_.may_leave(rank, trainers_, now_);
   }
-  if (over_) {
+  if (end_.no_more_steps()) {
     return true;
   }
   if (waiting.is<net::PushPull>()) {
@@ -80,8 +80,7 @@ std::span<const MicroBatchDealer::Activity> RangeReplica::activities() {
 }
 
 void RangeReplica::deal_missing() {
-  if (!dealer_ || phase_ != Phase::kTraining || shard_->finished() ||
-      !dealer_->is_stuck(activities())) {
+  if (!dealer_ || !is_training() || shard_->finished() || !dealer_->is_stuck(activities())) {
     return;
   }
   for (const MicroBatchDealer::Deal& deal : dealer_->deal(activities(), shard_->missing())) {
@@ -115,7 +114,7 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
   net::Parameters parameters{.request_id = request.id(),
                              .step = answer.step,
                              .generation = generation_,
-                             .finished = answer.finished || over_,
+                             .finished = answer.finished || end_.no_more_steps(),
                              .dropped = answer.dropped && push != nullptr};
   if (dealer_) {
     parameters.share = dealer_->share_of(rank);

@@ -108,7 +108,8 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   } catch (const std::exception& error) {  // what is wrong, or no memory
     return refuse(id, from, kError, error.what());
   }
-  phase_ = Phase::kWaitingForChief;
+  is_restored_ = false;
+  end_.forget();
   primary_ = id;
   send_report();
   return {};

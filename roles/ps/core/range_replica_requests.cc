@@ -71,7 +71,7 @@ BodyPlan RangeReplica::ask(ConnectionId id, Connection& from) {
     return {};
   }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
-    if (phase_ == Phase::kWaitingForChief || request.generation != generation_) {
+    if (awaits_state() || request.generation != generation_) {
       fence(id, request.request_id);
       return {};
     }
@@ -122,7 +122,7 @@ std::optional<std::string> RangeReplica::gradient_fault(const FrameHeader& heade
 BodyPlan RangeReplica::push_header(ConnectionId id, Connection& from,
                                    const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
-  if (!shard_ || phase_ == Phase::kWaitingForChief || header.generation != generation_) {
+  if (!is_restored_ || header.generation != generation_) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       return refuse(id, from, kError, "no gradient is that large");
     }
@@ -209,7 +209,7 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const net::Body
 }
 
 bool RangeReplica::is_of_this_state(const FrameHeader& header) const {
-  return phase_ != Phase::kWaitingForChief && header.generation == generation_;
+  return is_restored_ && header.generation == generation_;
 }
 
 // `stands`: its state is still that of the ps.

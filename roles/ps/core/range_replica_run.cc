@@ -21,7 +21,7 @@ BodyPlan RangeReplica::publish_came(ConnectionId id, Connection& from) {
   try {
     const RunConfig config = checked_config(json);
     if (json != config_json_) {
-      if (phase_ != Phase::kWaitingForChief) {
+      if (!awaits_state()) {
         throw std::invalid_argument("a run with another configuration is under way here");
       }
       make_shard(config, id);
@@ -58,6 +58,12 @@ RunConfig RangeReplica::checked_config(const std::string& json) const {
   return config;
 }
 
+void RangeReplica::drop_shard() {
+  shard_.reset();
+  dealer_.reset();
+  is_restored_ = false;
+}
+
 void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (shard_ && trainers_[rank].step != chief) {
@@ -65,8 +71,7 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
     }
   }
   config_json_.clear();
-  shard_.reset();  // its memory is needed for the new one
-  dealer_.reset();
+  drop_shard();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
   const math::Range range = math::shard_range(total, index_, task_.cluster.ps.size());
   shard_ = std::make_shared<Shard>(
@@ -88,8 +93,7 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
 
 BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
   const net::FrameHeader& header = from.header;
-  if (from.rank != 0 || !shard_ ||
-      (phase_ != Phase::kWaitingForChief && phase_ != Phase::kTraining)) {
+  if (from.rank != 0 || !shard_ || is_finishing()) {
     return refuse(id, from, kError,
                   "a state is restored by the chief, after it has published and before the end");
   }
@@ -101,7 +105,7 @@ BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
   if (header.generation <= generation_) {  // a copy, or one that was overtaken
     return discard(id, from, Part::kStaleRestore);
   }
-  phase_ = Phase::kWaitingForChief;  // what was here is being overwritten
+  is_restored_ = false;  // what was here is being overwritten
   lose_backup();
   close_overtaken();
   from.shard = shard_;
@@ -138,8 +142,8 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
     dealer_->begin_step(activities());
   }
   generation_ = header.generation;
-  phase_ = Phase::kTraining;
-  over_ = false;
+  is_restored_ = true;
+  end_.begin_steps(/*expects_all=*/!shard->config().elastic());
   too_few_since_.reset();
   count_present();
   send_report();

@@ -54,7 +54,8 @@ void RangeReplica::become_primary(bool is_next) {
     // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
     log_.begin(view_.paired);
     if (goes_on) {
-      phase_ = Phase::kTraining;
+      is_restored_ = true;
+      end_.begin_steps(/*expects_all=*/!shard_->config().elastic());
       out_.info("serves range " + std::to_string(index_) + " from now on, at step " +
                 std::to_string(shard_->step()) + ", view " + std::to_string(view_.number.count));
     } else {
@@ -96,12 +97,10 @@ void RangeReplica::forget_state() {
   for (const TrainerRecord& record : trainers_.records()) {
     out_.close(record.step);  // a reply may still borrow the shard's memory
   }
-  shard_.reset();
-  dealer_.reset();
+  drop_shard();
   config_json_.clear();
-  over_ = false;
+  end_.forget();
   lineage_ = task_.incarnation;
-  phase_ = Phase::kWaitingForChief;
   count_present();
 }
 
@@ -117,7 +116,7 @@ net::Report RangeReplica::report() const {
   const bool is_primary = standing_ == net::Standing::kPrimary;
   return {.view = view_.number,
           .standing = standing_,
-          .holds = is_primary ? phase_ != Phase::kWaitingForChief : complete_,
+          .holds = is_primary ? !awaits_state() : complete_,
           .wants_alone = is_primary && log_.needs_acks() && backup_ == 0,
           .wants_pair = is_primary && log_.is_complete() && !view_.paired,
           .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
@@ -134,7 +133,7 @@ void RangeReplica::end(ConnectionId chief) {
   if (has_ended()) {
     return;
   }
-  phase_ = Phase::kEnded;
+  end_.end();
   DrainConnections last;
   if (chief != 0) {
     last.ids.push_back(chief);

@@ -1,0 +1,71 @@
+#include "roles/ps/core/run_end.h"
+
+#include <algorithm>
+
+namespace disttf::roles {
+namespace {
+
+// How long a trainer that has just lost its connection, or was never seen, may take to come (back)
+// while the chief waits to conclude; and, when the run is over, how long those that are still
+// connected have to leave. A final evaluation on a busy core bounds it from below, the patience of
+// whoever waits for the command to end from above.
+constexpr std::chrono::milliseconds kGoodbyeGrace{1500};
+
+}  // namespace
+
+void RunEnd::begin_steps(bool expects_all) noexcept {
+  expects_all_ = expects_all;
+  no_more_steps_ = no_more_steps_ && is_over();
+}
+
+void RunEnd::goodbye(std::size_t rank, Clock::time_point now) noexcept {
+  if (is_over()) {
+    if (rank == 0) {
+      chief_leaves_ = now;
+    }
+    return;
+  }
+  no_more_steps_ = true;
+  if (rank == 0) {
+    chief_done_ = now;
+  }
+}
+
+void RunEnd::shut_down() noexcept {
+  no_more_steps_ = true;
+  phase_ = std::max(phase_, Phase::kOver);
+}
+
+void RunEnd::forgive(Clock::duration missed, Clock::time_point now) noexcept {
+  chief_done_ = std::min(chief_done_ + missed, now);
+  if (chief_leaves_) {
+    chief_leaves_ = std::min(*chief_leaves_ + missed, now);
+  }
+}
+
+bool RunEnd::may_leave(std::size_t rank, const Membership& trainers, Clock::time_point now) const {
+  if (rank != 0) {
+    return is_over();
+  }
+  if (is_over()) {
+    return chief_leaves_ && (trainers.others_have_left() || now - *chief_leaves_ >= kGoodbyeGrace);
+  }
+  return trainers.others_are_done(now, {.since = chief_done_,
+                                        .absent = kGoodbyeGrace,
+                                        .present = timeouts_.worker,
+                                        .expects_all = expects_all_});
+}
+
+RunEnd::Due RunEnd::due(const Membership& trainers, Clock::time_point now) const {
+  if (phase_ != Phase::kOver) {
+    return Due::kNotYet;
+  }
+  if (may_leave(0, trainers, now)) {
+    return Due::kChiefLeaves;
+  }
+  const TrainerRecord& chief = trainers.records().front();
+  const bool is_gone = !chief.alive() && now - chief.absent_since > timeouts_.peer;
+  return is_gone ? Due::kChiefIsGone : Due::kNotYet;
+}
+
+}  // namespace disttf::roles
