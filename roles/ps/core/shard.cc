@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -37,6 +36,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       optimizer_(config_.optimizer, range.size(), config_.isa, threads),
       slots_(config_.slots()),
       trainers_(config_.trainers),
+      clocks_(config_.trainers, config_.max_staleness),
       used_(net::rank_set_size(config_.trainers)) {
   if (arena.floats.empty()) {
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
@@ -109,10 +109,11 @@ std::vector<std::string> Shard::state_names() {
 
 ShardIdentity Shard::identity() const {
   ShardIdentity identity{.step = step_, .counters = counters_, .trainers = {}};
-  for (const Trainer& trainer : trainers_) {
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    const Trainer& trainer = trainers_[rank];
     identity.trainers.push_back({.incarnation = trainer.incarnation,
                                  .last_sequence = trainer.last_sequence,
-                                 .clock = trainer.clock,
+                                 .clock = clocks_.clock(rank),
                                  .used = trainer.used});
   }
   return identity;
@@ -147,7 +148,7 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
     trainer.last_step = 0;  // whoever still waits for an answer says for which
     trainer.incarnation = identity.trainers[rank].incarnation;
     trainer.last_sequence = identity.trainers[rank].last_sequence;
-    trainer.clock = identity.trainers[rank].clock;
+    clocks_.set(rank, identity.trainers[rank].clock);
     trainer.used = identity.trainers[rank].used;
   }
 }
@@ -358,9 +359,7 @@ void Shard::count_async(const PushId& push) {
   trainer.dropped = false;
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
-  // Not one more than before: ps of which only some have had the last push of a trainer that was
-  // replaced are to count alike.
-  trainer.clock = push.sequence;
+  clocks_.set(push.trainer, push.sequence);
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
@@ -439,20 +438,7 @@ bool Shard::answerable(std::size_t trainer) const {
   if (config_.sync_replicas) {
     return asking.last_step < step_;
   }
-  if (!config_.max_staleness) {
-    return true;
-  }
-  return asking.clock <= slowest_but(trainer).value_or(asking.clock) + *config_.max_staleness;
-}
-
-std::optional<std::uint64_t> Shard::slowest_but(std::size_t trainer) const {
-  std::optional<std::uint64_t> slowest;
-  for (std::size_t other = 0; other < trainers_.size(); ++other) {
-    if (other != trainer && trainers_[other].joined) {
-      slowest = std::min(slowest.value_or(counts_from(other)), counts_from(other));
-    }
-  }
-  return slowest;
+  return !clocks_.is_held(trainer);
 }
 
 Answer Shard::answer(std::size_t trainer) {
@@ -466,21 +452,6 @@ Answer Shard::answer(std::size_t trainer) {
   }
   return answer;
 }
-
-void Shard::join(std::size_t trainer) {
-  Trainer& asking = trainers_[trainer];
-  if (asking.joined) {
-    return;
-  }
-  asking.joined = true;
-  // Nobody who has been here can be left that far behind.
-  const std::uint64_t slowest = slowest_but(trainer).value_or(0);
-  if (slowest > asking.clock + config_.max_staleness.value_or(0) + 1) {
-    asking.level = slowest;
-  }
-}
-
-void Shard::leave(std::size_t trainer) { trainers_[trainer].joined = false; }
 
 std::vector<std::size_t> Shard::missing() const {
   std::vector<std::size_t> ranks;

@@ -17,19 +17,8 @@
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
 // retries.
 //
-// With `max_staleness` S (stale synchronous parallel) the answer of a trainer is held that is more
-// than S iterations ahead of the slowest joined one. A trainer's clock, how many iterations it has
-// finished, is the sequence of its newest push, and nobody's but the trainer's to set: it numbers a
-// push above all that any ps has told it to count from, and sends it to all ps. What a ps tells is
-// the newest sequence that it has had of it, and, where the trainer was away for so long that the
-// others are further ahead than S allows, the clock of the slowest of them: nobody is to wait
-// until it has made up for what it has missed.
-//
-// So no circle of trainers waits, whatever each ps has seen of whom. That A waits for B at a ps
-// means that A's clock there is larger than B's. Who waits has sent its newest push to all ps, and
-// until it has come everywhere something is on its way, or a ps is about to lose the trainer, and
-// then holds nobody back for it. Once it has come it is the trainer's clock at every ps. Along a
-// circle each clock would be larger than the next, and the last larger than the first.
+// With `max_staleness` the answer of a trainer is held that is too far ahead of the slowest:
+// staleness_clocks.h.
 //
 // In the strict mode (every gradient counts) the parameters from before the newest step are kept
 // beside the newest: a trainer that was lost between its pushes to two ps finds them at different
@@ -56,6 +45,7 @@
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
 #include "net/wire/replication.h"
+#include "roles/ps/core/staleness_clocks.h"
 #include "roles/run/cut.h"
 #include "roles/run/run_config.h"
 #include "roles/run/wire_format.h"
@@ -179,12 +169,17 @@ class Shard {
   [[nodiscard]] bool answerable(std::size_t trainer) const;
   [[nodiscard]] Answer answer(std::size_t trainer);
 
+  // Another number whenever a trainer may have become answerable() by what another one has done.
+  [[nodiscard]] std::uint64_t releases() const noexcept {
+    return config_.sync_replicas ? step_ : clocks_.releases() + (finished() ? 1 : 0);
+  }
+
   // A trainer that has not joined, or has left, holds back nobody in async.
-  void join(std::size_t trainer);
-  void leave(std::size_t trainer);
+  void join(std::size_t trainer) { clocks_.join(trainer); }
+  void leave(std::size_t trainer) { clocks_.leave(trainer); }
   // Async: what the trainer's next push is to be numbered above.
   [[nodiscard]] std::uint64_t counts_from(std::size_t trainer) const {
-    return std::max(trainers_[trainer].clock, trainers_[trainer].level);
+    return clocks_.counts_from(trainer);
   }
 
   // Elastic: a cut of the state that `step` leads to, now if it has been made already.
@@ -237,16 +232,13 @@ class Shard {
     Rounded rounded;                // of `snapshot`
     std::span<float> snapshot;      // what the last answer carried, where parameters may move on
     bool dropped = false;           // backup workers: the newest gradient came too late
-    bool joined = false;
-    std::uint64_t last_step = 0;  // of the last push: answered once that step has been made
-    std::uint64_t settled = 0;    // sync: gradients of steps before this one are used or dropped
+    std::uint64_t last_step = 0;    // of the last push: answered once that step has been made
+    std::uint64_t settled = 0;      // sync: gradients of steps before this one are used or dropped
     // Sync: the step after the newest that a gradient was used for. Of its steps a trainer repeats
     // the last one alone, so no more is needed to tell whether a settled one was used.
     std::uint64_t used = 0;
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;  // async: the newest push applied
-    std::uint64_t clock = 0;          // async: the number of the newest push
-    std::uint64_t level = 0;          // async: where the slowest was when it came, if far ahead
   };
 
   [[nodiscard]] bool has_backup_workers() const noexcept {
@@ -267,9 +259,6 @@ class Shard {
   void use(std::size_t rank) noexcept;
   [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
-  // Async: the clock of the slowest joined trainer but this one, as it is held to; nothing where it
-  // is alone.
-  [[nodiscard]] std::optional<std::uint64_t> slowest_but(std::size_t trainer) const;
   void lay_out(std::span<float> arena);
   void make_cut(std::uint64_t sequence);
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
@@ -294,6 +283,7 @@ class Shard {
   std::shared_ptr<const Cut> cut_;
   std::vector<Slot> slots_;        // by rank; elastic: by micro-batch
   std::vector<Trainer> trainers_;  // by rank
+  StalenessClocks clocks_;
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots
   // Gradients added up so far, in slot order. Strict: those of slots [0, folded_), while others are

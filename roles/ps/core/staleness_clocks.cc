@@ -1,0 +1,63 @@
+#include "roles/ps/core/staleness_clocks.h"
+
+namespace disttf::roles {
+
+void StalenessClocks::join(std::size_t trainer) {
+  Trainer& joining = trainers_[trainer];
+  if (joining.joined) {
+    return;
+  }
+  joining.joined = true;
+  // Nobody who has been here can be left that far behind.
+  if (slowest_ && *slowest_ > joining.clock + bound_.value_or(0) + 1) {
+    joining.level = *slowest_;
+  }
+  add(counts_from(trainer));
+}
+
+void StalenessClocks::leave(std::size_t trainer) {
+  if (trainers_[trainer].joined) {
+    trainers_[trainer].joined = false;
+    remove(counts_from(trainer));
+  }
+}
+
+void StalenessClocks::set(std::size_t trainer, std::uint64_t clock) {
+  const std::uint64_t before = counts_from(trainer);
+  trainers_[trainer].clock = clock;
+  if (trainers_[trainer].joined) {
+    add(counts_from(trainer));
+    remove(before);
+  }
+}
+
+// (The slowest itself may count: it is not ahead of itself.)
+bool StalenessClocks::is_held(std::size_t trainer) const {
+  return bound_ && slowest_ && trainers_[trainer].clock > *slowest_ + *bound_;
+}
+
+void StalenessClocks::add(std::uint64_t counted) {
+  if (!slowest_ || counted < *slowest_) {
+    slowest_ = counted;
+    slowest_ones_ = 0;
+  }
+  if (counted == *slowest_) {
+    ++slowest_ones_;
+  }
+}
+
+// Of a trainer that is another one's, or another number, already.
+void StalenessClocks::remove(std::uint64_t counted) {
+  if (counted != *slowest_ || --slowest_ones_ != 0) {
+    return;
+  }
+  ++releases_;
+  slowest_.reset();
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (trainers_[rank].joined) {
+      add(counts_from(rank));
+    }
+  }
+}
+
+}  // namespace disttf::roles
