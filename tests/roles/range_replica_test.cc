@@ -315,5 +315,37 @@ TEST_F(RangeReplicaTest, NorIsARepeatAnsweredWithIt) {
   expect(host_, other, FrameKind::kFenced);
 }
 
+// Where not every gradient counts any step may be the last, and each state has its own numbers.
+TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneGeneration) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  RunConfig config = small_run(3);
+  config.sync_replicas = false;
+  begin_run(host_, chief, config, 3, /*generation=*/2);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .generation = 2}));
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kShutdown, .generation = 1}));
+  expect(host_, chief, FrameKind::kAck);
+  expect(host_, other, FrameKind::kFenced);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+  expect(host_, other, FrameKind::kFenced);
+  const auto welcome = host_.core.welcome(
+      {.cluster = {}, .from = task_.cluster.trainer(0), .to = task_.self, .incarnation = 7});
+  EXPECT_EQ(std::get<net::Welcome>(welcome).generation, 1U) << "a chief that comes late tells it";
+}
+
+TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsHandedOut) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  RunConfig config = small_run(3);
+  config.sync_replicas = false;
+  begin_run(host_, chief, config, 3, /*generation=*/2);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .generation = 2}));
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kShutdown, .generation = 2}));
+  expect(host_, chief, FrameKind::kAck);
+  expect(host_, other, FrameKind::kAck);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+  expect_parameters(host_, other, 3, 0);
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -174,6 +174,34 @@ TEST_F(RunSessionTest, WhoComesBackAtTheEndIsToldBoth) {
   EXPECT_THAT(world_.log(), Not(HasSubstr("did not confirm")));
 }
 
+// Whoever holds another state then holds nothing of the result.
+TEST_F(RunSessionTest, TheEndIsOfTheGenerationThatTheChiefHas) {
+  join();
+  world_.host(1).releases = false;
+  session().begin_shutdown(world_.now());
+  world_.go_on();
+  world_.kill(1);
+  world_.host(1).restart(200);
+  world_.host(1).hold(2, 4);  // another chief's doing
+  world_.host(1).releases = true;
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  for (const HeardRequest& each : world_.heard()) {
+    EXPECT_EQ(each.header.generation, each.header.kind == FrameKind::kShutdown ? 3U : 0U)
+        << "ps " << each.range;
+  }
+}
+
+TEST_F(RunSessionTest, AChiefThatComesLateTellsTheGenerationThatAPsWasTold) {
+  world_.host(0).hold(2, 9);
+  world_.host(1).hold(5, 3);
+  world_.host(1).welcome.state = net::ShardState::kFinished;
+  session().begin_connect(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kRunOver);
+  session().begin_shutdown(world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(world_.heard().front().header.generation, 3U);
+}
+
 TEST_F(RunSessionTest, WhoDoesNotComeBackAtTheEndIsNotWaitedFor) {
   join();
   world_.kill(1);

@@ -1,5 +1,9 @@
 // What trainers and the chief say of the end of a run. What that comes to, and in which order:
 // run_end.h.
+//
+// SHUTDOWN names the generation of the result. Where two chiefs are alive for a while, the one that
+// has been replaced may have set the ps to a state since, or they have: what a ps holds then is not
+// the result, and is forgotten.
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -43,7 +47,7 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
   return {};
 }
 
-// In strict mode nothing but the last step's parameters is.
+// In strict mode nothing but the last step's parameters is, and they are the same in every state.
 bool RangeReplica::may_be_result() const {
   return !shard_->config().every_gradient_counts() || shard_->finished();
 }
@@ -59,8 +63,12 @@ BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   if (is_finishing()) {
     return {};
   }
-  if (!is_restored_ || !may_be_result()) {
-    drop_shard();  // not restored yet, or set back since: what is in it is nobody's
+  // The result is of this generation. Where every gradient counts, that of any other is the same.
+  const net::Generation result = from.header.generation;
+  if (!is_restored_ || !may_be_result() ||
+      (!shard_->config().every_gradient_counts() && result != generation_)) {
+    drop_shard();          // not restored yet, or set back since: what is in it is nobody's
+    generation_ = result;  // for a chief that comes late, and tells the others
   }
   end_.shut_down();
   if (shard_) {

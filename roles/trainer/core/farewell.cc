@@ -171,10 +171,28 @@ bool Farewell::are_of_one_state() const {
 
 // All know that the run is over before the first of them ends: whoever is left then can tell.
 void Farewell::begin_telling(Clock::time_point now) {
+  result_ = generation_of_result();
   for (RangeSession& session : context_.ranges) {
     session.unpin();
   }
   tell_all(FrameKind::kShutdown, now);
+}
+
+// That of this chief's parameters; of one that comes when another has concluded the run, what it
+// has told a ps.
+net::Generation Farewell::generation_of_result() const {
+  net::Generation told = 0;
+  for (const RangeSession& session : context_.ranges) {
+    if (session.state() == net::ShardState::kFinished) {
+      told = std::max(told, session.generation());
+    }
+  }
+  return told != 0 ? told : context_.ranges.front().generation();
+}
+
+// SHUTDOWN, or the GOODBYE after it.
+net::FrameHeader Farewell::last_word(FrameKind kind) const {
+  return {.kind = kind, .generation = kind == FrameKind::kShutdown ? result_ : 0};
 }
 
 // To all, before the first answer is awaited; then again to those that were lost.
@@ -183,7 +201,7 @@ void Farewell::tell_all(FrameKind kind, Clock::time_point now) {
   kind_ = kind;
   exchange_.begin(OnLoss::kLeave);
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), {.kind = kind}, RequestBody::kNone, FrameKind::kAck, now);
+    exchange_.ask(session.index(), last_word(kind), RequestBody::kNone, FrameKind::kAck, now);
   }
 }
 
@@ -231,7 +249,7 @@ void Farewell::forget_untold() {
 void Farewell::tell_again(std::size_t range, FrameKind kind, Clock::time_point now) {
   again_ = kind;
   exchange_.begin(OnLoss::kLeave);
-  exchange_.ask(range, {.kind = kind}, RequestBody::kNone, FrameKind::kAck, now);
+  exchange_.ask(range, last_word(kind), RequestBody::kNone, FrameKind::kAck, now);
 }
 
 void Farewell::told_again(Clock::time_point now) {
@@ -252,7 +270,7 @@ void Farewell::tell_at_once() {
   stage_ = Stage::kEnded;
   for (const FrameKind kind : {FrameKind::kShutdown, FrameKind::kGoodbye}) {
     for (RangeSession& session : context_.ranges) {
-      net::FrameHeader header{.kind = kind};
+      net::FrameHeader header = last_word(kind);
       if (session.is_open() && session.number(header)) {
         context_.out.add(SendRequest{.range = session.index(), .header = header});
       }

@@ -26,7 +26,7 @@ class Farewell {
   void begin_fetching(Clock::time_point now);
   // Chief: SHUTDOWN, then GOODBYE.
   void begin_telling(Clock::time_point now);
-  // Nobody is waited for any more.
+  // After that: nobody is waited for any more.
   void tell_at_once();
   void stop() noexcept { stage_ = Stage::kIdle; }
 
@@ -61,6 +61,8 @@ class Farewell {
   void reach(Clock::time_point now);
   void fetched();
   [[nodiscard]] bool are_of_one_state() const;
+  [[nodiscard]] net::Generation generation_of_result() const;
+  [[nodiscard]] net::FrameHeader last_word(net::FrameKind kind) const;
   void tell_all(net::FrameKind kind, Clock::time_point now);
   void told(Clock::time_point now);
   void pause_or_end(Clock::time_point now);
@@ -78,6 +80,7 @@ class Farewell {
   std::size_t at_ = 0;
   bool was_released_ = false;
   std::optional<std::uint64_t> final_step_;
+  net::Generation result_ = 0;                        // of which all are told
   net::FrameKind kind_ = net::FrameKind::kShutdown;   // what all are being told
   net::FrameKind again_ = net::FrameKind::kShutdown;  // what the one is that is told again
   std::vector<std::size_t> untold_;

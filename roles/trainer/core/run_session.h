@@ -129,7 +129,7 @@ class RunSession {
   void begin_await_others(Clock::time_point now);
   // Chief: the result is durable. Tells every ps, then waits until they let it go. Never fails.
   void begin_shutdown(Clock::time_point now);
-  // The same where nobody is waited for any more: over once the outbox is empty.
+  // After that, where nobody is waited for any more: over once the outbox is empty.
   void tell_the_end();
   // The reply's body is JSON; kDone without a body (has_text() is false) where the ps is lost.
   void begin_status(std::size_t range, Clock::time_point now);
