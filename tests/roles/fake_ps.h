@@ -26,6 +26,7 @@ struct FakeHost {
   bool swallows = false;           // packets: nobody answers a dial before it ends
   bool is_mute = false;            // hears requests and says nothing
   bool releases = true;            // answers GOODBYE
+  bool is_ahead = false;           // has this trainer's gradient of the next step already
   bool waits = false;              // holding nothing, lets a PULL wait for the chief
   std::uint64_t last_step = 1000;  // of the run
   std::uint64_t counts_from = 0;   // what it tells the trainer to number its next push above
@@ -234,7 +235,7 @@ class TrainerWorld {
         if (is_old) {
           reply.kind = FrameKind::kFenced;
         } else {
-          state.step = request.step + 1;
+          state.step = request.step + (from.is_ahead ? 2 : 1);
           parameters();
           reply.sequence = std::max(request.sequence, from.counts_from);
         }

@@ -280,6 +280,26 @@ TEST_F(RunSessionTest, WhatWasPulledBeforeAPsWasReplacedDoesNotGoWithWhatComesLa
   EXPECT_EQ(session().reply().generation, 4U);
 }
 
+// A ps that has this trainer's gradient of the next step already answers a repeat of this one with
+// what both have led to.
+TEST_F(RunSessionTest, NoGradientIsComputedOfTwoSteps) {
+  join();
+  world_.host(1).is_ahead = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_TRUE(session().reply().same_step);
+  EXPECT_TRUE(session().reply().joined) << "what it has pushed is not what it goes on from";
+  EXPECT_EQ(session().reply().step, 6U);
+}
+
+TEST_F(RunSessionTest, WhereNotEveryGradientCountsEachPsHasItsOwnStep) {
+  join({.size = kFloats, .strict = false});
+  world_.host(1).is_ahead = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_FALSE(session().reply().joined);
+}
+
 TEST_F(RunSessionTest, ARefusedPushEndsTheTrainer) {
   join();
   world_.host(0).refuses = net::Refusal{.exit_code = kLostPeers, .sentence = "worker 1 is gone"};

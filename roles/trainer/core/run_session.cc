@@ -369,8 +369,13 @@ void RunSession::advance_exchange(Clock::time_point now) {
     end(Outcome::kDone);
   } else {
     reply_ = exchange_.result();
-    if (operation_ == Operation::kAwaitStep && !reply_.same_step) {
-      begin_join(now);  // it had nothing to do, and the others went on without it
+    // Elastic: it had nothing to do, and the others went on without it. Strict: a ps has made the
+    // next step already, with a gradient that this trainer pushed before it was set back to this
+    // one. No gradient may be computed of two steps.
+    const bool needs_one_step = operation_ == Operation::kAwaitStep ||
+                                (operation_ == Operation::kPushPull && context_.strict);
+    if (needs_one_step && !reply_.same_step) {
+      begin_join(now);
       advance_join(now);
       return;
     }
