@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/transport/as_tuple.h"
+#include "net/wire/bare_message.h"
 
 namespace disttf::net {
 namespace {
@@ -42,19 +43,20 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
 asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout) {
   ServerConnection& connection = *dialed.connection;
   connection.begin_handshake(timeout);
-  connection.send({.kind = FrameKind::kHello}, encode(hello));
+  connection.send(HelloFrame{}.to_header(), encode(hello));
   FrameHeader header;
   dialed.error = co_await connection.read_header(header, timeout);
   if (dialed.error) co_return;
-  const bool is_known = header.kind == FrameKind::kWelcome || header.kind == FrameKind::kRefused;
-  if (!is_known || header.body_size > kMaxControlBodyBytes) {
+  const bool is_welcome = !WelcomeFrame{}.from_header(header);
+  if ((!is_welcome && RefusedFrame{}.from_header(header)) ||
+      header.body_size > kMaxControlBodyBytes) {
     dialed.error = WireError::kUnexpected;
     co_return;
   }
   std::vector<std::byte> body(header.body_size);
   dialed.error = co_await connection.read_body(body, timeout);
   if (dialed.error) co_return;
-  if (header.kind == FrameKind::kWelcome) {
+  if (is_welcome) {
     dialed.error = decode(body, dialed.welcome);
     co_return;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/transport/answer_slot.h"
+#include "net/wire/messages.h"
 
 namespace disttf::net {
 namespace {
@@ -147,8 +148,7 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   const std::uint64_t id = next_id_++;
   SharedOffer own = memory_.memory_->offer();
   own.signal = memory_.sleep_word();
-  if (const auto error =
-          channel_->send({.kind = FrameKind::kShare, .request_id = id}, encode(own), deadline)) {
+  if (const auto error = channel_->send(ShareFrame{id}.to_header(), encode(own), deadline)) {
     return error;
   }
   FrameHeader header;
@@ -156,13 +156,14 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     if (const auto failed = channel_->receive_header(header, deadline)) {
       return failed;
     }
-  } while (header.kind == FrameKind::kHeartbeat && header.body_size == 0);
-  if (header.kind != FrameKind::kShared) {
+  } while (is_bodiless<Heartbeat>(header));
+  SharedFrame shared;
+  if (shared.from_header(header)) {
     kept_ = header;
     return {};
   }
   std::array<std::byte, kSharedOfferBytes> body{};
-  if (header.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
+  if (shared.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
     return fail(WireError::kUnexpected);
   }
   const auto offer = std::span(body).first(header.body_size);

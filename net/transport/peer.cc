@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/wire/bare_message.h"
+
 namespace disttf::net {
 namespace {
 
@@ -16,20 +18,17 @@ namespace {
 
 // HELLO and its answer, on a channel that was just connected.
 void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
-  FrameHeader header{.kind = FrameKind::kHello};
+  FrameHeader header = HelloFrame{}.to_header();
   opened.error = opened.channel->send(header, encode(hello), deadline);
   if (!opened.error) opened.error = opened.channel->receive_header(header, deadline);
   if (opened.error) return;
-  switch (header.kind) {
-    case FrameKind::kWelcome:
-      opened.error = receive_welcome(*opened.channel, header, opened.welcome, deadline);
-      return;
-    case FrameKind::kRefused:
-      opened.refusal = receive_refusal(*opened.channel, header, deadline);
-      opened.error = WireError::kRefused;
-      return;
-    default:
-      opened.error = WireError::kUnexpected;
+  if (!WelcomeFrame{}.from_header(header)) {
+    opened.error = receive_welcome(*opened.channel, header, opened.welcome, deadline);
+  } else if (!RefusedFrame{}.from_header(header)) {
+    opened.refusal = receive_refusal(*opened.channel, header, deadline);
+    opened.error = WireError::kRefused;
+  } else {
+    opened.error = WireError::kUnexpected;
   }
 }
 

@@ -19,6 +19,7 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/spawn.h"
+#include "net/wire/bare_message.h"
 
 namespace disttf::net {
 namespace {
@@ -288,7 +289,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
     co_return;
   }
   std::array<std::byte, kHelloBytes> body{};
-  const bool is_hello = header.kind == FrameKind::kHello && header.body_size == body.size();
+  const bool is_hello = !HelloFrame{}.from_header(header) && header.body_size == body.size();
   if (!error && is_hello) error = co_await connection->read_body(body, {});
   if (error) {
     stranger(*connection, error);
@@ -327,8 +328,7 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
     refuse(connection, *refusal, header.request_id);
     return;
   }
-  connection->send({.kind = FrameKind::kWelcome, .request_id = header.request_id},
-                   encode(std::get<Welcome>(reply)));
+  connection->send(WelcomeFrame{header.request_id}.to_header(), encode(std::get<Welcome>(reply)));
   if (hello.purpose == ChannelPurpose::kProbe) {
     connection->finish();
     return;

@@ -14,6 +14,7 @@
 #include "net/transport/interrupt.h"
 #include "net/transport/spawn.h"
 #include "net/wire/address.h"
+#include "net/wire/messages.h"
 
 namespace disttf::net {
 namespace {
@@ -120,7 +121,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
 asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header,
                                                               std::chrono::milliseconds timeout) {
   std::array<std::byte, kSharedOfferBytes> body{};
-  if (header.bytes_behind() != body.size()) {
+  if (ShareFrame{}.from_header(header) || header.bytes_behind() != body.size()) {
     co_return refuse_read(header, "no offer of shared memory");
   }
   if (const auto error = co_await read_body(body, timeout)) co_return error;
@@ -129,7 +130,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   std::vector<std::byte> answer;
   in_place_.reset();
   in_place_ = InPlaceBodies::agree(offer, terms_(), answer);
-  send({.kind = FrameKind::kShared, .request_id = header.request_id}, std::move(answer));
+  send(SharedFrame{header.request_id}.to_header(), std::move(answer));
   co_return std::error_code{};
 }
 
@@ -210,7 +211,7 @@ void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::by
   const bool may_be_left = in_place_ && state_ == State::kOpen;
   const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
   if (left == Left::kAnswer) return;
-  if (left == Left::kAndRing) return send({.kind = FrameKind::kHeartbeat});
+  if (left == Left::kAndRing) return send(Heartbeat{}.to_header());
   Queued frame;
   if (left == Left::kNot) {
     frame.borrowed = body;
@@ -312,7 +313,7 @@ void ServerConnection::wake_drain_waiters() {
 // ---------------------------------------------------------------------------------------- the end
 
 void ServerConnection::refuse(const Refusal& refusal, std::uint64_t request_id) {
-  send({.kind = FrameKind::kRefused, .request_id = request_id}, encode(refusal));
+  send(RefusedFrame{request_id}.to_header(), encode(refusal));
   finish();
 }
 

@@ -5,7 +5,6 @@
 namespace disttf::net {
 namespace {
 
-constexpr MessageFields kGetConfigFields{.kind = FrameKind::kGetConfig};
 constexpr MessageFields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
 constexpr MessageFields kPullFields{.kind = FrameKind::kPull, .flags = kFlagPrevious};
 constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
@@ -34,7 +33,10 @@ constexpr MessageFields kParametersFields{
     .generation = true};
 constexpr MessageFields kWorkFields{
     .kind = FrameKind::kWork, .step = true, .sequence = true, .generation = true};
-constexpr MessageFields kFencedFields{.kind = FrameKind::kFenced, .step = true, .generation = true};
+constexpr MessageFields kRestoreFields{
+    .kind = FrameKind::kRestore, .step = true, .range_begin = true, .generation = true};
+constexpr MessageFields kShutdownFields{.kind = FrameKind::kShutdown, .generation = true};
+constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
   return header.flags & kTensorForms;
@@ -44,16 +46,6 @@ constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
 constexpr unsigned kStrideShift = 32;
 
 }  // namespace
-
-FrameHeader GetConfig::to_header() const noexcept {
-  return {.kind = kGetConfigFields.kind, .request_id = request_id};
-}
-
-std::error_code GetConfig::from_header(const FrameHeader& header) noexcept {
-  if (const auto error = check(header, kGetConfigFields)) return error;
-  *this = {.request_id = header.request_id};
-  return {};
-}
 
 FrameHeader Goodbye::to_header() const noexcept {
   return {.kind = kGoodbyeFields.kind, .request_id = request_id, .generation = generation};
@@ -191,14 +183,40 @@ std::error_code Work::from_header(const FrameHeader& header) noexcept {
   return {};
 }
 
-FrameHeader Fenced::to_header() const noexcept {
-  return {
-      .kind = kFencedFields.kind, .request_id = request_id, .step = step, .generation = generation};
+FrameHeader Restore::to_header() const noexcept {
+  return {.kind = kRestoreFields.kind,
+          .request_id = request_id,
+          .step = step,
+          .range_begin = range_begin,
+          .generation = generation};
 }
 
-std::error_code Fenced::from_header(const FrameHeader& header) noexcept {
-  if (const auto error = check(header, kFencedFields)) return error;
-  *this = {.request_id = header.request_id, .step = header.step, .generation = header.generation};
+std::error_code Restore::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kRestoreFields)) return error;
+  *this = {.request_id = header.request_id,
+           .step = header.step,
+           .range_begin = header.range_begin,
+           .generation = header.generation};
+  return {};
+}
+
+FrameHeader Shutdown::to_header() const noexcept {
+  return {.kind = kShutdownFields.kind, .request_id = request_id, .generation = generation};
+}
+
+std::error_code Shutdown::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kShutdownFields)) return error;
+  *this = {.request_id = header.request_id, .generation = header.generation};
+  return {};
+}
+
+FrameHeader Heartbeat::to_header() const noexcept {
+  return {.kind = kHeartbeatFields.kind, .request_id = request_id, .generation = generation};
+}
+
+std::error_code Heartbeat::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kHeartbeatFields)) return error;
+  *this = {.request_id = header.request_id, .generation = header.generation};
   return {};
 }
 

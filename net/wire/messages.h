@@ -1,4 +1,4 @@
-// What trainers and ps say to each other about steps, one struct for each kind of frame: which
+// What tasks say to each other about steps and states, one struct for each kind of frame: which
 // fields of a header the kind has, and what they mean. FrameHeader is how they lie in bytes.
 //
 //   to_header()    the header that says this; body_size and `place` are for whoever sends it to set
@@ -15,21 +15,13 @@
 #include <system_error>
 #include <variant>
 
+#include "net/wire/bare_message.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
 
 // The flags that say in what form a tensor lies in its body; none: as float32.
 inline constexpr std::uint16_t kTensorForms = kFlagBf16 | kFlagInt8 | kFlagInt4 | kFlagSparse;
-
-// A trainer asks for the run's configuration.
-struct GetConfig {
-  std::uint64_t request_id = 0;
-
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
-  friend bool operator==(const GetConfig&, const GetConfig&) = default;
-};
 
 // A trainer has its result, and waits for the end of the run; the chief, for the others to leave.
 struct Goodbye {
@@ -130,15 +122,36 @@ struct Work {
   friend bool operator==(const Work&, const Work&) = default;
 };
 
-// The run's state has moved on: pull again.
-struct Fenced {
+// The chief sets a ps to a state: its whole range, then, or not, each tensor of the optimizer's.
+struct Restore {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;     // of the ps
-  Generation generation = 0;  // that it holds
+  std::uint64_t step = 0;         // that the state is of
+  std::uint64_t range_begin = 0;  // floats
+  Generation generation = 0;      // its name
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
-  friend bool operator==(const Fenced&, const Fenced&) = default;
+  friend bool operator==(const Restore&, const Restore&) = default;
+};
+
+// The run is over, and its result durable: the chief says so to a ps, a primary to its backup.
+struct Shutdown {
+  std::uint64_t request_id = 0;
+  Generation generation = 0;  // of the result; 0: of whatever state is held
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Shutdown&, const Shutdown&) = default;
+};
+
+// "I am alive." Not answered, but where a trainer waits for other ps.
+struct Heartbeat {
+  std::uint64_t request_id = 0;  // of a ps: by which the trainer waits
+  Generation generation = 0;     // of a trainer, on a control channel: that it has joined
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
 // What a trainer waits to be answered.

@@ -35,7 +35,7 @@ void expect_message(const Message& message, const std::string& golden,
   EXPECT_EQ(out, message);
   out = {};
   FrameHeader other = header;
-  other.kind = FrameKind::kAck;
+  other.kind = header.kind == FrameKind::kAck ? FrameKind::kHello : FrameKind::kAck;
   EXPECT_EQ(out.from_header(other), WireError::kUnexpected);
   for (unsigned bit = 0; bit < kFlagBits; ++bit) {
     other = header;

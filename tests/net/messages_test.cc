@@ -131,13 +131,73 @@ TEST(Messages, Work) {
                  {.step = 1, .sequence = 1, .generation = 1});
 }
 
-TEST(Messages, Fenced) {
-  expect_message(Fenced{.request_id = 4, .step = 7, .generation = 3},
-                 "44544631051100000400000000000000"
+TEST(Messages, Restore) {
+  expect_message(Restore{.request_id = 4, .step = 7, .range_begin = 1024, .generation = 3},
+                 "44544631050700000400000000000000"
                  "00000000000000000700000000000000"
+                 "00000000000000000004000000000000"
+                 "030000000000000000000000fec11892",
+                 {.step = 1, .range_begin = 1, .generation = 1});
+}
+
+TEST(Messages, Shutdown) {
+  expect_message(Shutdown{.request_id = 4, .generation = 3},
+                 "44544631050d00000400000000000000"
                  "00000000000000000000000000000000"
-                 "030000000000000000000000bf5dd1fa",
-                 {.step = 1, .generation = 1});
+                 "00000000000000000000000000000000"
+                 "0300000000000000000000009417aba8",
+                 {.generation = 1});
+}
+
+TEST(Messages, Heartbeat) {
+  expect_message(Heartbeat{.request_id = 4, .generation = 3},
+                 "44544631050b00000400000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000000000000"
+                 "030000000000000000000000f4bda264",
+                 {.generation = 1});
+}
+
+TEST(Messages, Fenced) {
+  expect_message(Fenced{4},
+                 "44544631051100000400000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000026acffd1",
+                 {});
+}
+
+template <typename Message>
+void expect_kind(FrameKind kind) {
+  const FrameHeader header = Message{4}.to_header();
+  EXPECT_EQ(header, (FrameHeader{.kind = kind, .request_id = 4}));
+  expect_message(Message{4}, bytes_of(Message{4}), {});
+}
+
+TEST(Messages, OfTheOtherKindsTheHeaderSaysNothing) {
+  expect_kind<WelcomeFrame>(FrameKind::kWelcome);
+  expect_kind<RefusedFrame>(FrameKind::kRefused);
+  expect_kind<Publish>(FrameKind::kPublish);
+  expect_kind<Config>(FrameKind::kConfig);
+  expect_kind<Ack>(FrameKind::kAck);
+  expect_kind<GetStatus>(FrameKind::kStatus);
+  expect_kind<StatusReply>(FrameKind::kStatusReply);
+  expect_kind<Written>(FrameKind::kWritten);
+  expect_kind<NotWritten>(FrameKind::kNotWritten);
+  expect_kind<ShareFrame>(FrameKind::kShare);
+  expect_kind<SharedFrame>(FrameKind::kShared);
+  expect_kind<ViewFrame>(FrameKind::kView);
+  expect_kind<ReportFrame>(FrameKind::kReport);
+  expect_kind<OrderFrame>(FrameKind::kOrder);
+  expect_kind<ResultFrame>(FrameKind::kResult);
+  expect_kind<RunTaskFrame>(FrameKind::kRunTask);
+  expect_kind<TaskEndedFrame>(FrameKind::kTaskEnded);
+}
+
+TEST(Messages, AreBodilessWhereNothingFollows) {
+  EXPECT_TRUE(is_bodiless<Heartbeat>({.kind = FrameKind::kHeartbeat}));
+  EXPECT_FALSE(is_bodiless<Heartbeat>({.kind = FrameKind::kHeartbeat, .body_size = 1}));
+  EXPECT_FALSE(is_bodiless<Heartbeat>({.kind = FrameKind::kAck}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/wire/messages.h"
 #include "tests/sim/process.h"
 
 namespace disttf::sim {
@@ -62,7 +63,7 @@ ConnectionId Network::dial(Process& from, std::size_t to_node, const net::Hello&
   }
   const auto bytes = std::make_shared<Bytes>(net::encode(hello));
   fly(id, kDialer,
-      {.frame = {.header = {.kind = net::FrameKind::kHello}, .body = *bytes, .owner = bytes}});
+      {.frame = {.header = net::HelloFrame{}.to_header(), .body = *bytes, .owner = bytes}});
   return id;
 }
 

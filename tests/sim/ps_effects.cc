@@ -1,6 +1,7 @@
 // What a simulated ps does with the effects of its core, and what is checked of each.
 #include <algorithm>
 
+#include "net/wire/messages.h"
 #include "tests/sim/ps_process.h"
 
 namespace disttf::sim {
@@ -156,7 +157,7 @@ void PsProcess::apply(std::size_t /*replica*/, const roles::FinishConnection& ef
 void PsProcess::apply(const roles::RefuseConnection& effect) {
   if (network_.is_open(effect.id, *this)) {
     world_.mark(Mark::kRefused);
-    network_.send(effect.id, *this, {.kind = FrameKind::kRefused, .request_id = effect.request_id},
+    network_.send(effect.id, *this, net::RefusedFrame{effect.request_id}.to_header(),
                   net::encode(net::Refusal{.exit_code = effect.exit_code,
                                            .sentence = effect.sentence,
                                            .replaced_by = effect.replaced_by}));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/wire/messages.h"
+
 namespace disttf::sim {
 
 using net::FrameHeader;
@@ -48,11 +50,11 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   do_effects();
   if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
     world_.mark(refusal->replaced_by != 0 ? Mark::kReplacedProcess : Mark::kRefused);
-    network_.send(id, *this, {.kind = FrameKind::kRefused}, net::encode(*refusal));
+    network_.send(id, *this, net::RefusedFrame{}.to_header(), net::encode(*refusal));
     network_.close(id, *this, /*finish=*/true);
     return;
   }
-  network_.send(id, *this, {.kind = FrameKind::kWelcome},
+  network_.send(id, *this, net::WelcomeFrame{}.to_header(),
                 net::encode(std::get<net::Welcome>(answer)));
   if (hello.purpose == net::ChannelPurpose::kProbe) {
     network_.close(id, *this, /*finish=*/true);

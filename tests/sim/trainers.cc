@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "net/wire/messages.h"
+
 namespace disttf::sim {
 
 using net::FrameKind;
@@ -57,8 +59,7 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
     }
     const auto send_beat = [&] {
       if (beat.channel.is_open && beat.is_welcomed) {
-        network_.send(beat.channel.id, *this,
-                      {.kind = FrameKind::kHeartbeat, .generation = generation});
+        network_.send(beat.channel.id, *this, net::Heartbeat{.generation = generation}.to_header());
       }
     };
     send_beat();

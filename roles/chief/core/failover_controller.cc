@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "net/wire/messages.h"
+
 namespace disttf::roles {
 
 using net::FrameKind;
@@ -73,7 +75,7 @@ void FailoverController::time(TimePoint now) {
   next_beat_ = now + kHeartbeatInterval;
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
     if (hosts_[host].connected) {
-      effects_.add(SendToHost{.host = host, .header = {.kind = FrameKind::kHeartbeat}, .body = {}});
+      effects_.add(SendToHost{.host = host, .header = net::Heartbeat{}.to_header(), .body = {}});
     }
   }
 }
@@ -122,14 +124,14 @@ void FailoverController::tell(std::size_t range) {
 
 void FailoverController::send_view(HostNumber host, const net::View& view) {
   if (hosts_[host].connected) {
-    effects_.add(
-        SendToHost{.host = host, .header = {.kind = FrameKind::kView}, .body = net::encode(view)});
+    effects_.add(SendToHost{
+        .host = host, .header = net::ViewFrame{}.to_header(), .body = net::encode(view)});
   }
 }
 
 void FailoverController::send_end(HostNumber host) {
   if (hosts_[host].connected && !hosts_[host].finished) {
-    effects_.add(SendToHost{.host = host, .header = {.kind = FrameKind::kShutdown}, .body = {}});
+    effects_.add(SendToHost{.host = host, .header = net::Shutdown{}.to_header(), .body = {}});
   }
 }
 

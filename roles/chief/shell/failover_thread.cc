@@ -16,6 +16,7 @@
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/spawn.h"
+#include "net/wire/messages.h"
 #include "roles/chief/core/failover_controller.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
@@ -147,10 +148,10 @@ class FailoverThread::Impl {
       if (co_await connection->read_header(header, task_.timeouts.silence)) {
         co_return;
       }
-      if (header.kind == net::FrameKind::kRefused) {
+      if (!net::RefusedFrame{}.from_header(header)) {
         co_return co_await hear_refusal(std::move(connection), header.body_size);
       }
-      if (header.kind != net::FrameKind::kReport || header.body_size != body.size() ||
+      if (net::ReportFrame{}.from_header(header) || header.body_size != body.size() ||
           co_await connection->read_body(body, task_.timeouts.silence) ||
           net::decode(body, report)) {
         co_return;

@@ -120,8 +120,9 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
   std::error_code error;
   do {
     error = channel_->receive_header(reply, deadline_for(0, deadline));
-  } while (!error && reply.kind == FrameKind::kHeartbeat);  // it is still writing
-  if (!error && (reply.kind == FrameKind::kWritten || reply.kind == FrameKind::kNotWritten)) {
+  } while (!error && net::is_bodiless<net::Heartbeat>(reply));  // it is still writing
+  const bool is_written = !error && !net::Written{}.from_header(reply);
+  if (is_written || (!error && !net::NotWritten{}.from_header(reply))) {
     error = receive_text(reply.body_size, deadline_for(0, deadline), text);
   } else if (!error) {
     channel_->close();
@@ -132,7 +133,7 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
         .is_lost = true,
         .sentence = name_ + " did not say that it had written its range: " + error.message()};
   }
-  if (reply.kind == FrameKind::kNotWritten) {
+  if (!is_written) {
     return ShardNotWritten{.sentence =
                                name_ + " could not write its range: " + net::one_line(text)};
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/wire/messages.h"
+
 namespace disttf::roles {
 
 using net::FrameHeader;
@@ -175,7 +177,8 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
 // A frame on a control channel.
 BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader& header,
                       Clock::time_point now) {
-  if (header.kind != FrameKind::kHeartbeat || header.body_size != 0) {
+  net::Heartbeat beat;
+  if (header.body_size != 0 || beat.from_header(header)) {
     const std::string sentence = "a control channel carries heartbeats only";
     out_.add(
         Note{.level = Note::Level::kWarning, .text = "refused " + from.peer + ": " + sentence});
@@ -186,7 +189,7 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
     return {.next = BodyPlan::Next::kStop};
   }
   for (const auto& range : ranges_) {
-    if (const auto why = range->hear(from.hello, header.generation, now)) {
+    if (const auto why = range->hear(from.hello, beat.generation, now)) {
       leave(kLostPeers, *why);
       return {.next = BodyPlan::Next::kStop};
     }

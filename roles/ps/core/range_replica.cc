@@ -333,15 +333,13 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
   now_ = now;
   for (const TrainerRecord& record : trainers_.records()) {
     if (record.waiting) {
-      out_.send(record.waiting->connection, {.kind = FrameKind::kHeartbeat,
-                                             .request_id = record.waiting->id(),
-                                             .step = shard_ ? shard_->step() : 0,
-                                             .generation = generation_});
+      out_.send(record.waiting->connection,
+                net::Heartbeat{.request_id = record.waiting->id()}.to_header());
     }
   }
   for (const ConnectionId other : {backup_, primary_}) {
     if (other != 0) {
-      out_.send(other, {.kind = FrameKind::kHeartbeat, .generation = generation_});
+      out_.send(other, net::Heartbeat{}.to_header());
     }
   }
   send_report();

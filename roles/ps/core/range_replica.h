@@ -267,6 +267,8 @@ class RangeReplica {
   [[nodiscard]] bool is_of_this_state(const net::FrameHeader& header) const;
   BodyPlan push_ended(ConnectionId id, Connection& from, bool stands);
   BodyPlan bodiless(ConnectionId id, Connection& from);
+  BodyPlan return_beat(ConnectionId id, const Connection& from);
+  BodyPlan send_status(ConnectionId id, const Connection& from);
   // A request without a body; refused where its header does not say it.
   template <typename Request>
   BodyPlan ask(ConnectionId id, Connection& from);

@@ -11,10 +11,7 @@ using net::FrameKind;
 
 // The request is about a state that is no more: its sender is to pull again.
 void RangeReplica::fence(ConnectionId id, std::uint64_t request_id) {
-  out_.send(id, net::Fenced{.request_id = request_id,
-                            .step = shard_ ? shard_->step() : 0,
-                            .generation = generation_}
-                    .to_header());
+  out_.send(id, net::Fenced{request_id}.to_header());
 }
 
 void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id,
@@ -44,7 +41,7 @@ void RangeReplica::answer_waiting() {
     if (request.is<net::GetConfig>()) {
       send_config(request);
     } else if (request.is<net::Goodbye>()) {
-      out_.send(request.connection, {.kind = FrameKind::kAck, .request_id = request.id()});
+      out_.send(request.connection, net::Ack{request.id()}.to_header());
     } else {
       send_parameters(rank, request);
     }
@@ -95,11 +92,7 @@ void RangeReplica::deal_missing() {
 
 void RangeReplica::send_config(const WaitingRequest& request) {
   const auto bytes = std::as_bytes(std::span(config_json_));
-  out_.send(request.connection,
-            {.kind = FrameKind::kConfig,
-             .request_id = request.id(),
-             .step = shard_->step(),
-             .generation = generation_},
+  out_.send(request.connection, net::Config{request.id()}.to_header(),
             {bytes.begin(), bytes.end()});
 }
 

@@ -59,19 +59,20 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
     default:
       break;
   }
-  if (header.body_size == 0 && header.kind == FrameKind::kHeartbeat) {
+  if (net::is_bodiless<net::Heartbeat>(header)) {
     return {};
   }
-  if (header.body_size == 0 && header.kind == FrameKind::kShutdown) {
+  if (net::is_bodiless<net::Shutdown>(header)) {
     end(id);
     return {};
   }
-  if (header.body_size != 0 || header.kind != FrameKind::kComplete || !filled_ ||
-      header.generation != generation_) {
+  net::Complete complete;
+  if (header.body_size != 0 || complete.from_header(header) || !filled_ ||
+      complete.generation != generation_) {
     return refuse(id, from, kError, "no frame that a backup takes now");
   }
   complete_ = true;
-  out_.send(id, {.kind = FrameKind::kAck, .request_id = header.request_id});
+  out_.send(id, net::Ack{header.request_id}.to_header());
   send_report();
   return {};
 }
@@ -193,7 +194,7 @@ BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
   out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
             std::to_string(from.header.step) + ", generation " +
             std::to_string(net::number_of(generation_)));
-  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
+  out_.send(id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 
@@ -239,7 +240,7 @@ BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
                      from.update.trainers);
   // Async: this host would take a push of a process before it for a new one, not for a repeat.
   order_.learn(first_of(from.update.trainers), from.update.incarnation);
-  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
+  out_.send(id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 

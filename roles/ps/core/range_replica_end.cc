@@ -25,7 +25,7 @@ BodyPlan RangeReplica::goodbye(ConnectionId id, Connection& from) {
     return refuse(id, from, kLostPeers, verdict_->sentence);
   }
   if (has_ended()) {
-    out_.send(id, {.kind = FrameKind::kAck, .request_id = header.request_id});
+    out_.send(id, net::Ack{header.request_id}.to_header());
     return {};
   }
   if (is_finishing()) {
@@ -56,15 +56,19 @@ BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   if (from.rank != 0) {
     return refuse(id, from, kError, "only the chief says that the run is over");
   }
+  net::Shutdown request;
+  if (const auto error = request.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
   if (verdict_) {
     return refuse(id, from, kLostPeers, verdict_->sentence);
   }
-  out_.send(id, {.kind = FrameKind::kAck, .request_id = from.header.request_id});
+  out_.send(id, net::Ack{request.request_id}.to_header());
   if (is_finishing()) {
     return {};
   }
   // The result is of this generation. Where every gradient counts, that of any other is the same.
-  const net::Generation result = from.header.generation;
+  const net::Generation result = request.generation;
   if (!is_restored_ || !may_be_result() ||
       (!shard_->config().every_gradient_counts() && result != generation_)) {
     drop_shard();          // not restored yet, or set back since: what is in it is nobody's

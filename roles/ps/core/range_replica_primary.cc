@@ -25,16 +25,17 @@ void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
 
 BodyPlan RangeReplica::backup_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
+  net::Ack ack;
   if (header.body_size != 0 || backup_ != id) {
     return {.next = BodyPlan::Next::kStop};
   }
-  if (header.kind == FrameKind::kHeartbeat) {
+  if (!net::Heartbeat{}.from_header(header)) {
     return {};
   }
-  if (header.kind != FrameKind::kAck || header.request_id > log_.head()) {
+  if (ack.from_header(header) || ack.request_id > log_.head()) {
     return {.next = BodyPlan::Next::kStop};
   }
-  switch (log_.acknowledged(header.request_id)) {
+  switch (log_.acknowledged(ack.request_id)) {
     case ReplicationLog::Progress::kNone:
       break;
     case ReplicationLog::Progress::kFilled:

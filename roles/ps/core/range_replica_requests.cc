@@ -33,9 +33,8 @@ BodyPlan RangeReplica::trainer_header(ConnectionId id, Connection& from,
 BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
   switch (header.kind) {
-    case FrameKind::kHeartbeat:  // it has its answer, and waits for other ps
-      out_.send(id, {.kind = FrameKind::kHeartbeat, .generation = generation_});
-      return {};
+    case FrameKind::kHeartbeat:
+      return return_beat(id, from);
     case FrameKind::kGetConfig:
       return ask<net::GetConfig>(id, from);
     case FrameKind::kPull:
@@ -45,19 +44,34 @@ BodyPlan RangeReplica::bodiless(ConnectionId id, Connection& from) {
       return goodbye(id, from);
     case FrameKind::kShutdown:
       return shutdown(id, from);
-    case FrameKind::kStatus: {
-      const std::string text = status();
-      const auto bytes = std::as_bytes(std::span(text));
-      out_.send(id, {.kind = FrameKind::kStatusReply, .request_id = header.request_id},
-                {bytes.begin(), bytes.end()});
-      return {};
-    }
+    case FrameKind::kStatus:
+      return send_status(id, from);
     default:
       break;
   }
   return refuse(id, from, kError,
                 "frame kind " + std::to_string(static_cast<int>(header.kind)) +
                     " makes no sense from this task now");
+}
+
+// The trainer has its answer, and waits for other ps.
+BodyPlan RangeReplica::return_beat(ConnectionId id, const Connection& from) {
+  if (const auto error = net::Heartbeat{}.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
+  out_.send(id, net::Heartbeat{}.to_header());
+  return {};
+}
+
+BodyPlan RangeReplica::send_status(ConnectionId id, const Connection& from) {
+  net::GetStatus request;
+  if (const auto error = request.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
+  const std::string text = status();
+  const auto bytes = std::as_bytes(std::span(text));
+  out_.send(id, net::StatusReply{request.request_id}.to_header(), {bytes.begin(), bytes.end()});
+  return {};
 }
 
 template <typename Request>

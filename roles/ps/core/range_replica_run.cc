@@ -13,6 +13,9 @@ BodyPlan RangeReplica::publish_header(ConnectionId id, Connection& from) {
   if (from.rank != 0 || from.header.body_size > net::kMaxControlBodyBytes) {
     return refuse(id, from, kError, "only the chief publishes a configuration, of at most 64 KiB");
   }
+  if (const auto error = net::Publish{}.from_header(from.header)) {
+    return refuse(id, from, kError, error.message());
+  }
   return into_bytes(from, Part::kPublish, from.header.body_size);
 }
 
@@ -35,7 +38,7 @@ BodyPlan RangeReplica::publish_came(ConnectionId id, Connection& from) {
                       " has not the memory for its range of the parameters, the "
                       "optimizer's state and one gradient of each trainer");
   }
-  out_.send(id, {.kind = net::FrameKind::kAck, .request_id = from.header.request_id});
+  out_.send(id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 
@@ -93,16 +96,20 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
 
 BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
   const net::FrameHeader& header = from.header;
+  net::Restore restore;
+  if (const auto error = restore.from_header(header)) {
+    return refuse(id, from, kError, error.message());
+  }
   if (from.rank != 0 || !shard_ || is_finishing()) {
     return refuse(id, from, kError,
                   "a state is restored by the chief, after it has published and before the end");
   }
   const bool parameters_only = header.body_size == shard_->range().size() * sizeof(float);
-  if (header.range_begin != shard_->range().begin ||
+  if (restore.range_begin != shard_->range().begin ||
       (!parameters_only && header.body_size != shard_->state_size() * sizeof(float))) {
     return refuse(id, from, kError, fault_in(header).value_or("not a state"));
   }
-  if (header.generation <= generation_) {  // a copy, or one that was overtaken
+  if (restore.generation <= generation_) {  // a copy, or one that was overtaken
     return discard(id, from, Part::kStaleRestore);
   }
   is_restored_ = false;  // what was here is being overwritten
@@ -150,7 +157,7 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
   out_.info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
             std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
             ", generation " + std::to_string(net::number_of(generation_)));
-  out_.send(id, {.kind = net::FrameKind::kAck, .request_id = header.request_id});
+  out_.send(id, net::Ack{header.request_id}.to_header());
   trainers_.nobody_is_done();
   fence_waiting();
   answer_waiting();

@@ -15,14 +15,14 @@ using net::FrameKind;
 // The chief tells here what this host is to be, and is told what it is.
 BodyPlan RangeReplica::view_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
-  if (header.kind == FrameKind::kHeartbeat && header.body_size == 0) {
+  if (net::is_bodiless<net::Heartbeat>(header)) {
     return {};
   }
-  if (header.kind == FrameKind::kShutdown && header.body_size == 0) {
+  if (net::is_bodiless<net::Shutdown>(header)) {
     end(id);
     return {};
   }
-  if (header.kind != FrameKind::kView || header.body_size != net::kViewBytes) {
+  if (net::ViewFrame{}.from_header(header) || header.body_size != net::kViewBytes) {
     return refuse(id, from, kError, "a view channel carries views only");
   }
   return into_bytes(from, Part::kView, net::kViewBytes);
@@ -125,7 +125,7 @@ net::Report RangeReplica::report() const {
 
 void RangeReplica::send_report() {
   if (view_channel_ != 0) {
-    out_.send(view_channel_, {.kind = FrameKind::kReport}, net::encode(report()));
+    out_.send(view_channel_, net::ReportFrame{}.to_header(), net::encode(report()));
   }
 }
 
@@ -144,7 +144,7 @@ void RangeReplica::end(ConnectionId chief) {
               std::to_string(net::number_of(generation_)));
   }
   if (backup_ != 0) {
-    out_.send(backup_, {.kind = FrameKind::kShutdown});
+    out_.send(backup_, net::Shutdown{}.to_header());
     out_.add(FinishConnection{backup_});
     last.ids.push_back(std::exchange(backup_, 0));
   }

@@ -56,7 +56,7 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     }
     const std::shared_ptr<const Cut> cut = core_.make_cut(request);
     if (!cut) {
-      connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+      connection->send(net::Ack{header.request_id}.to_header());
       continue;
     }
     const FrameHeader reply = net::CutReply{.request_id = header.request_id,
@@ -98,7 +98,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
   }
   std::shared_ptr<const Cut> cut = core_.kept_cut(request.name, request.generation);
   if (!cut) {
-    connection->send({.kind = FrameKind::kAck, .request_id = header.request_id});
+    connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
   }
   auto writing = std::make_shared<Writing>(process_.context());
@@ -127,7 +127,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     writing->done.expires_after(kHeartbeatInterval);
     co_await writing->done.async_wait(net::kAsTuple);
     if (!writing->has_result) {
-      connection->send({.kind = FrameKind::kHeartbeat, .request_id = header.request_id});
+      connection->send(net::Heartbeat{.request_id = header.request_id}.to_header());
     }
   }
   if (!writing->has_result) {
@@ -139,8 +139,8 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
                 std::get<std::string>(writing->result));
   }
   connection->send(
-      {.kind = file != nullptr ? FrameKind::kWritten : FrameKind::kNotWritten,
-       .request_id = header.request_id},
+      file != nullptr ? net::Written{header.request_id}.to_header()
+                      : net::NotWritten{header.request_id}.to_header(),
       bytes_of(file != nullptr ? to_json(*file) : std::get<std::string>(writing->result)));
   co_return true;
 }

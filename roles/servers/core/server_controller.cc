@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/wire/cluster.h"
+#include "net/wire/messages.h"
 #include "roles/launch/core/restart_policy.h"
 
 namespace disttf::roles {
@@ -58,7 +59,7 @@ void ServerController::task_ended(const net::TaskEnd& end) {
       .text = "the task " + to_string(Ending{.exit_code = end.exit_code, .signal = end.signal})});
   if (driver_ != 0) {
     effects_.add(SendToDriver{
-        .to = driver_, .header = {.kind = FrameKind::kTaskEnded}, .body = net::encode(end)});
+        .to = driver_, .header = net::TaskEndedFrame{}.to_header(), .body = net::encode(end)});
   }
   if (is_told_to_stop_) {
     effects_.add(EndServer{driver_});
@@ -93,8 +94,7 @@ void ServerController::stop() {
 void ServerController::time(TimePoint now) {
   if (driver_ != 0 && now >= next_beat_) {
     next_beat_ = now + kHeartbeatInterval;
-    effects_.add(
-        SendToDriver{.to = driver_, .header = {.kind = FrameKind::kHeartbeat}, .body = {}});
+    effects_.add(SendToDriver{.to = driver_, .header = net::Heartbeat{}.to_header(), .body = {}});
   }
 }
 

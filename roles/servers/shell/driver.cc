@@ -19,6 +19,7 @@
 #include "net/transport/interrupt.h"
 #include "net/transport/server.h"
 #include "net/transport/spawn.h"
+#include "net/wire/messages.h"
 #include "net/wire/run_order.h"
 #include "roles/chief/shell/chief.h"
 #include "roles/process/log.h"
@@ -192,13 +193,13 @@ asio::awaitable<std::error_code> FleetThread::read_end(
     if (const auto error = co_await connection->read_body(body, chief_.timeouts.silence)) {
       co_return error;
     }
-    if (header.kind == FrameKind::kTaskEnded) {
+    if (!net::TaskEndedFrame{}.from_header(header)) {
       co_return net::decode(body, end);
     }
-    if (header.kind == FrameKind::kRefused && !net::decode(body, refusal)) {
+    if (!net::RefusedFrame{}.from_header(header) && !net::decode(body, refusal)) {
       co_return net::WireError::kRefused;
     }
-    if (header.kind != FrameKind::kHeartbeat) {
+    if (net::Heartbeat{}.from_header(header)) {
       co_return net::WireError::kUnexpected;
     }
   }
@@ -213,13 +214,13 @@ void FleetThread::act() {
 void FleetThread::carry_out(const DialServer& order) { spawn(dial(order.server)); }
 
 void FleetThread::carry_out(const OrderTask& order) {
-  connections_.at(order.server)->send({.kind = FrameKind::kRunTask}, net::encode(order_));
+  connections_.at(order.server)->send(net::RunTaskFrame{}.to_header(), net::encode(order_));
   spawn(hear_end(order.server));
 }
 
 void FleetThread::carry_out(const BeatServer& order) {
   if (const auto found = connections_.find(order.server); found != connections_.end()) {
-    found->second->send({.kind = FrameKind::kHeartbeat});
+    found->second->send(net::Heartbeat{}.to_header());
   }
 }
 

@@ -21,6 +21,7 @@
 #include "net/transport/dial.h"
 #include "net/transport/server.h"
 #include "net/transport/spawn.h"
+#include "net/wire/messages.h"
 #include "net/wire/order.h"
 #include "net/wire/run_order.h"
 #include "roles/download/datasets.h"
@@ -125,8 +126,7 @@ asio::awaitable<void> OrderServer::serve(Connection connection) {
   FrameHeader header;
   while (!co_await connection->read_header(
       header, controller_.is_driver(id) ? task_.timeouts.silence : task_.timeouts.peer)) {
-    const bool is_heartbeat = header.kind == FrameKind::kHeartbeat && header.body_size == 0;
-    if (!is_heartbeat && !co_await take(id, connection, header)) {
+    if (!net::is_bodiless<net::Heartbeat>(header) && !co_await take(id, connection, header)) {
       break;
     }
   }
@@ -148,8 +148,8 @@ asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection&
   net::RunOrder run;
   OrderAnswer answer =
       net::Refusal{.exit_code = kError, .sentence = self_text() + " was sent no valid order"};
-  const bool is_run = header.kind == FrameKind::kRunTask;
-  if ((is_run || header.kind == FrameKind::kOrder) && header.body_size == body.size() &&
+  const bool is_run = !net::RunTaskFrame{}.from_header(header);
+  if ((is_run || !net::OrderFrame{}.from_header(header)) && header.body_size == body.size() &&
       !co_await connection->read_body(body, task_.timeouts.silence)) {
     if (is_run && !net::decode(body, run) && is_known_data(run.data)) {
       const std::optional<net::Refusal> refusal = train(id, connection, run);
@@ -166,7 +166,7 @@ asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection&
     connection->refuse(*refusal, header.request_id);
     co_return false;
   }
-  connection->send({.kind = FrameKind::kResult, .request_id = header.request_id},
+  connection->send(net::ResultFrame{header.request_id}.to_header(),
                    net::encode(std::get<net::OrderResult>(answer)));
   co_return true;
 }
@@ -215,7 +215,7 @@ asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
 }
 
 asio::awaitable<OrderAnswer> OrderServer::ask_on(Connection connection, Nodes nodes) {
-  connection->send({.kind = FrameKind::kOrder, .request_id = 1}, net::encode(nodes));
+  connection->send(net::OrderFrame{1}.to_header(), net::encode(nodes));
   FrameHeader header;
   std::error_code error = co_await connection->read_header(header, task_.timeouts.peer);
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
@@ -224,10 +224,10 @@ asio::awaitable<OrderAnswer> OrderServer::ask_on(Connection connection, Nodes no
   }
   net::OrderResult result;
   net::Refusal refusal;
-  if (!error && header.kind == FrameKind::kResult && !net::decode(body, result)) {
+  if (!error && !net::ResultFrame{}.from_header(header) && !net::decode(body, result)) {
     co_return result;
   }
-  if (!error && header.kind == FrameKind::kRefused && !net::decode(body, refusal)) {
+  if (!error && !net::RefusedFrame{}.from_header(header) && !net::decode(body, refusal)) {
     co_return refusal;
   }
   const net::TaskId& other = connection->hello().from;

@@ -14,6 +14,7 @@
 #include "net/transport/channel.h"
 #include "net/transport/peer.h"
 #include "net/wire/backoff.h"
+#include "net/wire/bare_message.h"
 #include "net/wire/order.h"
 #include "roles/process/machine.h"
 #include "roles/process/stop_signal.h"
@@ -166,18 +167,18 @@ void Plus::fail_without_all() const {
 net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
   const net::Deadline deadline = Clock::now() + kHops * options_.silence;
   FrameHeader header;
-  std::error_code error = server.channel->send({.kind = FrameKind::kOrder, .request_id = 1},
-                                               net::encode(order), deadline);
+  std::error_code error =
+      server.channel->send(net::OrderFrame{1}.to_header(), net::encode(order), deadline);
   if (!error) {
     error = server.channel->receive_header(header, deadline);
   }
   stop_.throw_if_stopped();
-  if (!error && header.kind == FrameKind::kRefused) {
+  if (!error && !net::RefusedFrame{}.from_header(header)) {
     const net::Refusal refusal = net::receive_refusal(*server.channel, header, deadline);
     throw Failure(refusal.exit_code, refusal.sentence);
   }
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
-  if (!error && (header.kind != FrameKind::kResult || header.body_size != body.size())) {
+  if (!error && (net::ResultFrame{}.from_header(header) || header.body_size != body.size())) {
     error = net::WireError::kUnexpected;
   }
   if (!error) {

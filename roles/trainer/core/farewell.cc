@@ -192,7 +192,8 @@ net::Generation Farewell::generation_of_result() const {
 
 // SHUTDOWN, or the GOODBYE after it.
 net::FrameHeader Farewell::last_word(FrameKind kind) const {
-  return {.kind = kind, .generation = kind == FrameKind::kShutdown ? result_ : 0};
+  return kind == FrameKind::kShutdown ? net::Shutdown{.generation = result_}.to_header()
+                                      : net::Goodbye{}.to_header();
 }
 
 // To all, before the first answer is awaited; then again to those that were lost.

@@ -152,8 +152,7 @@ void RunJoin::connected(Clock::time_point now) {
 void RunJoin::publish(Clock::time_point now) {
   stage_ = Stage::kPublishing;
   exchange_.begin(OnLoss::kStateLost);
-  exchange_.ask(at_, {.kind = FrameKind::kPublish}, RequestBody::kConfiguration, FrameKind::kAck,
-                now);
+  exchange_.ask(at_, net::Publish{}.to_header(), RequestBody::kConfiguration, FrameKind::kAck, now);
 }
 
 void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
@@ -171,12 +170,12 @@ void RunJoin::restore(Clock::time_point now) {
   stage_ = Stage::kRestoring;
   exchange_.begin(OnLoss::kStateLost);
   session.set_generation(newest_generation_);  // also if the reply is lost: the next is above it
-  exchange_.ask(at_,
-                {.kind = FrameKind::kRestore,
-                 .step = state_step_,
-                 .range_begin = session.range.begin,
-                 .generation = newest_generation_},
-                RequestBody::kState, FrameKind::kAck, now);
+  exchange_.ask(
+      at_,
+      net::Restore{
+          .step = state_step_, .range_begin = session.range.begin, .generation = newest_generation_}
+          .to_header(),
+      RequestBody::kState, FrameKind::kAck, now);
 }
 
 // All ps hold one state. One that is lost from here on and comes back with nothing would wait for

@@ -75,13 +75,13 @@ void StepExchange::sent(std::size_t range, Clock::time_point now) {
 ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
                                Clock::time_point now) {
   Item& item = items_[range];
-  if (header.kind == FrameKind::kRefused) {
+  if (!net::RefusedFrame{}.from_header(header)) {
     return ReplyPlan::kRefusal;
   }
-  const bool is_work = header.kind == FrameKind::kWork;
-  if ((is_work || header.kind == FrameKind::kHeartbeat) && header.body_size == 0) {
-    net::Work work;
-    if (is_work && takes_work_ && !work.from_header(header)) {
+  net::Work work;
+  const bool is_work = header.body_size == 0 && !work.from_header(header);
+  if (is_work || net::is_bodiless<net::Heartbeat>(header)) {
+    if (is_work && takes_work_) {
       work_.push_back(work.micro_batch);
     }
     item.silent_at = now + context_.task.timeouts.silence;
@@ -94,7 +94,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   // An answer to another request than this one, say to a copy of an older one: the two ends do not
   // mean the same any more, and a new connection is the surest way to agree again.
   const bool is_answer = header.request_id == item.awaited_id;
-  if (is_answer && header.kind == FrameKind::kFenced && header.body_size == 0) {
+  if (is_answer && net::is_bodiless<net::Fenced>(header)) {
     fenced(range);
     return ReplyPlan::kNothing;
   }
@@ -109,6 +109,10 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     }
     item.state = State::kReading;
     return ReplyPlan::kParameters;
+  }
+  if (const auto error = net::check(header, {.kind = item.expected})) {
+    close_and_lose(range, error, now);
+    return ReplyPlan::kNothing;
   }
   if (is_text(header.kind)) {
     if (header.body_size > net::kMaxControlBodyBytes) {
@@ -303,7 +307,7 @@ void StepExchange::time(Clock::time_point now) {
 // does not return it.
 void StepExchange::beat(std::size_t range, Clock::time_point now) {
   items_[range].beat_at = now + kHeartbeatInterval;
-  context_.out.add(SendRequest{.range = range, .header = {.kind = FrameKind::kHeartbeat}});
+  context_.out.add(SendRequest{.range = range, .header = net::Heartbeat{}.to_header()});
 }
 
 // The one that has been due for longest: what has come from the others is to be seen before the

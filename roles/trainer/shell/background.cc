@@ -17,6 +17,7 @@
 #include "net/transport/dial.h"
 #include "net/transport/server.h"
 #include "net/transport/spawn.h"
+#include "net/wire/messages.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
@@ -140,7 +141,7 @@ class Background::Impl {
 
   static void send(const Beat& beat, net::Generation generation) {
     if (beat.connection) {
-      beat.connection->send({.kind = net::FrameKind::kHeartbeat, .generation = generation});
+      beat.connection->send(net::Heartbeat{.generation = generation}.to_header());
     }
   }
 

@@ -1,0 +1,60 @@
+// The kinds of frames whose header says nothing but which request it is, or answers: what they
+// have to say, if anything, is in the body. As net/wire/messages.h has the others.
+#pragma once
+
+#include <cstdint>
+#include <system_error>
+
+#include "net/wire/message_fields.h"
+
+namespace disttf::net {
+
+template <FrameKind kKind>
+struct BareMessage {
+  std::uint64_t request_id = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept {
+    return {.kind = kKind, .request_id = request_id};
+  }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    if (const auto error = check(header, {.kind = kKind})) return error;
+    request_id = header.request_id;
+    return {};
+  }
+  friend bool operator==(const BareMessage&, const BareMessage&) = default;
+};
+
+// Bodies: what the names say is in net/wire/handshake.h, order.h, run_order.h, replication.h and
+// net/transport/shared_memory.h.
+using HelloFrame = BareMessage<FrameKind::kHello>;
+using WelcomeFrame = BareMessage<FrameKind::kWelcome>;
+using RefusedFrame = BareMessage<FrameKind::kRefused>;
+using ShareFrame = BareMessage<FrameKind::kShare>;
+using SharedFrame = BareMessage<FrameKind::kShared>;
+using ViewFrame = BareMessage<FrameKind::kView>;
+using ReportFrame = BareMessage<FrameKind::kReport>;
+using OrderFrame = BareMessage<FrameKind::kOrder>;
+using ResultFrame = BareMessage<FrameKind::kResult>;
+using RunTaskFrame = BareMessage<FrameKind::kRunTask>;
+using TaskEndedFrame = BareMessage<FrameKind::kTaskEnded>;
+
+// Without a body.
+using GetConfig = BareMessage<FrameKind::kGetConfig>;  // a trainer asks for the configuration
+using GetStatus = BareMessage<FrameKind::kStatus>;     // anyone asks how the run stands
+using Ack = BareMessage<FrameKind::kAck>;
+using Fenced = BareMessage<FrameKind::kFenced>;  // the run's state has moved on: pull again
+
+// A text is their body: JSON; of the last one a sentence.
+using Publish = BareMessage<FrameKind::kPublish>;  // the chief tells a ps the configuration
+using Config = BareMessage<FrameKind::kConfig>;    // a ps tells it a trainer
+using StatusReply = BareMessage<FrameKind::kStatusReply>;
+using Written = BareMessage<FrameKind::kWritten>;        // the file that a ps has written
+using NotWritten = BareMessage<FrameKind::kNotWritten>;  // why it has not
+
+// Whether a header says this, and nothing follows it.
+template <typename Message>
+[[nodiscard]] bool is_bodiless(const FrameHeader& header) noexcept {
+  return header.body_size == 0 && !Message{}.from_header(header);
+}
+
+}  // namespace disttf::net
