@@ -12,7 +12,8 @@ constexpr std::uint8_t kHolds = 1U << 0U;
 constexpr std::uint8_t kWantsAlone = 1U << 1U;
 constexpr std::uint8_t kWantsPair = 1U << 2U;
 constexpr std::uint8_t kFinished = 1U << 3U;
-constexpr std::uint8_t kKnownBits = kHolds | kWantsAlone | kWantsPair | kFinished;
+constexpr std::uint8_t kPaired = 1U << 4U;
+constexpr std::uint8_t kKnownBits = kHolds | kWantsAlone | kWantsPair | kFinished | kPaired;
 
 void put(ByteWriter& body, const ViewNumber& number) {
   body.put(number.chief);
@@ -57,6 +58,7 @@ std::vector<std::byte> encode(const Report& report) {
   bits |= report.wants_alone ? kWantsAlone : 0U;
   bits |= report.wants_pair ? kWantsPair : 0U;
   bits |= report.finished ? kFinished : 0U;
+  bits |= report.paired ? kPaired : 0U;
   ByteWriter body(kReportBytes);
   put(body, report.view);
   body.put(static_cast<std::uint8_t>(report.standing));
@@ -83,6 +85,7 @@ std::error_code decode(std::span<const std::byte> body, Report& out) {
   report.wants_alone = (bits & kWantsAlone) != 0;
   report.wants_pair = (bits & kWantsPair) != 0;
   report.finished = (bits & kFinished) != 0;
+  report.paired = (bits & kPaired) != 0;
   out = report;
   return {};
 }

@@ -56,6 +56,7 @@ struct Report {
   bool wants_alone = false;  // bit 1: a primary that waits for a backup it has lost
   bool wants_pair = false;   // bit 2: a primary whose backup has become complete
   bool finished = false;     // bit 3: the run is over here
+  bool paired = false;       // bit 4: that view is
   // Of a primary those that it lacks, of a backup those that ask it for the range: in_set() of
   // each.
   std::uint64_t trainers = 0;

@@ -17,6 +17,7 @@ constexpr Report kReport{.view = {.chief = 9, .count = 3},
                          .wants_alone = false,
                          .wants_pair = true,
                          .finished = true,
+                         .paired = true,
                          .trainers = in_set(1) | in_set(71)};
 const UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainers = {0x0105}};
 constexpr FillHead kFill{
@@ -25,7 +26,7 @@ constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3,
 
 TEST(Replication, HasTheBytesOfTheDocument) {
   EXPECT_EQ(hex(encode(kView)), "88776655443322110403020101010000");
-  EXPECT_EQ(hex(encode(kReport)), "090000000000000003000000020d00008200000000000000");
+  EXPECT_EQ(hex(encode(kReport)), "090000000000000003000000021d00008200000000000000");
   EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110501000000000000");
   EXPECT_EQ(hex(encode(UpdateHead{.trainers = {0, 2}})),
             "000000000000000000000000000000000200000000000000");
@@ -57,7 +58,7 @@ TEST(Replication, RejectsValuesThatMeanNothing) {
   EXPECT_EQ(decode_with(kView, 13, 2), WireError::kBadBody);
   EXPECT_EQ(decode_with(kView, 14, 1), WireError::kBadBody);
   EXPECT_EQ(decode_with(kReport, 12, 3), WireError::kBadBody);
-  EXPECT_EQ(decode_with(kReport, 13, 16), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 13, 32), WireError::kBadBody);
   EXPECT_EQ(decode_with(kReport, 15, 1), WireError::kBadBody);
   UpdateHead none;
   EXPECT_EQ(decode(encode(UpdateHead{.trainers = {0, 0}}), none), WireError::kBadBody)

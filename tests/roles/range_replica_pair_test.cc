@@ -99,6 +99,14 @@ TEST_F(PairedHosts, ACopyOfAnOlderViewIsNothingToGoOnWith) {
   expect(second_, trainer, FrameKind::kFenced);
 }
 
+// A chief that hears it may be the only one who knows, if the host is lost then.
+TEST_F(PairedHosts, AHostSaysWhetherItsViewIsAPair) {
+  tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
+  EXPECT_TRUE(first_.last_report(views_[&first_]).paired);
+  tell(first_, {.number = {7, 3}, .primary = 0});
+  EXPECT_FALSE(first_.last_report(views_[&first_]).paired);
+}
+
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 2}, .primary = 1});

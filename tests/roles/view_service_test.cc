@@ -205,6 +205,40 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToThePrimary) {
   expect_view(2, 0, true);
 }
 
+// The backup of view 2 was cut off when its primary asked to go on alone.
+TEST_F(ViewServiceTest, ANewChiefRemembersWhatAHostHasSaidThatIsLostSince) {
+  service_.hear(0, primary(3));
+  service_.lose(0);
+  service_.hear(1, backup(2));
+  EXPECT_FALSE(service_.view().has_value()) << "the primary may come back";
+  service_.hear(0, kNew);
+  expect_view(4, 0, false);
+  service_.hear(0, primary(4, false));
+  service_.hear(1, backup(4, false));
+  expect_view(4, 0, false);
+}
+
+TEST_F(ViewServiceTest, ThePrimaryThatANewChiefHasHeardOfMayComeBack) {
+  service_.hear(0, primary(3));
+  service_.lose(0);
+  service_.hear(1, backup(2));
+  service_.hear(0, primary(3));
+  expect_view(3, 0, false);
+}
+
+// The backup had yet to be told of the pair.
+TEST_F(ViewServiceTest, ANewChiefRemembersAPairOfWhichThePrimaryIsLostSince) {
+  Report paired = primary(3);
+  paired.paired = true;
+  service_.hear(0, paired);
+  service_.lose(0);
+  service_.hear(1, backup(2));
+  service_.hear(0, kNew);
+  expect_view(3, 0, true);
+  service_.hear(1, backup(3));
+  expect_view(4, 1, false);
+}
+
 TEST_F(ViewServiceTest, ANewChiefFindsNothing) {
   service_.hear(0, kNew);
   service_.hear(1, backup(3, false));

@@ -22,8 +22,19 @@ void ViewService::hear(std::uint8_t replica, const net::Report& report) {
     hosts_.at(other_than(replica)).reset();  // what it said may be older than that
   }
   hosts_.at(replica) = report;
+  remember(replica, report);
   finished_ = finished_ || report.finished;
   decide();
+}
+
+void ViewService::remember(std::uint8_t replica, const net::Report& report) {
+  if (report.view > heard_.number) {
+    heard_ = {.number = report.view,
+              .primary = report.standing == Standing::kPrimary ? replica : other_than(replica),
+              .paired = report.paired};
+    heard_holds_ = false;
+  }
+  heard_holds_ = heard_holds_ || (report.view == heard_.number && report.holds);
 }
 
 void ViewService::lose(std::uint8_t replica) {
@@ -87,6 +98,14 @@ void ViewService::replace_primary(const Host& other) {
 
 void ViewService::adopt() {
   if (!hosts_[0] || !hosts_[1]) {
+    return;
+  }
+  if (heard_.number > std::max(hosts_[0]->view, hosts_[1]->view)) {
+    // Who knew of it was lost meanwhile. Was it a primary that had gone on alone, then the other
+    // host has a copy of what was before that, and is not to take its place.
+    view_ = heard_;
+    holds_ = heard_holds_;
+    decide();
     return;
   }
   // Whoever holds the state in the newest view; the primary if both do.

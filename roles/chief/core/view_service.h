@@ -15,8 +15,9 @@
 //     reason, though: where each host is out of some trainer's reach, no view helps.
 //   - A chief that has just started knows no view, and decides nothing before both hosts have
 //     said what they know: each decision that was ever acted upon is known to one of them, unless
-//     both were lost, and then there is nothing left to lose. The same goes for one that hears of
-//     a view which another chief has made.
+//     both were lost, and then there is nothing left to lose. One that was known to a host which
+//     is lost before the other one has spoken counts as if that host were there still. The same
+//     goes for one that hears of a view which another chief has made.
 //
 // Pure: no socket, no clock. Not thread-safe.
 #pragma once
@@ -52,6 +53,7 @@ class ViewService {
 
   void decide();
   void adopt();
+  void remember(std::uint8_t replica, const net::Report& report);
   void replace_primary(const Host& other);
   [[nodiscard]] bool is_out_of_reach(const net::Report& primary, const Host& other) const;
   void make(std::uint8_t primary, bool paired, bool holds = true);
@@ -59,6 +61,9 @@ class ViewService {
   std::uint64_t chief_;
   std::uint64_t replaced_by_ = 0;
   std::array<Host, 2> hosts_;
+  // The newest that a host has ever reported, and whether the host held the state then.
+  net::View heard_;
+  bool heard_holds_ = false;
   std::optional<net::View> view_;
   std::optional<std::uint8_t> left_;
   bool finished_ = false;  // the run is over: nothing is decided any more

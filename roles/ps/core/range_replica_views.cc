@@ -120,6 +120,7 @@ net::Report RangeReplica::report() const {
           .wants_alone = is_primary && log_.needs_acks() && backup_ == 0,
           .wants_pair = is_primary && log_.is_complete() && !view_.paired,
           .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
+          .paired = view_.paired,
           .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
 }
 
