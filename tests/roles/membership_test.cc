@@ -112,6 +112,22 @@ TEST_F(MembershipTest, WhoKnocksAgainAndAgainIsHeard) {
 
 // ---- attach and detach ----
 
+TEST_F(MembershipTest, CountsWhoCanBeSentParameters) {
+  EXPECT_EQ(table_.present(), 0U);
+  const ConnectionId chief = attach(0, kStep, 7, 0);
+  attach(1, kControl, 8, 0);
+  EXPECT_EQ(table_.present(), 1U);
+  const ConnectionId worker = attach(1, kStep, 8, 1);
+  EXPECT_EQ(table_.present(), 2U);
+  attach(1, kStep, 8, 2);  // anew, in the place of the one before
+  table_.detach(1, worker, at(2));
+  EXPECT_EQ(table_.present(), 2U);
+  attach(1, kControl, 9, 3);  // of its next process
+  EXPECT_EQ(table_.present(), 1U);
+  table_.detach(0, chief, at(4));
+  EXPECT_EQ(table_.present(), 0U);
+}
+
 TEST_F(MembershipTest, AStepChannelMakesATrainerPresent) {
   EXPECT_FALSE(table_[1].present());
   EXPECT_TRUE(connect(1, kStep, 7, 1));

@@ -22,13 +22,10 @@ Membership::Membership(const Task& task, Clock::time_point now)
   }
 }
 
-std::size_t Membership::present() const noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(records_, &TrainerRecord::present));
-}
-
 bool Membership::attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
                         Clock::time_point now, Outbox& out) {
   TrainerRecord& record = records_[rank];
+  present_ -= record.present() ? 1U : 0U;
   if (record.joined && record.incarnation != hello.incarnation) {
     for (ConnectionId* old : {&record.step, &record.control}) {
       out.close(std::exchange(*old, 0));
@@ -50,6 +47,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
     record.answered.reset();
   }
   place = connection;
+  present_ += record.present() ? 1U : 0U;
   return is_step && !was_present;
 }
 
@@ -63,6 +61,7 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
   }
   if (was_step) {
     record.step = 0;
+    --present_;
     record.waiting.reset();
   }
   if (was_control || was_step) {

@@ -76,7 +76,7 @@ class Membership {
   [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
 
   // How many can be sent parameters.
-  [[nodiscard]] std::size_t present() const noexcept;
+  [[nodiscard]] std::size_t present() const noexcept { return present_; }
 
   // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
   // process, is closed. True when a step channel makes the trainer present that was not.
@@ -133,6 +133,7 @@ class Membership {
 
   const Task& task_;
   std::vector<TrainerRecord> records_;  // by rank
+  std::size_t present_ = 0;             // of them
 };
 
 }  // namespace disttf::roles

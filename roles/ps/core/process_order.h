@@ -20,8 +20,8 @@ class ProcessOrder {
   // There is, or was, such a process. 0 is none.
   void learn(std::size_t rank, std::uint64_t incarnation) noexcept {
     if (incarnation > newest_[rank]) {
+      has_replaced_ = has_replaced_ || newest_[rank] != 0;
       newest_[rank] = incarnation;
-      has_changed_ = true;
     }
   }
   [[nodiscard]] std::uint64_t newest(std::size_t rank) const noexcept { return newest_[rank]; }
@@ -29,12 +29,12 @@ class ProcessOrder {
   [[nodiscard]] bool is_replaced(std::size_t rank, std::uint64_t incarnation) const noexcept {
     return incarnation < newest_[rank];
   }
-  // Whether one has been learnt of since the last call.
-  [[nodiscard]] bool take_change() noexcept { return std::exchange(has_changed_, false); }
+  // Whether, since the last call, one has been learnt of after which an older one does not count.
+  [[nodiscard]] bool take_replacement() noexcept { return std::exchange(has_replaced_, false); }
 
  private:
   std::vector<std::uint64_t> newest_;  // incarnations, by rank
-  bool has_changed_ = false;
+  bool has_replaced_ = false;
 };
 
 }  // namespace disttf::roles

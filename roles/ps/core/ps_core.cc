@@ -86,7 +86,7 @@ bool PsCore::is_replaced(const net::Hello& hello) const {
 }
 
 void PsCore::fence_replaced() {
-  if (!order_.take_change()) {
+  if (!order_.take_replacement()) {
     return;
   }
   for (auto& [id, connection] : connections_) {
