@@ -171,6 +171,37 @@ TEST_F(RangeReplicaTest, ARepeatIsAnsweredAndNotAddedTwice) {
   expect_parameters(host_, again, 1, -3);
 }
 
+// Two trainers, of whom none may be more than one iteration ahead.
+class BoundedRange : public RangeReplicaTest {
+ protected:
+  void SetUp() override {
+    chief_ = host_.connect(0, 7);
+    other_ = host_.connect(1, 8);
+    RunConfig config = small_run(10);
+    config.sync_replicas = false;
+    config.max_staleness = 1;
+    begin_run(host_, chief_, config);
+    ASSERT_TRUE(host_.say(other_, push(0), gradient(1)));
+    expect(host_, other_, FrameKind::kParameters);
+    ASSERT_TRUE(host_.say(other_, push(1), gradient(1)));
+    ASSERT_FALSE(host_.take(other_)) << "two ahead";
+  }
+
+  ConnectionId chief_ = 0;
+  ConnectionId other_ = 0;
+};
+
+TEST_F(BoundedRange, WhoWaitsIsAnsweredWithThePushOfTheSlowest) {
+  ASSERT_TRUE(host_.say(chief_, push(0), gradient(1)));
+  expect(host_, chief_, FrameKind::kParameters);
+  expect(host_, other_, FrameKind::kParameters);
+}
+
+TEST_F(BoundedRange, WhoWaitsIsAnsweredWhenTheSlowestLeaves) {
+  host_.hang_up(chief_);
+  expect(host_, other_, FrameKind::kParameters);
+}
+
 // ---- time ----
 
 TEST_F(RangeReplicaTest, WhoWaitsHearsItsHeart) {

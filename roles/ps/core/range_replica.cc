@@ -241,8 +241,8 @@ void RangeReplica::trainer_left(std::size_t rank) {
     if (dealer_) {
       dealer_->forget(rank);
     }
-    answer_waiting();  // async: it may have been the slowest
-    deal_missing();    // elastic: it may have been the only one that was computing
+    answer_after(0);  // the chief waits for others to leave; async: it may have been the slowest
+    deal_missing();   // elastic: it may have been the only one that was computing
   }
 }
 

@@ -290,7 +290,11 @@ class RangeReplica {
   // The request is about a state that is no more: its sender is to pull again.
   void fence(ConnectionId id, std::uint64_t request_id);
   void wait_for_answer(std::size_t rank, ConnectionId id, const net::TrainerRequest& request);
+  // All who wait and can be answered now; this one if it can. answer_after(): this one, and if a
+  // trainer has released others by what it did, all.
   void answer_waiting();
+  void answer(std::size_t rank);
+  void answer_after(std::size_t rank);
   [[nodiscard]] bool is_answerable(std::size_t rank, const WaitingRequest& waiting) const;
   // Elastic: what the dealer is told of the trainers; valid until the next call.
   [[nodiscard]] std::span<const MicroBatchDealer::Activity> activities();
@@ -334,6 +338,7 @@ class RangeReplica {
   Membership trainers_;
   std::map<ConnectionId, Connection> connections_;
   std::shared_ptr<Shard> shard_;  // shared with what is being received into it, and sent from it
+  std::uint64_t looked_at_ = 0;   // Shard::releases() when all who wait were last looked at
   std::string config_json_;
   std::optional<MicroBatchDealer> dealer_;              // of the shard, in an elastic run
   std::vector<MicroBatchDealer::Activity> activities_;  // memory for activities()

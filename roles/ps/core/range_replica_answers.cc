@@ -9,6 +9,16 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
+namespace {
+
+MicroBatchDealer::Activity activity_of(const TrainerRecord& record) {
+  using enum MicroBatchDealer::Activity;
+  const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
+  return !record.present() ? kAway : waits ? kWaits : kComputes;
+}
+
+}  // namespace
+
 // The request is about a state that is no more: its sender is to pull again.
 void RangeReplica::fence(ConnectionId id, std::uint64_t request_id) {
   out_.send(id, net::Fenced{request_id}.to_header());
@@ -19,32 +29,42 @@ void RangeReplica::wait_for_answer(std::size_t rank, ConnectionId id,
   if (trainers_[rank].step == id) {  // else a newer connection has taken its place
     trainers_[rank].waiting =
         WaitingRequest{.connection = id, .request = request, .log_index = log_.head()};
-    answer_waiting();
+    answer_after(rank);
     deal_missing();
   }
 }
 
+void RangeReplica::answer_after(std::size_t rank) {
+  if (shard_ && shard_->releases() == looked_at_) {
+    answer(rank);
+  } else {
+    answer_waiting();
+  }
+}
+
 void RangeReplica::answer_waiting() {
-  if (awaits_state()) {
+  looked_at_ = shard_ ? shard_->releases() : 0;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    answer(rank);
+  }
+}
+
+void RangeReplica::answer(std::size_t rank) {
+  auto& waiting = trainers_[rank].waiting;
+  if (!waiting || awaits_state() || !is_answerable(rank, *waiting) || !is_safe(*waiting)) {
     return;
   }
-  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
-    auto& waiting = trainers_[rank].waiting;
-    if (!waiting || !is_answerable(rank, *waiting) || !is_safe(*waiting)) {
-      continue;
-    }
-    const WaitingRequest request = *waiting;
-    waiting.reset();
-    if (dealer_) {
-      dealer_->forget(rank);
-    }
-    if (request.is<net::GetConfig>()) {
-      send_config(request);
-    } else if (request.is<net::Goodbye>()) {
-      out_.send(request.connection, net::Ack{request.id()}.to_header());
-    } else {
-      send_parameters(rank, request);
-    }
+  const WaitingRequest request = *waiting;
+  waiting.reset();
+  if (dealer_) {
+    dealer_->forget(rank);
+  }
+  if (request.is<net::GetConfig>()) {
+    send_config(request);
+  } else if (request.is<net::Goodbye>()) {
+    out_.send(request.connection, net::Ack{request.id()}.to_header());
+  } else {
+    send_parameters(rank, request);
   }
 }
 
@@ -65,19 +85,22 @@ bool RangeReplica::is_answerable(std::size_t rank, const WaitingRequest& waiting
 }
 
 std::span<const MicroBatchDealer::Activity> RangeReplica::activities() {
-  using Activity = MicroBatchDealer::Activity;
   activities_.clear();
   for (const TrainerRecord& record : trainers_.records()) {
-    const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
-    activities_.push_back(!record.present() ? Activity::kAway
-                          : waits           ? Activity::kWaits
-                                            : Activity::kComputes);
+    activities_.push_back(activity_of(record));
   }
   return activities_;
 }
 
 void RangeReplica::deal_missing() {
-  if (!dealer_ || !is_training() || shard_->finished() || !dealer_->is_stuck(activities())) {
+  if (!dealer_ || !is_training() || shard_->finished()) {
+    return;
+  }
+  const auto computes = [](const TrainerRecord& record) {
+    return activity_of(record) == MicroBatchDealer::Activity::kComputes;
+  };
+  // (Somebody usually does, and is soon found.)
+  if (std::ranges::any_of(trainers_.records(), computes) || !dealer_->is_stuck(activities())) {
     return;
   }
   for (const MicroBatchDealer::Deal& deal : dealer_->deal(activities(), shard_->missing())) {
