@@ -14,6 +14,7 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(RangeReplicaTest, AnswersTheStepToAllOnceItIsMade) {
@@ -262,6 +263,29 @@ TEST_F(RangeReplicaTest, ATrainerThatKnowsANewerGenerationSendsItAway) {
   EXPECT_FALSE(host_.core.hear(hello, 1, host_.now()));
   EXPECT_THAT(host_.core.hear(hello, 2, host_.now()).value_or(""),
               HasSubstr("the run is in generation 2, this task holds generation 1"));
+}
+
+// A trainer that joins the run again, say as another ps was lost, opens another step channel.
+TEST_F(RangeReplicaTest, NobodyIsCalledLostWhoseHeartbeatsCome) {
+  const net::Hello beats{.cluster = {},
+                         .from = task_.cluster.trainer(1),
+                         .to = task_.self,
+                         .purpose = net::ChannelPurpose::kControl,
+                         .incarnation = 8};
+  host_.core.attach_control(50, beats, host_.now());
+  host_.hang_up(host_.connect(1, 8));
+  const ConnectionId again = host_.connect(1, 8);
+  EXPECT_THAT(host_.log(), ElementsAre("worker 1 joined"));
+  host_.hang_up(again);
+  host_.core.detach_control(50, beats, host_.now());
+  host_.connect(1, 8);
+  EXPECT_THAT(host_.log(), ElementsAre("worker 1 joined", "worker 1 was lost", "worker 1 joined"));
+}
+
+TEST_F(RangeReplicaTest, AnotherProcessOfATrainerIsSaidToHaveJoined) {
+  host_.connect(1, 8);
+  host_.connect(1, 9);
+  EXPECT_THAT(host_.log(), ElementsAre("worker 1 joined", "worker 1 joined"));
 }
 
 // ---- the end ----

@@ -167,6 +167,7 @@ class ReplicaHost {
     return std::ranges::find(closed_, id) != closed_.end();
   }
   [[nodiscard]] const std::map<ConnectionId, std::string>& refused() const { return refused_; }
+  [[nodiscard]] const std::vector<std::string>& log() const { return log_; }
   [[nodiscard]] bool has_ended() const { return core.has_ended(); }
   [[nodiscard]] bool reaches_out() const { return reaches_out_; }
 
@@ -183,7 +184,7 @@ class ReplicaHost {
   void take_effect(const CloseConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const FinishConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const RefuseConnection& effect) { refused_[effect.id] = effect.sentence; }
-  void take_effect(const Note&) {}
+  void take_effect(const Note& effect) { log_.push_back(effect.text); }
   void take_effect(const ReachOut&) { reaches_out_ = true; }
   void take_effect(const DrainConnections&) {}
 
@@ -193,6 +194,7 @@ class ReplicaHost {
   std::map<ConnectionId, std::deque<SentFrame>> sent_;
   std::vector<ConnectionId> closed_;
   std::map<ConnectionId, std::string> refused_;
+  std::vector<std::string> log_;
   bool reaches_out_ = false;
 };
 

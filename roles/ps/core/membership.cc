@@ -34,6 +34,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   }
   if (record.incarnation != hello.incarnation) {
     record.done = false;
+    record.name.clear();
   }
   record.incarnation = hello.incarnation;
   record.joined = true;

@@ -38,6 +38,9 @@ struct TrainerRecord {
   ConnectionId control = 0;       // the heartbeats'
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
   bool joined = false;            // has been seen at least once
+  // How messages call it, while it has joined, and has not been lost since. A trainer that joins
+  // the run again closes its step channel and opens another one: nobody has been lost.
+  std::string name = {};
   bool done = false;  // has said GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
   Clock::time_point absent_since{};  // while it has no connection at all: since when

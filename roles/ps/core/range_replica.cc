@@ -92,7 +92,7 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
         return false;
       }
       if (attach(id, hello)) {
-        out_.info(peer + " joined");
+        say_joined(connection.rank, peer);
         send_report();  // it is lacked no longer
         if (shard_) {
           shard_->join(connection.rank);
@@ -205,10 +205,27 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
     return;
   }
   trainer_left(from.rank);
-  if (!trainers_[from.rank].done && !verdict_) {
-    out_.warn(from.peer + " was lost");
-  }
+  say_lost(from.rank);
   check_end(now);
+}
+
+void RangeReplica::say_joined(std::size_t rank, const std::string& peer) {
+  if (trainers_[rank].name.empty()) {
+    out_.info(peer + " joined");
+  }
+  trainers_[rank].name = peer;
+}
+
+// Once its process has no connection left.
+void RangeReplica::say_lost(std::size_t rank) {
+  TrainerRecord& record = trainers_[rank];
+  if (record.alive() || record.name.empty()) {
+    return;
+  }
+  const std::string name = std::exchange(record.name, {});
+  if (!record.done && !verdict_) {
+    out_.warn(name + " was lost");
+  }
 }
 
 void RangeReplica::attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
@@ -264,7 +281,9 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Gene
 }
 
 void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
+  now_ = now;
   trainers_.detach(rank_of(hello), id, now);
+  say_lost(rank_of(hello));
   check_end(now);
 }
 

@@ -226,6 +226,9 @@ class RangeReplica {
   [[nodiscard]] bool awaits_state() const noexcept { return !is_restored_ && !is_finishing(); }
   // Says whether it is present from now on, and was not.
   bool attach(ConnectionId id, const net::Hello& hello);
+  // In the log.
+  void say_joined(std::size_t rank, const std::string& peer);
+  void say_lost(std::size_t rank);
   // It cannot be sent parameters any more.
   void trainer_left(std::size_t rank);
   // How many trainers a step cannot be made without. 0: none, or none is to be made here.
