@@ -306,6 +306,22 @@ TEST_F(RunSessionTest, OfTwoStepsTheEarlierIsPulled) {
   EXPECT_TRUE(session().reply().same_step);
 }
 
+// A copy that was behind was made a primary, and nobody is left who could have said so.
+TEST_F(RunSessionTest, TheChiefSetsPsThatAreStepsApartToOneState) {
+  world_.host(0).hold(8, 1);
+  world_.host(1).hold(6, 1);
+  session().lead();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
+  session().provided(4, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().reply().step, 4U);
+  EXPECT_EQ(session().reply().generation, 2U);
+}
+
 TEST_F(RunSessionTest, WhatToCountFromIsTheMostThatAnyPsTells) {
   world_.host(0).counts_from = 7;
   world_.host(1).counts_from = 8;

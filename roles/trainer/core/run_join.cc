@@ -226,7 +226,9 @@ void RunJoin::answered(Clock::time_point now) {
 void RunJoin::pulled(Clock::time_point now) {
   result_ = exchange_.result();
   const bool is_one_step = result_.same_step || !context_.strict;
-  if (stage_ == Stage::kPulling && agree() && !is_one_step) {
+  if (leads_ && agree() && !is_one_step && has_lost_steps()) {
+    stage_ = Stage::kNeedsState;
+  } else if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, now);
   } else if (agree() && is_one_step) {
     finish();
@@ -234,6 +236,15 @@ void RunJoin::pulled(Clock::time_point now) {
     leave_behind();
     pause(now);
   }
+}
+
+// Strict: without a gradient of this trainer's no ps gets further than one step ahead of another.
+// One that has fallen back behind that has lost what the others, and whoever was answered, go on
+// from. (Elastic: the others go on while this one pulls.)
+bool RunJoin::has_lost_steps() const {
+  const auto [slowest, fastest] =
+      std::ranges::minmax_element(context_.ranges, {}, &RangeSession::step);
+  return context_.strict && !context_.elastic && fastest->step() - slowest->step() > 1;
 }
 
 // Who answers of an older state than another may be a process that was replaced while it was

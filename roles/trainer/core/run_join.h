@@ -103,6 +103,7 @@ class RunJoin {
   void pulled(Clock::time_point now);
   void finish();
   void state_lost(Clock::time_point now);
+  [[nodiscard]] bool has_lost_steps() const;
   void leave_behind();
   void pause(Clock::time_point now);
   // Whether all ps hold a state, and the same one.
