@@ -21,6 +21,9 @@ std::vector<std::byte> encode(const Hello& hello) {
   ByteWriter body(kHelloBytes);
   body.put_bytes(std::as_bytes(std::span(hello.cluster)));
   body.put(hello.incarnation);
+  body.put(hello.last.generation);
+  body.put(hello.last.step);
+  body.put(hello.last.push);
   body.put(static_cast<std::uint32_t>(hello.from.index));
   body.put(static_cast<std::uint32_t>(hello.to.index));
   body.put(static_cast<std::uint8_t>(hello.from.job));
@@ -35,6 +38,9 @@ std::error_code decode(std::span<const std::byte> body, Hello& out) {
   Hello hello;
   reader.get_bytes(std::as_writable_bytes(std::span(hello.cluster)));
   hello.incarnation = reader.get<std::uint64_t>();
+  hello.last.generation = reader.get<Generation>();
+  hello.last.step = reader.get<std::uint64_t>();
+  hello.last.push = reader.get<std::uint64_t>();
   hello.from.index = reader.get<std::uint32_t>();
   hello.to.index = reader.get<std::uint32_t>();
   const auto from_job = reader.get<std::uint8_t>();

@@ -1,14 +1,16 @@
 // The bodies of HELLO, WELCOME and REFUSED.
 //
-//   HELLO, 52 bytes                    WELCOME, 32 bytes              REFUSED, 12 bytes and more
+//   HELLO, 76 bytes                    WELCOME, 32 bytes              REFUSED, 12 bytes and more
 //    0  32  cluster hash                0  8  incarnation              0  1  exit code
 //   32   8  incarnation                 8  8  step                     1  3  reserved, 0
-//   40   4  from: index                16  8  generation               4  8  replaced_by
-//   44   4  to: index                  24  4  heartbeat_ms            12  n  sentence, UTF-8,
-//   48   1  from: job                  28  1  state                          n <= 4096
-//   49   1  to: job                    29  1  standing
-//   50   1  purpose                    30  2  reserved, 0
-//   51   1  replica
+//   40  24  last answer: generation,   16  8  generation               4  8  replaced_by
+//           step, push                 24  4  heartbeat_ms            12  n  sentence, UTF-8,
+//   64   4  from: index                28  1  state                          n <= 4096
+//   68   4  to: index                  29  1  standing
+//   72   1  from: job                  30  2  reserved, 0
+//   73   1  to: job
+//   74   1  purpose
+//   75   1  replica
 //
 // Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
 // vouches for: any other length, job, purpose, replica, state, standing or reserved byte is
@@ -27,7 +29,7 @@
 
 namespace disttf::net {
 
-inline constexpr std::size_t kHelloBytes = 52;
+inline constexpr std::size_t kHelloBytes = 76;
 inline constexpr std::size_t kWelcomeBytes = 32;
 
 // What a connection is for. The step channel belongs to the computing thread and may wait for
@@ -48,6 +50,15 @@ enum class ChannelPurpose : std::uint8_t {
   kOrder = 7,
 };
 
+// The newest that a trainer's process has been answered with by a range, whichever host it was. Who
+// serves the range in that generation has it, too, or has lost the range's state.
+struct LastAnswer {
+  Generation generation = 0;  // 0: none
+  std::uint64_t step = 0;     // of the parameters
+  std::uint64_t push = 0;     // the number of its newest push that was answered; 0: none
+  friend bool operator==(const LastAnswer&, const LastAnswer&) = default;
+};
+
 struct Hello {
   ClusterHash cluster{};  // must equal the listener's
   TaskId from;            // who speaks
@@ -58,6 +69,7 @@ struct Hello {
   // Of the speaker's process: tells a restarted task from its old self, and which of two processes
   // of one trainer is the newer one: the higher. See roles/run/incarnation.h.
   std::uint64_t incarnation = 0;
+  LastAnswer last = {};  // on a step channel
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

@@ -19,7 +19,8 @@ namespace {
           .from = {Job::kWorker, 1},
           .to = {Job::kPs, 0},
           .purpose = ChannelPurpose::kStep,
-          .incarnation = 0x0123456789ABCDEF};
+          .incarnation = 0x0123456789ABCDEF,
+          .last = {.generation = 3, .step = 2000, .push = 2001}};
 }
 
 TEST(Hello, HasTheBytesOfTheDocument) {
@@ -28,12 +29,15 @@ TEST(Hello, HasTheBytesOfTheDocument) {
   encode_header({.kind = FrameKind::kHello, .request_id = 1, .body_size = body.size()}, header);
   EXPECT_EQ(hex(header),
             "44544631050100000100000000000000"
-            "34000000000000000000000000000000"
+            "4c000000000000000000000000000000"
             "00000000000000000000000000000000"
-            "00000000000000000000000071ef39ab");
+            "0000000000000000000000004a86e921");
   EXPECT_EQ(hex(body),
             "499586f058786688809ace4fbe13a0f73171d18117e9773e22d737fa12b9f0e2"
             "efcdab8967452301"
+            "0300000000000000"
+            "d007000000000000"
+            "d107000000000000"
             "01000000"
             "00000000"
             "02010100");
@@ -42,13 +46,13 @@ TEST(Hello, HasTheBytesOfTheDocument) {
 TEST(Hello, IsReadBackAndHasOneLength) { expect_read_back(documented_hello()); }
 
 TEST(Hello, RejectsValuesThatMeanNothing) {
-  for (const std::size_t job_at : {48U, 49U}) {
+  for (const std::size_t job_at : {72U, 73U}) {
     EXPECT_EQ(decode_with(documented_hello(), job_at, 0), WireError::kBadBody);
     EXPECT_EQ(decode_with(documented_hello(), job_at, 5), WireError::kBadBody);
   }
-  EXPECT_EQ(decode_with(documented_hello(), 50, 0), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 50, 8), WireError::kBadBody);
-  EXPECT_EQ(decode_with(documented_hello(), 51, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 74, 0), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 74, 8), WireError::kBadBody);
+  EXPECT_EQ(decode_with(documented_hello(), 75, 2), WireError::kBadBody);
 }
 
 constexpr Welcome kWelcome{.incarnation = 0x1122334455667788,
@@ -70,7 +74,7 @@ TEST(Hello, NamesTheRangeThatIsMeant) {
   Hello hello = documented_hello();
   hello.purpose = ChannelPurpose::kView;
   hello.replica = 1;
-  EXPECT_EQ(hex(encode(hello)).substr(2 * 48), "02010601");
+  EXPECT_EQ(hex(encode(hello)).substr(2 * 72), "02010601");
   Hello out;
   ASSERT_FALSE(decode(encode(hello), out));
   EXPECT_EQ(out, hello);

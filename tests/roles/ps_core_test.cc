@@ -288,6 +288,24 @@ TEST_F(PsCoreTest, WhoIsHeardOfFromAnotherHostIsKnownToo) {
   EXPECT_TRUE(host_.why_refused(host_.hello_of(0, 8, ChannelPurpose::kStep)));
 }
 
+TEST_F(PsCoreTest, WhoseCopyLacksWhatATrainerNamesWelcomesItWithNothing) {
+  host_.say(host_.connect(0, 7, ChannelPurpose::kView), {.kind = FrameKind::kView},
+            net::encode(net::View{.number = {7, 1}, .primary = 0, .paired = false}));
+  const ConnectionId chief = host_.connect(0, 7);
+  RunConfig config = small_run();
+  config.ps_replicas = 2;
+  const std::string published = to_json(config);
+  host_.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
+  host_.say(chief, {.kind = FrameKind::kRestore, .step = 1, .generation = 1},
+            Bytes(math::layout_of(config.model).size() * sizeof(float)));
+  net::Hello hello = host_.hello_of(1, 8, ChannelPurpose::kStep);
+  for (const std::uint64_t step : {1U, 2U}) {
+    hello.last = {.generation = 1, .step = step};
+    const auto welcome = std::get<net::Welcome>(host_.core.welcome(hello, host_.now()));
+    EXPECT_EQ(welcome.state == net::ShardState::kEmpty, step == 2);
+  }
+}
+
 // ---- the end ----
 
 TEST_F(PsCoreTest, OneThatWasReplacedWhileItWasSilentLeavesTheRunAsItIs) {

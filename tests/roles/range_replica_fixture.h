@@ -104,6 +104,14 @@ class PairedHosts : public RangeReplicaTest {
     }
     return frame.has_value();
   }
+  [[nodiscard]] net::Hello hello_to_second(std::size_t rank, std::uint64_t process) const {
+    return {.cluster = {},
+            .from = ps1_.cluster.trainer(rank),
+            .to = ps1_.self,
+            .purpose = net::ChannelPurpose::kStep,
+            .replica = 1,
+            .incarnation = process};
+  }
   void tell(ReplicaHost& host, const net::View& view) {
     ASSERT_TRUE(host.say(views_[&host], {.kind = net::FrameKind::kView}, net::encode(view)));
   }

@@ -25,6 +25,15 @@ class PairsWithABackupWorker : public PairedHosts {
   }
 };
 
+class AsyncPairs : public PairedHosts {
+ protected:
+  [[nodiscard]] RunConfig run() const override {
+    RunConfig config = PairedHosts::run();
+    config.sync_replicas = false;
+    return config;
+  }
+};
+
 TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
   carry();  // the state, and that it is complete
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
@@ -105,6 +114,69 @@ TEST_F(PairedHosts, AHostSaysWhetherItsViewIsAPair) {
   EXPECT_TRUE(first_.last_report(views_[&first_]).paired);
   tell(first_, {.number = {7, 3}, .primary = 0});
   EXPECT_FALSE(first_.last_report(views_[&first_]).paired);
+}
+
+// The first host went on alone; it and the chief are gone, and the second has not heard of it.
+TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
+  become_a_pair();
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1});
+  net::Hello hello = hello_to_second(1, 8);
+  hello.last = {.generation = 1, .step = 1, .push = 1};
+  EXPECT_TRUE(second_.core.lacks(hello));
+  hello.last.generation = 2;
+  EXPECT_FALSE(second_.core.lacks(hello)) << "of a state that is no more, or not yet here";
+  const ConnectionId other = second_.connect(0, 7);
+  second_.core.lose_state(second_.now());
+  EXPECT_EQ(second_.core.shard(), nullptr);
+  const auto welcome = std::get<net::Welcome>(second_.core.welcome(hello));
+  EXPECT_EQ(welcome.state, net::ShardState::kEmpty);
+  const ConnectionId chief = second_.connect(0, 9);
+  EXPECT_TRUE(second_.is_closed(other));
+  begin_run(second_, chief, run(), 0, /*generation=*/2);
+  EXPECT_TRUE(second_.core.holds_state());
+}
+
+TEST_F(PairedHosts, ACopyThatHasWhatATrainerWasAnsweredIsGoneOnWith) {
+  become_a_pair();
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  carry();
+  net::Hello hello = hello_to_second(1, 8);
+  hello.last = {.generation = 1, .step = 2, .push = 2};
+  EXPECT_FALSE(second_.core.lacks(hello)) << "a backup may be behind";
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1});
+  EXPECT_TRUE(second_.core.lacks(hello));
+  hello.last.step = 1;
+  EXPECT_FALSE(second_.core.lacks(hello));
+  hello.last.step = 2;
+  hello.purpose = net::ChannelPurpose::kControl;
+  EXPECT_FALSE(second_.core.lacks(hello));
+}
+
+// Of an asynchronous run parameters show what others have pushed, too, and that may be made again.
+TEST_F(AsyncPairs, ACopyLacksATrainersPushAndNoStep) {
+  become_a_pair();
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  carry();
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1});
+  net::Hello hello = hello_to_second(1, 8);
+  hello.last = {.generation = 1, .step = 9, .push = 1};
+  EXPECT_FALSE(second_.core.lacks(hello));
+  hello.last.push = 2;
+  EXPECT_TRUE(second_.core.lacks(hello));
+  hello = hello_to_second(0, 7);
+  hello.last = {.generation = 1, .step = 9};
+  EXPECT_FALSE(second_.core.lacks(hello)) << "it has pulled, and pushed nothing";
+  hello.last.push = 1;
+  EXPECT_TRUE(second_.core.lacks(hello));
+  const ConnectionId again = second_.connect(1, 8);
+  for (std::uint64_t step = 1; !second_.core.shard()->finished(); ++step) {
+    ASSERT_TRUE(second_.say(again, push(step), gradient(1)));
+  }
+  EXPECT_FALSE(second_.core.lacks(hello)) << "it may have been pushed after the last step";
 }
 
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {

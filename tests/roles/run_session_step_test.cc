@@ -338,6 +338,32 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
   EXPECT_FALSE(session().reply().joined);
 }
 
+// So that a host whose copy lacks it does not go on with that.
+TEST_F(RunSessionTest, AHostIsToldWhatTheRangeHasLastAnswered) {
+  join_with_replicas();
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.kill(0);
+  world_.dials();
+  session().begin_push_pull(2, false, world_.now());
+  world_.go_on_for(seconds(3));
+  for (const Dial& dial : world_.dials()) {
+    EXPECT_EQ(dial.last, (net::LastAnswer{.generation = 3, .step = 6, .push = 1}));
+  }
+}
+
+TEST_F(RunSessionTest, WhatWasAnsweredOfAnOlderGenerationDoesNotMatter) {
+  join();
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  world_.host(0).hold(2, 4);
+  world_.host(1).hold(2, 4);
+  session().begin_push_pull(2, false, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(session().range(0).last_answer(), (net::LastAnswer{.generation = 4, .step = 2}));
+}
+
 TEST_F(RunSessionTest, WhoHasAnsweredIsReachedAgainAndNotAsked) {
   join_with_replicas();
   world_.host(1).is_mute = true;

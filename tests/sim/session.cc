@@ -263,7 +263,8 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
         .to = order.host,
         .purpose = net::ChannelPurpose::kStep,
         .replica = order.replica,
-        .incarnation = incarnation_});
+        .incarnation = incarnation_,
+        .last = order.last});
   while (!link.channel.has_frame() && link.channel.is_open && now() < order.until &&
          !told_to_stop_) {
     co_await wait(fiber, order.until);

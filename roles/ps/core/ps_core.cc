@@ -72,6 +72,10 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   }
   order_.learn(rank, hello.incarnation);
   fence_replaced();
+  if (RangeReplica& range = range_of(hello, now); range.lacks(hello)) {
+    range.lose_state(now);
+    return range.welcome(hello);
+  }
   return answer;
 }
 

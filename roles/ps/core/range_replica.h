@@ -77,6 +77,12 @@ class RangeReplica {
 
   // The answer to a HELLO that fits the cluster.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
+  // This host is the primary, and its copy lacks what the trainer that says HELLO was answered
+  // with: the primary before it had gone on alone, and was lost with the chief that had let it, so
+  // that the next chief has taken this copy for one that has everything.
+  [[nodiscard]] bool lacks(const net::Hello& hello) const;
+  // That copy is no state: the chief is to set all ps to one, in a new generation.
+  void lose_state(Clock::time_point now);
   // It has been welcomed: a step, a view, or a replica channel. `peer`: how messages call it.
   // False: it is not to be read from.
   bool connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
@@ -124,9 +130,10 @@ class RangeReplica {
   [[nodiscard]] net::Standing standing() const noexcept { return standing_; }
   // The newest that the chief has told.
   [[nodiscard]] const net::View& view() const noexcept { return view_; }
-  // The shard's numbers are a state: restored, or copied, whole.
+  // The shard's numbers are a state: restored, or copied, whole. (Not once the run has failed
+  // here.)
   [[nodiscard]] bool holds_state() const noexcept {
-    return is_backup() ? shard_ && filled_ : is_restored_;
+    return !verdict_ && (is_backup() ? shard_ && filled_ : is_restored_);
   }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }

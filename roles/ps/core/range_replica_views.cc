@@ -104,6 +104,30 @@ void RangeReplica::forget_state() {
   count_present();
 }
 
+bool RangeReplica::lacks(const net::Hello& hello) const {
+  if (standing_ != net::Standing::kPrimary || !is_restored_ || is_finishing() ||
+      hello.purpose != net::ChannelPurpose::kStep || hello.last.generation != generation_ ||
+      shard_->finished()) {  // nothing is applied after the last step, and it has that
+    return false;
+  }
+  // Async: parameters may show pushes of others that were not answered, and are made again.
+  return shard_->config().sync_replicas
+             ? hello.last.step > shard_->step()
+             : hello.last.push != 0 &&
+                   !shard_->has_applied(rank_of(hello), hello.incarnation, hello.last.push);
+}
+
+void RangeReplica::lose_state(Clock::time_point now) {
+  now_ = now;
+  out_.warn(
+      "range " + std::to_string(index_) + ": the copy of step " + std::to_string(shard_->step()) +
+      " lacks what a trainer was answered: the primary before this one had gone on alone, and "
+      "the state is lost with it");
+  forget_state();  // first: whoever waits is not to be answered
+  lose_backup();
+  send_report();
+}
+
 // How long a primary lacks a trainer before it says so: no longer than a lost connection takes to
 // be noticed, and in any case well before somebody gives up.
 Clock::duration RangeReplica::patience() const {

@@ -182,6 +182,13 @@ class Shard {
     return clocks_.counts_from(trainer);
   }
 
+  // Async: the push of that number, or a newer one of the same process.
+  [[nodiscard]] bool has_applied(std::size_t trainer, std::uint64_t incarnation,
+                                 std::uint64_t sequence) const noexcept {
+    return trainers_[trainer].incarnation == incarnation &&
+           trainers_[trainer].last_sequence >= sequence;
+  }
+
   // Elastic: a cut of the state that `step` leads to, now if it has been made already.
   void want_cut(std::uint64_t sequence, std::uint64_t step);
   // Sync: the trainers (elastic: micro-batches) whose gradient of the current step is still

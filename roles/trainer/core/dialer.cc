@@ -23,6 +23,7 @@ void Dialer::dial(Clock::time_point now) {
            .attempt = ++attempt_,
            .host = session.host(),
            .replica = session.replica(),
+           .last = session.last_answer(),
            .until = context_.replicated ? std::min(until_, now + kHostAttempt) : until_});
 }
 

@@ -1,5 +1,6 @@
 #include "roles/trainer/core/range_session.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace disttf::roles {
@@ -28,10 +29,15 @@ RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool repli
   return pinned_ && !is_same ? Fit::kOtherState : Fit::kOpen;
 }
 
-void RangeSession::received(const net::Parameters& parameters) noexcept {
+void RangeSession::received(const net::Parameters& parameters, std::uint64_t push) noexcept {
   state_ = net::ShardState::kReady;
   generation_ = parameters.generation;
   step_ = parameters.step;
+  if (last_answer_.generation != generation_) {
+    last_answer_ = {.generation = generation_};
+  }
+  last_answer_.step = std::max(last_answer_.step, step_);
+  last_answer_.push = std::max(last_answer_.push, push);
 }
 
 std::uint64_t RangeSession::reserve_request_id() noexcept {

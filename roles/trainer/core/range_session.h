@@ -56,8 +56,10 @@ class RangeSession {
   // From now on only the state that the ps is known to hold will do.
   void pin() noexcept { pinned_ = true; }
   void unpin() noexcept { pinned_ = false; }
-  // Parameters have come whole.
-  void received(const net::Parameters& parameters) noexcept;
+  // Parameters have come whole, as the answer to a push of this number; 0: to none.
+  void received(const net::Parameters& parameters, std::uint64_t push) noexcept;
+  // What HELLO names.
+  [[nodiscard]] const net::LastAnswer& last_answer() const noexcept { return last_answer_; }
 
   // --- requests
 
@@ -91,6 +93,7 @@ class RangeSession {
   std::uint64_t incarnation_ = 0;
   net::Generation generation_ = 0;
   std::uint64_t step_ = 0;
+  net::LastAnswer last_answer_;
   std::uint64_t next_request_id_ = 1;
   std::uint64_t reserved_id_ = 0;  // 0: none
   std::uint64_t acknowledged_ = 0;

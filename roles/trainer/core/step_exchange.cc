@@ -141,8 +141,9 @@ void StepExchange::answered(std::size_t range, Clock::time_point now) {
   done(item, now);
   if (item.expected == FrameKind::kParameters) {
     RangeSession& session = context_.ranges[range];
-    session.received(item.reply);
-    if (item.request.kind == FrameKind::kPushPull && !was_dropped(range)) {
+    const bool is_push = item.request.kind == FrameKind::kPushPull;
+    session.received(item.reply, is_push ? item.request.sequence : 0);
+    if (is_push && !was_dropped(range)) {
       session.acknowledge();
     }
   }

@@ -11,6 +11,7 @@
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
 #include "net/wire/generation.h"
+#include "net/wire/handshake.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/note.h"
 
@@ -24,8 +25,9 @@ struct Dial {
   std::size_t range = 0;
   std::uint64_t attempt = 0;  // none is used twice
   net::TaskId host;
-  std::uint8_t replica = 0;  // which of the range's hosts that is
-  Clock::time_point until;
+  std::uint8_t replica = 0;   // which of the range's hosts that is
+  net::LastAnswer last = {};  // that HELLO names
+  Clock::time_point until = {};
 };
 
 // What lies behind a request's header. The shell knows where; the wire format says how.

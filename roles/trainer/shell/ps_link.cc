@@ -47,7 +47,8 @@ DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
                                                  .to = dial.host,
                                                  .purpose = net::ChannelPurpose::kStep,
                                                  .replica = dial.replica,
-                                                 .incarnation = incarnation},
+                                                 .incarnation = incarnation,
+                                                 .last = dial.last},
                                                 stop_.interrupt(), dial.until);
   stop_.throw_if_stopped();
   if (opened.error == net::WireError::kRefused) {
