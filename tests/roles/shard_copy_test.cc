@@ -10,7 +10,7 @@
 namespace disttf::roles {
 namespace {
 
-constexpr math::Range kRange{.begin = 0, .end = 3};
+constexpr math::Range kCopied{.begin = 0, .end = 3};
 
 PushId id(std::size_t trainer, std::uint64_t step, std::uint64_t sequence) {
   return {.trainer = trainer, .incarnation = kProcess, .step = step, .sequence = sequence};
@@ -21,8 +21,8 @@ class ShardCopy : public ::testing::Test {
   void make(RunConfig config) {
     config.optimizer.kind = math::OptimizerKind::kAdam;
     config.ps_replicas = 2;
-    shard_.emplace(config, kRange);
-    copy_.emplace(config, kRange);
+    shard_.emplace(config, kCopied);
+    copy_.emplace(config, kCopied);
     restore(*shard_, {1, 2, 3}, 0);
   }
 

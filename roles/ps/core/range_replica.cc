@@ -158,16 +158,11 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     }
     case Part::kConfig:
       return config_came(id, from);
-    case Part::kFillHead:
-      return fill_head_came(id, from);
-    case Part::kFillTrainers:
-      return fill_trainers_came(id, from);
-    case Part::kFillTensors:
-      return fill_came(id, from);
-    case Part::kUpdateHead:
-      return update_head_came(id, from);
-    case Part::kUpdate:
-      return update_came(id, from);
+    case Part::kOfPrimary:
+      if (primary_ != id) {
+        return {.next = BodyPlan::Next::kStop};
+      }
+      return received(id, from, from.copy->part());
   }
   return {};
 }

@@ -8,7 +8,7 @@
 //   range_replica_end.cc       what is said of the end of a run; who may leave when is run_end.h
 //   range_replica_views.cc     replicas: what this host is to the range, as the chief tells it
 //   range_replica_primary.cc   replicas: fills the other host, and tells it each update
-//   range_replica_backup.cc    replicas: is filled, and told
+//   range_replica_backup.cc    replicas: is filled, and told; what it reads is backup_receiver.h
 //
 // A state machine. It is told what has happened, and at what time; what it wants done it puts into
 // the outbox, which whoever calls it empties after each call (but for queries). No
@@ -33,6 +33,7 @@
 #include "net/wire/cut_messages.h"
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
+#include "roles/ps/core/backup_receiver.h"
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/micro_batch_dealer.h"
 #include "roles/ps/core/outbox.h"
@@ -133,7 +134,7 @@ class RangeReplica {
   // The shard's numbers are a state: restored, or copied, whole. (Not once the run has failed
   // here.)
   [[nodiscard]] bool holds_state() const noexcept {
-    return !verdict_ && (is_backup() ? shard_ && filled_ : is_restored_);
+    return !verdict_ && (is_backup() ? copy_ && copy_->is_filled() : is_restored_);
   }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
@@ -199,11 +200,7 @@ class RangeReplica {
     kFencedGradient,    // of a state that is no more
     kView,
     kConfig,
-    kFillHead,
-    kFillTrainers,
-    kFillTensors,
-    kUpdateHead,
-    kUpdate,
+    kOfPrimary,  // of what the primary copies: `copy` knows which
   };
   struct Connection {
     Connection(Role what, std::string name, const net::Hello& said)
@@ -221,10 +218,7 @@ class RangeReplica {
     std::span<float> gradient;     // where a packed one is unpacked to
     std::vector<std::byte> bytes;  // a body that is no tensor
     std::vector<std::span<std::byte>> places;
-    net::FillHead fill;
-    net::UpdateHead update;
-    ShardIdentity identity;
-    bool with_previous = false;
+    std::shared_ptr<BackupReceiver> copy;  // of a primary: what it is copied to
   };
 
   // Steps are made here, or the last one has been.
@@ -329,13 +323,8 @@ class RangeReplica {
   [[nodiscard]] bool is_safe(const WaitingRequest& request) const;
   // The backup's side.
   BodyPlan config_came(ConnectionId id, Connection& from);
-  BodyPlan fill_header(ConnectionId id, Connection& from);
-  BodyPlan fill_head_came(ConnectionId id, Connection& from);
-  BodyPlan fill_trainers_came(ConnectionId id, Connection& from);
-  BodyPlan fill_came(ConnectionId id, Connection& from);
-  BodyPlan update_header(ConnectionId id, Connection& from);
-  BodyPlan update_head_came(ConnectionId id, Connection& from);
-  BodyPlan update_came(ConnectionId id, Connection& from);
+  BodyPlan received(ConnectionId id, Connection& from, const BackupReceiver::Outcome& outcome);
+  [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }
 
   const Task& task_;
   ProcessOrder& order_;
@@ -355,7 +344,7 @@ class RangeReplica {
   net::Generation generation_ = 0;
   std::uint64_t restores_ = 0;  // begun here
   // The shard's numbers are a state that steps are made from: set by the chief, or by the primary
-  // whose place this host has taken. (While it is a backup see filled_.)
+  // whose place this host has taken. (While it is a backup see copy_.)
   bool is_restored_ = false;
   RunEnd end_;
   // There have been fewer than needed() trainers: since when.
@@ -373,8 +362,8 @@ class RangeReplica {
   bool reaching_ = false;     // primary: ReachOut is under way
   ReplicationLog log_;        // primary
   ConnectionId primary_ = 0;  // backup: the other host
-  bool filled_ = false;       // backup: its state has come whole over that connection
-  bool complete_ = false;     // backup: holds all that was ever acknowledged
+  // Backup: what the newest primary has copied here; also when that is gone.
+  std::shared_ptr<BackupReceiver> copy_;
 };
 
 }  // namespace disttf::roles

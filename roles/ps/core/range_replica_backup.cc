@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "net/wire/log_messages.h"
 #include "roles/ps/core/range_replica.h"
@@ -13,32 +10,6 @@ namespace disttf::roles {
 
 using net::FrameHeader;
 using net::FrameKind;
-
-namespace {
-
-// REQUIRES: there is one.
-std::size_t first_of(const net::RankSet& ranks) {
-  const auto place = std::ranges::find_if(ranks, [](std::uint64_t bits) { return bits != 0; });
-  return static_cast<std::size_t>(place - ranks.begin()) * 64 +
-         static_cast<std::size_t>(std::countr_zero(*place));
-}
-
-// Whether gradients of these trainers make an update, and there are such trainers.
-bool may_update(const Shard& shard, const net::RankSet& ranks) {
-  const RunConfig& config = shard.config();
-  std::size_t count = 0;
-  for (const std::uint64_t bits : ranks) {
-    count += static_cast<std::size_t>(std::popcount(bits));
-  }
-  const std::size_t in_last = config.trainers % 64;
-  const bool are_trainers = in_last == 0 || ranks.back() >> in_last == 0;
-  const std::size_t wanted = !config.sync_replicas               ? 1
-                             : config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate
-                                                                 : config.trainers;
-  return are_trainers && count == wanted;
-}
-
-}  // namespace
 
 BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
   const FrameHeader& header = from.header;
@@ -53,9 +24,9 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
   }
   switch (header.kind) {
     case FrameKind::kFill:
-      return fill_header(id, from);
+      return received(id, from, copy_->fill(header, shard_));
     case FrameKind::kUpdate:
-      return update_header(id, from);
+      return received(id, from, copy_->update(header, shard_));
     default:
       break;
   }
@@ -67,11 +38,10 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
     return {};
   }
   net::Complete complete;
-  if (header.body_size != 0 || complete.from_header(header) || !filled_ ||
-      complete.generation != generation_) {
+  if (header.body_size != 0 || complete.from_header(header) ||
+      !copy_->complete(complete.generation)) {
     return refuse(id, from, kError, "no frame that a backup takes now");
   }
-  complete_ = true;
   out_.send(id, net::Ack{header.request_id}.to_header());
   send_report();
   return {};
@@ -92,8 +62,7 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
     out_.close(primary_);
   }
   primary_ = 0;
-  complete_ = false;
-  filled_ = false;
+  copy_.reset();
   order_.learn(0, publish.view.chief);
   if (publish.view > view_.number) {
     view_ = {.number = publish.view, .primary = other_replica()};
@@ -112,134 +81,36 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   is_restored_ = false;
   end_.forget();
   primary_ = id;
+  copy_ = std::make_shared<BackupReceiver>();
+  from.copy = copy_;
   send_report();
   return {};
 }
 
-// ------------------------------------------------------------------------------- the whole state
-
-BodyPlan RangeReplica::fill_header(ConnectionId id, Connection& from) {
-  filled_ = false;
-  complete_ = false;
-  from.shard = shard_;
-  net::Fill fill;
-  if (fill.from_header(from.header) || from.header.body_size < net::kFillHeadBytes) {
-    return refuse(id, from, kError, "not the state of a range");
+// A part of a frame of the primary's, or its header, has come.
+BodyPlan RangeReplica::received(ConnectionId id, Connection& from,
+                                const BackupReceiver::Outcome& outcome) {
+  if (const auto* const read = std::get_if<BackupReceiver::Read>(&outcome)) {
+    from.part = Part::kOfPrimary;
+    return {.next = BodyPlan::Next::kInto, .places = read->places};
   }
-  return into_bytes(from, Part::kFillHead, net::kFillHeadBytes);
-}
-
-BodyPlan RangeReplica::fill_head_came(ConnectionId id, Connection& from) {
-  net::FillHead& head = from.fill;
-  if (net::decode(from.bytes, head)) {
-    return refuse(id, from, kError, "not the state of a range");
+  if (const auto* const refused = std::get_if<BackupReceiver::Refused>(&outcome)) {
+    return refuse(id, from, kError, refused->why);
   }
-  Shard& shard = *from.shard;
-  const std::size_t tensor_bytes = shard.range().size() * sizeof(float);
-  const std::size_t plain = shard.state_size() / std::max<std::size_t>(shard.range().size(), 1);
-  from.with_previous = head.tensors == plain + 1 && shard.config().every_gradient_counts();
-  if (head.trainers != trainers_.size() || (head.tensors != plain && !from.with_previous) ||
-      from.header.range_begin != shard.range().begin ||
-      from.header.body_size != net::kFillHeadBytes + head.trainers * net::kFillTrainerBytes +
-                                   head.tensors * tensor_bytes) {
-    return refuse(id, from, kError, "the state of another range");
-  }
-  return into_bytes(from, Part::kFillTrainers, head.trainers * net::kFillTrainerBytes);
-}
-
-BodyPlan RangeReplica::fill_trainers_came(ConnectionId id, Connection& from) {
-  const auto& counters = from.fill.counters;
-  from.identity = {.step = from.header.step,
-                   .counters = {.pushes = counters[0],
-                                .applied = counters[1],
-                                .repeats = counters[2],
-                                .dropped = counters[3],
-                                .staleness_sum = counters[4],
-                                .staleness_max = counters[5]},
-                   .trainers = {}};
-  const std::span<const std::byte> bytes = from.bytes;
-  for (std::size_t rank = 0; rank < from.fill.trainers; ++rank) {
-    net::FillTrainer trainer;
-    if (net::decode(bytes.subspan(rank * net::kFillTrainerBytes, net::kFillTrainerBytes),
-                    trainer)) {
-      return {.next = BodyPlan::Next::kStop};
+  if (const auto* const filled = std::get_if<BackupReceiver::Filled>(&outcome)) {
+    for (std::size_t rank = 0; rank < filled->incarnations.size(); ++rank) {
+      order_.learn(rank, filled->incarnations[rank]);
     }
-    from.identity.trainers.push_back({.incarnation = trainer.incarnation,
-                                      .last_sequence = trainer.last_sequence,
-                                      .clock = trainer.clock,
-                                      .used = trainer.used});
+    generation_ = filled->generation;
+    lineage_ = filled->lineage;
+    out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
+              std::to_string(filled->step) + ", generation " +
+              std::to_string(net::number_of(generation_)));
+  } else {
+    // Async: this host would take a push of a process before it for a new one, not for a repeat.
+    const auto& updated = std::get<BackupReceiver::Updated>(outcome);
+    order_.learn(updated.trainer, updated.incarnation);
   }
-  if (primary_ != id) {
-    return {.next = BodyPlan::Next::kStop};
-  }
-  from.places.clear();
-  for (const std::span<float> place : from.shard->begin_fill(from.with_previous)) {
-    from.places.push_back(std::as_writable_bytes(place));
-  }
-  return into(from, Part::kFillTensors);
-}
-
-BodyPlan RangeReplica::fill_came(ConnectionId id, Connection& from) {
-  const std::shared_ptr<Shard> shard = std::move(from.shard);
-  if (primary_ != id) {
-    return {.next = BodyPlan::Next::kStop};
-  }
-  shard->finish_fill(from.identity, from.with_previous);
-  for (std::size_t rank = 0; rank < from.identity.trainers.size(); ++rank) {
-    order_.learn(rank, from.identity.trainers[rank].incarnation);
-  }
-  generation_ = from.header.generation;
-  lineage_ = from.fill.lineage;
-  filled_ = true;
-  out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
-            std::to_string(from.header.step) + ", generation " +
-            std::to_string(net::number_of(generation_)));
-  out_.send(id, net::Ack{from.header.request_id}.to_header());
-  return {};
-}
-
-// ------------------------------------------------------------------------------------ one update
-
-BodyPlan RangeReplica::update_header(ConnectionId id, Connection& from) {
-  const FrameHeader& header = from.header;
-  net::Update update;
-  if (const auto error = update.from_header(header)) {
-    return refuse(id, from, kError, error.message());
-  }
-  if (!filled_ || update.generation != generation_ || update.range_begin != shard_->range().begin ||
-      header.body_size !=
-          net::update_head_bytes(trainers_.size()) + shard_->range().size() * sizeof(float)) {
-    return refuse(id, from, kError, "an update of another state");
-  }
-  from.shard = shard_;
-  return into_bytes(from, Part::kUpdateHead, net::update_head_bytes(trainers_.size()));
-}
-
-BodyPlan RangeReplica::update_head_came(ConnectionId id, Connection& from) {
-  const Shard& shard = *from.shard;
-  if (net::decode(from.bytes, from.update) || !may_update(shard, from.update.trainers) ||
-      shard.finished() || (shard.config().sync_replicas && from.header.step != shard.step())) {
-    return refuse(id, from, kError, "an update that does not follow the last one");
-  }
-  return into(from, Part::kUpdate, std::as_writable_bytes(from.shard->update_inbox()));
-}
-
-BodyPlan RangeReplica::update_came(ConnectionId id, Connection& from) {
-  const std::shared_ptr<Shard> shard = std::move(from.shard);
-  if (primary_ != id) {
-    return {.next = BodyPlan::Next::kStop};
-  }
-  net::Update update;
-  if (update.from_header(from.header)) {
-    return {.next = BodyPlan::Next::kStop};
-  }
-  shard->take_update({.trainer = first_of(from.update.trainers),
-                      .incarnation = from.update.incarnation,
-                      .step = update.step,
-                      .sequence = update.push},
-                     from.update.trainers);
-  // Async: this host would take a push of a process before it for a new one, not for a repeat.
-  order_.learn(first_of(from.update.trainers), from.update.incarnation);
   out_.send(id, net::Ack{from.header.request_id}.to_header());
   return {};
 }

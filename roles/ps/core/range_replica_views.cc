@@ -47,10 +47,10 @@ void RangeReplica::take_view(const net::View& view) {
 // this process began, and has found it before the chief did.
 void RangeReplica::become_primary(bool is_next) {
   if (standing_ != net::Standing::kPrimary) {
-    const bool goes_on = standing_ == net::Standing::kBackup && complete_ && is_next;
+    const bool goes_on = is_backup() && is_complete_copy() && is_next;
     standing_ = net::Standing::kPrimary;
     out_.close(std::exchange(primary_, 0));
-    complete_ = false;
+    copy_.reset();
     // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
     log_.begin(view_.paired);
     if (goes_on) {
@@ -84,8 +84,8 @@ void RangeReplica::become_backup() {
   }
   standing_ = net::Standing::kBackup;
   count_present();
-  if (!view_.paired && complete_) {  // the primary has gone on without this copy
-    complete_ = false;
+  if (!view_.paired && is_complete_copy()) {  // the primary has gone on without this copy
+    copy_.reset();
     out_.close(std::exchange(primary_, 0));
   }
 }
@@ -140,7 +140,7 @@ net::Report RangeReplica::report() const {
   const bool is_primary = standing_ == net::Standing::kPrimary;
   return {.view = view_.number,
           .standing = standing_,
-          .holds = is_primary ? !awaits_state() : complete_,
+          .holds = is_primary ? !awaits_state() : is_complete_copy(),
           .wants_alone = is_primary && log_.needs_acks() && backup_ == 0,
           .wants_pair = is_primary && log_.is_complete() && !view_.paired,
           .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere

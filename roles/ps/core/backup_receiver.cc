@@ -1,0 +1,183 @@
+#include "roles/ps/core/backup_receiver.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace disttf::roles {
+
+namespace {
+
+// REQUIRES: there is one.
+std::size_t first_of(const net::RankSet& ranks) {
+  const auto place = std::ranges::find_if(ranks, [](std::uint64_t bits) { return bits != 0; });
+  return static_cast<std::size_t>(place - ranks.begin()) * 64 +
+         static_cast<std::size_t>(std::countr_zero(*place));
+}
+
+// Whether gradients of these trainers make an update, and there are such trainers.
+bool may_update(const Shard& shard, const net::RankSet& ranks) {
+  const RunConfig& config = shard.config();
+  std::size_t count = 0;
+  for (const std::uint64_t bits : ranks) {
+    count += static_cast<std::size_t>(std::popcount(bits));
+  }
+  const std::size_t in_last = config.trainers % 64;
+  const bool are_trainers = in_last == 0 || ranks.back() >> in_last == 0;
+  const std::size_t wanted = !config.sync_replicas               ? 1
+                             : config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate
+                                                                 : config.trainers;
+  return are_trainers && count == wanted;
+}
+
+BackupReceiver::Refused refused(std::string why) { return {.why = std::move(why)}; }
+
+}  // namespace
+
+BackupReceiver::Outcome BackupReceiver::part() {
+  switch (part_) {
+    case Part::kFillHead:
+      return fill_head();
+    case Part::kFillTrainers:
+      return fill_trainers();
+    case Part::kTensors:
+      return filled();
+    case Part::kUpdateHead:
+      return update_head();
+    case Part::kGradient:
+      break;
+  }
+  return updated();
+}
+
+bool BackupReceiver::complete(net::Generation generation) noexcept {
+  if (!is_filled() || generation != generation_) {
+    return false;
+  }
+  state_ = State::kComplete;
+  return true;
+}
+
+BackupReceiver::Read BackupReceiver::into_bytes(Part part, std::size_t size) {
+  part_ = part;
+  bytes_.resize(size);
+  places_.assign(1, bytes_);
+  return {.places = places_};
+}
+
+// ------------------------------------------------------------------------------- the whole state
+
+BackupReceiver::Outcome BackupReceiver::fill(const net::FrameHeader& header,
+                                             std::shared_ptr<Shard> shard) {
+  state_ = State::kNothing;
+  shard_ = std::move(shard);
+  header_ = header;
+  net::Fill fill;
+  if (fill.from_header(header) || header.body_size < net::kFillHeadBytes) {
+    return refused("not the state of a range");
+  }
+  return into_bytes(Part::kFillHead, net::kFillHeadBytes);
+}
+
+BackupReceiver::Outcome BackupReceiver::fill_head() {
+  if (net::decode(bytes_, fill_)) {
+    return refused("not the state of a range");
+  }
+  const math::Range range = shard_->range();
+  const std::size_t tensor_bytes = range.size() * sizeof(float);
+  const std::size_t plain = shard_->state_size() / std::max<std::size_t>(range.size(), 1);
+  with_previous_ = fill_.tensors == plain + 1 && shard_->config().every_gradient_counts();
+  if (fill_.trainers != shard_->config().trainers || (fill_.tensors != plain && !with_previous_) ||
+      header_.range_begin != range.begin ||
+      header_.body_size != net::kFillHeadBytes + fill_.trainers * net::kFillTrainerBytes +
+                               fill_.tensors * tensor_bytes) {
+    return refused("the state of another range");
+  }
+  return into_bytes(Part::kFillTrainers, fill_.trainers * net::kFillTrainerBytes);
+}
+
+BackupReceiver::Outcome BackupReceiver::fill_trainers() {
+  const auto& counters = fill_.counters;
+  identity_ = {.step = header_.step,
+               .counters = {.pushes = counters[0],
+                            .applied = counters[1],
+                            .repeats = counters[2],
+                            .dropped = counters[3],
+                            .staleness_sum = counters[4],
+                            .staleness_max = counters[5]},
+               .trainers = {}};
+  const std::span<const std::byte> bytes = bytes_;
+  for (std::size_t rank = 0; rank < fill_.trainers; ++rank) {
+    net::FillTrainer trainer;
+    if (net::decode(bytes.subspan(rank * net::kFillTrainerBytes, net::kFillTrainerBytes),
+                    trainer)) {
+      return refused("not the state of a range");
+    }
+    identity_.trainers.push_back({.incarnation = trainer.incarnation,
+                                  .last_sequence = trainer.last_sequence,
+                                  .clock = trainer.clock,
+                                  .used = trainer.used});
+  }
+  part_ = Part::kTensors;
+  places_.clear();
+  for (const std::span<float> place : shard_->begin_fill(with_previous_)) {
+    places_.push_back(std::as_writable_bytes(place));
+  }
+  return Read{.places = places_};
+}
+
+BackupReceiver::Outcome BackupReceiver::filled() {
+  std::exchange(shard_, nullptr)->finish_fill(identity_, with_previous_);
+  state_ = State::kFilled;
+  generation_ = header_.generation;
+  Filled filled{.step = header_.step,
+                .generation = generation_,
+                .lineage = fill_.lineage,
+                .incarnations = {}};
+  for (const ShardIdentity::Trainer& trainer : identity_.trainers) {
+    filled.incarnations.push_back(trainer.incarnation);
+  }
+  return filled;
+}
+
+// ------------------------------------------------------------------------------------ one update
+
+BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
+                                               std::shared_ptr<Shard> shard) {
+  net::Update update;
+  if (const auto error = update.from_header(header)) {
+    return refused(error.message());
+  }
+  const std::size_t head_bytes = net::update_head_bytes(shard->config().trainers);
+  if (!is_filled() || update.generation != generation_ ||
+      update.range_begin != shard->range().begin ||
+      header.body_size != head_bytes + shard->range().size() * sizeof(float)) {
+    return refused("an update of another state");
+  }
+  shard_ = std::move(shard);
+  header_ = header;
+  return into_bytes(Part::kUpdateHead, head_bytes);
+}
+
+BackupReceiver::Outcome BackupReceiver::update_head() {
+  if (net::decode(bytes_, update_) || !may_update(*shard_, update_.trainers) ||
+      shard_->finished() || (shard_->config().sync_replicas && header_.step != shard_->step())) {
+    return refused("an update that does not follow the last one");
+  }
+  part_ = Part::kGradient;
+  places_.assign(1, std::as_writable_bytes(shard_->update_inbox()));
+  return Read{.places = places_};
+}
+
+BackupReceiver::Outcome BackupReceiver::updated() {
+  const std::size_t trainer = first_of(update_.trainers);
+  std::exchange(shard_, nullptr)
+      ->take_update({.trainer = trainer,
+                     .incarnation = update_.incarnation,
+                     .step = header_.step,
+                     .sequence = header_.sequence},
+                    update_.trainers);
+  return Updated{.trainer = trainer, .incarnation = update_.incarnation};
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,220 @@
+// What a backup makes of the frames of its primary, and what it refuses.
+#include "roles/ps/core/backup_receiver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using ::testing::ElementsAre;
+
+using Bytes = std::vector<std::byte>;
+using Read = BackupReceiver::Read;
+using Filled = BackupReceiver::Filled;
+using Updated = BackupReceiver::Updated;
+using Refused = BackupReceiver::Refused;
+
+constexpr math::Range kRange{.begin = 4, .end = 6};
+constexpr net::Generation kGeneration = 3;
+constexpr std::uint64_t kBothTrainers = 0b11;
+
+void append(Bytes& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+// A copy of a range of two floats, in a run of two trainers and four steps.
+class BackupReceiverTest : public testing::Test {
+ protected:
+  // Gives it a frame, a part at a time: what it makes of the last one.
+  BackupReceiver::Outcome give(FrameHeader header, const Bytes& body) {
+    header.body_size = body.size();
+    BackupReceiver::Outcome outcome = header.kind == FrameKind::kFill
+                                          ? receiver_.fill(header, shard_)
+                                          : receiver_.update(header, shard_);
+    std::span<const std::byte> rest = body;
+    while (std::holds_alternative<Read>(outcome)) {
+      for (const std::span<std::byte> place : std::get<Read>(outcome).places) {
+        std::ranges::copy(rest.first(place.size()), place.begin());
+        rest = rest.subspan(place.size());
+      }
+      outcome = receiver_.part();
+    }
+    return outcome;
+  }
+  static FrameHeader fill_header() {
+    return {.kind = FrameKind::kFill,
+            .request_id = 1,
+            .step = 2,
+            .range_begin = kRange.begin,
+            .generation = kGeneration};
+  }
+  static FrameHeader update_header(std::uint64_t step) {
+    return {.kind = FrameKind::kUpdate,
+            .request_id = 2,
+            .step = step,
+            .range_begin = kRange.begin,
+            .generation = kGeneration};
+  }
+  static Bytes state(const std::vector<Values>& tensors, std::uint32_t trainers = 2) {
+    Bytes body = net::encode(net::FillHead{.lineage = 77,
+                                           .counters = {9, 8, 0, 0, 0, 0},
+                                           .trainers = trainers,
+                                           .tensors = static_cast<std::uint32_t>(tensors.size())});
+    for (std::uint64_t rank = 0; rank < trainers; ++rank) {
+      append(body, net::encode(net::FillTrainer{.incarnation = 20 + rank}));
+    }
+    for (const Values& values : tensors) {
+      append(body, std::as_bytes(std::span(values)));
+    }
+    return body;
+  }
+  static Bytes sum(const Values& gradient, std::uint64_t trainers = kBothTrainers) {
+    Bytes body = net::encode(net::UpdateHead{.trainers = {trainers}});
+    append(body, std::as_bytes(std::span(gradient)));
+    return body;
+  }
+  void fill() { ASSERT_TRUE(std::holds_alternative<Filled>(give(fill_header(), state({{1, 2}})))); }
+  // "" if it was taken.
+  std::string refusal(const FrameHeader& header, const Bytes& body) {
+    const BackupReceiver::Outcome outcome = give(header, body);
+    const auto* const refused = std::get_if<Refused>(&outcome);
+    return refused == nullptr ? "" : refused->why;
+  }
+
+  std::shared_ptr<Shard> shard_ = std::make_shared<Shard>(sgd_config(2, /*train_steps=*/4), kRange);
+  BackupReceiver receiver_;
+};
+
+// ---- the state ----
+
+TEST_F(BackupReceiverTest, TakesAStateWhole) {
+  const BackupReceiver::Outcome outcome = give(fill_header(), state({{1, 2}}));
+  ASSERT_TRUE(std::holds_alternative<Filled>(outcome));
+  const auto& filled = std::get<Filled>(outcome);
+  EXPECT_EQ(filled.step, 2U);
+  EXPECT_EQ(filled.generation, kGeneration);
+  EXPECT_EQ(filled.lineage, 77U);
+  EXPECT_THAT(filled.incarnations, ElementsAre(20, 21));
+  EXPECT_EQ(values_of(shard_->parameters()), (Values{1, 2}));
+  EXPECT_EQ(shard_->step(), 2U);
+  EXPECT_EQ(shard_->counters().applied, 8U);
+  EXPECT_TRUE(receiver_.is_filled());
+  EXPECT_FALSE(receiver_.is_complete());
+}
+
+TEST_F(BackupReceiverTest, TheParametersOfTheStepBeforeComeAlong) {
+  ASSERT_EQ(refusal(fill_header(), state({{1, 2}, {3, 4}})), "");
+  ASSERT_TRUE(shard_->previous());
+  EXPECT_EQ(values_of(shard_->previous()->parameters), (Values{3, 4}));
+}
+
+TEST_F(BackupReceiverTest, RefusesAStateThatIsNotOfTheRange) {
+  EXPECT_EQ(refusal(fill_header(), Bytes(net::kFillHeadBytes - 1)), "not the state of a range");
+  FrameHeader elsewhere = fill_header();
+  elsewhere.range_begin = 0;
+  for (const auto& [header, body] :
+       {std::pair(elsewhere, state({{1, 2}})), std::pair(fill_header(), state({{1, 2, 3}})),
+        std::pair(fill_header(), state({{1, 2}}, 3)), std::pair(fill_header(), state({})),
+        std::pair(fill_header(), state({{1, 2}, {3, 4}, {5, 6}}))}) {
+    EXPECT_EQ(refusal(header, body), "the state of another range");
+    EXPECT_FALSE(receiver_.is_filled());
+  }
+}
+
+TEST_F(BackupReceiverTest, AStateThatComesAnewMakesTheCopyNothingUntilItIsThere) {
+  fill();
+  ASSERT_TRUE(receiver_.complete(kGeneration));
+  FrameHeader header = fill_header();
+  header.body_size = state({{1, 2}}).size();
+  ASSERT_TRUE(std::holds_alternative<Read>(receiver_.fill(header, shard_)));
+  EXPECT_FALSE(receiver_.is_filled());
+  EXPECT_FALSE(receiver_.is_complete());
+  EXPECT_FALSE(receiver_.complete(kGeneration));
+}
+
+// The memory is needed where another run begins.
+TEST_F(BackupReceiverTest, KeepsTheShardNoLongerThanAFrame) {
+  fill();
+  ASSERT_EQ(refusal(update_header(2), sum({1, 1})), "");
+  EXPECT_EQ(shard_.use_count(), 1);
+}
+
+// ---- updates ----
+
+TEST_F(BackupReceiverTest, MakesTheUpdatesThatFollow) {
+  fill();
+  const BackupReceiver::Outcome outcome = give(update_header(2), sum({2, 4}));
+  ASSERT_TRUE(std::holds_alternative<Updated>(outcome));
+  EXPECT_EQ(shard_->step(), 3U);
+  EXPECT_EQ(values_of(shard_->parameters()), (Values{0, 0}));
+}
+
+TEST_F(BackupReceiverTest, SaysWhoseGradientItWas) {
+  shard_ = std::make_shared<Shard>(async_config(70), kRange);
+  ASSERT_TRUE(std::holds_alternative<Filled>(give(fill_header(), state({{1, 2}}, 70))));
+  Bytes body = net::encode(net::UpdateHead{.incarnation = 5, .trainers = {0, 0b100}});
+  const Values gradient{1, 1};
+  append(body, std::as_bytes(std::span(gradient)));
+  FrameHeader header = update_header(0);
+  header.sequence = 6;
+  const BackupReceiver::Outcome outcome = give(header, body);
+  ASSERT_TRUE(std::holds_alternative<Updated>(outcome));
+  EXPECT_EQ(std::get<Updated>(outcome).trainer, 66U);
+  EXPECT_EQ(std::get<Updated>(outcome).incarnation, 5U);
+  EXPECT_EQ(shard_->identity().trainers[66].last_sequence, 6U);
+}
+
+TEST_F(BackupReceiverTest, RefusesAnUpdateOfAnotherState) {
+  const std::string why = "an update of another state";
+  EXPECT_EQ(refusal(update_header(2), sum({1, 1})), why) << "it has none";
+  fill();
+  FrameHeader elsewhere = update_header(2);
+  elsewhere.range_begin = 0;
+  EXPECT_EQ(refusal(elsewhere, sum({1, 1})), why);
+  FrameHeader older = update_header(2);
+  older.generation = kGeneration - 1;
+  EXPECT_EQ(refusal(older, sum({1, 1})), why);
+  EXPECT_EQ(refusal(update_header(2), sum({1, 1, 1})), why);
+}
+
+TEST_F(BackupReceiverTest, RefusesAnUpdateThatDoesNotFollow) {
+  const std::string why = "an update that does not follow the last one";
+  fill();
+  EXPECT_EQ(refusal(update_header(1), sum({1, 1})), why);
+  EXPECT_EQ(refusal(update_header(3), sum({1, 1})), why);
+  EXPECT_EQ(refusal(update_header(2), sum({1, 1}, 0b101)), why) << "there is no trainer 2";
+  EXPECT_EQ(refusal(update_header(2), sum({1, 1}, 0b01)), why) << "every gradient counts";
+  for (const std::uint64_t step : {2U, 3U}) {
+    EXPECT_EQ(refusal(update_header(step), sum({1, 1})), "");
+  }
+  EXPECT_EQ(refusal(update_header(4), sum({1, 1})), why) << "it was the last step";
+}
+
+// ---- complete ----
+
+TEST_F(BackupReceiverTest, IsCompleteOnceItIsFilledWithThatState) {
+  EXPECT_FALSE(receiver_.complete(kGeneration));
+  fill();
+  EXPECT_FALSE(receiver_.complete(kGeneration + 1));
+  EXPECT_FALSE(receiver_.is_complete());
+  EXPECT_TRUE(receiver_.complete(kGeneration));
+  EXPECT_TRUE(receiver_.is_complete());
+}
+
+}  // namespace
+}  // namespace disttf::roles
