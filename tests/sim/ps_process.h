@@ -9,9 +9,9 @@
 #include <string>
 
 #include "net/transport/interrupt.h"
+#include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/sim/checks.h"
-#include "tests/sim/connection_map.h"
 #include "tests/sim/process.h"
 #include "tests/sim/state_channels.h"
 
@@ -101,7 +101,7 @@ class PsProcess final : public Process {
   StateChannels state_channels_;
   std::unique_ptr<roles::PsCore> core_;  // from start() on
   std::array<Hosted, 2> hosted_;         // by replica
-  ConnectionMap<Served> served_;
+  roles::ConnectionMap<Served> served_;
   net::FreezeWatch awake_{kBeginning};
   Time next_silent_{};   // no channel has been silent for too long before
   bool is_open_ = true;  // its port

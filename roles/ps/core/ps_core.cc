@@ -93,7 +93,7 @@ void PsCore::fence_replaced() {
   if (!order_.take_replacement()) {
     return;
   }
-  for (auto& [id, connection] : connections_) {
+  for (auto&& [id, connection] : connections_) {
     if (connection.is_fenced || !is_replaced(connection.hello)) {
       continue;
     }

@@ -15,13 +15,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/range_replica.h"
@@ -154,7 +154,7 @@ class PsCore {
               EndProcess>
       out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
-  std::map<ConnectionId, Connection> connections_;
+  ConnectionMap<Connection> connections_;
   Clock::time_point next_heartbeat_;
   bool ended_ = false;
   bool is_told_to_stop_ = false;         // by a signal, after the run

@@ -21,7 +21,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +33,7 @@
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/backup_receiver.h"
+#include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/membership.h"
 #include "roles/ps/core/micro_batch_dealer.h"
 #include "roles/ps/core/outbox.h"
@@ -335,7 +335,7 @@ class RangeReplica {
   Outbox out_;
   Clock::time_point now_;  // of the call under way
   Membership trainers_;
-  std::map<ConnectionId, Connection> connections_;
+  ConnectionMap<Connection> connections_;
   std::shared_ptr<Shard> shard_;  // shared with what is being received into it, and sent from it
   std::uint64_t looked_at_ = 0;   // Shard::releases() when all who wait were last looked at
   std::string config_json_;

@@ -1,16 +1,17 @@
-// What a process keeps of each of its connections, by id: in one piece, as a thousand of them are
-// looked up in turns, and a tree would lie all over the memory.
+// What a ps keeps of each of its connections, by id: in one piece, as a thousand of them are looked
+// up in turns, and a tree would lie all over the memory. Ids grow, so a new one goes to the end.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "tests/sim/network.h"
+#include "roles/ps/core/outbox.h"
 
-namespace disttf::sim {
+namespace disttf::roles {
 
 // A value stays where it is until it is erased.
 template <typename Value>
@@ -64,6 +65,24 @@ class ConnectionMap {
     }
     return *at->value;
   }
+  // As it is, where there is one already.
+  template <typename... Arguments>
+  void emplace(ConnectionId id, Arguments&&... arguments) {
+    const auto at = place_of(id);
+    if (at == entries_.end() || at->first != id) {
+      entries_.insert(
+          at, Entry{.first = id,
+                    .value = std::make_unique<Value>(std::forward<Arguments>(arguments)...)});
+    }
+  }
+  // Throws std::out_of_range.
+  [[nodiscard]] Value& at(ConnectionId id) {
+    const iterator found = find(id);
+    if (found == end()) {
+      throw std::out_of_range("no such connection");
+    }
+    return found->second;
+  }
   void erase(iterator at) { entries_.erase(at.at_); }
   // How many there were: 1, or 0.
   std::size_t erase(ConnectionId id) {
@@ -84,4 +103,4 @@ class ConnectionMap {
   Entries entries_;
 };
 
-}  // namespace disttf::sim
+}  // namespace disttf::roles
