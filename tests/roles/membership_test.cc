@@ -90,6 +90,17 @@ TEST_F(MembershipTest, TimeThatWasMissedIsNobodysSilence) {
   EXPECT_FALSE(is_open(step));
 }
 
+// Before the connection is reported closed another state may come, and nobody waits for one of it.
+TEST_F(MembershipTest, NobodyWaitsOverAChannelThatWasClosedHere) {
+  const ConnectionId step = attach(1, kStep, 7, 0);
+  const ConnectionId control = attach(1, kControl, 7, 0);
+  table_[1].waiting = WaitingRequest{.connection = step, .request = net::PushPull{}};
+  table_.close_steps(out_);
+  EXPECT_FALSE(is_open(step));
+  EXPECT_TRUE(is_open(control));
+  EXPECT_FALSE(table_[1].waiting);
+}
+
 TEST_F(MembershipTest, LacksWhoWasHereAndHasBeenAwayForLong) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   EXPECT_EQ(table_.lacked(at(100), seconds(3)), 0U);

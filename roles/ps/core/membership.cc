@@ -95,6 +95,13 @@ void Membership::close_all(Outbox& out) const {
   }
 }
 
+void Membership::close_steps(Outbox& out) {
+  for (TrainerRecord& record : records_) {
+    out.close(record.step);
+    record.waiting.reset();
+  }
+}
+
 std::uint64_t Membership::lacked(Clock::time_point now, Clock::duration longer_than) const {
   std::uint64_t set = 0;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {

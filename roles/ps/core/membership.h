@@ -96,6 +96,8 @@ class Membership {
   void close_silent(Clock::time_point now, Outbox& out) const;
   // The same of all.
   void close_all(Outbox& out) const;
+  // Closes the step channels of all: nobody waits for an answer over them.
+  void close_steps(Outbox& out);
 
   // Sets of ranks, as a Report has them. Those that were here and have been absent for longer than
   // that; those that have knocked more than once and are at it still.

@@ -79,9 +79,7 @@ void RangeReplica::become_backup() {
     log_.go_alone();
     lose_backup();
   }
-  for (const TrainerRecord& record : trainers_.records()) {
-    out_.close(record.step);  // it asks the other one then
-  }
+  trainers_.close_steps(out_);  // they ask the other one then
   standing_ = net::Standing::kBackup;
   count_present();
   if (!view_.paired && is_complete_copy()) {  // the primary has gone on without this copy
@@ -94,9 +92,7 @@ void RangeReplica::forget_state() {
   if (!shard_) {
     return;
   }
-  for (const TrainerRecord& record : trainers_.records()) {
-    out_.close(record.step);  // a reply may still borrow the shard's memory
-  }
+  trainers_.close_steps(out_);  // a reply may still borrow the shard's memory
   drop_shard();
   config_json_.clear();
   end_.forget();
