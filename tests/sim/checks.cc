@@ -150,7 +150,8 @@ void Checks::host_was_promoted(std::size_t range, const StateName& state, net::V
 }
 
 void Checks::host_made_step(const std::string& who, std::size_t range, const StateName& state,
-                            std::uint64_t step, std::span<const float> parameters, bool is_copy) {
+                            net::ViewNumber view, std::uint64_t step,
+                            std::span<const float> parameters, bool is_copy) {
   if (is_exact()) {
     const math::Range part = this->range(range);
     const std::span<const float> expected = oracle_->parameters_at(step);
@@ -162,10 +163,13 @@ void Checks::host_made_step(const std::string& who, std::size_t range, const Sta
     return;
   }
   const std::uint64_t sum = sum_of(std::as_bytes(parameters));
-  std::map<std::uint64_t, std::uint64_t>& sums = ranges_[range][state].sums;
+  std::map<std::uint64_t, Made>& made = ranges_[range][state].made;
+  const auto found = made.find(step);
   if (!is_copy) {
-    sums[step] = sum;
-  } else if (const auto found = sums.find(step); found != sums.end() && found->second != sum) {
+    if (found == made.end() || view >= found->second.view) {
+      made[step] = {.view = view, .sum = sum};
+    }
+  } else if (found != made.end() && found->second.sum != sum) {
     world_.violate(who + " holds another copy than its primary (invariant 6): " +
                    at_step(range, state.generation, step));
   }

@@ -66,8 +66,11 @@ class Checks {
   void host_was_promoted(std::size_t range, const StateName& state, net::ViewNumber view,
                          std::uint64_t step);
   // A copy has made an update: invariant 6.
+  // `view`: that it knows. A primary that was replaced makes steps still, until it hears of it, and
+  // answers nobody with them.
   void host_made_step(const std::string& who, std::size_t range, const StateName& state,
-                      std::uint64_t step, std::span<const float> parameters, bool is_copy);
+                      net::ViewNumber view, std::uint64_t step, std::span<const float> parameters,
+                      bool is_copy);
 
   // The chief has brought home what it takes for the state of that step: invariant 10.
   void snapshot_collected(const std::string& who, std::uint64_t step,
@@ -82,13 +85,18 @@ class Checks {
   void task_is_done(const std::string& who);
 
  private:
+  struct Made {
+    net::ViewNumber view = {};
+    std::uint64_t sum = 0;
+  };
   struct State {
     std::uint64_t acknowledged = 0;  // the newest step that a push was answered with
     net::ViewNumber view = {};       // the newest in which one was
     // At which step a backup took over, by view. (One that nobody speaks to any more may do so as
     // well.)
     std::map<net::ViewNumber, std::uint64_t> promoted_at;
-    std::map<std::uint64_t, std::uint64_t> sums;  // by step: of the primary's parameters
+    // By step: of the parameters of the primary of the newest view that has made it.
+    std::map<std::uint64_t, Made> made;
     std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> components;  // by step and rank
     std::set<std::size_t> used;  // components of pushes that were acknowledged
     std::set<std::size_t> unused;

@@ -56,8 +56,8 @@ void PsProcess::look(std::size_t replica) {
       check_nobody_waits(core);
     }
     range.generation = core.generation();
-    checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.step,
-                           shard->parameters(), standing == net::Standing::kBackup);
+    checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.view,
+                           range.step, shard->parameters(), standing == net::Standing::kBackup);
     if (standing != net::Standing::kBackup) {
       // (Who was a copy meanwhile may have lost a step that nobody was told of.)
       checks_.host_is_at(name(), core.index(), task_.incarnation * 256 + range.standings,
