@@ -307,6 +307,26 @@ TEST_F(RangeReplicaTest, EndsOnceTheChiefNeedsNothingMoreAndTheOthersHaveLeft) {
   EXPECT_TRUE(host_.has_ended());
 }
 
+// A trainer that found another ps a step behind, and has just asked for what is from before this
+// step, joins a run that is about to end.
+TEST_F(RangeReplicaTest, WhatIsFromBeforeTheLastStepIsNoResult) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run(1));
+  ASSERT_TRUE(host_.say(chief, push(0), gradient(1)));
+  ASSERT_TRUE(host_.say(other, push(0), gradient(1)));
+  expect(host_, chief, FrameKind::kParameters);
+  expect(host_, other, FrameKind::kParameters);
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kGoodbye, .generation = 1}));
+  ASSERT_TRUE(host_.say(other, net::Pull{.previous = true}.to_header()));
+  const auto answer = host_.take(other);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->header.step, 0U);
+  EXPECT_EQ(answer->header.flags & net::kFlagFinished, 0);
+  ASSERT_TRUE(host_.say(other, net::Pull{}.to_header()));
+  EXPECT_NE(host_.take(other).value_or(SentFrame{}).header.flags & net::kFlagFinished, 0);
+}
+
 TEST_F(RangeReplicaTest, NobodyHasTheResultOfStepsThatAreStillToBeMade) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

@@ -124,13 +124,16 @@ void RangeReplica::send_parameters(std::size_t rank, const WaitingRequest& reque
   const auto* const pull = std::get_if<net::Pull>(&request.request);
   const auto* const await = std::get_if<net::AwaitStep>(&request.request);
   const auto* const push = std::get_if<net::PushPull>(&request.request);
-  if (pull != nullptr && pull->previous) {
-    answer = shard_->previous().value_or(answer);
+  // What is from before the newest step is no result, even of a run that is about to end: a trainer
+  // that joins it computes the newest step's gradient anew.
+  const auto previous = pull != nullptr && pull->previous ? shard_->previous() : std::nullopt;
+  if (previous) {
+    answer = *previous;
   }
   net::Parameters parameters{.request_id = request.id(),
                              .step = answer.step,
                              .generation = generation_,
-                             .finished = answer.finished || end_.no_more_steps(),
+                             .finished = answer.finished || (end_.no_more_steps() && !previous),
                              .dropped = answer.dropped && push != nullptr};
   if (dealer_) {
     parameters.share = dealer_->share_of(rank);
