@@ -54,7 +54,7 @@ class MembershipTest : public testing::Test {
     });
   }
   [[nodiscard]] std::optional<Absence> overdue(int second) const {
-    return table_.overdue(at(second), kAllMatter);
+    return table_.overdue(at(second));
   }
   [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process,
                                     net::ChannelPurpose purpose = kStep) const {
@@ -66,7 +66,6 @@ class MembershipTest : public testing::Test {
   }
 
   static constexpr Clock::time_point kStart{std::chrono::hours(1)};
-  const std::vector<bool> kAllMatter = {true, true, true};
   const Task task_ = make_task();
   Membership table_{task_, kStart};
   Outbox out_;
@@ -274,10 +273,34 @@ TEST_F(MembershipTest, ALostChiefIsOverdueAfterThePeerTimeout) {
   EXPECT_EQ(absence->limit, seconds(60));
 }
 
-TEST_F(MembershipTest, OneThatDoesNotMatterIsNeverOverdue) {
+TEST_F(MembershipTest, OneThatIsNotNeededIsNeverOverdue) {
+  attach(0, kStep, 6, 0);
   const ConnectionId step = attach(1, kStep, 7, 0);
   table_.detach(1, step, at(1));
-  EXPECT_FALSE(table_.overdue(at(200), {true, false, true}));
+  table_.need(1, at(1));
+  EXPECT_FALSE(overdue(200));
+}
+
+TEST_F(MembershipTest, TooFewAreMissedFromWhenTheyWere) {
+  attach(0, kStep, 6, 0);
+  const ConnectionId first = attach(1, kStep, 7, 0);
+  const ConnectionId second = attach(2, kStep, 8, 0);
+  table_.need(2, at(0));
+  table_.detach(1, first, at(1));  // for good
+  table_.need(2, at(1));
+  EXPECT_FALSE(overdue(200));
+  table_.detach(2, second, at(200));
+  table_.need(2, at(200));
+  EXPECT_FALSE(overdue(220));
+  EXPECT_TRUE(overdue(221));
+}
+
+TEST_F(MembershipTest, NobodyButTheChiefIsMissedOnceNobodyIsNeeded) {
+  const ConnectionId chief = attach(0, kStep, 6, 0);
+  table_.need(0, at(0));
+  EXPECT_FALSE(overdue(1000));
+  table_.detach(0, chief, at(1000));
+  EXPECT_TRUE(overdue(1061));
 }
 
 TEST_F(MembershipTest, OneThatIsDoneIsNeverOverdue) {

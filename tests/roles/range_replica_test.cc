@@ -240,6 +240,17 @@ TEST_F(RangeReplicaTest, AWorkerThatIsLostIsMissedAfterItsTimeout) {
               HasSubstr("worker 1 (w1:3) has been gone for 20 s"));
 }
 
+TEST_F(RangeReplicaTest, NoWorkerIsMissedAfterTheLastStep) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run(1));
+  ASSERT_TRUE(host_.say(other, push(0), gradient(1)));
+  host_.hang_up(other);  // before it has its answer
+  ASSERT_TRUE(host_.say(chief, push(0), gradient(1)));
+  host_.pass(seconds(1000));
+  EXPECT_FALSE(host_.core.overdue(host_.now()));
+}
+
 TEST_F(RangeReplicaTest, TimeThatTheProcessMissedCountsAgainstNobody) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

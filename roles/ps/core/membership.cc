@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kInsistent{1};
 }  // namespace
 
 Membership::Membership(const Task& task, Clock::time_point now)
-    : task_(task), records_(task.cluster.trainer_count()) {
+    : task_(task), records_(task.cluster.trainer_count()), too_few_since_(now) {
   for (TrainerRecord& record : records_) {
     record.absent_since = now;
   }
@@ -76,6 +76,9 @@ void Membership::forgive(Clock::time_point now, Clock::duration missed) {
     record.last_heard = std::min(record.last_heard + missed, now);
     record.absent_since = std::min(record.absent_since + missed, now);
   }
+  if (too_few_since_) {
+    too_few_since_ = std::min(*too_few_since_ + missed, now);
+  }
 }
 
 void Membership::close_silent(Clock::time_point now, Outbox& out) const {
@@ -133,13 +136,25 @@ void Membership::knock(std::size_t rank, Clock::time_point now) {
   record.knocked = now;
 }
 
-std::optional<Absence> Membership::overdue(Clock::time_point now, const std::vector<bool>& matters,
-                                           Clock::time_point since) const {
+void Membership::need(std::size_t least, Clock::time_point now) {
+  needed_ = least;
+  if (present_ >= needed_) {
+    too_few_since_.reset();
+  } else if (!too_few_since_) {
+    too_few_since_ = now;
+  }
+}
+
+std::optional<Absence> Membership::overdue(Clock::time_point now) const {
+  const bool are_too_few = present_ < needed_;
+  const Clock::time_point since =
+      needed_ < records_.size() ? too_few_since_.value_or(now) : Clock::time_point::min();
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
     const bool has_left =
         record.done && rank != 0;  // the chief has yet to say that the run is over
-    if (!matters[rank] || record.alive() || has_left) {
+    const bool matters = rank == 0 || are_too_few;
+    if (!matters || record.alive() || has_left) {
       continue;
     }
     const auto limit = !record.joined ? task_.timeouts.start

@@ -105,13 +105,17 @@ class Membership {
   [[nodiscard]] std::uint64_t knocking(Clock::time_point now) const;
   void knock(std::size_t rank, Clock::time_point now);
 
-  // The absence that has lasted too long, if any, of ranks that `matters` says yes to: the chief
-  // after Timeouts::peer, workers after Timeouts::worker, never seen ones after Timeouts::start.
-  // A trainer with any connection is not absent; a worker that is done is not missed. `since`: the
-  // earliest that a worker's absence counts from.
-  [[nodiscard]] std::optional<Absence> overdue(
-      Clock::time_point now, const std::vector<bool>& matters,
-      Clock::time_point since = Clock::time_point::min()) const;
+  // How many trainers a step cannot be made without: all, at the beginning; 0, none is to be made.
+  // To be told again whenever that, or who is present, may have changed.
+  void need(std::size_t least, Clock::time_point now);
+  // The absence that has lasted too long, if any: the chief's after Timeouts::peer, workers' after
+  // Timeouts::worker, that of never seen ones after Timeouts::start. A trainer with any connection
+  // is not absent; a worker that is done is not missed.
+  //
+  // The chief always matters, workers while fewer are present than are needed. Where a step can do
+  // without some, such a one may have left long ago, for good: that too few are here counts from
+  // when they were.
+  [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now) const;
 
   // How long the chief, when it has its result, waits for the others to have theirs.
   struct Patience {
@@ -139,6 +143,9 @@ class Membership {
   const Task& task_;
   std::vector<TrainerRecord> records_;  // by rank
   std::size_t present_ = 0;             // of them
+  std::size_t needed_ = records_.size();
+  // There have been fewer present than that: since when.
+  std::optional<Clock::time_point> too_few_since_;
 };
 
 }  // namespace disttf::roles

@@ -25,8 +25,9 @@ RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t t
       now_(now),
       trainers_(task, now),
       end_(task.timeouts),
-      too_few_since_(now),
-      lineage_(task.incarnation) {}
+      lineage_(task.incarnation) {
+  count_needed();
+}
 
 // ---------------------------------------------------------------------------------- connections
 
@@ -242,12 +243,12 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   if (was_present && (is_new || !record.present())) {
     trainer_left(rank);  // the process before this one
   }
-  count_present();
+  count_needed();
   return is_new;
 }
 
 void RangeReplica::trainer_left(std::size_t rank) {
-  count_present();
+  count_needed();
   if (shard_) {
     shard_->leave(rank);
     if (dealer_) {
@@ -321,9 +322,6 @@ BodyPlan RangeReplica::refuse(ConnectionId id, const Connection& from, ExitCode 
 void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
   trainers_.forgive(now, missed);
   end_.forgive(missed, now);
-  if (too_few_since_) {
-    too_few_since_ = std::min(*too_few_since_ + missed, now);
-  }
   views_lost_ = std::min(views_lost_ + missed, now);
 }
 
@@ -359,6 +357,7 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
   send_report();
 }
 
+// All in the strict mode, in async or after the last step none.
 std::size_t RangeReplica::needed() const {
   const bool is_served_here =
       standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
@@ -378,25 +377,8 @@ std::size_t RangeReplica::needed() const {
   return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers_.size();
 }
 
-void RangeReplica::count_present() {
-  if (trainers_.present() >= needed()) {
-    too_few_since_.reset();
-  } else if (!too_few_since_) {
-    too_few_since_ = now_;
-  }
-}
-
 std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
-  // The chief always matters. Workers do when a step cannot be made without them: always in the
-  // strict mode, with backup or elastic workers once too few are left, in async or after the last
-  // step never. Where a step can do without some, such a one may have left long ago, for good: that
-  // too few are here counts from when they were.
-  const std::size_t least = needed();
-  std::vector<bool> matters(trainers_.size(), trainers_.present() < least);
-  matters[0] = true;
-  const Clock::time_point since =
-      least < trainers_.size() ? too_few_since_.value_or(now) : Clock::time_point::min();
-  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now, matters, since);
+  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now);
   if (!absence) {
     return std::nullopt;
   }

@@ -235,7 +235,7 @@ class RangeReplica {
   // How many trainers a step cannot be made without. 0: none, or none is to be made here.
   [[nodiscard]] std::size_t needed() const;
   // After either may have changed.
-  void count_present();
+  void count_needed() { trainers_.need(needed(), now_); }
   BodyPlan trainer_header(ConnectionId id, Connection& from, const net::BodyInPlace& in_place);
   BodyPlan view_header(ConnectionId id, Connection& from);
   BodyPlan primary_header(ConnectionId id, Connection& from);
@@ -347,8 +347,6 @@ class RangeReplica {
   // whose place this host has taken. (While it is a backup see copy_.)
   bool is_restored_ = false;
   RunEnd end_;
-  // There have been fewer than needed() trainers: since when.
-  std::optional<Clock::time_point> too_few_since_;
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.

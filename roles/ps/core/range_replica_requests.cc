@@ -211,6 +211,9 @@ BodyPlan RangeReplica::commit(ConnectionId id, Connection& from, const net::Body
     } else {
       shard->commit(from.push);
     }
+    if (shard->finished()) {
+      count_needed();
+    }
     if (dealer_) {
       dealer_->came(from.rank);
       if (shard->step() != step) {

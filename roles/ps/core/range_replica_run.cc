@@ -65,6 +65,7 @@ void RangeReplica::drop_shard() {
   shard_.reset();
   dealer_.reset();
   is_restored_ = false;
+  count_needed();
 }
 
 void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
@@ -91,7 +92,7 @@ void RangeReplica::make_shard(const RunConfig& config, ConnectionId chief) {
       shard_->join(rank);
     }
   }
-  count_present();
+  count_needed();
 }
 
 BodyPlan RangeReplica::restore_header(ConnectionId id, Connection& from) {
@@ -151,8 +152,8 @@ BodyPlan RangeReplica::restore_came(ConnectionId id, Connection& from) {
   generation_ = header.generation;
   is_restored_ = true;
   end_.begin_steps(/*expects_all=*/!shard->config().elastic());
-  too_few_since_.reset();
-  count_present();
+  trainers_.need(0, now_);  // that they were too few before does not count
+  count_needed();
   send_report();
   out_.info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
             std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +

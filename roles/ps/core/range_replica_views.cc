@@ -61,7 +61,7 @@ void RangeReplica::become_primary(bool is_next) {
     } else {
       forget_state();
     }
-    count_present();
+    count_needed();
     if (!std::exchange(reaching_, true)) {
       out_.add(ReachOut{});
     }
@@ -81,7 +81,7 @@ void RangeReplica::become_backup() {
   }
   trainers_.close_steps(out_);  // they ask the other one then
   standing_ = net::Standing::kBackup;
-  count_present();
+  count_needed();
   if (!view_.paired && is_complete_copy()) {  // the primary has gone on without this copy
     copy_.reset();
     out_.close(std::exchange(primary_, 0));
@@ -97,7 +97,7 @@ void RangeReplica::forget_state() {
   config_json_.clear();
   end_.forget();
   lineage_ = task_.incarnation;
-  count_present();
+  count_needed();
 }
 
 bool RangeReplica::lacks(const net::Hello& hello) const {
