@@ -78,7 +78,8 @@ enum class FrameKind : std::uint8_t {
 };
 
 enum FrameFlags : std::uint16_t {
-  kFlagFinished = 1U << 0U,  // on parameters: the run is over, these are the final ones
+  // On parameters: the run is over, these are the final ones. On the chief's pull: so it is to be.
+  kFlagFinished = 1U << 0U,
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
   kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step

@@ -6,7 +6,8 @@ namespace disttf::net {
 namespace {
 
 constexpr MessageFields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
-constexpr MessageFields kPullFields{.kind = FrameKind::kPull, .flags = kFlagPrevious};
+constexpr MessageFields kPullFields{.kind = FrameKind::kPull,
+                                    .flags = kFlagPrevious | kFlagFinished};
 constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
                                          .flags = kFlagNext | kFlagCut | kTensorForms,
                                          .step = true,
@@ -58,14 +59,17 @@ std::error_code Goodbye::from_header(const FrameHeader& header) noexcept {
 }
 
 FrameHeader Pull::to_header() const noexcept {
-  return {.kind = kPullFields.kind,
-          .flags = flag_if(previous, kFlagPrevious),
-          .request_id = request_id};
+  FrameHeader header{.kind = kPullFields.kind, .request_id = request_id};
+  header.flags |= flag_if(previous, kFlagPrevious);
+  header.flags |= flag_if(concludes, kFlagFinished);
+  return header;
 }
 
 std::error_code Pull::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kPullFields)) return error;
-  *this = {.request_id = header.request_id, .previous = has(header, kFlagPrevious)};
+  *this = {.request_id = header.request_id,
+           .previous = has(header, kFlagPrevious),
+           .concludes = has(header, kFlagFinished)};
   return {};
 }
 

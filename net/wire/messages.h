@@ -37,6 +37,9 @@ struct Goodbye {
 struct Pull {
   std::uint64_t request_id = 0;
   bool previous = false;  // those from before the newest step
+  // Chief, where not every gradient counts: what this is answered with is the run's result, so no
+  // push changes the parameters any more.
+  bool concludes = false;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;

@@ -44,7 +44,13 @@ TEST(Messages, Pull) {
                  "00000000000000000000000000000000"
                  "00000000000000000000000000000000"
                  "00000000000000000000000084f71578",
-                 {.flags = kFlagPrevious});
+                 {.flags = kFlagPrevious | kFlagFinished});
+  expect_message(Pull{.request_id = 4, .concludes = true},
+                 "44544631050801000400000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000082139d74",
+                 {.flags = kFlagPrevious | kFlagFinished});
 }
 
 TEST(Messages, AwaitStep) {

@@ -384,6 +384,25 @@ TEST_F(RangeReplicaTest, OneThatHoldsNothingIsToldToEndToo) {
 
 // A chief that was replaced may have the result of a state that is gone: what another one has begun
 // since is none.
+// The chief has waited for that trainer for long enough, and fetches the result.
+TEST_F(RangeReplicaTest, WhatComesAfterTheChiefHasFetchedTheResultIsDropped) {
+  RunConfig config = small_run(3);
+  config.sync_replicas = false;
+  const ConnectionId chief = host_.connect(0, 7);
+  begin_run(host_, chief, config);
+  ASSERT_TRUE(host_.say(chief, net::Pull{.concludes = true}.to_header()));
+  EXPECT_NE(host_.take(chief).value_or(SentFrame{}).header.flags & net::kFlagFinished, 0);
+  const ConnectionId other = host_.connect(1, 8);
+  net::FrameHeader header = push(0);
+  header.sequence = 1;
+  ASSERT_TRUE(host_.say(other, header, gradient(1)));
+  const auto answer = host_.take(other).value_or(SentFrame{}).header;
+  EXPECT_EQ(answer.step, 0U);
+  EXPECT_EQ(answer.flags, net::kFlagFinished | net::kFlagDropped);
+  EXPECT_FALSE(host_.say(other, net::Pull{.concludes = true}.to_header()));
+  EXPECT_EQ(host_.refused().at(other), "only the chief fetches the result");
+}
+
 TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

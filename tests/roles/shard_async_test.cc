@@ -29,6 +29,19 @@ TEST_F(AsyncShard, AppliesEachPushAtOnceAndAnswersIt) {
   EXPECT_EQ(values_of(shard_.answer(0).parameters), (Values{-2}));
 }
 
+TEST_F(AsyncShard, OnceTheResultHasBeenFetchedAPushIsAnsweredAndDropped) {
+  push_one(async_id(0, 1));
+  ASSERT_EQ(shard_.admit(async_id(1, 1)).verdict, Verdict::kReceive);
+  shard_.conclude();
+  shard_.commit(async_id(1, 1));  // it was on its way
+  EXPECT_EQ(shard_.admit(async_id(0, 2, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(shard_.step(), 1U);
+  EXPECT_TRUE(shard_.answer(0).dropped);
+  EXPECT_TRUE(shard_.answer(1).dropped);
+  EXPECT_EQ(shard_.admit(async_id(0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_FALSE(shard_.answer(0).dropped) << "a repeat of one that is in the result";
+}
+
 TEST_F(AsyncShard, ARepeatIsAnsweredAndNotApplied) {
   push_one(async_id(0, 1));
   EXPECT_EQ(shard_.admit(async_id(0, 1)).verdict, Verdict::kDiscard);

@@ -84,6 +84,15 @@ BodyPlan RangeReplica::ask(ConnectionId id, Connection& from) {
     fence(id, request.request_id);
     return {};
   }
+  if constexpr (std::is_same_v<Request, net::Pull>) {
+    if (request.concludes && from.rank != 0) {
+      return refuse(id, from, kError, "only the chief fetches the result");
+    }
+    if (request.concludes && is_training() && !shard_->config().every_gradient_counts()) {
+      shard_->conclude();
+      end_.conclude();
+    }
+  }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
     if (awaits_state() || request.generation != generation_) {
       fence(id, request.request_id);

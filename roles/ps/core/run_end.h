@@ -3,7 +3,9 @@
 //   1. A trainer has its result and says GOODBYE. It is done, and waits here: the state may still
 //      be lost, and be made again from a cut, and then its gradients are needed once more.
 //   2. The chief says GOODBYE as well, and is answered when all others are done, or have been away
-//      for too long. The parameters are final then: it saves and prints them.
+//      for too long. The parameters are final then: it saves and prints them. Where not every
+//      gradient counts it fetches them once more, and what a trainer pushes that comes back after
+//      that is dropped.
 //   3. The chief says SHUTDOWN: the result is durable, the run is over. Nothing is taken back from
 //      here on; whoever waits is answered, whoever comes late is told.
 //   4. The chief says GOODBYE once more when all ps know: it needs nothing more. The ps ends when
@@ -39,6 +41,8 @@ class RunEnd {
   void begin_steps(bool expects_all) noexcept;
   // A trainer's GOODBYE counts: 1 and 2, or after 3 the chief's of 4.
   void goodbye(std::size_t rank, Clock::time_point now) noexcept;
+  // The chief fetches the result: 2, also where this host has not heard it say GOODBYE.
+  void conclude() noexcept { no_more_steps_ = true; }
   // SHUTDOWN.
   void shut_down() noexcept;
   // This range's part of the run is over, in whichever way.

@@ -76,6 +76,7 @@ std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
 
 void Shard::finish_restore(std::uint64_t step) {
   step_ = step;
+  is_concluded_ = false;
   arrived_ = 0;
   folded_ = 0;
   has_previous_ = false;
@@ -200,10 +201,10 @@ Admission Shard::admit(const PushId& push) {
     if (push.wants_cut) {
       make_cut(push.sequence);
     }
-  } else if (!repeat && !config_.sync_replicas && finished()) {
+  } else if (!repeat && (is_concluded_ || (!config_.sync_replicas && finished()))) {
     drop(trainer, step_);
   }
-  if (repeat || late || finished()) {
+  if (repeat || late || finished() || is_concluded_) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
   }
   return {.verdict = Admission::Verdict::kReceive,
@@ -269,7 +270,9 @@ void Shard::settle(const PushId& push) {
   if (push.wants_cut) {
     cut_wanted_ = push.sequence;
   }
-  if (config_.sync_replicas) {
+  if (is_concluded_) {
+    drop(trainers_[push.trainer], step_);  // it was on its way
+  } else if (config_.sync_replicas) {
     commit_sync(push);
   } else if (!finished()) {
     commit_async(push);

@@ -200,6 +200,9 @@ class Shard {
   [[nodiscard]] std::span<float> parameters() noexcept { return newest(); }
   // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
   [[nodiscard]] std::optional<Answer> previous() const;
+  // No push changes the parameters any more, until the next restore: they are the run's result.
+  // REQUIRES: not every gradient counts.
+  void conclude() noexcept { is_concluded_ = true; }
   // Makes a cut of the state as it is.
   void cut_now(std::uint64_t sequence) { make_cut(sequence); }
   // The newest cut, if one was asked for since the last restore.
@@ -285,6 +288,7 @@ class Shard {
   std::shared_ptr<const void> arena_owner_;  // holds buffers and snapshots, or
   math::AlignedVector own_arena_;            // this does
   bool has_previous_ = false;
+  bool is_concluded_ = false;
   math::Optimizer optimizer_;
   std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
   std::shared_ptr<const Cut> cut_;

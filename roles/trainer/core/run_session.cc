@@ -99,7 +99,7 @@ void RunSession::begin_peek(Clock::time_point now) {
   begin(Operation::kPeek);
   exchange_.begin(patience());
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), net::Pull{}.to_header(), RequestBody::kNone,
+    exchange_.ask(session.index(), net::Pull{.concludes = true}.to_header(), RequestBody::kNone,
                   FrameKind::kParameters, now);
   }
   advance(now);
