@@ -36,7 +36,8 @@ constexpr MessageFields kWorkFields{
     .kind = FrameKind::kWork, .step = true, .sequence = true, .generation = true};
 constexpr MessageFields kRestoreFields{
     .kind = FrameKind::kRestore, .step = true, .range_begin = true, .generation = true};
-constexpr MessageFields kShutdownFields{.kind = FrameKind::kShutdown, .generation = true};
+constexpr MessageFields kShutdownFields{
+    .kind = FrameKind::kShutdown, .step = true, .generation = true};
 constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
@@ -205,12 +206,15 @@ std::error_code Restore::from_header(const FrameHeader& header) noexcept {
 }
 
 FrameHeader Shutdown::to_header() const noexcept {
-  return {.kind = kShutdownFields.kind, .request_id = request_id, .generation = generation};
+  return {.kind = kShutdownFields.kind,
+          .request_id = request_id,
+          .step = step,
+          .generation = generation};
 }
 
 std::error_code Shutdown::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kShutdownFields)) return error;
-  *this = {.request_id = header.request_id, .generation = header.generation};
+  *this = {.request_id = header.request_id, .step = header.step, .generation = header.generation};
   return {};
 }
 

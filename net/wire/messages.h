@@ -140,6 +140,7 @@ struct Restore {
 // The run is over, and its result durable: the chief says so to a ps, a primary to its backup.
 struct Shutdown {
   std::uint64_t request_id = 0;
+  std::uint64_t step = 0;     // of the range in the result; 0: not known
   Generation generation = 0;  // of the result; 0: of whatever state is held
 
   [[nodiscard]] FrameHeader to_header() const noexcept;

@@ -147,12 +147,12 @@ TEST(Messages, Restore) {
 }
 
 TEST(Messages, Shutdown) {
-  expect_message(Shutdown{.request_id = 4, .generation = 3},
+  expect_message(Shutdown{.request_id = 4, .step = 7, .generation = 3},
                  "44544631050d00000400000000000000"
+                 "00000000000000000700000000000000"
                  "00000000000000000000000000000000"
-                 "00000000000000000000000000000000"
-                 "0300000000000000000000009417aba8",
-                 {.generation = 1});
+                 "030000000000000000000000fd341bf4",
+                 {.step = 1, .generation = 1});
 }
 
 TEST(Messages, Heartbeat) {

@@ -449,6 +449,22 @@ TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneGeneration) 
   EXPECT_EQ(std::get<net::Welcome>(welcome).generation, 1U) << "a chief that comes late tells it";
 }
 
+// Another host answered the chief, and this one has taken its place since.
+TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneStep) {
+  for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{0}}) {
+    ReplicaHost host(task_);
+    const ConnectionId chief = host.connect(0, 7);
+    const ConnectionId other = host.connect(1, 8);
+    RunConfig config = small_run(3);
+    config.sync_replicas = false;
+    begin_run(host, chief, config, 2);
+    ASSERT_TRUE(host.say(chief, net::Shutdown{.step = step, .generation = 1}.to_header()));
+    expect(host, chief, FrameKind::kAck);
+    ASSERT_TRUE(host.say(other, net::Pull{}.to_header()));
+    expect(host, other, step == 0 ? FrameKind::kParameters : FrameKind::kFenced);
+  }
+}
+
 TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsHandedOut) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

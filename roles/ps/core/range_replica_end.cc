@@ -1,9 +1,9 @@
 // What trainers and the chief say of the end of a run. What that comes to, and in which order:
 // run_end.h.
 //
-// SHUTDOWN names the generation of the result. Where two chiefs are alive for a while, the one that
-// has been replaced may have set the ps to a state since, or they have: what a ps holds then is not
-// the result, and is forgotten.
+// SHUTDOWN names the generation of the result, and this range's step in it. Where two chiefs are
+// alive for a while, the one that has been replaced may have set the ps to a state since, or they
+// have: what a ps holds then is not the result, and is forgotten.
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -69,8 +69,10 @@ BodyPlan RangeReplica::shutdown(ConnectionId id, Connection& from) {
   }
   // The result is of this generation. Where every gradient counts, that of any other is the same.
   const net::Generation result = request.generation;
+  const bool is_other = result != generation_ ||
+                        (request.step != 0 && is_restored_ && request.step != shard_->step());
   if (!is_restored_ || !may_be_result() ||
-      (!shard_->config().every_gradient_counts() && result != generation_)) {
+      (!shard_->config().every_gradient_counts() && is_other)) {
     drop_shard();          // not restored yet, or set back since: what is in it is nobody's
     generation_ = result;  // for a chief that comes late, and tells the others
   }

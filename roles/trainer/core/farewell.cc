@@ -191,9 +191,12 @@ net::Generation Farewell::generation_of_result() const {
 }
 
 // SHUTDOWN, or the GOODBYE after it.
-net::FrameHeader Farewell::last_word(FrameKind kind) const {
-  return kind == FrameKind::kShutdown ? net::Shutdown{.generation = result_}.to_header()
-                                      : net::Goodbye{}.to_header();
+net::FrameHeader Farewell::last_word(FrameKind kind, const RangeSession& session) const {
+  if (kind != FrameKind::kShutdown) {
+    return net::Goodbye{}.to_header();
+  }
+  const bool is_own = result_ == session.generation();
+  return net::Shutdown{.step = is_own ? session.step() : 0, .generation = result_}.to_header();
 }
 
 // To all, before the first answer is awaited; then again to those that were lost.
@@ -202,7 +205,8 @@ void Farewell::tell_all(FrameKind kind, Clock::time_point now) {
   kind_ = kind;
   exchange_.begin(OnLoss::kLeave);
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), last_word(kind), RequestBody::kNone, FrameKind::kAck, now);
+    exchange_.ask(session.index(), last_word(kind, session), RequestBody::kNone, FrameKind::kAck,
+                  now);
   }
 }
 
@@ -250,7 +254,8 @@ void Farewell::forget_untold() {
 void Farewell::tell_again(std::size_t range, FrameKind kind, Clock::time_point now) {
   again_ = kind;
   exchange_.begin(OnLoss::kLeave);
-  exchange_.ask(range, last_word(kind), RequestBody::kNone, FrameKind::kAck, now);
+  exchange_.ask(range, last_word(kind, context_.ranges[range]), RequestBody::kNone, FrameKind::kAck,
+                now);
 }
 
 void Farewell::told_again(Clock::time_point now) {
@@ -271,7 +276,7 @@ void Farewell::tell_at_once() {
   stage_ = Stage::kEnded;
   for (const FrameKind kind : {FrameKind::kShutdown, FrameKind::kGoodbye}) {
     for (RangeSession& session : context_.ranges) {
-      net::FrameHeader header = last_word(kind);
+      net::FrameHeader header = last_word(kind, session);
       if (session.is_open() && session.number(header)) {
         context_.out.add(SendRequest{.range = session.index(), .header = header});
       }

@@ -62,7 +62,7 @@ class Farewell {
   void fetched();
   [[nodiscard]] bool are_of_one_state() const;
   [[nodiscard]] net::Generation generation_of_result() const;
-  [[nodiscard]] net::FrameHeader last_word(net::FrameKind kind) const;
+  [[nodiscard]] net::FrameHeader last_word(net::FrameKind kind, const RangeSession& session) const;
   void tell_all(net::FrameKind kind, Clock::time_point now);
   void told(Clock::time_point now);
   void pause_or_end(Clock::time_point now);
