@@ -270,14 +270,14 @@ void Shard::settle(const PushId& push) {
   if (push.wants_cut) {
     cut_wanted_ = push.sequence;
   }
-  if (is_concluded_) {
-    drop(trainers_[push.trainer], step_);  // it was on its way
+  // While it was on its way others have made the last step, or the chief has fetched the result.
+  const bool is_too_late = is_concluded_ || (!config_.sync_replicas && finished());
+  if (is_too_late) {
+    drop(trainers_[push.trainer], step_);
   } else if (config_.sync_replicas) {
     commit_sync(push);
-  } else if (!finished()) {
-    commit_async(push);
   } else {
-    drop(trainers_[push.trainer], step_);  // others made the last step while it was on its way
+    commit_async(push);
   }
 }
 
