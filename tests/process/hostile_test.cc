@@ -105,7 +105,8 @@ TEST_F(Hostile, BytesAfterARightMagic) {
   Bytes bytes = bytes_of("DTF1");
   bytes.resize(net::kHeaderBytes, std::byte{0x55});
   // Byte 4 is the version: the only one of these that deserves an answer.
-  expect_refused(bytes, "speaks wire version 4 and no other");
+  expect_refused(bytes,
+                 "speaks wire version " + std::to_string(net::kWireVersion) + " and no other");
 }
 
 TEST_F(Hostile, WrongMagic) { expect_closed_without_a_word(changed_hello(0)); }
@@ -122,7 +123,8 @@ TEST_F(Hostile, UnknownFlag) {
 
 TEST_F(Hostile, OtherVersion) {
   constexpr std::size_t kVersionAt = 4;
-  expect_refused(changed_hello(kVersionAt), "speaks wire version 4 and no other");
+  expect_refused(changed_hello(kVersionAt),
+                 "speaks wire version " + std::to_string(net::kWireVersion) + " and no other");
 }
 
 TEST_F(Hostile, HugeBodySize) {
