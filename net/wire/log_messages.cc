@@ -29,7 +29,11 @@ FrameHeader PublishToBackup::to_header() const noexcept {
 
 std::error_code PublishToBackup::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kPublishToBackupFields)) return error;
-  if (header.sequence > std::numeric_limits<std::uint32_t>::max()) return WireError::kBadReserved;
+  // It is no entry of the log, and is not acknowledged.
+  const bool is_numbered = header.request_id != 0;
+  if (is_numbered || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
+    return WireError::kBadReserved;
+  }
   *this = {.view = {.chief = header.step, .count = static_cast<std::uint32_t>(header.sequence)},
            .generation = header.generation};
   return {};

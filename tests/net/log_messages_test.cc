@@ -19,6 +19,9 @@ TEST(LogMessages, PublishToBackup) {
   header.sequence = std::uint64_t{1} << 32U;
   PublishToBackup out;
   EXPECT_EQ(out.from_header(header), WireError::kBadReserved);
+  header = message.to_header();
+  header.request_id = 1;
+  EXPECT_EQ(out.from_header(header), WireError::kBadReserved);
 }
 
 TEST(LogMessages, Fill) {
