@@ -184,10 +184,10 @@ TEST_F(PsCoreTest, OnePsAloneHasNoReplicas) {
 
 TEST_F(PsCoreTest, HostsTheRangeBeforeItsOwnOnceAHelloMeansIt) {
   ASSERT_EQ(host_.core.range_count(), 1U);
-  EXPECT_EQ(host_.core.range(0).index(), 0U);
+  EXPECT_EQ(host_.core.range(0).state().index(), 0U);
   host_.connect(0, 7, ChannelPurpose::kView, 1);
   ASSERT_EQ(host_.core.range_count(), 2U);
-  EXPECT_EQ(host_.core.range(1).index(), 1U) << "of the ring of two";
+  EXPECT_EQ(host_.core.range(1).state().index(), 1U) << "of the ring of two";
 }
 
 TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {

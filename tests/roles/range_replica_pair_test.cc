@@ -102,7 +102,7 @@ TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
 TEST_F(PairedHosts, ACopyOfAnOlderViewIsNothingToGoOnWith) {
   carry();
   tell(second_, {.number = {7, 4}, .primary = 1});
-  EXPECT_EQ(second_.core.shard(), nullptr);
+  EXPECT_EQ(second_.core.state().shard(), nullptr);
   const ConnectionId trainer = second_.connect(1, 8);
   ASSERT_TRUE(second_.say(trainer, push(0), gradient(4)));
   expect(second_, trainer, FrameKind::kFenced);
@@ -128,7 +128,7 @@ TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
   EXPECT_FALSE(second_.core.lacks(hello)) << "of a state that is no more, or not yet here";
   const ConnectionId other = second_.connect(0, 7);
   second_.core.lose_state(second_.now());
-  EXPECT_EQ(second_.core.shard(), nullptr);
+  EXPECT_EQ(second_.core.state().shard(), nullptr);
   const auto welcome = std::get<net::Welcome>(second_.core.welcome(hello));
   EXPECT_EQ(welcome.state, net::ShardState::kEmpty);
   const ConnectionId chief = second_.connect(0, 9);
@@ -173,7 +173,7 @@ TEST_F(AsyncPairs, ACopyLacksATrainersPushAndNoStep) {
   hello.last.push = 1;
   EXPECT_TRUE(second_.core.lacks(hello));
   const ConnectionId again = second_.connect(1, 8);
-  for (std::uint64_t step = 1; !second_.core.shard()->finished(); ++step) {
+  for (std::uint64_t step = 1; !second_.core.state().shard()->finished(); ++step) {
     ASSERT_TRUE(second_.say(again, push(step), gradient(1)));
   }
   EXPECT_FALSE(second_.core.lacks(hello)) << "it may have been pushed after the last step";
@@ -192,7 +192,7 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
   tell(first_, {.number = {7, 2}, .primary = 1});
   EXPECT_TRUE(first_.is_closed(chief_));
   EXPECT_TRUE(first_.is_closed(other_));
-  EXPECT_EQ(first_.core.shard(), nullptr);
+  EXPECT_EQ(first_.core.state().shard(), nullptr);
 }
 
 // What waits for a backup that is gone, or slow, is not answered by a primary that is none any

@@ -76,7 +76,7 @@ TEST_F(RangeReplicaTest, ACopyOfARestoreIsFenced) {
   ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kRestore, .step = 1, .generation = 1},
                         Bytes(size_ * sizeof(float))));
   expect(host_, chief, FrameKind::kFenced);
-  EXPECT_EQ(host_.core.shard()->step(), 0);
+  EXPECT_EQ(host_.core.state().shard()->step(), 0);
 }
 
 TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {

@@ -28,12 +28,13 @@ void PsProcess::do_effects() {
 void PsProcess::look(std::size_t replica) {
   const RangeReplica& core = core_->range(replica);
   Hosted& range = hosted_[replica];
-  roles::Shard* const shard = core.shard();
+  roles::Shard* const shard = core.state().shard().get();
   const net::Standing standing = core.standing();
   const bool holds = core.holds_state();
   if (standing != range.standing) {
     if (standing == net::Standing::kPrimary && holds && range.held) {
-      checks_.host_was_promoted(core.index(), {core.lineage(), core.generation()},
+      checks_.host_was_promoted(core.state().index(),
+                                {core.state().lineage(), core.state().generation()},
                                 core.view().number, shard->step());
     }
     range.standing = standing;
@@ -41,7 +42,7 @@ void PsProcess::look(std::size_t replica) {
   }
   if (core.view().number < range.view) {
     world_.violate(name() + " went back from view " + std::to_string(range.view.count) +
-                   " of range " + std::to_string(core.index()) + " to view " +
+                   " of range " + std::to_string(core.state().index()) + " to view " +
                    std::to_string(core.view().number.count));
   }
   if (core.view().number != range.view) {
@@ -50,17 +51,18 @@ void PsProcess::look(std::size_t replica) {
       world_.mark(Mark::kPair);
     }
   }
-  if (holds && (range.step != shard->step() || range.generation != core.generation())) {
+  if (holds && (range.step != shard->step() || range.generation != core.state().generation())) {
     range.step = shard->step();
-    if (range.generation != core.generation()) {
+    if (range.generation != core.state().generation()) {
       check_nobody_waits(core);
     }
-    range.generation = core.generation();
-    checks_.host_made_step(name(), core.index(), {core.lineage(), range.generation}, range.view,
-                           range.step, shard->parameters(), standing == net::Standing::kBackup);
+    range.generation = core.state().generation();
+    checks_.host_made_step(name(), core.state().index(), {core.state().lineage(), range.generation},
+                           range.view, range.step, shard->parameters(),
+                           standing == net::Standing::kBackup);
     if (standing != net::Standing::kBackup) {
       // (Who was a copy meanwhile may have lost a step that nobody was told of.)
-      checks_.host_is_at(name(), core.index(), task_.incarnation * 256 + range.standings,
+      checks_.host_is_at(name(), core.state().index(), task_.incarnation * 256 + range.standings,
                          range.generation, range.step);
     }
   }
@@ -71,12 +73,13 @@ void PsProcess::look(std::size_t replica) {
 void PsProcess::check_nobody_waits(const RangeReplica& range) {
   for (const roles::TrainerRecord& record : range.trainers().records()) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
-        net::header_of(record.waiting->request).generation != range.generation()) {
+        net::header_of(record.waiting->request).generation != range.state().generation()) {
       world_.violate(
           name() + " keeps somebody waiting for a " +
           std::string(name_of(net::header_of(record.waiting->request).kind)) + " of generation " +
           std::to_string(net::number_of(net::header_of(record.waiting->request).generation)) +
-          ", which is no more: it holds " + std::to_string(net::number_of(range.generation())));
+          ", which is no more: it holds " +
+          std::to_string(net::number_of(range.state().generation())));
     }
   }
 }
@@ -112,19 +115,21 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
       if (range.is_backup()) {
         world_.violate(
             name() + " answers though another host is the primary (invariant 7): range " +
-            std::to_string(range.index()) + ", step " + std::to_string(effect.header.step));
+            std::to_string(range.state().index()) + ", step " + std::to_string(effect.header.step));
         return;
       }
       if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
-          range.shard()->config().sync_replicas) {
-        checks_.host_acknowledges(name(), range.index(), {range.lineage(), range.generation()},
+          range.state().shard()->config().sync_replicas) {
+        checks_.host_acknowledges(name(), range.state().index(),
+                                  {range.state().lineage(), range.state().generation()},
                                   range.view().number, effect.header.step);
       }
       break;
     default:
       break;
   }
-  if (effect.owner && range.shard() != nullptr && range.shard()->config().elastic()) {
+  if (effect.owner && range.state().shard() != nullptr &&
+      range.state().shard()->config().elastic()) {
     // The others go on without a trainer that is slow to take this, which may then be torn: its
     // gradients would come too late to count. Only here, a system has it all at once.
     network_.send(effect.to, *this, effect.header,

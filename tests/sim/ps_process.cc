@@ -130,10 +130,11 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
 void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
                                    net::Generation generation) {
   if (range.standing() != net::Standing::kBackup && range.holds_state() && !range.is_finishing() &&
-      generation > range.generation() &&
-      range.trainers().records()[range.rank_of(from)].incarnation == from.incarnation) {
+      generation > range.state().generation() &&
+      range.trainers().records()[task_.cluster.rank_of(from.from)].incarnation ==
+          from.incarnation) {
     world_.violate(name() + " goes on with generation " +
-                   std::to_string(net::number_of(range.generation())) +
+                   std::to_string(net::number_of(range.state().generation())) +
                    " though it has been told of " + std::to_string(net::number_of(generation)));
   }
 }
@@ -339,11 +340,11 @@ std::string PsProcess::describe_state() const {
   std::string text;
   for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
     const RangeReplica& core = core_->range(replica);
-    text += (text.empty() ? "range " : "; range ") + std::to_string(core.index()) + ": standing " +
-            std::to_string(static_cast<int>(core.standing())) + ", generation " +
-            std::to_string(net::number_of(core.generation()));
-    if (core.shard() != nullptr) {
-      text += ", step " + std::to_string(core.shard()->step());
+    text += (text.empty() ? "range " : "; range ") + std::to_string(core.state().index()) +
+            ": standing " + std::to_string(static_cast<int>(core.standing())) + ", generation " +
+            std::to_string(net::number_of(core.state().generation()));
+    if (core.state().shard() != nullptr) {
+      text += ", step " + std::to_string(core.state().shard()->step());
     }
     for (const roles::TrainerRecord& record : core.trainers().records()) {
       text += record.present() ? (record.waiting ? " W" : " P") : record.done ? " D" : " -";

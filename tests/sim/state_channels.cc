@@ -34,7 +34,7 @@ void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const Fr
     world_.violate(ps_.name() + " was asked for a cut in a way that it refuses");
     return;
   }
-  const std::shared_ptr<const roles::Cut> cut = range.make_cut(request);
+  const std::shared_ptr<const roles::Cut> cut = range.state().make_cut(request);
   if (!cut) {
     answer(id, FrameKind::kAck, header);
     return;
@@ -47,8 +47,8 @@ void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const Fr
                          .request_id = header.request_id,
                          .step = cut->step,
                          .sequence = cut->sequence,
-                         .range_begin = range.shard()->range().begin,
-                         .generation = range.generation()}};
+                         .range_begin = range.state().shard()->range().begin,
+                         .generation = range.state().generation()}};
   if (header.kind == FrameKind::kGetCut) {
     reply.body = std::as_bytes(cut->values.span());
     reply.owner = cut;
@@ -65,11 +65,12 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
   const FrameHeader header = found->second;
   orders_.erase(found);
   net::WriteCut order;
-  if (net::decode(body, order) || order.shard != range.index() || disk_ == nullptr) {
+  if (net::decode(body, order) || order.shard != range.state().index() || disk_ == nullptr) {
     world_.violate(ps_.name() + " was told to write what it cannot");
     return;
   }
-  std::shared_ptr<const roles::Cut> cut = range.kept_cut(header.sequence, header.generation);
+  std::shared_ptr<const roles::Cut> cut =
+      range.state().kept_cut(header.sequence, header.generation);
   if (!cut) {
     answer(id, FrameKind::kAck, header);
     return;
@@ -84,8 +85,8 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
                      .header = header,
                      .attempt = order.attempt,
                      .shard = order.shard,
-                     .range = range.shard()->range(),
-                     .optimizer = range.shard()->state_names(),
+                     .range = range.state().shard()->range(),
+                     .optimizer = range.state().shard()->state_names(),
                      .cut = std::move(cut)};
   world_.schedule(world_.now() + ((bits >> 32U) % 64 == 0 ? 200 * time : time), ps_, written_);
 }

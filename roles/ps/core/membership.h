@@ -75,6 +75,7 @@ class Membership {
 
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
   [[nodiscard]] TrainerRecord& operator[](std::size_t rank) { return records_[rank]; }
+  [[nodiscard]] const TrainerRecord& operator[](std::size_t rank) const { return records_[rank]; }
   [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
   [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
 

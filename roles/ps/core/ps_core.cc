@@ -39,7 +39,7 @@ PsCore::PsCore(const Task& task, std::size_t threads, MakeArena make_arena, Cloc
 
 void PsCore::add_range(Clock::time_point now) {
   const auto replica = static_cast<std::uint8_t>(ranges_.size());
-  RangeReplica::MakeArena make_arena;
+  RangeState::MakeArena make_arena;
   if (make_arena_) {
     make_arena = [this, replica](std::size_t floats, std::size_t trainers) {
       return make_arena_(replica, floats, trainers);

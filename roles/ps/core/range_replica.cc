@@ -15,28 +15,28 @@ constexpr std::chrono::seconds kPrimaryFirst{2};
 }  // namespace
 
 RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads,
-                           MakeArena make_arena, ProcessOrder& order, Clock::time_point now)
+                           RangeState::MakeArena make_arena, ProcessOrder& order,
+                           Clock::time_point now)
     : task_(task),
       order_(order),
       replica_(replica),
-      index_((task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size()),
-      threads_(threads),
-      make_arena_(std::move(make_arena)),
       now_(now),
       trainers_(task, now),
-      end_(task.timeouts),
-      lineage_(task.incarnation) {
+      state_(task, (task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size(),
+             threads, std::move(make_arena),
+             [this](const ShardUpdate& update) { backup_.forward(update); }),
+      end_(task.timeouts) {
   count_needed();
 }
 
 // ---------------------------------------------------------------------------------- connections
 
 std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello& hello) const {
-  net::Welcome welcome{.incarnation = lineage_,
+  net::Welcome welcome{.incarnation = state_.lineage(),
                        .state = net::ShardState::kEmpty,
                        .standing = standing_,
-                       .generation = generation_,
-                       .step = shard_ ? shard_->step() : 0,
+                       .generation = state_.generation(),
+                       .step = state_.shard() ? state_.shard()->step() : 0,
                        .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
   if (is_finishing()) {
     welcome.state = net::ShardState::kFinished;
@@ -47,7 +47,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
     return welcome;
   }
   if (hello.purpose == net::ChannelPurpose::kReplica) {
-    if (hello.from != other_host() || (standing_ == net::Standing::kOnly && shard_)) {
+    if (hello.from != other_host() || (standing_ == net::Standing::kOnly && state_.shard())) {
       return net::Refusal{.exit_code = kUsage,
                           .sentence = net::to_string(hello.from) + " keeps no copy of this range"};
     }
@@ -58,14 +58,14 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
                         .sentence = net::to_string(hello.from) +
                                     " is no trainer: only chief and "
                                     "workers push to " +
-                                    self_text()};
+                                    describe(task_.cluster, task_.self)};
   }
   const bool is_chief = rank_of(hello) == 0;
   if (hello.purpose == net::ChannelPurpose::kState && !is_chief) {
     return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
   }
   if (hello.purpose == net::ChannelPurpose::kView &&
-      (!is_chief || (standing_ == net::Standing::kOnly && shard_))) {
+      (!is_chief || (standing_ == net::Standing::kOnly && state_.shard()))) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = "only the chief makes views, of a run that has replicas"};
   }
@@ -75,7 +75,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
 bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                              Clock::time_point now) {
   now_ = now;
-  Connection connection(Role::kTrainer, peer, hello);
+  PeerConnection connection(id, Role::kTrainer, peer, hello);
   switch (hello.purpose) {
     case net::ChannelPurpose::kView:
       out_.close(view_channel_);  // of a chief that was lost
@@ -95,8 +95,8 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
       if (attach(id, hello)) {
         say_joined(connection.rank, peer);
         send_report();  // it is lacked no longer
-        if (shard_) {
-          shard_->join(connection.rank);
+        if (state_.shard()) {
+          state_.shard()->join(connection.rank);
         }
       }
       break;
@@ -108,15 +108,15 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
 BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
                               const net::BodyInPlace& in_place) {
   now_ = now;
-  Connection& from = connections_.at(id);
+  PeerConnection& from = connections_.at(id);
   from.header = header;
   switch (from.role) {
     case Role::kView:
-      return view_header(id, from);
+      return view_header(from);
     case Role::kPrimary:
-      return primary_header(id, from);
+      return primary_header(from);
     case Role::kBackup:
-      return backup_header(id, from);
+      return backup_header(from);
     case Role::kTrainer:
       break;
   }
@@ -125,53 +125,57 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
   if (record.step == id && header.kind != FrameKind::kHeartbeat) {
     record.answered.reset();  // it has had what it was sent
   }
-  return trainer_header(id, from, in_place);
+  return trainer_header(from, in_place);
 }
 
 BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
   now_ = now;
-  Connection& from = connections_.at(id);
-  switch (std::exchange(from.part, Part::kNone)) {
-    case Part::kNone:
+  PeerConnection& from = connections_.at(id);
+  const PeerConnection::Part part = std::exchange(from.part, PeerConnection::Part::kNone);
+  switch (part) {
+    case PeerConnection::Part::kNone:
       break;
-    case Part::kPublish:
-      return publish_came(id, from);
-    case Part::kRestore:
-      return restore_came(id, from);
-    case Part::kStaleRestore:
-      fence(id, from.header.request_id);
+    case PeerConnection::Part::kPublish:
+      return publish_came(from);
+    case PeerConnection::Part::kRestore:
+      return restore_came(from);
+    case PeerConnection::Part::kStaleRestore:
+      answers_.fence(from.id, from.header.request_id);
       break;
-    case Part::kGradient:
-      return commit(id, from, {});
-    case Part::kPackedGradient:
-      return packed_gradient_came(id, from);
-    case Part::kUnwantedGradient:
-      return push_ended(id, from, is_of_this_state(from.header));
-    case Part::kFencedGradient:
-      return push_ended(id, from, false);
-    case Part::kView: {
+    case PeerConnection::Part::kGradient:
+    case PeerConnection::Part::kPackedGradient:
+    case PeerConnection::Part::kUnwantedGradient:
+    case PeerConnection::Part::kFencedGradient:
+      return took_push(pushes_.body(from, part, now_));
+    case PeerConnection::Part::kView: {
       net::View view;
       if (net::decode(from.bytes, view)) {
-        return refuse(id, from, kError, "a view that means nothing");
+        return from.refuse(out_, kError, "a view that means nothing");
       }
       take_view(view);
       break;
     }
-    case Part::kConfig:
-      return config_came(id, from);
-    case Part::kOfPrimary:
+    case PeerConnection::Part::kConfig:
+      return config_came(from);
+    case PeerConnection::Part::kOfPrimary:
       if (primary_ != id) {
         return {.next = BodyPlan::Next::kStop};
       }
-      return received(id, from, from.copy->part());
+      return received(from, from.copy->part());
   }
   return {};
+}
+
+// A step that a gradient has made may be the last one.
+BodyPlan RangeReplica::took_push(BodyPlan plan) {
+  count_needed();
+  return plan;
 }
 
 void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
   now_ = now;
   const auto found = connections_.find(id);
-  const Connection from = std::move(found->second);
+  const PeerConnection from = std::move(found->second);
   connections_.erase(found);
   switch (from.role) {
     case Role::kView:
@@ -187,9 +191,10 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
       }
       return;
     case Role::kBackup:
-      if (backup_ == id) {
+      if (backup_.connection() == id) {
         if (!verdict_) {
-          out_.warn(from.peer + " and its copy of range " + std::to_string(index_) + " were lost");
+          out_.warn(from.peer + " and its copy of range " + std::to_string(state_.index()) +
+                    " were lost");
         }
         lose_backup();
       }
@@ -237,8 +242,9 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   }
   const bool was_present = record.present();
   const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
-  if (dealer_ && hello.purpose == net::ChannelPurpose::kStep) {
-    dealer_->forget(rank);
+  if (MicroBatchDealer* const dealer = state_.dealer();
+      dealer != nullptr && hello.purpose == net::ChannelPurpose::kStep) {
+    dealer->forget(rank);
   }
   if (was_present && (is_new || !record.present())) {
     trainer_left(rank);  // the process before this one
@@ -249,13 +255,14 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
 
 void RangeReplica::trainer_left(std::size_t rank) {
   count_needed();
-  if (shard_) {
-    shard_->leave(rank);
-    if (dealer_) {
-      dealer_->forget(rank);
+  if (state_.shard()) {
+    state_.shard()->leave(rank);
+    if (MicroBatchDealer* const dealer = state_.dealer()) {
+      dealer->forget(rank);
     }
-    answer_after(0);  // the chief waits for others to leave; async: it may have been the slowest
-    deal_missing();   // elastic: it may have been the only one that was computing
+    answers_.answer_after(
+        0, now_);  // the chief waits for others to leave; async: it may have been the slowest
+    answers_.deal_missing();  // elastic: it may have been the only one that was computing
   }
 }
 
@@ -266,11 +273,12 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Gene
   // Trainers name a generation only once every ps holds it. That this one does not means that
   // another process has taken its place. Only a trainer that it knows is believed: the
   // incarnation is a secret between the two.
-  if (!is_training() || generation <= generation_ || hello.incarnation != record.incarnation) {
+  if (!is_training() || generation <= state_.generation() ||
+      hello.incarnation != record.incarnation) {
     return std::nullopt;
   }
   const std::uint64_t theirs = net::number_of(generation);
-  const std::uint64_t ours = net::number_of(generation_);
+  const std::uint64_t ours = net::number_of(state_.generation());
   return "was replaced while it was silent: the run is in generation " + std::to_string(theirs) +
          (theirs > ours ? "" : " of a newer chief") + ", this task holds generation " +
          std::to_string(ours);
@@ -281,40 +289,6 @@ void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Cloc
   trainers_.detach(rank_of(hello), id, now);
   say_lost(rank_of(hello));
   check_end(now);
-}
-
-// ----------------------------------------------------------------------------------------- plans
-
-BodyPlan RangeReplica::into(Connection& from, Part part) {
-  from.part = part;
-  return {.next = BodyPlan::Next::kInto, .places = from.places};
-}
-
-BodyPlan RangeReplica::into(Connection& from, Part part, std::span<std::byte> place) {
-  from.places.assign(1, place);
-  return into(from, part);
-}
-
-BodyPlan RangeReplica::into_bytes(Connection& from, Part part, std::size_t size) {
-  from.bytes.resize(size);
-  return into(from, part, from.bytes);
-}
-
-BodyPlan RangeReplica::discard(ConnectionId id, Connection& from, Part part) {
-  from.part = part;
-  return from.header.body_size == 0
-             ? body(id, now_)
-             : BodyPlan{.next = BodyPlan::Next::kDiscard, .bytes = from.header.body_size};
-}
-
-BodyPlan RangeReplica::refuse(ConnectionId id, const Connection& from, ExitCode code,
-                              const std::string& sentence) {
-  out_.warn("refused " + from.peer + ": " + sentence);
-  out_.add(RefuseConnection{.id = id,
-                            .request_id = from.header.request_id,
-                            .exit_code = static_cast<std::uint8_t>(code),
-                            .sentence = sentence});
-  return {.next = BodyPlan::Next::kStop};
 }
 
 // ------------------------------------------------------------------------------------------ time
@@ -330,12 +304,13 @@ void RangeReplica::close_silent(Clock::time_point now) {
   trainers_.close_silent(now, out_);
   // A chief that is here tells each host views, so it tells them to another process in the place of
   // this one. Who waits here for an answer that needs a view would do so for ever.
-  const bool is_passed_over = log_.needs_acks() && !log_.is_complete() && view_channel_ == 0 &&
-                              trainers_[0].alive() && now - views_lost_ >= task_.timeouts.silence;
+  const bool is_passed_over = backup_.needs_acks() && !backup_.is_complete() &&
+                              view_channel_ == 0 && trainers_[0].alive() &&
+                              now - views_lost_ >= task_.timeouts.silence;
   if (!is_passed_over || is_finishing()) {
     return;
   }
-  out_.warn("range " + std::to_string(index_) + ": the chief has told no view for " +
+  out_.warn("range " + std::to_string(state_.index()) + ": the chief has told no view for " +
             seconds_text(task_.timeouts.silence) + "; trainers are to look for another host");
   trainers_.close_all(out_);
   views_lost_ = now;  // or else they come back, and so may the chief
@@ -349,32 +324,17 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
                 net::Heartbeat{.request_id = record.waiting->id()}.to_header());
     }
   }
-  for (const ConnectionId other : {backup_, primary_}) {
-    if (other != 0) {
-      out_.send(other, net::Heartbeat{}.to_header());
-    }
+  backup_.send_heartbeat();
+  if (primary_ != 0) {
+    out_.send(primary_, net::Heartbeat{}.to_header());
   }
   send_report();
 }
 
-// All in the strict mode, in async or after the last step none.
-std::size_t RangeReplica::needed() const {
+void RangeReplica::count_needed() {
   const bool is_served_here =
       standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
-  if (!is_served_here) {
-    return 0;
-  }
-  if (!shard_) {
-    return trainers_.size();
-  }
-  const RunConfig& config = shard_->config();
-  if (!config.sync_replicas || shard_->finished()) {
-    return 0;
-  }
-  if (dealer_) {
-    return dealer_->least();
-  }
-  return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers_.size();
+  trainers_.need(is_served_here ? state_.trainers_needed() : 0, now_);
 }
 
 std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
@@ -401,22 +361,6 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
     }
   }
   end_.end();
-}
-
-// ------------------------------------------------------------------------------------------ cuts
-
-std::shared_ptr<const Cut> RangeReplica::make_cut(const net::CutRequest& request) {
-  if (request.now && is_restored_) {
-    shard_->cut_now(request.name);
-  }
-  return kept_cut(request.name, request.generation);
-}
-
-std::shared_ptr<const Cut> RangeReplica::kept_cut(std::uint64_t name,
-                                                  net::Generation generation) const {
-  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
-  const bool is_it = cut && generation == generation_ && name == cut->sequence;
-  return is_it ? cut : nullptr;
 }
 
 }  // namespace disttf::roles

@@ -11,22 +11,22 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
-BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
+BodyPlan RangeReplica::primary_header(PeerConnection& from) {
   const FrameHeader& header = from.header;
   if (header.kind == FrameKind::kPublish) {
     if (header.body_size > net::kMaxControlBodyBytes) {
-      return refuse(id, from, kError, "no configuration is that large");
+      return from.refuse(out_, kError, "no configuration is that large");
     }
-    return into_bytes(from, Part::kConfig, header.body_size);
+    return from.into_bytes(PeerConnection::Part::kConfig, header.body_size);
   }
-  if (primary_ != id) {
-    return refuse(id, from, kError, "another host is the primary of this range");
+  if (primary_ != from.id) {
+    return from.refuse(out_, kError, "another host is the primary of this range");
   }
   switch (header.kind) {
     case FrameKind::kFill:
-      return received(id, from, copy_->fill(header, shard_));
+      return received(from, copy_->fill(header, state_.shard()));
     case FrameKind::kUpdate:
-      return received(id, from, copy_->update(header, shard_));
+      return received(from, copy_->update(header, state_.shard()));
     default:
       break;
   }
@@ -34,31 +34,31 @@ BodyPlan RangeReplica::primary_header(ConnectionId id, Connection& from) {
     return {};
   }
   if (net::is_bodiless<net::Shutdown>(header)) {
-    end(id);
+    end(from.id);
     return {};
   }
   net::Complete complete;
   if (header.body_size != 0 || complete.from_header(header) ||
       !copy_->complete(complete.generation)) {
-    return refuse(id, from, kError, "no frame that a backup takes now");
+    return from.refuse(out_, kError, "no frame that a backup takes now");
   }
-  out_.send(id, net::Ack{header.request_id}.to_header());
+  out_.send(from.id, net::Ack{header.request_id}.to_header());
   send_report();
   return {};
 }
 
 // A primary that was replaced in a newer view learns so from the chief.
-BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
+BodyPlan RangeReplica::config_came(PeerConnection& from) {
   net::PublishToBackup publish;
   if (const auto error = publish.from_header(from.header)) {
-    return refuse(id, from, kError, error.message());
+    return from.refuse(out_, kError, error.message());
   }
   const bool is_newer = standing_ == net::Standing::kPrimary ? publish.view > view_.number
                                                              : publish.view >= view_.number;
   if (has_ended() || !is_newer) {
-    return refuse(id, from, kLostPeers, "that view of the range is an older one");
+    return from.refuse(out_, kLostPeers, "that view of the range is an older one");
   }
-  if (primary_ != id) {
+  if (primary_ != from.id) {
     out_.close(primary_);
   }
   primary_ = 0;
@@ -70,17 +70,17 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
-    const RunConfig config = checked_config(json);
-    if (json != config_json_ || !shard_) {
-      make_shard(config, 0);
-      config_json_ = std::move(json);
+    const RunConfig config =
+        state_.checked_config(json, /*is_replicated=*/standing_ != net::Standing::kOnly);
+    if (json != state_.config_json() || !state_.shard()) {
+      begin_run(config, std::move(json), 0);
     }
   } catch (const std::exception& error) {  // what is wrong, or no memory
-    return refuse(id, from, kError, error.what());
+    return from.refuse(out_, kError, error.what());
   }
-  is_restored_ = false;
+  state_.invalidate();
   end_.forget();
-  primary_ = id;
+  primary_ = from.id;
   copy_ = std::make_shared<BackupReceiver>();
   from.copy = copy_;
   send_report();
@@ -88,30 +88,28 @@ BodyPlan RangeReplica::config_came(ConnectionId id, Connection& from) {
 }
 
 // A part of a frame of the primary's, or its header, has come.
-BodyPlan RangeReplica::received(ConnectionId id, Connection& from,
-                                const BackupReceiver::Outcome& outcome) {
+BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outcome& outcome) {
   if (const auto* const read = std::get_if<BackupReceiver::Read>(&outcome)) {
-    from.part = Part::kOfPrimary;
+    from.part = PeerConnection::Part::kOfPrimary;
     return {.next = BodyPlan::Next::kInto, .places = read->places};
   }
   if (const auto* const refused = std::get_if<BackupReceiver::Refused>(&outcome)) {
-    return refuse(id, from, kError, refused->why);
+    return from.refuse(out_, kError, refused->why);
   }
   if (const auto* const filled = std::get_if<BackupReceiver::Filled>(&outcome)) {
     for (std::size_t rank = 0; rank < filled->incarnations.size(); ++rank) {
       order_.learn(rank, filled->incarnations[rank]);
     }
-    generation_ = filled->generation;
-    lineage_ = filled->lineage;
-    out_.info("holds a copy of range " + std::to_string(index_) + " at step " +
+    state_.took_copy(filled->generation, filled->lineage);
+    out_.info("holds a copy of range " + std::to_string(state_.index()) + " at step " +
               std::to_string(filled->step) + ", generation " +
-              std::to_string(net::number_of(generation_)));
+              std::to_string(net::number_of(state_.generation())));
   } else {
     // Async: this host would take a push of a process before it for a new one, not for a repeat.
     const auto& updated = std::get<BackupReceiver::Updated>(outcome);
     order_.learn(updated.trainer, updated.incarnation);
   }
-  out_.send(id, net::Ack{from.header.request_id}.to_header());
+  out_.send(from.id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 

@@ -13,19 +13,19 @@ using net::FrameKind;
 }  // namespace
 
 // The chief tells here what this host is to be, and is told what it is.
-BodyPlan RangeReplica::view_header(ConnectionId id, Connection& from) {
+BodyPlan RangeReplica::view_header(PeerConnection& from) {
   const FrameHeader& header = from.header;
   if (net::is_bodiless<net::Heartbeat>(header)) {
     return {};
   }
   if (net::is_bodiless<net::Shutdown>(header)) {
-    end(id);
+    end(from.id);
     return {};
   }
   if (net::ViewFrame{}.from_header(header) || header.body_size != net::kViewBytes) {
-    return refuse(id, from, kError, "a view channel carries views only");
+    return from.refuse(out_, kError, "a view channel carries views only");
   }
-  return into_bytes(from, Part::kView, net::kViewBytes);
+  return from.into_bytes(PeerConnection::Part::kView, net::kViewBytes);
 }
 
 void RangeReplica::take_view(const net::View& view) {
@@ -52,12 +52,13 @@ void RangeReplica::become_primary(bool is_next) {
     out_.close(std::exchange(primary_, 0));
     copy_.reset();
     // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
-    log_.begin(view_.paired);
+    backup_.begin(view_.paired);
     if (goes_on) {
-      is_restored_ = true;
-      end_.begin_steps(/*expects_all=*/!shard_->config().elastic());
-      out_.info("serves range " + std::to_string(index_) + " from now on, at step " +
-                std::to_string(shard_->step()) + ", view " + std::to_string(view_.number.count));
+      state_.serve_copy();
+      end_.begin_steps(/*expects_all=*/!state_.shard()->config().elastic());
+      out_.info("serves range " + std::to_string(state_.index()) + " from now on, at step " +
+                std::to_string(state_.shard()->step()) + ", view " +
+                std::to_string(view_.number.count));
     } else {
       forget_state();
     }
@@ -66,17 +67,17 @@ void RangeReplica::become_primary(bool is_next) {
       out_.add(ReachOut{});
     }
   } else if (!view_.paired) {
-    log_.go_alone();
+    backup_.go_alone();
   }
-  answer_waiting();
+  answers_.answer_waiting(now_);
 }
 
 void RangeReplica::become_backup() {
   if (standing_ == net::Standing::kPrimary) {
-    out_.warn("is no longer to serve range " + std::to_string(index_) + ": the chief chose " +
-              describe(task_.cluster, other_host()));
+    out_.warn("is no longer to serve range " + std::to_string(state_.index()) +
+              ": the chief chose " + describe(task_.cluster, other_host()));
     forget_state();  // first: whoever waits is not to be answered, the other host may lack it
-    log_.go_alone();
+    backup_.go_alone();
     lose_backup();
   }
   trainers_.close_steps(out_);  // they ask the other one then
@@ -89,34 +90,33 @@ void RangeReplica::become_backup() {
 }
 
 void RangeReplica::forget_state() {
-  if (!shard_) {
+  if (!state_.shard()) {
     return;
   }
   trainers_.close_steps(out_);  // a reply may still borrow the shard's memory
-  drop_shard();
-  config_json_.clear();
+  state_.forget();
   end_.forget();
-  lineage_ = task_.incarnation;
   count_needed();
 }
 
 bool RangeReplica::lacks(const net::Hello& hello) const {
-  if (standing_ != net::Standing::kPrimary || !is_restored_ || is_finishing() ||
-      hello.purpose != net::ChannelPurpose::kStep || hello.last.generation != generation_ ||
-      shard_->finished()) {  // nothing is applied after the last step, and it has that
+  if (standing_ != net::Standing::kPrimary || !state_.is_restored() || is_finishing() ||
+      hello.purpose != net::ChannelPurpose::kStep || hello.last.generation != state_.generation() ||
+      state_.shard()->finished()) {  // nothing is applied after the last step, and it has that
     return false;
   }
   // Async: parameters may show pushes of others that were not answered, and are made again.
-  return shard_->config().sync_replicas
-             ? hello.last.step > shard_->step()
+  return state_.shard()->config().sync_replicas
+             ? hello.last.step > state_.shard()->step()
              : hello.last.push != 0 &&
-                   !shard_->has_applied(rank_of(hello), hello.incarnation, hello.last.push);
+                   !state_.shard()->has_applied(rank_of(hello), hello.incarnation, hello.last.push);
 }
 
 void RangeReplica::lose_state(Clock::time_point now) {
   now_ = now;
   out_.warn(
-      "range " + std::to_string(index_) + ": the copy of step " + std::to_string(shard_->step()) +
+      "range " + std::to_string(state_.index()) + ": the copy of step " +
+      std::to_string(state_.shard()->step()) +
       " lacks what a trainer was answered: the primary before this one had gone on alone, and "
       "the state is lost with it");
   forget_state();  // first: whoever waits is not to be answered
@@ -137,8 +137,8 @@ net::Report RangeReplica::report() const {
   return {.view = view_.number,
           .standing = standing_,
           .holds = is_primary ? !awaits_state() : is_complete_copy(),
-          .wants_alone = is_primary && log_.needs_acks() && backup_ == 0,
-          .wants_pair = is_primary && log_.is_complete() && !view_.paired,
+          .wants_alone = is_primary && backup_.needs_acks() && backup_.connection() == 0,
+          .wants_pair = is_primary && backup_.is_complete() && !view_.paired,
           .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
           .paired = view_.paired,
           .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
@@ -147,6 +147,40 @@ net::Report RangeReplica::report() const {
 void RangeReplica::send_report() {
   if (view_channel_ != 0) {
     out_.send(view_channel_, net::ReportFrame{}.to_header(), net::encode(report()));
+  }
+}
+
+// For as long as the other host is there.
+void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
+  now_ = now;
+  connections_.emplace(id, id, PeerConnection::Role::kBackup, describe(task_.cluster, other_host()),
+                       net::Hello{});
+  backup_.fill(id, view_.number);
+}
+
+BodyPlan RangeReplica::backup_header(PeerConnection& from) {
+  const BackupSender::Heard heard =
+      backup_.connection() == from.id ? backup_.heard(from.header) : BackupSender::Heard::kNonsense;
+  switch (heard) {
+    case BackupSender::Heard::kNonsense:
+      return {.next = BodyPlan::Next::kStop};
+    case BackupSender::Heard::kNothing:
+      return {};
+    case BackupSender::Heard::kCompleted:
+      out_.info(from.peer + " holds a copy of range " + std::to_string(state_.index()));
+      send_report();
+      break;
+    case BackupSender::Heard::kAck:
+      break;
+  }
+  answers_.answer_waiting(now_);
+  return {};
+}
+
+void RangeReplica::lose_backup() {
+  if (backup_.lose()) {
+    send_report();
+    answers_.answer_waiting(now_);
   }
 }
 
@@ -159,15 +193,14 @@ void RangeReplica::end(ConnectionId chief) {
   if (chief != 0) {
     last.ids.push_back(chief);
   }
-  if (standing_ == net::Standing::kPrimary && shard_) {
-    out_.info("range " + std::to_string(index_) + ": " +
-              std::to_string(shard_->counters().applied) + " gradients applied, generation " +
-              std::to_string(net::number_of(generation_)));
+  if (standing_ == net::Standing::kPrimary && state_.shard()) {
+    out_.info("range " + std::to_string(state_.index()) + ": " +
+              std::to_string(state_.shard()->counters().applied) +
+              " gradients applied, generation " +
+              std::to_string(net::number_of(state_.generation())));
   }
-  if (backup_ != 0) {
-    out_.send(backup_, net::Shutdown{}.to_header());
-    out_.add(FinishConnection{backup_});
-    last.ids.push_back(std::exchange(backup_, 0));
+  if (const ConnectionId backup = backup_.end(); backup != 0) {
+    last.ids.push_back(backup);
   }
   if (view_channel_ != 0) {
     send_report();

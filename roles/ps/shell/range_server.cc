@@ -32,7 +32,7 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
   const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
   if (is_step) {
     connection->answer_offers(
-        [this, rank = core_.rank_of(connection->hello())] { return terms_of(rank); });
+        [this, rank = task_.cluster.rank_of(connection->hello().from)] { return terms_of(rank); });
   }
   // On a step channel no limit on silence: a step may take long. The control channel's heartbeats
   // tell.
@@ -81,11 +81,11 @@ asio::awaitable<void> RangeServer::keep_backup() {
   while (core_.reaches_out()) {
     if (core_.may_fill()) {
       net::ConnectionLimits limits;
-      // RangeReplica::is_safe() bounds it.
+      // BackupSender::is_safe() bounds it.
       limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;
       const net::Dialed dialed =
-          co_await dial_host(process_.context(), task_, core_.index(), core_.other_replica(),
-                             net::ChannelPurpose::kReplica, lookup, limits);
+          co_await dial_host(process_.context(), task_, core_.state().index(),
+                             core_.other_replica(), net::ChannelPurpose::kReplica, lookup, limits);
       if (dialed.connection && core_.may_fill()) {
         backoff.reset();
         const ConnectionId id = process_.add(dialed.connection);
@@ -119,7 +119,7 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
 }
 
 net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
-  const Shard* const shard = core_.shard();
+  const Shard* const shard = core_.state().shard().get();
   if (shard == nullptr || shard->config().elastic()) {
     return {};
   }

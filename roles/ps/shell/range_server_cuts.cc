@@ -54,7 +54,7 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       refuse(connection, header, kError, "a state channel asks for cuts only");
       break;
     }
-    const std::shared_ptr<const Cut> cut = core_.make_cut(request);
+    const std::shared_ptr<const Cut> cut = core_.state().make_cut(request);
     if (!cut) {
       connection->send(net::Ack{header.request_id}.to_header());
       continue;
@@ -62,8 +62,8 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     const FrameHeader reply = net::CutReply{.request_id = header.request_id,
                                             .step = cut->step,
                                             .name = cut->sequence,
-                                            .range_begin = core_.shard()->range().begin,
-                                            .generation = core_.generation()}
+                                            .range_begin = core_.state().shard()->range().begin,
+                                            .generation = core_.state().generation()}
                                   .to_header();
     if (!request.with_tensors) {
       connection->send(reply);
@@ -91,12 +91,13 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
   if (co_await connection->read_body(body, task_.timeouts.silence)) {
     co_return false;
   }
-  const bool is_ours = !net::decode(body, order) && order.shard == core_.index() &&
+  const bool is_ours = !net::decode(body, order) && order.shard == core_.state().index() &&
                        order.shards == task_.cluster.ps.size();
   if (!is_ours) {
-    co_return refuse(connection, header, kError, core_.self_text() + " writes its own range only");
+    co_return refuse(connection, header, kError,
+                     describe(task_.cluster, task_.self) + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut = core_.kept_cut(request.name, request.generation);
+  std::shared_ptr<const Cut> cut = core_.state().kept_cut(request.name, request.generation);
   if (!cut) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
@@ -107,9 +108,9 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
        .shard = order.shard,
        .shards = order.shards,
        .cut = std::move(cut),
-       .range = core_.shard()->range(),
-       .optimizer = core_.shard()->state_names(),
-       .layout = math::layout_of(core_.shard()->config().model)},
+       .range = core_.state().shard()->range(),
+       .optimizer = core_.state().shard()->state_names(),
+       .layout = math::layout_of(core_.state().shard()->config().model)},
       // Moved on, so that the timer never ends on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
         writing->result = std::move(result);

@@ -1,0 +1,141 @@
+#include "roles/ps/core/backup_sender.h"
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "net/wire/bare_message.h"
+#include "net/wire/log_messages.h"
+#include "net/wire/messages.h"
+
+namespace disttf::roles {
+namespace {
+
+void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+void BackupSender::fill(ConnectionId to, const net::ViewNumber& view) {
+  connection_ = to;
+  std::vector<std::byte> config;
+  append_bytes(config, std::as_bytes(std::span(state_.config_json())));
+  out_.send(to, net::PublishToBackup{.view = view, .generation = state_.generation()}.to_header(),
+            std::move(config));
+  send_state();
+}
+
+void BackupSender::send_state() {
+  Shard& shard = *state_.shard();
+  const ShardIdentity identity = shard.identity();
+  const ShardCounters& counters = identity.counters;
+  const std::vector<std::span<const float>> tensors = shard.tensors();
+  std::vector<std::byte> body;
+  body.reserve(net::kFillHeadBytes + identity.trainers.size() * net::kFillTrainerBytes +
+               tensors.size() * shard.range().size() * sizeof(float));
+  append_bytes(
+      body, net::encode(net::FillHead{
+                .lineage = state_.lineage(),
+                .counters = {counters.pushes, counters.applied, counters.repeats, counters.dropped,
+                             counters.staleness_sum, counters.staleness_max},
+                .trainers = static_cast<std::uint32_t>(identity.trainers.size()),
+                .tensors = static_cast<std::uint32_t>(tensors.size())}));
+  for (const ShardIdentity::Trainer& trainer : identity.trainers) {
+    append_bytes(body, net::encode(net::FillTrainer{.incarnation = trainer.incarnation,
+                                                    .last_sequence = trainer.last_sequence,
+                                                    .clock = trainer.clock,
+                                                    .used = trainer.used}));
+  }
+  for (const std::span<const float> tensor : tensors) {
+    append_bytes(body, std::as_bytes(tensor));
+  }
+  out_.send(connection_,
+            net::Fill{.entry = log_.begin_fill(),
+                      .step = identity.step,
+                      .range_begin = shard.range().begin,
+                      .generation = state_.generation()}
+                .to_header(),
+            std::move(body));
+}
+
+// The gradient is copied: its trainer may be gone, and another one's lie there, before it leaves.
+void BackupSender::forward(const ShardUpdate& update) {
+  const ReplicationLog::Index entry = log_.append();
+  if (connection_ == 0) {
+    return;
+  }
+  const Shard& shard = *state_.shard();
+  std::vector<std::byte> body;
+  body.reserve(net::update_head_bytes(shard.config().trainers) + update.gradient.size_bytes());
+  append_bytes(body, net::encode(net::UpdateHead{
+                         .incarnation = shard.config().sync_replicas ? 0 : update.push.incarnation,
+                         .trainers = {update.trainers.begin(), update.trainers.end()}}));
+  append_bytes(body, std::as_bytes(update.gradient));
+  out_.send(connection_,
+            net::Update{.entry = entry,
+                        .step = update.push.step,
+                        .push = update.push.sequence,
+                        .range_begin = shard.range().begin,
+                        .generation = state_.generation()}
+                .to_header(),
+            std::move(body));
+}
+
+BackupSender::Heard BackupSender::heard(const net::FrameHeader& header) {
+  if (header.body_size != 0) {
+    return Heard::kNonsense;
+  }
+  if (!net::Heartbeat{}.from_header(header)) {
+    return Heard::kNothing;
+  }
+  net::Ack ack;
+  if (ack.from_header(header) || ack.request_id > log_.head()) {
+    return Heard::kNonsense;
+  }
+  switch (log_.acknowledged(ack.request_id)) {
+    case ReplicationLog::Progress::kNone:
+      break;
+    case ReplicationLog::Progress::kFilled:
+      out_.send(
+          connection_,
+          net::Complete{.entry = log_.complete(), .generation = state_.generation()}.to_header());
+      break;
+    case ReplicationLog::Progress::kComplete:
+      return Heard::kCompleted;
+  }
+  return Heard::kAck;
+}
+
+void BackupSender::send_heartbeat() {
+  if (connection_ != 0) {
+    out_.send(connection_, net::Heartbeat{}.to_header());
+  }
+}
+
+bool BackupSender::lose() {
+  if (connection_ == 0) {
+    return false;
+  }
+  out_.close(std::exchange(connection_, 0));
+  log_.lose_backup();
+  return true;
+}
+
+ConnectionId BackupSender::end() {
+  if (connection_ != 0) {
+    out_.send(connection_, net::Shutdown{}.to_header());
+    out_.add(FinishConnection{connection_});
+  }
+  return std::exchange(connection_, 0);
+}
+
+// Sync: no reply may tell of a step that a failover would take back, since the next gradient would
+// be for a step that nobody is at. Async: nobody's own push is taken back; whose parameters have
+// seen another's that is made again loses nothing.
+bool BackupSender::is_safe(ReplicationLog::Index head) const {
+  return log_.is_safe(head, state_.shard()->config().sync_replicas);
+}
+
+}  // namespace disttf::roles

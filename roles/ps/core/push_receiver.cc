@@ -1,0 +1,139 @@
+#include "roles/ps/core/push_receiver.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "net/wire/messages.h"
+#include "roles/run/wire_format.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+using Part = PeerConnection::Part;
+
+BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_place,
+                              Clock::time_point now) {
+  const FrameHeader& header = from.header;
+  if (!state_.is_of(header.generation)) {
+    if (header.body_size > kMaxParameters * sizeof(float)) {
+      return from.refuse(out_, kError, "no gradient is that large");
+    }
+    return discard(from, Part::kFencedGradient, now);
+  }
+  if (const auto fault = state_.gradient_fault(header, !in_place.bytes.empty())) {
+    return from.refuse(out_, kError, *fault);
+  }
+  if (state_.shard()->config().elastic() != (header.kind == FrameKind::kPush)) {
+    return from.refuse(out_, kError, "a push of another mode than the run's");
+  }
+  return admit(from, in_place, now);
+}
+
+BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point now) {
+  switch (part) {
+    case Part::kUnwantedGradient:
+      return ended(from, state_.is_of(from.header.generation), now);
+    case Part::kFencedGradient:
+      return ended(from, false, now);
+    case Part::kPackedGradient:
+      if (unpack_gradient(from.shard->wire(), from.places.front(), from.gradient)) {
+        return from.refuse(
+            out_, kError,
+            "a sparse gradient whose components are not ascending ones of the range of " +
+                describe(task_.cluster, task_.self) + ", none of them 0");
+      }
+      break;
+    default:
+      break;
+  }
+  return commit(from, {}, now);
+}
+
+BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_place,
+                             Clock::time_point now) {
+  const FrameHeader& header = from.header;
+  net::PushPull push_pull;
+  net::Push push;
+  const bool is_elastic = header.kind == FrameKind::kPush;
+  if (const auto error = is_elastic ? push.from_header(header) : push_pull.from_header(header)) {
+    return from.refuse(out_, kError, error.message());
+  }
+  from.push = {.trainer = from.rank,
+               .incarnation = from.hello.incarnation,
+               .step = header.step,
+               .sequence = push_pull.push,
+               .wants_cut = from.rank == 0 && push_pull.cut,
+               .micro_batch = static_cast<std::size_t>(push.micro_batch),
+               .in_place = !in_place.bytes.empty() && !is_elastic &&
+                           (header.flags & net::kTensorForms) == 0};
+  const Admission admission = state_.shard()->admit(from.push);
+  if (admission.verdict == Admission::Verdict::kRefuse) {
+    return from.refuse(out_, kLostPeers, admission.why);
+  }
+  if (admission.verdict == Admission::Verdict::kDiscard) {
+    if (MicroBatchDealer* const dealer = state_.dealer()) {
+      dealer->came(from.rank);
+    }
+    return discard(from, Part::kUnwantedGradient, now);
+  }
+  from.shard = state_.shard();
+  if (from.push.in_place) {
+    return commit(from, in_place, now);
+  }
+  if ((header.flags & net::kTensorForms) != 0) {
+    from.gradient = admission.destination;
+    return from.into(Part::kPackedGradient, from.shard->packed_inbox(from.rank, header.body_size));
+  }
+  return from.into(Part::kGradient, std::as_writable_bytes(admission.destination));
+}
+
+BodyPlan PushReceiver::discard(PeerConnection& from, Part part, Clock::time_point now) {
+  return from.header.body_size == 0 ? body(from, part, now) : from.discard(part);
+}
+
+BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_place,
+                              Clock::time_point now) {
+  const std::shared_ptr<Shard> shard = std::move(from.shard);
+  // The state may have been replaced while the gradient was on its way.
+  const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
+  if (stands) {
+    const std::uint64_t step = shard->step();
+    if (from.push.in_place) {
+      const std::span<const std::byte> bytes = in_place.bytes;
+      shard->commit(from.push,
+                    {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
+                    in_place.owner);
+    } else {
+      shard->commit(from.push);
+    }
+    if (MicroBatchDealer* const dealer = state_.dealer()) {
+      dealer->came(from.rank);
+      if (shard->step() != step) {
+        answers_.share_step();
+        answers_.answer_waiting(now);
+      }
+    }
+  }
+  return ended(from, stands, now);
+}
+
+// `stands`: its state is still that of the ps.
+BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_point now) {
+  if (from.header.kind == FrameKind::kPush) {
+    answers_.deal_missing();  // it may have been the last that was owed, and another one's was lost
+    return {};                // no reply: the trainer's next pull is told
+  }
+  net::PushPull push;
+  if (stands && !push.from_header(from.header)) {
+    answers_.wait(from.rank, from.id, push, now);
+  } else {
+    answers_.fence(from.id, from.header.request_id);
+  }
+  return {};
+}
+
+}  // namespace disttf::roles

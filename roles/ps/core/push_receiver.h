@@ -1,0 +1,43 @@
+// Takes gradients from trainers: judges a push by its header, says where its body goes, and hands
+// it to the shard once it has come whole, if the state is still the one that it was computed from.
+// What the shard makes of it is shard.h.
+//
+// Not thread-safe: the ps's one thread owns it. `now` of a call: as in range_replica.h.
+#pragma once
+
+#include <string>
+
+#include "net/wire/frame.h"
+#include "roles/ps/core/outbox.h"
+#include "roles/ps/core/peer_connection.h"
+#include "roles/ps/core/range_state.h"
+#include "roles/ps/core/trainer_answers.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class PushReceiver {
+ public:
+  // All must outlive it.
+  PushReceiver(const Task& task, RangeState& state, TrainerAnswers& answers, Outbox& out)
+      : task_(task), state_(state), answers_(answers), out_(out) {}
+
+  // The header of a PUSH_PULL or a PUSH. `in_place`: where the body lies, if it need not be read.
+  BodyPlan header(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
+  // A part of one has come, which was kGradient, kPackedGradient, kUnwantedGradient or
+  // kFencedGradient.
+  BodyPlan body(PeerConnection& from, PeerConnection::Part part, Clock::time_point now);
+
+ private:
+  BodyPlan admit(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
+  BodyPlan discard(PeerConnection& from, PeerConnection::Part part, Clock::time_point now);
+  BodyPlan commit(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
+  BodyPlan ended(PeerConnection& from, bool stands, Clock::time_point now);
+
+  const Task& task_;
+  RangeState& state_;
+  TrainerAnswers& answers_;
+  Outbox& out_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,158 @@
+#include "roles/ps/core/range_state.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "math/kernels.h"
+#include "math/model.h"
+#include "roles/run/wire_format.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+
+RangeState::RangeState(const Task& task, std::size_t index, std::size_t threads,
+                       MakeArena make_arena, OnUpdate on_update)
+    : task_(task),
+      index_(index),
+      threads_(threads),
+      make_arena_(std::move(make_arena)),
+      on_update_(std::move(on_update)),
+      lineage_(task.incarnation) {}
+
+// ----------------------------------------------------------------------------------------- a run
+
+RunConfig RangeState::checked_config(const std::string& json, bool is_replicated) const {
+  RunConfig config = run_config_from_json(json);
+  if (config.trainers != trainers()) {
+    throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
+                                " trainers, " + self_text() + " " + std::to_string(trainers()));
+  }
+  validate(config);
+  if (const auto why = missing_isa(config, math::supported_isas())) {
+    throw std::invalid_argument(*why);
+  }
+  if ((config.ps_replicas > 1) != is_replicated) {
+    throw std::invalid_argument("the chief has --ps_replicas " +
+                                std::to_string(config.ps_replicas) + ", a run with another " +
+                                "number is under way here");
+  }
+  return config;
+}
+
+void RangeState::begin_run(const RunConfig& config, std::string json) {
+  config_json_.clear();
+  drop_shard();  // its memory is needed for the new one
+  const std::size_t total = math::layout_of(config.model).size();
+  const math::Range range = math::shard_range(total, index_, task_.cluster.ps.size());
+  shard_ = std::make_shared<Shard>(
+      config, range, threads_,
+      make_arena_ ? make_arena_(Shard::arena_size(config, range), trainers()) : Arena{});
+  if (config.elastic()) {  // the chief task is no worker, but trains
+    dealer_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
+  }
+  if (config.ps_replicas > 1) {
+    shard_->on_update(on_update_);
+  }
+  config_json_ = std::move(json);
+}
+
+void RangeState::drop_shard() noexcept {
+  shard_.reset();
+  dealer_.reset();
+  is_restored_ = false;
+}
+
+// --------------------------------------------------------------------------------------- a state
+
+std::vector<std::span<float>> RangeState::begin_restore(bool parameters_only) {
+  ++restores_;
+  return shard_->begin_restore(parameters_only);
+}
+
+void RangeState::finish_restore(std::uint64_t step, net::Generation generation) {
+  shard_->finish_restore(step);
+  generation_ = generation;
+  is_restored_ = true;
+}
+
+void RangeState::took_copy(net::Generation generation, std::uint64_t lineage) noexcept {
+  generation_ = generation;
+  lineage_ = lineage;
+}
+
+void RangeState::drop_for(net::Generation result) noexcept {
+  drop_shard();
+  generation_ = result;
+}
+
+void RangeState::forget() noexcept {
+  drop_shard();
+  config_json_.clear();
+  lineage_ = task_.incarnation;
+}
+
+// --------------------------------------------------------------------------------------- queries
+
+std::size_t RangeState::trainers_needed() const {
+  if (!shard_) {
+    return trainers();
+  }
+  const RunConfig& config = shard_->config();
+  if (!config.sync_replicas || shard_->finished()) {
+    return 0;
+  }
+  if (dealer_) {
+    return dealer_->least();
+  }
+  return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers();
+}
+
+std::optional<std::string> RangeState::fault_in(const FrameHeader& header) const {
+  const math::Range range = shard_->range();
+  if (header.range_begin != range.begin || header.body_size != range.size() * sizeof(float)) {
+    return "a tensor of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not the range of " + self_text() + ": " +
+           std::to_string(range.size() * sizeof(float)) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
+                                                      bool is_in_place) const {
+  const WireFormat& wire = shard_->wire();
+  const std::uint16_t flags = gradient_flags(wire);
+  const bool are_floats = (header.flags & net::kTensorForms) == 0;
+  if ((header.flags & net::kTensorForms) != flags && !(is_in_place && are_floats)) {
+    return "a gradient in another form than --wire_dtype and --compress of the run say";
+  }
+  if (are_floats) {
+    return fault_in(header);
+  }
+  const math::Range range = shard_->range();
+  if (header.range_begin != range.begin ||
+      !is_gradient_size(wire, range.size(), header.body_size)) {
+    return "a gradient of " + std::to_string(header.body_size) + " bytes from float " +
+           std::to_string(header.range_begin) + " on is not one of the range of " + self_text() +
+           ": " + std::to_string(longest_gradient(wire, range.size())) + " bytes from float " +
+           std::to_string(range.begin);
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const Cut> RangeState::make_cut(const net::CutRequest& request) {
+  if (request.now && is_restored_) {
+    shard_->cut_now(request.name);
+  }
+  return kept_cut(request.name, request.generation);
+}
+
+std::shared_ptr<const Cut> RangeState::kept_cut(std::uint64_t name,
+                                                net::Generation generation) const {
+  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
+  const bool is_it = cut && generation == generation_ && name == cut->sequence;
+  return is_it ? cut : nullptr;
+}
+
+}  // namespace disttf::roles

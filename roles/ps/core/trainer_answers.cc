@@ -1,0 +1,184 @@
+#include "roles/ps/core/trainer_answers.h"
+
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "net/wire/bare_message.h"
+
+namespace disttf::roles {
+namespace {
+
+MicroBatchDealer::Activity activity_of(const TrainerRecord& record) {
+  using enum MicroBatchDealer::Activity;
+  const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
+  return !record.present() ? kAway : waits ? kWaits : kComputes;
+}
+
+}  // namespace
+
+void TrainerAnswers::fence(ConnectionId id, std::uint64_t request_id) {
+  out_.send(id, net::Fenced{request_id}.to_header());
+}
+
+void TrainerAnswers::fence_waiting() {
+  for (TrainerRecord& record : trainers_.records()) {
+    if (!record.waiting) {
+      continue;
+    }
+    const bool asks_for_what_is =
+        record.waiting->is<net::GetConfig>() || record.waiting->is<net::Pull>();
+    if (!state_.shard() || !asks_for_what_is) {
+      fence(record.waiting->connection, record.waiting->id());
+      record.waiting.reset();
+    }
+  }
+}
+
+void TrainerAnswers::wait(std::size_t rank, ConnectionId id, const net::TrainerRequest& request,
+                          Clock::time_point now) {
+  if (trainers_[rank].step == id) {  // else a newer connection has taken its place
+    trainers_[rank].waiting =
+        WaitingRequest{.connection = id, .request = request, .log_index = backup_.head()};
+    answer_after(rank, now);
+    deal_missing();
+  }
+}
+
+void TrainerAnswers::answer_after(std::size_t rank, Clock::time_point now) {
+  if (state_.shard() && state_.shard()->releases() == looked_at_) {
+    answer(rank, now);
+  } else {
+    answer_waiting(now);
+  }
+}
+
+void TrainerAnswers::answer_waiting(Clock::time_point now) {
+  looked_at_ = state_.shard() ? state_.shard()->releases() : 0;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    answer(rank, now);
+  }
+}
+
+void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
+  auto& waiting = trainers_[rank].waiting;
+  if (!waiting || awaits_state() || !is_answerable(rank, *waiting, now) || !is_safe(*waiting)) {
+    return;
+  }
+  const WaitingRequest request = *waiting;
+  waiting.reset();
+  if (MicroBatchDealer* const dealer = state_.dealer()) {
+    dealer->forget(rank);
+  }
+  if (request.is<net::GetConfig>()) {
+    send_config(request);
+  } else if (request.is<net::Goodbye>()) {
+    out_.send(request.connection, net::Ack{request.id()}.to_header());
+  } else {
+    send_parameters(rank, request);
+  }
+}
+
+// A configuration and a farewell tell of no step.
+bool TrainerAnswers::is_safe(const WaitingRequest& request) const {
+  return request.is<net::GetConfig>() || request.is<net::Goodbye>() ||
+         backup_.is_safe(request.log_index);
+}
+
+bool TrainerAnswers::is_answerable(std::size_t rank, const WaitingRequest& waiting,
+                                   Clock::time_point now) const {
+  if (waiting.is<net::Goodbye>()) {
+    return end_.may_leave(rank, trainers_, now);
+  }
+  if (end_.no_more_steps()) {
+    return true;
+  }
+  if (waiting.is<net::PushPull>()) {
+    return state_.shard()->answerable(rank);
+  }
+  if (const auto* const await = std::get_if<net::AwaitStep>(&waiting.request)) {
+    return await->step < state_.shard()->step() || state_.shard()->finished();
+  }
+  return true;
+}
+
+std::span<const MicroBatchDealer::Activity> TrainerAnswers::activities() {
+  activities_.clear();
+  for (const TrainerRecord& record : trainers_.records()) {
+    activities_.push_back(activity_of(record));
+  }
+  return activities_;
+}
+
+void TrainerAnswers::share_step() {
+  if (MicroBatchDealer* const dealer = state_.dealer()) {
+    dealer->begin_step(activities());
+  }
+}
+
+void TrainerAnswers::deal_missing() {
+  MicroBatchDealer* const dealer = state_.dealer();
+  if (dealer == nullptr || !state_.is_restored() || end_.is_over() || state_.shard()->finished()) {
+    return;
+  }
+  const auto computes = [](const TrainerRecord& record) {
+    return activity_of(record) == MicroBatchDealer::Activity::kComputes;
+  };
+  // (Somebody usually does, and is soon found.)
+  if (std::ranges::any_of(trainers_.records(), computes) || !dealer->is_stuck(activities())) {
+    return;
+  }
+  for (const MicroBatchDealer::Deal& deal : dealer->deal(activities(), state_.shard()->missing())) {
+    const WaitingRequest& waiting = *trainers_[deal.rank].waiting;
+    out_.send(waiting.connection, net::Work{.request_id = waiting.id(),
+                                            .step = state_.shard()->step(),
+                                            .micro_batch = deal.micro_batch,
+                                            .generation = state_.generation()}
+                                      .to_header());
+  }
+}
+
+void TrainerAnswers::send_config(const WaitingRequest& request) {
+  const auto bytes = std::as_bytes(std::span(state_.config_json()));
+  out_.send(request.connection, net::Config{request.id()}.to_header(),
+            {bytes.begin(), bytes.end()});
+}
+
+void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& request) {
+  const std::shared_ptr<Shard>& shard = state_.shard();
+  Answer answer = shard->answer(rank);
+  const auto* const pull = std::get_if<net::Pull>(&request.request);
+  const auto* const await = std::get_if<net::AwaitStep>(&request.request);
+  const auto* const push = std::get_if<net::PushPull>(&request.request);
+  // What is from before the newest step is no result, even of a run that is about to end: a trainer
+  // that joins it computes the newest step's gradient anew.
+  const auto previous = pull != nullptr && pull->previous ? shard->previous() : std::nullopt;
+  if (previous) {
+    answer = *previous;
+  }
+  net::Parameters parameters{.request_id = request.id(),
+                             .step = answer.step,
+                             .generation = state_.generation(),
+                             .finished = answer.finished || (end_.no_more_steps() && !previous),
+                             .dropped = answer.dropped && push != nullptr};
+  if (const MicroBatchDealer* const dealer = state_.dealer()) {
+    parameters.share = dealer->share_of(rank);
+  } else {  // async: what the trainer's next push is to be numbered above
+    parameters.counts_from =
+        std::max(push != nullptr ? push->push : std::uint64_t{0}, shard->counts_from(rank));
+  }
+  std::span<const std::byte> body = std::as_bytes(answer.parameters);
+  const unsigned form = push != nullptr ? push->form : await != nullptr ? await->form : 0U;
+  if ((form & tensor_flags(shard->wire())) != 0 && !parameters.finished) {
+    parameters.form = tensor_flags(shard->wire());
+    body = shard->as_sent(rank, answer);
+  }
+  trainers_[rank].answered = {.restores = state_.restores(), .step = answer.step};
+  out_.add(SendFrame{.to = request.connection,
+                     .header = parameters.to_header(),
+                     .body = {},
+                     .borrowed = body,
+                     .owner = shard});
+}
+
+}  // namespace disttf::roles
