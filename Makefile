@@ -89,7 +89,8 @@ transcripts: simulate-build ## write into tests/transcripts what simulated tasks
 	@for file in tests/transcripts/*.txt; do \
 	  $(BUILD)/tests/sim/disttf_simulate --transcript $$file >$$file.new; mv $$file.new $$file; done
 
-mutants: simulate-build ## break the cores one way after the other: the simulator must find each
+mutants: simulate-build ## break the cores one way after the other: something must show each
+	@$(COMPILE) $(PRESET) --target roles_test
 	@tests/sim/mutants/find.sh $(BUILD)
 
 simulate-build:
@@ -105,7 +106,7 @@ lint: ## clang-tidy on every source of the product
 	@.ci/install build dev
 	@.ci/lint $(JOBS)
 
-asan: asan-build ## all but the process tests under AddressSanitizer and UBSan
+asan: asan-build ## the tests, and some of those of whole tasks, under AddressSanitizer and UBSan
 	@$(CTEST) --preset asan
 
 asan-build:
@@ -114,16 +115,17 @@ asan-build:
 	@$(COMPILE) asan
 
 # These go through every place of a save, each in one thread; asan runs them.
-WITHOUT_THREADS = --exclude-regex '^Checkpoint(Damage|PowerCut)Test'
+WITHOUT_THREADS = GTEST_FILTER='-*Checkpoint*DamageTest*:*CheckpointPowerCutTest*'
 
-tsan: tsan-build ## the tests of net/ and roles/, where threads meet, under ThreadSanitizer
+tsan: tsan-build ## those where threads meet, of net/, roles/ and whole tasks, under ThreadSanitizer
 	@$(CTEST) --test-dir build/tsan/tests/net --output-on-failure --no-tests=error
-	@$(CTEST) --test-dir build/tsan/tests/roles --output-on-failure --no-tests=error $(WITHOUT_THREADS)
+	@$(WITHOUT_THREADS) $(CTEST) --test-dir build/tsan/tests/roles --output-on-failure --no-tests=error
+	@$(CTEST) --test-dir build/tsan/tests/process --output-on-failure --no-tests=error
 
 tsan-build:
 	@.ci/install build test
 	@$(CONFIGURE) tsan
-	@$(COMPILE) tsan --target tests/net/all tests/roles/all
+	@$(COMPILE) tsan --target tests/net/all tests/roles/all tests/process/all
 
 fuzz: fuzz-build ## search each decoder for FUZZ_SECONDS=60 with libFuzzer
 	@$(CTEST) --test-dir build/fuzz --label-regex fuzz --output-on-failure --no-tests=error

@@ -23,10 +23,10 @@ constexpr std::array<const char*, 3> kNodes = {"n1", "n2", "n3"};
 // Slurm tells nobody when a job or a node is in another state: it is asked this often.
 constexpr std::chrono::milliseconds kAskEvery{50};
 
-const Words kPrograms = {"/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd",
-                         "/usr/bin/sbatch",  "/usr/bin/srun",       "/usr/bin/scontrol",
-                         "/usr/bin/scancel", "/usr/bin/sinfo",      "/usr/bin/unshare",
-                         "/usr/bin/env"};
+const Words kSlurmPrograms = {"/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd",
+                              "/usr/bin/sbatch",  "/usr/bin/srun",       "/usr/bin/scontrol",
+                              "/usr/bin/scancel", "/usr/bin/sinfo",      "/usr/bin/unshare",
+                              "/usr/bin/env"};
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -65,7 +65,7 @@ std::string field(const std::string& text, const std::string& name) {
 }  // namespace
 
 std::unique_ptr<Slurm> Slurm::create(const fs::path& folder, std::string& why) {
-  for (const std::string& program : kPrograms) {
+  for (const std::string& program : kSlurmPrograms) {
     if (access(program.c_str(), X_OK) != 0) {
       why = program + " is missing (Debian: slurm-wlm, munge; .ci/install engines)";
       return nullptr;

@@ -40,9 +40,10 @@ TEST_P(StoppedLaunch, SavesTheStepAtWhichItIsAndGoesOnFromThere) {
   const std::string saved =
       captured(job.standard_error(), "Saved checkpoint at global step ([0-9]+)");
   ASSERT_FALSE(saved.empty());
-  // A ps may have made one step more than the trainers have heard of.
+  // A ps may have made one step more than the trainers have heard of; and workers may have heard of
+  // one more than the chief, whose last gradient was on its way when the signal came.
   const std::uint64_t step = std::stoull(saved);
-  EXPECT_GE(step, last_step(job));
+  EXPECT_GE(step + 1, last_step(job));
   EXPECT_LE(step, last_step(job) + 1);
   Process& next = launch({"--train_steps=" + std::to_string(step + 5)});
   EXPECT_TRUE(exits(next, kExitDone));
@@ -70,7 +71,9 @@ TEST_F(StoppedLaunchAgain, ASecondSignalEndsAllAtOnce) {
   job.send(SIGTERM);
   ASSERT_TRUE(says(job, "disttf launch: stopped by SIGTERM; the chief saves first"));
   // One that comes at once is taken for the same: `timeout`, for one, sends two.
-  while (job.wait(milliseconds(100)).timed_out) {
+  // (And one that comes when it is about to exit finds no handler any more.)
+  while (job.wait(milliseconds(100)).timed_out &&
+         count_of(job.standard_error(), "SIGTERM again") == 0) {
     job.send(SIGTERM);
   }
   EXPECT_TRUE(exits(job, kExitTerminated));

@@ -2,9 +2,11 @@
 # Usage: tests/sim/mutants/find.sh BUILD [FAULTS [NAMES]]
 #
 # Breaks the cores in one place after the other (list.txt), links the simulator against each broken
-# core, and demands that it finds a violation within FAULTS faults. Prints how many it took, and which
-# transcripts are then other ones. BUILD is a folder in which disttf_simulate has been built. NAMES: an
-# extended regular expression, of those that are tried; all, if there is none.
+# core, and has it look for a violation within FAULTS faults. Prints how many it took, and which
+# transcripts are then other ones. What random faults do not find a transcript must show, or a unit
+# test: a case that needs three losses in one order, or one of two checks of which each alone is
+# enough. BUILD is a folder in which disttf_simulate and roles_test have been built. NAMES: an extended
+# regular expression, of those that are tried; all, if there is none.
 set -euo pipefail
 
 readonly build=$1 faults=${2:-200000} names=${3:-.}
@@ -20,8 +22,23 @@ command_for() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 changed_transcripts() {
   local file
   for file in tests/transcripts/*.txt; do
-    timeout 60 "$work/simulate" --transcript "$file" >/dev/null 2>&1 || echo -n " $(basename "$file" .txt)"
+    timeout 60 "$work/disttf_simulate" --transcript "$file" >/dev/null 2>&1 || echo -n " $(basename "$file" .txt)"
   done
+}
+
+# link_mutant TARGET: links that program of BUILD against the mutant, into $work.
+link_mutant() {
+  local link
+  link=$(command_for "$1")
+  link=$(sed -E "s# -o $1 # $work/mutant.o -o $work/$(basename "$1") #" <<<"$link")
+  (cd "$build" && eval "$link") 2>"$work/warnings" || { cat "$work/warnings"; return 1; }
+}
+
+# failing_tests: the unit tests that fail of the mutant.
+failing_tests() {
+  link_mutant tests/roles/roles_test || return
+  timeout 300 "$work/roles_test" --gtest_brief=1 2>&1 | grep -oE '^\[  FAILED  \] [A-Za-z_]+\.[A-Za-z_]+' | sort -u |
+    sed 's/.*\] / /' | tr -d '\n' || true
 }
 
 # search: exit status 0 if the mutant breaks a promise within the faults, on a seed on which the core as
@@ -29,7 +46,7 @@ changed_transcripts() {
 search() {
   local seed=1 seen=0 report at
   while [ "$seen" -lt "$faults" ]; do
-    if report=$("$work/simulate" --faults $((faults - seen)) --seed "$seed" --jobs 1 --until-violation); then
+    if report=$("$work/disttf_simulate" --faults $((faults - seen)) --seed "$seed" --jobs 1 --until-violation); then
       return 1
     fi
     at=$(grep -oE '^  seed [0-9]+' <<<"$report" | head -n 1 | grep -oE '[0-9]+') || { echo 'a crash'; return 0; }
@@ -45,7 +62,7 @@ search() {
 
 # find_mutant NAME FILE SCRIPT WORDS: exit status 0 if the simulator finds it.
 find_mutant() {
-  local object source compile link found changed
+  local object source compile found changed failing
   source=$work/$(basename "$2")
   sed "$3" "$2" >"$source"
   if cmp -s "$2" "$source"; then
@@ -56,15 +73,19 @@ find_mutant() {
   compile=$(command_for "$object")
   compile=${compile/ -Werror/}
   compile=$(sed -E "s# -o [^ ]+ -c [^ ]+# -o $work/mutant.o -c $source#; s# -MD -MT [^ ]+ -MF [^ ]+##" <<<"$compile")
-  link=$(command_for tests/sim/disttf_simulate)
-  link=$(sed -E "s# -o tests/sim/disttf_simulate # $work/mutant.o -o $work/simulate #" <<<"$link")
-  (cd "$build" && eval "$compile" && eval "$link") 2>"$work/warnings" || { cat "$work/warnings"; return 1; }
+  (cd "$build" && eval "$compile") 2>"$work/warnings" || { cat "$work/warnings"; return 1; }
+  link_mutant tests/sim/disttf_simulate || return 1
   changed=$(changed_transcripts)
-  if ! found=$(search); then
-    echo "$1: NOT FOUND in $faults faults ($4); transcripts:${changed:- none}"
+  if found=$(search); then
+    echo "$1: found after $found; transcripts:${changed:- none}"
+  elif [ -n "$changed" ]; then
+    echo "$1: not in $faults faults; shown by transcripts:$changed"
+  elif failing=$(failing_tests) && [ -n "$failing" ]; then
+    echo "$1: not in $faults faults, in no transcript; shown by unit tests:$failing"
+  else
+    echo "$1: NOT FOUND in $faults faults, nor by a transcript, nor by a unit test ($4)"
     return 1
   fi
-  echo "$1: found after $found; transcripts:${changed:- none}"
 }
 
 failed=0
