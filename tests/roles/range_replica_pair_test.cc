@@ -116,6 +116,40 @@ TEST_F(PairedHosts, AHostSaysWhetherItsViewIsAPair) {
   EXPECT_FALSE(first_.last_report(views_[&first_]).paired);
 }
 
+// The next chief goes on with the view that it finds, under a number of its own. The second host
+// may not have heard of that one: it has all, and the first has yet to be told so.
+TEST_F(PairedHosts, APrimaryThatIsToldTheSameAgainWaitsForItsBackupStill) {
+  carry();
+  tell(first_, {.number = {8, 1}, .primary = 0});
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  EXPECT_FALSE(first_.take(chief_));
+  EXPECT_TRUE(first_.last_report(views_[&first_]).wants_pair);
+  carry();
+  expect_parameters(first_, chief_, 1, -3);
+}
+
+// Another chief has let it go on alone.
+TEST_F(PairedHosts, APrimaryThatIsToldOfAPairAnswersNothingAlone) {
+  first_.hang_up(to_second_);
+  tell(first_, {.number = {8, 2}, .primary = 0, .paired = true});
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  EXPECT_FALSE(first_.take(chief_));
+  EXPECT_TRUE(first_.last_report(views_[&first_]).wants_alone);
+}
+
+// A backup goes on with its copy, whichever chief has said so.
+TEST_F(PairedHosts, ABackupThatIsToldTheSameAgainKeepsItsCopy) {
+  become_a_pair();
+  tell(second_, {.number = {8, 2}, .primary = 0, .paired = true});
+  EXPECT_FALSE(second_.is_closed(from_first_));
+  EXPECT_TRUE(second_.last_report(views_[&second_]).holds);
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {8, 3}, .primary = 1});
+  EXPECT_TRUE(second_.core.holds_state());
+}
+
 // The first host went on alone; it and the chief are gone, and the second has not heard of it.
 TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
   become_a_pair();

@@ -24,6 +24,7 @@ class BackupSender {
   // This host becomes the primary, and the chief will not choose the other one any more; as
   // ReplicationLog's.
   void begin(bool paired) noexcept { log_.begin(paired); }
+  void pair() noexcept { log_.pair(); }
   void go_alone() noexcept { log_.go_alone(); }
 
   // The other host was reached over this connection: sends it a copy of everything as it is now.

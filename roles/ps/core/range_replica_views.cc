@@ -66,7 +66,9 @@ void RangeReplica::become_primary(bool is_next) {
     if (!std::exchange(reaching_, true)) {
       out_.add(ReachOut{});
     }
-  } else if (!view_.paired) {
+  } else if (view_.paired) {
+    backup_.pair();
+  } else if (backup_.connection() == 0) {  // else it is told the same as before, by the next chief
     backup_.go_alone();
   }
   answers_.answer_waiting(now_);

@@ -24,6 +24,8 @@ class ReplicationLog {
     *this = {};
     needs_acks_ = paired;
   }
+  // The chief may choose the other host, whatever another chief has said.
+  void pair() noexcept { needs_acks_ = true; }
   // The chief will not choose the other host any more, or has chosen it: nothing is waited for.
   void go_alone() noexcept { needs_acks_ = false; }
 
