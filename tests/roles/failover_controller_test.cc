@@ -148,6 +148,15 @@ TEST_F(FailoverControllerTest, WhoMissedAViewIsToldItAgain) {
   EXPECT_FALSE(views_.contains(0));
 }
 
+TEST_F(FailoverControllerTest, AViewOfTheChiefBeforeItIsToldAnewUnderItsOwnNumber) {
+  reach_all();
+  hear(0, {.view = {6, 4}, .standing = Standing::kPrimary, .holds = true, .paired = true});
+  hear(1, {.view = {6, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  for (const HostNumber host : {0U, 1U}) {
+    EXPECT_EQ(views_.at(host), (net::View{.number = {7, 4}, .primary = 0, .paired = true}));
+  }
+}
+
 // The host that has closed its channel is not lost: it has another chief.
 TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   reach_all();

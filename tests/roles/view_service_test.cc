@@ -35,6 +35,16 @@ Report wants_alone(std::uint32_t view) {
   return report;
 }
 
+Report in_view_of(std::uint64_t chief, Report report) {
+  report.view.chief = chief;
+  return report;
+}
+
+Report in_a_pair(Report report) {
+  report.paired = true;
+  return report;
+}
+
 Report of_trainers(Report report, std::initializer_list<std::size_t> ranks) {
   for (const std::size_t rank : ranks) {
     report.trainers |= net::in_set(rank);
@@ -228,9 +238,7 @@ TEST_F(ViewServiceTest, ThePrimaryThatANewChiefHasHeardOfMayComeBack) {
 
 // The backup had yet to be told of the pair.
 TEST_F(ViewServiceTest, ANewChiefRemembersAPairOfWhichThePrimaryIsLostSince) {
-  Report paired = primary(3);
-  paired.paired = true;
-  service_.hear(0, paired);
+  service_.hear(0, in_a_pair(primary(3)));
   service_.lose(0);
   service_.hear(1, backup(2));
   service_.hear(0, kNew);
@@ -299,29 +307,42 @@ TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
   expect_view(2, 0, true);
 }
 
-Report in_view_of(std::uint64_t chief, Report report) {
-  report.view.chief = chief;
-  return report;
-}
-
+// Under a number of its own, which overrules whatever else the one before it may have made.
 TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItIsGoneOnWith) {
   service_.hear(0, in_view_of(kOlder, primary(4)));
   service_.hear(1, in_view_of(kOlder, backup(4)));
-  EXPECT_EQ(*service_.view(), (View{.number = {kOlder, 4}, .primary = 0, .paired = true}));
+  expect_view(4, 0, true);
   service_.lose(0);
+  expect_view(4, 0, true);  // host 1 may have been started anew
+  service_.hear(1, backup(4));
   expect_view(5, 1, false);
 }
 
-// A chief that was replaced and wakes up makes views too: the one that is left must not wait for
-// ever for hosts to come back to its own.
-TEST_F(ViewServiceTest, OneThatHearsOfANewerViewThanItGoesOnWithLearnsAnew) {
-  service_.hear(0, in_view_of(kOlder, primary(4)));
-  service_.hear(1, in_view_of(kOlder, backup(4, false)));
-  service_.hear(0, in_view_of(kOlder, wants_alone(5)));
-  EXPECT_FALSE(service_.view().has_value()) << "the other host may know better";
-  service_.hear(1, in_view_of(kOlder, backup(5, false)));
-  service_.hear(0, in_view_of(kOlder, wants_alone(5)));
-  expect_view(6, 0, false);
+TEST_F(ViewServiceTest, WhatIsWishedForInTheViewOfTheChiefBeforeItIsGrantedAtOnce) {
+  service_.hear(1, in_view_of(kOlder, backup(4)));
+  service_.hear(0, in_view_of(kOlder, wants_pair(4)));
+  expect_view(5, 0, true);
+}
+
+// It was about to grant that the primary goes on alone. That process is lost, and the one in its
+// place has heard of it before this chief had reached it.
+TEST_F(ViewServiceTest, WhatTheChiefBeforeItTellsANewProcessCostsNoState) {
+  for (const Report& report : {backup(5, false), primary(5, false), in_a_pair(primary(4, false))}) {
+    service_ = ViewService(kChief);
+    service_.hear(0, in_view_of(kOlder, primary(4)));
+    service_.hear(1, in_view_of(kOlder, backup(4)));
+    service_.lose(0);
+    service_.hear(0, in_view_of(kOlder, report));
+    expect_view(4, 0, true);  // host 1 has yet to hear of that
+    service_.hear(1, backup(4));
+    expect_view(5, 1, false);  // the next one of host 1, which goes on with its copy
+  }
+}
+
+TEST_F(ViewServiceTest, APrimaryWhoseStateIsSetAnewIsNoNewProcess) {
+  begin_paired();
+  service_.hear(0, primary(2, false));
+  expect_view(2, 0, true);
 }
 
 // Not even of the same count, or a higher one: hosts that have it are told this chief's.

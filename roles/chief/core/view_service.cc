@@ -15,11 +15,7 @@ std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 void ViewService::hear(std::uint8_t replica, const net::Report& report) {
   if (report.view.chief > chief_) {
     replaced_by_ = std::max(replaced_by_, report.view.chief);
-  }
-  if (view_ && report.view > view_->number) {
-    // Another chief has made it: this one knows as little as one that has just started.
     view_.reset();
-    hosts_.at(other_than(replica)).reset();  // what it said may be older than that
   }
   hosts_.at(replica) = report;
   remember(replica, report);
@@ -47,9 +43,17 @@ void ViewService::decide() {
     return;
   }
   if (!view_) {
+    if (!hosts_[0] || !hosts_[1]) {
+      return;
+    }
     adopt();
-    return;
   }
+  follow();
+  // Whatever another chief has made that nobody has said: whoever hears of it now hears this one.
+  view_->number.chief = chief_;
+}
+
+void ViewService::follow() {
   const Host& primary = hosts_.at(view_->primary);
   const Host& other = hosts_.at(other_than(view_->primary));
   if (!primary) {
@@ -59,7 +63,9 @@ void ViewService::decide() {
     }
     return;
   }
-  if (primary->standing == Standing::kPrimary) {
+  // A process that has just begun may have been told by another chief that it is the primary.
+  const bool is_new = holds_ && !primary->holds && primary->view.chief != chief_;
+  if (primary->standing == Standing::kPrimary && !is_new) {
     holds_ = holds_ || primary->holds;
     if (primary->view == view_->number && primary->wants_alone) {
       make(view_->primary, /*paired=*/false);
@@ -96,16 +102,15 @@ void ViewService::replace_primary(const Host& other) {
   }
 }
 
+// What both hosts say: the newest view, with the number that its chief has given it, or a new one,
+// where nobody can go on in that.
 void ViewService::adopt() {
-  if (!hosts_[0] || !hosts_[1]) {
-    return;
-  }
-  if (heard_.number > std::max(hosts_[0]->view, hosts_[1]->view)) {
+  const net::ViewNumber newest = std::max(hosts_[0]->view, hosts_[1]->view);
+  if (heard_.number > newest) {
     // Who knew of it was lost meanwhile. Was it a primary that had gone on alone, then the other
     // host has a copy of what was before that, and is not to take its place.
     view_ = heard_;
     holds_ = heard_holds_;
-    decide();
     return;
   }
   // Whoever holds the state in the newest view; the primary if both do.
@@ -117,22 +122,17 @@ void ViewService::adopt() {
   const std::uint8_t best = rank(*hosts_[1]) > rank(*hosts_[0]) ? 1 : 0;
   const net::Report& held = *hosts_.at(best);
   const net::Report& other = *hosts_.at(other_than(best));
-  net::View newest{.number = std::max(hosts_[0]->view, hosts_[1]->view), .primary = best};
+  view_ = net::View{.number = newest, .primary = best};
   holds_ = held.holds;
-  if (held.holds && held.standing == Standing::kPrimary && held.view == newest.number) {
-    newest.paired = other.holds && other.view == held.view;
-    view_ = newest;
-    return;
+  if (held.holds && held.standing == Standing::kPrimary && held.view == newest) {
+    view_->paired = other.holds && other.view == held.view;
+  } else if (held.holds && held.standing == Standing::kBackup && other.holds &&
+             other.standing == Standing::kPrimary) {
+    view_->primary = other_than(best);  // was not told of the pair before the chief was lost
+    view_->paired = true;
+  } else {
+    make(held.holds ? best : 0, /*paired=*/false, held.holds);
   }
-  if (held.holds && held.standing == Standing::kBackup && other.holds &&
-      other.standing == Standing::kPrimary) {
-    newest.primary = other_than(best);  // was not told of the pair before the chief was lost
-    newest.paired = true;
-    view_ = newest;
-    return;
-  }
-  view_ = newest;
-  make(held.holds ? best : 0, /*paired=*/false, held.holds);
 }
 
 void ViewService::make(std::uint8_t primary, bool paired, bool holds) {

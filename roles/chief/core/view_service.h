@@ -3,7 +3,9 @@
 // The rules, for one range:
 //   - A view is (number, primary, paired). Only the chief makes one, with the next number, and
 //     hosts keep the newest that they were told. A number begins with who has made it, so two
-//     chiefs never make the same one, and one that has been replaced makes none that counts.
+//     chiefs never make the same one, and one that has been replaced makes none that counts. A
+//     chief that goes on with a view of the one before it makes it its own: the count stays, since
+//     nothing has been decided.
 //   - In a paired view the primary acknowledges nothing that the backup has not. So the backup may
 //     be made the primary at any time; it is when the primary cannot be reached or is a new
 //     process.
@@ -16,8 +18,9 @@
 //   - A chief that has just started knows no view, and decides nothing before both hosts have
 //     said what they know: each decision that was ever acted upon is known to one of them, unless
 //     both were lost, and then there is nothing left to lose. One that was known to a host which
-//     is lost before the other one has spoken counts as if that host were there still. The same
-//     goes for one that hears of a view which another chief has made.
+//     is lost before the other one has spoken counts as if that host were there still. A host that
+//     has heard a chief hears none before it, so that what it has said stays true; another chief
+//     may be the first to tell a process that has just begun, and is overruled.
 //
 // Pure: no socket, no clock. Not thread-safe.
 #pragma once
@@ -52,7 +55,10 @@ class ViewService {
   using Host = std::optional<net::Report>;  // nullopt: cannot be reached
 
   void decide();
+  // REQUIRES: both hosts have reported.
   void adopt();
+  // REQUIRES: there is a view.
+  void follow();
   void remember(std::uint8_t replica, const net::Report& report);
   void replace_primary(const Host& other);
   [[nodiscard]] bool is_out_of_reach(const net::Report& primary, const Host& other) const;
