@@ -10,9 +10,10 @@ using net::Standing;
 using net::View;
 
 constexpr Report kNew{};  // a process that has just started
-// The chief whose service it is, one before it and one after it.
+// The chief whose service it is, two before it and one after it.
 constexpr std::uint64_t kChief = 7;
 constexpr std::uint64_t kOlder = 6;
+constexpr std::uint64_t kOldest = 5;
 constexpr std::uint64_t kNewer = 8;
 
 Report primary(std::uint32_t view, bool holds = true) {
@@ -213,6 +214,46 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToThePrimary) {
   service_.hear(0, wants_pair(1));
   service_.hear(1, backup(2));
   expect_view(2, 0, true);
+}
+
+// Nor did the backup ask for anything more; and the primary asks once.
+TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToTheBackup) {
+  service_.hear(1, in_view_of(kOlder, backup(1)));
+  service_.hear(0, in_view_of(kOlder, in_a_pair(primary(2))));
+  expect_view(2, 0, true);
+  service_.hear(0, in_a_pair(primary(2)));
+  service_.hear(1, in_a_pair(backup(2)));
+  service_.lose(0);
+  expect_view(3, 1, false);
+}
+
+// But the chief's own number for the pair.
+TEST_F(ViewServiceTest, ANewChiefFindsThatOneHostAloneHasHeardTheChiefBeforeIt) {
+  for (const std::size_t told : {0U, 1U}) {
+    service_ = ViewService(kChief);
+    service_.hear(0, in_view_of(told == 0 ? kOlder : kOldest, in_a_pair(primary(2))));
+    service_.hear(1, in_view_of(told == 1 ? kOlder : kOldest, in_a_pair(backup(2))));
+    expect_view(2, 0, true);
+  }
+}
+
+// The copy that the other host has may be of a process that was the primary before this one.
+TEST_F(ViewServiceTest, ACopyOfAnOlderViewMakesNoPair) {
+  service_.hear(1, backup(1));
+  service_.hear(0, in_a_pair(primary(3)));
+  expect_view(4, 0, false);
+}
+
+// The primary has yet to notice, and asks then.
+TEST_F(ViewServiceTest, ANewChiefFindsThatTheBackupOfAPairIsANewProcess) {
+  service_.hear(1, kNew);
+  service_.hear(0, in_a_pair(primary(3)));
+  expect_view(3, 0, true);
+  service_.hear(1, backup(3, false));
+  service_.lose(0);
+  expect_view(3, 0, true);
+  service_.hear(0, wants_alone(3));
+  expect_view(4, 0, false);
 }
 
 // The backup of view 2 was cut off when its primary asked to go on alone.

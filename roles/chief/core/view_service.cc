@@ -10,6 +10,14 @@ using net::Standing;
 
 std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 
+// Of a primary that knows that it has a backup: whether `other`, which holds a copy, is that. It
+// has yet to hear of the pair, perhaps, but knows the view before, in which its copy was made
+// complete. A copy of an older view may be of the process that was the primary then.
+bool is_backup_of(const net::Report& primary, const net::Report& other) {
+  const std::uint32_t behind = primary.view.count - other.view.count;
+  return other.standing == Standing::kBackup && behind <= 1;
+}
+
 }  // namespace
 
 void ViewService::hear(std::uint8_t replica, const net::Report& report) {
@@ -125,7 +133,10 @@ void ViewService::adopt() {
   view_ = net::View{.number = newest, .primary = best};
   holds_ = held.holds;
   if (held.holds && held.standing == Standing::kPrimary && held.view == newest) {
-    view_->paired = other.holds && other.view == held.view;
+    view_->paired = held.paired || (other.holds && other.view == held.view);
+    if (held.paired && other.holds && !is_backup_of(held, other)) {
+      make(best, /*paired=*/false);
+    }
   } else if (held.holds && held.standing == Standing::kBackup && other.holds &&
              other.standing == Standing::kPrimary) {
     view_->primary = other_than(best);  // was not told of the pair before the chief was lost
