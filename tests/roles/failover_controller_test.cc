@@ -157,6 +157,33 @@ TEST_F(FailoverControllerTest, AViewOfTheChiefBeforeItIsToldAnewUnderItsOwnNumbe
   }
 }
 
+// It would take the range for its own, without a state, while the other host has all.
+TEST_F(FailoverControllerTest, ANewProcessIsNotToldThatItIsThePrimaryOfAPair) {
+  reach_all();
+  hear(0, {.view = {6, 4}, .standing = Standing::kPrimary, .holds = true, .paired = true});
+  hear(1, {.view = {6, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  views_.clear();
+  core_.closed(0, now_);
+  core_.reached(0, now_);
+  hear(0, {});
+  EXPECT_FALSE(views_.contains(0)) << "the other one has yet to be told";
+  hear(1, {.view = {7, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  for (const HostNumber host : {0U, 1U}) {
+    EXPECT_EQ(views_.at(host), (net::View{.number = {7, 5}, .primary = 1, .paired = false}));
+  }
+}
+
+TEST_F(FailoverControllerTest, WhereTheBackupOfAPairIsLostTooTheNewProcessBeginsAnew) {
+  reach_all();
+  pair_range_0();
+  views_.clear();
+  core_.closed(1, now_);
+  core_.closed(0, now_);
+  core_.reached(0, now_);
+  hear(0, {});
+  EXPECT_EQ(views_.at(0), (net::View{.number = {7, 2}, .primary = 0, .paired = true}));
+}
+
 // The host that has closed its channel is not lost: it has another chief.
 TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   reach_all();

@@ -123,7 +123,7 @@ void FailoverController::tell(std::size_t range) {
 }
 
 void FailoverController::send_view(HostNumber host, const net::View& view) {
-  if (hosts_[host].connected) {
+  if (hosts_[host].connected && services_[range_of(host)].may_be_told(replica_of(host))) {
     effects_.add(SendToHost{
         .host = host, .header = net::ViewFrame{}.to_header(), .body = net::encode(view)});
   }

@@ -92,6 +92,13 @@ void ViewService::follow() {
   }
 }
 
+bool ViewService::may_be_told(std::uint8_t replica) const {
+  const Host& host = hosts_.at(replica);
+  const Host& other = hosts_.at(other_than(replica));
+  const bool is_new = replica == view_->primary && view_->paired && holds_ && host && !host->holds;
+  return !is_new || !other || !other->holds || other->view == view_->number;
+}
+
 // For a trainer that reaches the backup.
 bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
   return view_->paired && primary.view == view_->number && other &&

@@ -46,6 +46,9 @@ class ViewService {
   // The view of the range as it should be now; nullopt: not known yet. Whoever reports an older one
   // is to be told.
   [[nodiscard]] const std::optional<net::View>& view() const noexcept { return view_; }
+  // REQUIRES: there is a view. Not yet: it is a new process in the place of the primary of a pair,
+  // and the backup, which is to replace it, has yet to say that it has heard of the view.
+  [[nodiscard]] bool may_be_told(std::uint8_t replica) const;
   // A host has heard from a newer chief; nothing is decided any more. 0: none has.
   [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
   // The host that was the primary until a trainer that could not reach it made it another one.
