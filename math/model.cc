@@ -9,7 +9,7 @@
 #include "math/kernels_table.h"
 #include "math/layers.h"
 #include "math/random.h"
-#include "math/team.h"
+#include "math/thread_pool.h"
 
 namespace disttf::math {
 namespace {
@@ -135,7 +135,7 @@ struct Model::Impl {
   AlignedVector batch;               // [max_batch, inputs]: x, where they do not; else empty
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
-  Team team;
+  ThreadPool pool;
   std::vector<AlignedVector> scratch;  // for the products, by member
   // One round after the other, from the last layer to the first: all in one; or the first layer's
   // in several pieces of its inputs.
@@ -155,7 +155,7 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       pixels(takes_pixels ? rows * spec.inputs : 0),
       batch(takes_pixels ? 0 : rows * spec.inputs),
       labels(rows),
-      team(threads),
+      pool(threads),
       losses(threads) {
   assert(max_batch > 0);
   for (std::size_t member = 0; member < threads; ++member) {
@@ -191,7 +191,7 @@ void Model::Impl::plan_rounds() {
 
 void Model::Impl::add_parts(Round& round, std::size_t layer, Rows inputs) const {
   const bool is_small = max_batch * inputs.count() * layers[layer].shape.units < kLeastWork;
-  const EvenParts parts(inputs.count(), kPanelRows, is_small ? 1 : team.size());
+  const EvenParts parts(inputs.count(), kPanelRows, is_small ? 1 : pool.size());
   for (std::size_t part = 0; part < parts.count(); ++part) {
     round.push_back({layer, {inputs.begin + parts.begin(part), inputs.begin + parts.end(part)}});
   }
@@ -326,8 +326,8 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   assert(count > 0);
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
-  const EvenParts parts(count, kPanelRows, model.team.size());
-  model.team.run(parts.count(), [&](std::size_t number, std::size_t member) {
+  const EvenParts parts(count, kPanelRows, model.pool.size());
+  model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
     const Rows rows{parts.begin(number), parts.end(number)};
     model.forward(parameters.data(), rows, member);
     model.losses[number] = model.cross_entropy(rows, scale);
@@ -340,7 +340,7 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   const auto loss = static_cast<float>(sum / static_cast<double>(count));
   model.clear_padding(gradient);
   for (const Round& round : on_ready ? model.pieces : model.at_once) {
-    model.team.run(round.size(), [&](std::size_t number, std::size_t member) {
+    model.pool.run(round.size(), [&](std::size_t number, std::size_t member) {
       model.differentiate(round[number].layer, round[number].inputs, gradient.data(), member);
     });
     const GradientPart& last = round.back();
@@ -360,8 +360,8 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   double loss = 0.0;
   for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
     const std::size_t count = std::min(model.max_batch, set.rows() - begin);
-    const EvenParts parts(count, kPanelRows, model.team.size());
-    model.team.run(parts.count(), [&](std::size_t number, std::size_t member) {
+    const EvenParts parts(count, kPanelRows, model.pool.size());
+    model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
       const Rows rows{parts.begin(number), parts.end(number)};
       for (std::size_t i = rows.begin; i < rows.end; ++i) {
         model.load_row(set, begin + i, i);

@@ -109,7 +109,7 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
-      team_(std::make_unique<Team>(members(size, threads), Team::kSleep)) {
+      pool_(std::make_unique<ThreadPool>(members(size, threads), ThreadPool::kSleep)) {
   validate(spec_);
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
     state_.emplace_back(size);
@@ -145,8 +145,8 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
     update.state[each] = state_[each].data();
   }
   // More parts than members: whoever wakes up late has fewer.
-  const EvenParts parts(size_, kPartFloats, team_->size() == 1 ? 1 : size_ / kPartFloats);
-  team_->run(parts.count(), [&](std::size_t number, std::size_t) {
+  const EvenParts parts(size_, kPartFloats, pool_->size() == 1 ? 1 : size_ / kPartFloats);
+  pool_->run(parts.count(), [&](std::size_t number, std::size_t) {
     apply_part(update, parts.begin(number), parts.end(number));
   });
 }

@@ -26,7 +26,7 @@
 #include "math/aligned.h"
 #include "math/kernels.h"
 #include "math/optimizer_spec.h"
-#include "math/team.h"
+#include "math/thread_pool.h"
 
 namespace disttf::math {
 
@@ -86,7 +86,7 @@ class Optimizer {
   const Kernels* kernels_;
   std::size_t size_;
   std::vector<AlignedVector> state_;  // the rule's tensors, each of size_ floats
-  std::unique_ptr<Team> team_;
+  std::unique_ptr<ThreadPool> pool_;
 };
 
 // to[i] = a[i] + b[i]. REQUIRES: equal sizes; `to` is `a` or overlaps neither.

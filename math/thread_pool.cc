@@ -1,4 +1,4 @@
-#include "math/team.h"
+#include "math/thread_pool.h"
 
 #include <sched.h>
 
@@ -25,7 +25,7 @@ bool look_for(IsThere is_there, std::chrono::microseconds most) noexcept {
 
 }  // namespace
 
-Team::Team(std::size_t members, std::chrono::microseconds look) : look_(look) {
+ThreadPool::ThreadPool(std::size_t members, std::chrono::microseconds look) : look_(look) {
   assert(members > 0);
   threads_.reserve(members - 1);
   try {
@@ -37,7 +37,7 @@ Team::Team(std::size_t members, std::chrono::microseconds look) : look_(look) {
   }
 }
 
-Team::~Team() {
+ThreadPool::~ThreadPool() {
   stopped_ = true;
   ++round_;
   round_.notify_all();
@@ -46,7 +46,7 @@ Team::~Team() {
   }
 }
 
-void Team::run(Work work, std::size_t parts) noexcept {
+void ThreadPool::run(Work work, std::size_t parts) noexcept {
   if (threads_.empty() || parts < 2) {
     for (std::size_t number = 0; number < parts; ++number) {
       work.call(work.what, number, 0);
@@ -67,7 +67,7 @@ void Team::run(Work work, std::size_t parts) noexcept {
   }
 }
 
-void Team::take_parts(std::uint32_t round, std::size_t member) noexcept {
+void ThreadPool::take_parts(std::uint32_t round, std::size_t member) noexcept {
   std::uint64_t next = next_.load(std::memory_order_acquire);
   while (next >> 32U == round) {
     const auto number = static_cast<std::uint32_t>(next);
@@ -83,7 +83,7 @@ void Team::take_parts(std::uint32_t round, std::size_t member) noexcept {
   }
 }
 
-void Team::serve(std::size_t member) noexcept {
+void ThreadPool::serve(std::size_t member) noexcept {
   std::uint32_t seen = 0;
   while (true) {
     if (!look_for([&] { return round_.load(std::memory_order_acquire) != seen; }, look_)) {

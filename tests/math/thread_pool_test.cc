@@ -1,4 +1,4 @@
-#include "math/team.h"
+#include "math/thread_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@
 namespace disttf::math {
 namespace {
 
-TEST(Team, ComputesEachPartOnce) {
+TEST(ThreadPool, ComputesEachPartOnce) {
   for (const std::size_t members : {1U, 2U, 5U}) {
-    Team team(members);
-    ASSERT_EQ(team.size(), members);
+    ThreadPool pool(members);
+    ASSERT_EQ(pool.size(), members);
     for (const std::size_t parts : {0U, 1U, 2U, 3U, 100U}) {
       std::vector<std::atomic<int>> times(parts);
       std::atomic<bool> is_member{true};
-      team.run(parts, [&](std::size_t number, std::size_t member) {
+      pool.run(parts, [&](std::size_t number, std::size_t member) {
         ++times[number];
         is_member = is_member && member < members;
       });
@@ -31,11 +31,11 @@ TEST(Team, ComputesEachPartOnce) {
   }
 }
 
-// Each part waits for the other one: a team whose members do not work at once never ends.
-TEST(Team, WorksAtOnce) {
-  Team team(2);
+// Each part waits for the other one: a pool whose members do not work at once never ends.
+TEST(ThreadPool, WorksAtOnce) {
+  ThreadPool pool(2);
   std::atomic<int> begun{0};
-  team.run(2, [&](std::size_t, std::size_t) {
+  pool.run(2, [&](std::size_t, std::size_t) {
     ++begun;
     begun.notify_all();
     for (int seen = begun; seen < 2; seen = begun) {
@@ -45,19 +45,19 @@ TEST(Team, WorksAtOnce) {
   EXPECT_EQ(begun, 2);
 }
 
-class TeamThat : public testing::TestWithParam<std::chrono::microseconds> {};
-INSTANTIATE_TEST_SUITE_P(, TeamThat, testing::Values(Team::kLook, Team::kSleep),
+class ThreadPoolThat : public testing::TestWithParam<std::chrono::microseconds> {};
+INSTANTIATE_TEST_SUITE_P(, ThreadPoolThat, testing::Values(ThreadPool::kLook, ThreadPool::kSleep),
                          [](const auto& look) { return look.index == 0 ? "Looks" : "Sleeps"; });
 
 // What one round has computed the next one sees, whoever computes it.
-TEST_P(TeamThat, SeesTheRoundBefore) {
+TEST_P(ThreadPoolThat, SeesTheRoundBefore) {
   constexpr std::size_t kParts = 7;
-  Team team(3, GetParam());
+  ThreadPool pool(3, GetParam());
   std::vector<std::size_t> before(kParts, 0);
   std::vector<std::size_t> values(kParts, 0);
   std::size_t wrong = 0;
   for (std::size_t round = 1; round <= 20'000; ++round) {
-    team.run(kParts, [&](std::size_t number, std::size_t) {
+    pool.run(kParts, [&](std::size_t number, std::size_t) {
       values[number] = before[(number + 1) % kParts] + 1;
     });
     wrong += std::ranges::count(values, round) == kParts ? 0U : 1U;
@@ -66,12 +66,12 @@ TEST_P(TeamThat, SeesTheRoundBefore) {
   EXPECT_EQ(wrong, 0U);
 }
 
-TEST(Team, NoMemberComputesTwoPartsAtOnce) {
-  Team team(4);
+TEST(ThreadPool, NoMemberComputesTwoPartsAtOnce) {
+  ThreadPool pool(4);
   std::vector<std::atomic<int>> at_work(4);
   std::atomic<bool> twice{false};
   for (int round = 0; round < 500; ++round) {
-    team.run(16, [&](std::size_t, std::size_t member) {
+    pool.run(16, [&](std::size_t, std::size_t member) {
       twice = twice || ++at_work[member] > 1;
       --at_work[member];
     });

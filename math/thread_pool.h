@@ -3,7 +3,7 @@
 // Parts are taken one by one by whoever is free, the caller among them. So nobody waits for a
 // thread that is still waking up, and what is computed must not depend on who computes which part.
 //
-// A team is used by one thread at a time, whose floating-point modes at construction its threads
+// A pool is used by one thread at a time, whose floating-point modes at construction its threads
 // take over (math/denormals.h).
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace disttf::math {
 
-class Team {
+class ThreadPool {
  public:
   // For how long a thread looks for the next round before it sleeps: where rounds follow each other
   // closely, to wake a processor takes longer than most of them.
@@ -28,10 +28,10 @@ class Team {
 
   // `members`: the caller is one of them, the others are threads; fewer where the system has no
   // more of these. REQUIRES: members > 0.
-  explicit Team(std::size_t members, std::chrono::microseconds look = kLook);
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit ThreadPool(std::size_t members, std::chrono::microseconds look = kLook);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size() + 1; }
 
