@@ -21,8 +21,8 @@ class BackupSender {
   // Both must outlive it.
   BackupSender(const RangeState& state, Outbox& out) : state_(state), out_(out) {}
 
-  // This host becomes the primary, and the chief will not choose the other one any more; as
-  // ReplicationLog's.
+  // This host becomes the primary, the chief may choose the other one, and will not choose it any
+  // more; as ReplicationLog's.
   void begin(bool paired) noexcept { log_.begin(paired); }
   void pair() noexcept { log_.pair(); }
   void go_alone() noexcept { log_.go_alone(); }
