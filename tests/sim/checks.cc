@@ -97,16 +97,20 @@ void Checks::parameters_came(const std::string& who, std::size_t range,
   }
 }
 
-void Checks::push_acknowledged(std::size_t range, const StateName& state, std::size_t component) {
+void Checks::push_acknowledged(std::size_t range, const StateName& state, std::size_t component,
+                               const PushName& push) {
   if (!is_exact() && component < kComponents) {
     ranges_[range][state].used.insert(component);
+    ranges_[range][state].pushes.try_emplace(component, push);
   }
 }
 
-void Checks::push_dropped(std::size_t range, const StateName& state, std::size_t component) {
+void Checks::push_dropped(std::size_t range, const StateName& state, std::size_t component,
+                          const PushName& push) {
   world_.mark(Mark::kDropped);
   if (component < kComponents) {
     ranges_[range][state].unused.insert(component);
+    ranges_[range][state].pushes.try_emplace(component, push);
   }
 }
 
@@ -141,6 +145,53 @@ void Checks::host_acknowledges(const std::string& who, std::size_t range, const 
                    " has another primary (invariant 7): " + at_step(range, state.generation, step));
   }
   seen.acknowledged = std::max(seen.acknowledged, step);
+}
+
+void Checks::host_answers(std::size_t range, const StateName& state, const net::View& view,
+                          std::uint64_t step, const std::optional<PushName>& push) {
+  State& seen = ranges_[range][state];
+  Answered& answered = seen.answered[view.number];
+  answered = {.in_pair = view.paired, .step = std::max(answered.step, step)};
+  if (push) {
+    seen.answered_in.try_emplace(*push, view.number);
+  }
+}
+
+void Checks::host_goes_on(const std::string& who, std::size_t range, const StateName& state,
+                          net::ViewNumber view, std::uint64_t step,
+                          std::span<const float> parameters) {
+  State& seen = ranges_[range][state];
+  Witnesses::Views lost;
+  for (const auto& [number, answered] : seen.answered) {
+    if (number < view && !answered.in_pair && answered.step > step &&
+        !seen.remembered.contains(number)) {
+      lost.insert(number);
+    }
+  }
+  if (lost.empty()) {
+    return;
+  }
+  if (witnesses_.is_any_left(range, lost, state, step)) {
+    seen.remembered.merge(lost);
+    return;
+  }
+  world_.log("--- nobody is left who knows better: " + who + " goes on with " +
+             at_step(range, state.generation, step));
+  const auto is_lost = [&](std::size_t component) {
+    const auto push = seen.pushes.find(component);
+    const auto view_of =
+        push == seen.pushes.end() ? seen.answered_in.end() : seen.answered_in.find(push->second);
+    return view_of != seen.answered_in.end() && lost.contains(view_of->second);
+  };
+  std::erase_if(seen.used, [&](std::size_t component) {
+    return is_lost(component) && parameters[component] == 0.0F;
+  });
+  std::erase_if(seen.unused, is_lost);
+  std::erase_if(seen.answered, [&](const auto& each) { return lost.contains(each.first); });
+  seen.acknowledged = 0;
+  for (const auto& [number, answered] : seen.answered) {
+    seen.acknowledged = std::max(seen.acknowledged, answered.step);
+  }
 }
 
 void Checks::host_was_promoted(std::size_t range, const StateName& state, net::ViewNumber view,

@@ -16,17 +16,17 @@
 #include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/run/run_config.h"
+#include "tests/sim/witnesses.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
 
 namespace disttf::sim {
 
-// Which state of a range: the process in which it began, and the generation. (Where everybody is
-// lost generations begin anew.)
-struct StateName {
-  std::uint64_t lineage = 0;
-  net::Generation generation = 0;
-  friend auto operator<=>(const StateName&, const StateName&) = default;
+// The request of a process, whichever of its frames says it.
+struct PushName {
+  std::uint64_t incarnation = 0;
+  std::uint64_t sequence = 0;
+  friend auto operator<=>(const PushName&, const PushName&) = default;
 };
 
 class Checks {
@@ -51,9 +51,11 @@ class Checks {
   void parameters_came(const std::string& who, std::size_t range, const net::FrameHeader& header,
                        std::span<const std::byte> body);
   // A push has been answered, and was not dropped.
-  void push_acknowledged(std::size_t range, const StateName& state, std::size_t component);
+  void push_acknowledged(std::size_t range, const StateName& state, std::size_t component,
+                         const PushName& push);
   // It was.
-  void push_dropped(std::size_t range, const StateName& state, std::size_t component);
+  void push_dropped(std::size_t range, const StateName& state, std::size_t component,
+                    const PushName& push);
 
   // --- what a host of a range does
   // After each event: invariant 3. `process`: tells hosts, and their processes, apart.
@@ -62,6 +64,14 @@ class Checks {
   // It answers a push with parameters of that step: invariants 5 and 7. Replicas only.
   void host_acknowledges(const std::string& who, std::size_t range, const StateName& state,
                          net::ViewNumber view, std::uint64_t step);
+  // Replicas: it answers a trainer with parameters of that step. `push`: if it asked with one.
+  void host_answers(std::size_t range, const StateName& state, const net::View& view,
+                    std::uint64_t step, const std::optional<PushName>& push);
+  // Replicas: in that view, of which it has just heard, it is the primary, with these parameters of
+  // that step. Where a primary before it had gone on alone, and nobody is left who knows of that,
+  // or who has seen what came of it, its answers were lost with all of them, and count no more.
+  void host_goes_on(const std::string& who, std::size_t range, const StateName& state,
+                    net::ViewNumber view, std::uint64_t step, std::span<const float> parameters);
   // It serves the range with the state that it had as a backup.
   void host_was_promoted(std::size_t range, const StateName& state, net::ViewNumber view,
                          std::uint64_t step);
@@ -71,6 +81,9 @@ class Checks {
   void host_made_step(const std::string& who, std::size_t range, const StateName& state,
                       net::ViewNumber view, std::uint64_t step, std::span<const float> parameters,
                       bool is_copy);
+
+  // To be told who hears of which view and sees which step.
+  [[nodiscard]] Witnesses& witnesses() noexcept { return witnesses_; }
 
   // The chief has brought home what it takes for the state of that step: invariant 10.
   void snapshot_collected(const std::string& who, std::uint64_t step,
@@ -89,6 +102,10 @@ class Checks {
     net::ViewNumber view = {};
     std::uint64_t sum = 0;
   };
+  struct Answered {
+    bool in_pair = false;
+    std::uint64_t step = 0;  // the newest
+  };
   struct State {
     std::uint64_t acknowledged = 0;  // the newest step that a push was answered with
     net::ViewNumber view = {};       // the newest in which one was
@@ -100,6 +117,12 @@ class Checks {
     std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> components;  // by step and rank
     std::set<std::size_t> used;  // components of pushes that were acknowledged
     std::set<std::size_t> unused;
+    std::map<std::size_t, PushName> pushes;  // by component: the first that was answered
+    // Replicas: what was answered in which view; a push for the first time.
+    std::map<net::ViewNumber, Answered> answered;
+    std::map<PushName, net::ViewNumber> answered_in;
+    // In which more was answered than a primary after it has, though somebody knew better then.
+    std::set<net::ViewNumber> remembered;
   };
   struct Host {
     net::Generation generation = 0;
@@ -116,6 +139,7 @@ class Checks {
   std::size_t next_component_ = 0;
   float applied_;  // what a component is once its push was
   std::vector<std::map<StateName, State>> ranges_;
+  Witnesses witnesses_;
   std::map<std::pair<std::uint64_t, std::size_t>, Host> hosts_;
   bool chief_has_printed_ = false;
   std::optional<std::uint64_t> result_;  // sum of the chief's

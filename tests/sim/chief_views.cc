@@ -44,6 +44,10 @@ void ChiefProcess::act_on_views() {
     }
     void operator()(roles::SendToHost& order) const {
       const Host& host = *chief.hosts_[order.host];
+      if (net::View view; order.header.kind == FrameKind::kView && !net::decode(order.body, view)) {
+        chief.checks_.witnesses().tells(chief.task_.incarnation, chief.views_->range_of(order.host),
+                                        view.number);
+      }
       if (host.is_welcomed && host.channel.is_open) {
         chief.network_.send(host.channel.id, chief, order.header, std::move(order.body));
       }
@@ -154,6 +158,7 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
            (report.wants_alone ? ", wants alone" : "") + (report.wants_pair ? ", wants pair" : "") +
            (report.finished ? ", finished" : ""));
     }
+    checks_.witnesses().hears(task_.incarnation, views_->range_of(number), report.view);
     views_->heard(number, report);
     act_on_views();
   }

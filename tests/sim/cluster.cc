@@ -208,6 +208,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   void kill(Process& process, bool silently) {
     process.kill(silently);
+    checks_.witnesses().has_gone(process.task().incarnation);
     tell_launcher(process, {.signal = SIGKILL});
   }
 
@@ -219,6 +220,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
   void ended(Process& process, int code, const std::string& sentence) {
+    checks_.witnesses().has_gone(process.task().incarnation);
     judge_end(process, code, sentence);
     tell_launcher(process, code == kKilled ? roles::Ending{.signal = SIGKILL}
                                            : roles::Ending{.exit_code = code});

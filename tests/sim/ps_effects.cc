@@ -47,6 +47,12 @@ void PsProcess::look(std::size_t replica) {
   }
   if (core.view().number != range.view) {
     range.view = core.view().number;
+    checks_.witnesses().hears(task_.incarnation, core.state().index(), range.view);
+    if (standing == net::Standing::kPrimary && holds) {
+      checks_.host_goes_on(name(), core.state().index(),
+                           {core.state().lineage(), core.state().generation()}, range.view,
+                           shard->step(), shard->parameters());
+    }
     if (core.view().paired) {
       world_.mark(Mark::kPair);
     }
@@ -57,6 +63,10 @@ void PsProcess::look(std::size_t replica) {
       check_nobody_waits(core);
     }
     range.generation = core.state().generation();
+    if (standing != net::Standing::kOnly) {
+      checks_.witnesses().has_seen(task_.incarnation, core.state().index(),
+                                   {core.state().lineage(), range.generation}, range.step);
+    }
     checks_.host_made_step(name(), core.state().index(), {core.state().lineage(), range.generation},
                            range.view, range.step, shard->parameters(),
                            standing == net::Standing::kBackup);
@@ -117,6 +127,16 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
             name() + " answers though another host is the primary (invariant 7): range " +
             std::to_string(range.state().index()) + ", step " + std::to_string(effect.header.step));
         return;
+      }
+      if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1) {
+        const Served& served = served_.at(effect.to);
+        std::optional<PushName> push;
+        if (served.push.request_id == effect.header.request_id) {
+          push = {.incarnation = served.hello.incarnation, .sequence = served.push.sequence};
+        }
+        checks_.host_answers(range.state().index(),
+                             {range.state().lineage(), range.state().generation()}, range.view(),
+                             effect.header.step, push);
       }
       if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
           range.state().shard()->config().sync_replicas) {

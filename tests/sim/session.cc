@@ -168,6 +168,11 @@ void TrainerProcess::receive(std::size_t index) {
     }
     case ReplyPlan::kParameters: {
       checks_.parameters_came(name(), index, frame.header, frame.body);
+      if (config_.ps_replicas > 1) {
+        checks_.witnesses().has_seen(task_.incarnation, index,
+                                     {state_of(index).lineage, frame.header.generation},
+                                     frame.header.step);
+      }
       const math::Range range = session_.range(index).range;
       if (frame.body.size() == range.size() * sizeof(float) && !frame.body.empty()) {
         std::memcpy(into_->data() + range.begin, frame.body.data(), frame.body.size());

@@ -168,17 +168,19 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   }
   const Checks::Components components = checks_.take_components(rank_, places);
   co_await compute(fiber, components);
-  session_.begin_push_pull(stepper_.sequence(), cut, begin_now());
+  const std::uint64_t sequence = stepper_.sequence();
+  session_.begin_push_pull(sequence, cut, begin_now());
   reply_ = co_await run_step(fiber, parameters_);
   for (std::size_t index = 0; index < components.size() && !reply_.joined; ++index) {
     if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
       continue;
     }
+    const PushName push{.incarnation = incarnation_, .sequence = sequence};
     if (session_.was_dropped(index)) {
-      checks_.push_dropped(index, state_of(index), components[index]);
+      checks_.push_dropped(index, state_of(index), components[index], push);
     } else if (!config_.sync_replicas || session_.range(index).step() > places[index].second) {
       // (Else the run has ended before its step was made.)
-      checks_.push_acknowledged(index, state_of(index), components[index]);
+      checks_.push_acknowledged(index, state_of(index), components[index], push);
     }
   }
 }
