@@ -89,9 +89,12 @@ transcripts: simulate-build ## write into tests/transcripts what simulated tasks
 	@for file in tests/transcripts/*.txt; do \
 	  $(BUILD)/tests/sim/disttf_simulate --transcript $$file >$$file.new; mv $$file.new $$file; done
 
-mutants: simulate-build ## break the cores one way after the other: something must show each
-	@$(COMPILE) $(PRESET) --target roles_test
-	@tests/sim/mutants/find.sh $(BUILD)
+# A build of its own, in which each source is an object that can be replaced.
+mutants: ## break the cores one way after the other: something must show each
+	@.ci/install build test
+	@$(CONFIGURE) $(PRESET) -B build/mutants -DDISTTF_UNITY=OFF -DDISTTF_BUILD_TESTS=ON -DDISTTF_PROCESS_TESTS=OFF
+	@cmake --build build/mutants --parallel $(JOBS) --target disttf_simulate roles_test
+	@tests/sim/mutants/find.sh build/mutants
 
 simulate-build:
 	@.ci/install build test

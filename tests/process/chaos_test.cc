@@ -69,6 +69,10 @@ TEST_F(Chaos, LeavesTheBitsAlone) {
     ASSERT_TRUE(exits(job, kExitDone, kHangs));
     EXPECT_EQ(weights_hash_in(job), wanted);
     tally.add(job.standard_error());
+    const unsigned done = seed - first + 1;
+    if (done % 10 == 0) {  // for a person who waits for many
+      std::cout << done << " of " << runs << " runs" << std::endl;
+    }
   }
   tally.print();
   EXPECT_GE(tally.fewest(), 3U) << "or the test proves little";

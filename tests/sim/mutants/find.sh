@@ -37,7 +37,7 @@ link_mutant() {
 # failing_tests: the unit tests that fail of the mutant.
 failing_tests() {
   link_mutant tests/roles/roles_test || return
-  timeout 300 "$work/roles_test" --gtest_brief=1 2>&1 | grep -oE '^\[  FAILED  \] [A-Za-z_]+\.[A-Za-z_]+' | sort -u |
+  timeout 300 "$work/roles_test" --gtest_brief=1 2>&1 | grep -oE '^\[  FAILED  \] [A-Za-z0-9_/]+\.[A-Za-z0-9_/]+' | sort -u |
     sed 's/.*\] / /' | tr -d '\n' || true
 }
 
