@@ -93,6 +93,22 @@ TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   expect_parameters(host_, other, 0, 0);
 }
 
+// Its memory is the next one's.
+TEST_F(RangeReplicaTest, ANewRunClosesWhoMayStillBeSentWhatTheOldOneHeld) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  begin_run(host_, chief, small_run());
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kPull}));
+  expect_parameters(host_, other, 0, 0);
+  host_.begin(chief, {.kind = FrameKind::kRestore, .generation = 2}, size_ * sizeof(float));
+  host_.hang_up(chief);
+  EXPECT_FALSE(host_.is_closed(other)) << "the newest parameters stay where they are";
+  const ConnectionId next = host_.connect(0, 9);
+  begin_run(host_, next, small_run(/*train_steps=*/9), 0, 3);
+  EXPECT_TRUE(host_.is_closed(other));
+  EXPECT_FALSE(host_.is_closed(next));
+}
+
 TEST_F(RangeReplicaTest, AFieldOrAFlagThatAKindHasNotIsRefused) {
   begin_run(host_, host_.connect(0, 7), small_run());
   const ConnectionId asks = host_.connect(1, 8);
