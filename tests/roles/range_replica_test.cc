@@ -93,7 +93,7 @@ TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   expect_parameters(host_, other, 0, 0);
 }
 
-// Its memory is the next one's.
+// Before the new run's first state comes: what that overwrites may be what is being sent.
 TEST_F(RangeReplicaTest, ANewRunClosesWhoMayStillBeSentWhatTheOldOneHeld) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -104,7 +104,9 @@ TEST_F(RangeReplicaTest, ANewRunClosesWhoMayStillBeSentWhatTheOldOneHeld) {
   host_.hang_up(chief);
   EXPECT_FALSE(host_.is_closed(other)) << "the newest parameters stay where they are";
   const ConnectionId next = host_.connect(0, 9);
-  begin_run(host_, next, small_run(/*train_steps=*/9), 0, 3);
+  const std::string published = to_json(small_run(/*train_steps=*/9));
+  ASSERT_TRUE(host_.say(next, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published))));
+  expect(host_, next, FrameKind::kAck);
   EXPECT_TRUE(host_.is_closed(other));
   EXPECT_FALSE(host_.is_closed(next));
 }
