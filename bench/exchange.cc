@@ -48,7 +48,7 @@ math::ModelSpec model_of(std::size_t parameters) {
   const std::size_t classes = parameters > 10'000'000 ? 100 : 10;
   assert(parameters % classes == 0 && parameters > classes);
   return {.kind = math::ModelKind::kSoftmax,
-          .inputs = parameters / classes - 1,
+          .input = {.channels = parameters / classes - 1},
           .hidden = {},
           .classes = classes};
 }

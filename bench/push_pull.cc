@@ -14,7 +14,7 @@ void run_push_pull(const JobOptions& options, Reporter& reporter) {
   mlp.hidden = hidden_units("mlp_100");
   // The smallest vector there is: two variables, of which each begins at 64 bytes.
   const math::ModelSpec smallest{
-      .kind = math::ModelKind::kSoftmax, .inputs = 1, .hidden = {}, .classes = 2};
+      .kind = math::ModelKind::kSoftmax, .input = {}, .hidden = {}, .classes = 2};
   const std::array points = {std::pair("128", smallest), std::pair("318144", mlp),
                              std::pair("40000000", model_of(10'000'000))};
   for (const auto& [bytes, model] : points) {

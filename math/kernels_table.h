@@ -53,6 +53,34 @@ inline constexpr std::size_t kProductScratchFloats = 264 * (200 + 480);
 // Steps of the depth that a product of bfloat16 sums up by themselves.
 inline constexpr std::size_t kBf16Chain = 16;
 
+// A convolution of one image that lies position by position, the channels of each side by side, and
+// has its padding around it. In floats: image [height, width, channels]; weights [kernel_height,
+// kernel_width, channels, units]; output [out_height, out_width, units].
+//   output[y, x, u] = start[u] + sum over i, j, c of
+//                     image[y stride + i, x stride + j, c] * weights[i, j, c, u]
+struct ConvolutionShape {
+  std::size_t height = 0;  // of the image, with its padding
+  std::size_t width = 0;
+  std::size_t channels = 0;
+  std::size_t kernel_height = 0;
+  std::size_t kernel_width = 0;
+  std::size_t stride = 1;
+  std::size_t out_height = 0;
+  std::size_t out_width = 0;
+  std::size_t units = 0;
+};
+
+// Windows of size x size positions, `stride` apart, of one image as above.
+struct PoolingShape {
+  std::size_t height = 0;
+  std::size_t width = 0;
+  std::size_t channels = 0;
+  std::size_t size = 0;
+  std::size_t stride = 0;
+  std::size_t out_height = 0;
+  std::size_t out_width = 0;
+};
+
 // A sum of gradients: sum[i], or sum[i] + last[i] where `last` is not null.
 struct GradientSum {
   const float* sum = nullptr;
@@ -111,6 +139,27 @@ struct Kernels {
   // Finite for finite logits, however large. REQUIRES: labels[i] < classes.
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
                                   std::size_t classes, float scale) noexcept;
+
+  // Each element one chain from start[u], in the order of the weights.
+  void (*convolve)(const float* image, const float* weights, const float* start, float* output,
+                   const ConvolutionShape& shape) noexcept;
+  // The loss by the weights [kernel_height * kernel_width * channels, units], its rows [begin,
+  // end): of this image, whose output's is `delta`, added to what is there; one chain over the
+  // positions of the output, row by row.
+  void (*convolve_gradient)(const float* image, const float* delta, float* gradient,
+                            std::size_t begin, std::size_t end,
+                            const ConvolutionShape& shape) noexcept;
+  // Of each window the largest number, and where in the window it is (0, 1, ... row by row): the
+  // first of equals; a NaN if there is one. Then the way back: `delta` goes where it was, and 0
+  // elsewhere.
+  void (*max_pool)(const float* image, float* output, float* chosen,
+                   const PoolingShape& shape) noexcept;
+  void (*max_pool_backward)(const float* delta, const float* chosen, float* image,
+                            const PoolingShape& shape) noexcept;
+  // Of each window the sum, row by row, times 1/size^2; and its way back.
+  void (*average_pool)(const float* image, float* output, const PoolingShape& shape) noexcept;
+  void (*average_pool_backward)(const float* delta, float* image,
+                                const PoolingShape& shape) noexcept;
 
   // By OptimizerKind.
   void (*update[OptimizerRules::kCount])(const OptimizerUpdate& update) noexcept;

@@ -1,13 +1,14 @@
 #include "math/model.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <utility>
 
 #include "math/aligned.h"
 #include "math/kernels_table.h"
-#include "math/layers.h"
+#include "math/layers/layer.h"
 #include "math/random.h"
 #include "math/thread_pool.h"
 
@@ -61,13 +62,6 @@ bool is_correct(std::span<const float> logits, std::size_t label) noexcept {
   return true;
 }
 
-// Rows of a matrix: [begin, end).
-struct Rows {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  [[nodiscard]] std::size_t count() const noexcept { return end - begin; }
-};
-
 // Every product computes whole panels of so many rows where several threads share one: the generic
 // set's bits of a row depend on whether it is in one.
 constexpr std::size_t kPanelRows = 4;
@@ -77,22 +71,35 @@ constexpr std::size_t kLeastWork = 1U << 18U;
 // matrix anew, so they are few; whole tiles of a product, however wide.
 constexpr std::size_t kMostPieces = 4;
 constexpr std::size_t kLeastPieceBytes = std::size_t{64} * 1024;
-constexpr std::size_t kPieceInputs = 48;
+constexpr std::size_t kPieceRows = 48;
+// Of layers that do not care how many rows they are given: what a few rows take, so that they find
+// it in the second-level cache.
+constexpr std::size_t kBlockFloats = std::size_t{64} * 1024;
 
-// Of a layer's weights, those whose input is one of `inputs`.
+// Of the loss by a stage's first variable, some rows.
 struct GradientPart {
-  std::size_t layer = 0;
-  Rows inputs;
+  std::size_t stage = 0;
+  Rows rows;
 };
 // Parts that are computed together.
 using Round = std::vector<GradientPart>;
 
-struct Layer {
-  LayerShape shape;
-  std::size_t weights = 0;  // offsets in the flat vector
-  std::size_t bias = 0;
-  AlignedVector output;  // [max_batch, units]; of the last layer: logits, then their gradient
-  AlignedVector delta;   // [max_batch, units], the loss by the output before relu; not of the last
+// A layer that computes, with its numbers.
+struct Stage {
+  std::unique_ptr<const Layer> layer;
+  std::uint32_t place = 0;           // among all layers of the model
+  std::vector<std::size_t> offsets;  // of its variables in the flat vector
+  AlignedVector output;    // [max_batch, output]; none where it is in the place of the input's
+  AlignedVector delta;     // the loss by that; none where the output's takes its place
+  AlignedVector kept;      // [max_batch, kept_floats()]
+  AlignedVector prepared;  // prepared_floats()
+};
+
+// Stages [begin, end) that go over some rows together, `block` at a time.
+struct Segment {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t block = 0;
 };
 
 }  // namespace
@@ -102,25 +109,27 @@ struct Model::Impl {
 
   // Makes row `row` of `set` the batch's row `position`.
   void load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept;
-  // Rows of the batch -> their logits.
-  void forward(const float* parameters, Rows rows, std::size_t member) noexcept;
+  // Rows of the batch -> their logits. `trains`: layers draw random numbers.
+  void forward(const float* parameters, Rows rows, std::size_t member, bool trains) noexcept;
   // Logits -> their gradient times `scale`, in place. Returns the sum of the rows' losses.
   double cross_entropy(Rows rows, float scale) noexcept;
-  // The loss by the rows' logits, which lies in their place -> by what each layer but the last
-  // computes for them.
+  // The loss by the rows' logits, which lies in their place -> by what each layer gives for them.
   void propagate(const float* parameters, Rows rows, std::size_t member) noexcept;
-  // From both, of all rows of the batch: the loss by a layer's parameters; of its weights those
-  // whose input is one of `inputs`, and the biases with the first.
-  void differentiate(std::size_t layer, Rows inputs, float* gradient, std::size_t member) noexcept;
-  [[nodiscard]] const float* input_of(std::size_t layer) const noexcept {
-    return layer == 0 ? batch.data() : layers[layer - 1].output.data();
-  }
-  [[nodiscard]] const float* delta_of(std::size_t layer) const noexcept {
-    return layer + 1 == layers.size() ? layers[layer].output.data() : layers[layer].delta.data();
-  }
+  // From both, of all rows of the batch: the loss by a stage's variables.
+  void differentiate(const float* parameters, const GradientPart& part, float* gradient,
+                     std::size_t member) noexcept;
+  // What the way back needs of the parameters in another order.
+  void prepare(const float* parameters) noexcept;
+  // What stage `index` computes with; its rows are to be filled in.
+  [[nodiscard]] LayerPass pass_of(std::size_t index, const float* parameters,
+                                  std::size_t member) noexcept;
+  [[nodiscard]] std::size_t classes() const noexcept { return spec.classes; }
+
+  void make_stages(std::size_t rows);
+  void plan_segments();
   void plan_rounds();
-  // Of a layer's weights those of `inputs`, shared by all threads.
-  void add_parts(Round& round, std::size_t layer, Rows inputs) const;
+  // Of a stage's gradient `rows`, shared by all threads.
+  void add_parts(Round& round, std::size_t index, Rows rows) const;
   // Sets what lies between the variables to zero.
   void clear_padding(std::span<float> gradient) const noexcept;
 
@@ -129,16 +138,20 @@ struct Model::Impl {
   const Kernels& kernels;
   const Products& products;
   std::size_t max_batch;
-  std::vector<Layer> layers;
-  bool takes_pixels;                 // the products of the first layer do
-  std::vector<std::uint8_t> pixels;  // [max_batch, inputs]: x * 255, where they do; else empty
-  AlignedVector batch;               // [max_batch, inputs]: x, where they do not; else empty
+  std::vector<Stage> stages;
+  std::vector<float*> outputs;  // by stage, where it lies
+  std::vector<float*> deltas;
+  std::vector<Segment> segments;
+  bool takes_pixels = false;         // the first layer does
+  std::vector<std::uint8_t> pixels;  // [max_batch, inputs]: x * 255, where it does; else empty
+  AlignedVector batch;               // [max_batch, inputs]: x, where it does not; else empty
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
   std::vector<std::uint8_t> labels;  // [max_batch]
   ThreadPool pool;
-  std::vector<AlignedVector> scratch;  // for the products, by member
-  // One round after the other, from the last layer to the first: all in one; or the first layer's
-  // in several pieces of its inputs.
+  std::vector<AlignedVector> scratch;  // by member
+  std::vector<LayerDraws> draws;       // by stage
+  // One round after the other, from the last stage to the first: all in one; or the first one's in
+  // several pieces.
   std::vector<Round> at_once;
   std::vector<Round> pieces;
   std::vector<double> losses;  // by part of a batch
@@ -151,123 +164,201 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       kernels(math::kernels(isa)),
       products(math::products(isa, dtype)),
       max_batch(rows),
-      takes_pixels(products.product_of_pixels != nullptr),
-      pixels(takes_pixels ? rows * spec.inputs : 0),
-      batch(takes_pixels ? 0 : rows * spec.inputs),
       labels(rows),
       pool(threads),
       losses(threads) {
   assert(max_batch > 0);
+  make_stages(rows);
+  takes_pixels = stages.front().layer->takes_pixels(products);
+  pixels.resize(takes_pixels ? rows * spec.input.size() : 0);
+  batch = AlignedVector(takes_pixels ? 0 : rows * spec.input.size());
+  std::size_t most = 0;
+  for (const Stage& stage : stages) {
+    most = std::max(most, stage.layer->scratch_floats());
+  }
   for (std::size_t member = 0; member < threads; ++member) {
-    scratch.emplace_back(kProductScratchFloats);
+    scratch.emplace_back(most);
   }
-  for (const LayerShape& shape : layer_shapes(spec)) {
-    const std::size_t first_variable = 2 * layers.size();
-    layers.push_back({.shape = shape,
-                      .weights = layout.variables()[first_variable].offset,
-                      .bias = layout.variables()[first_variable + 1].offset,
-                      .output = AlignedVector(rows * shape.units),
-                      .delta = AlignedVector(rows * shape.units)});
-  }
-  layers.back().delta = AlignedVector();
+  plan_segments();
   plan_rounds();
+}
+
+void Model::Impl::make_stages(std::size_t rows) {
+  std::size_t variable = 0;
+  std::uint32_t place = 0;
+  for (PlacedLayer& placed : make_layers(spec)) {
+    const Layer& layer = *placed.layer;
+    ++place;
+    if (!layer.computes()) {
+      continue;
+    }
+    Stage& stage = stages.emplace_back();
+    stage.place = place;
+    for (std::size_t i = 0; i < layer.variables().size(); ++i) {
+      stage.offsets.push_back(layout.variables()[variable++].offset);
+    }
+    const bool is_first = stages.size() == 1;
+    if (!layer.in_place() || is_first) {
+      stage.output = AlignedVector(rows * layer.output().size());
+      stage.delta = AlignedVector(rows * layer.output().size());
+    }
+    stage.kept = AlignedVector(rows * layer.kept_floats());
+    stage.prepared = AlignedVector(is_first ? 0 : layer.prepared_floats());
+    outputs.push_back(stage.output.size() == 0 ? outputs.back() : stage.output.data());
+    deltas.push_back(stage.delta.size() == 0 ? deltas.back() : stage.delta.data());
+    stage.layer = std::move(placed.layer);
+  }
+  draws.resize(stages.size());
+  // The gradient by the logits is made where these are.
+  float* const logits = outputs.back();
+  const float* const unused = deltas.back();
+  for (std::size_t i = stages.size(); i-- > 0 && deltas[i] == unused;) {
+    deltas[i] = logits;
+    stages[i].delta = AlignedVector();
+  }
+}
+
+void Model::Impl::plan_segments() {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const Layer& layer = *stages[i].layer;
+    const std::size_t floats =
+        layer.input().size() + layer.output().size() + layer.kept_floats() + 1;
+    const std::size_t block = std::clamp(kBlockFloats / floats, std::size_t{1}, max_batch);
+    if (layer.wants_many_rows()) {
+      segments.push_back({.begin = i, .end = i + 1, .block = max_batch});
+    } else if (segments.empty() || stages[segments.back().begin].layer->wants_many_rows()) {
+      segments.push_back({.begin = i, .end = i + 1, .block = block});
+    } else {
+      segments.back().end = i + 1;
+      segments.back().block = std::min(segments.back().block, block);
+    }
+  }
 }
 
 void Model::Impl::plan_rounds() {
   Round& all = at_once.emplace_back();
-  for (std::size_t layer = layers.size(); layer-- > 0;) {
-    if (layer == 0 && !all.empty()) {
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    if (i == 0 && !all.empty()) {
       pieces.push_back(all);
     }
-    add_parts(all, layer, {0, layers[layer].shape.inputs});
+    add_parts(all, i, {0, stages[i].layer->gradient_rows()});
   }
-  const LayerShape first = layers.front().shape;
-  const std::size_t most = first.inputs * first.units * sizeof(float) / kLeastPieceBytes;
-  const EvenParts cuts(first.inputs, kPieceInputs, std::clamp(most, std::size_t{1}, kMostPieces));
+  const std::size_t rows = stages.front().layer->gradient_rows();
+  if (rows == 0) {
+    return;
+  }
+  const std::size_t bytes = layout.variables().front().size * sizeof(float);
+  const EvenParts cuts(rows, kPieceRows,
+                       std::clamp(bytes / kLeastPieceBytes, std::size_t{1}, kMostPieces));
   for (std::size_t piece = 0; piece < cuts.count(); ++piece) {
     add_parts(pieces.emplace_back(), 0, {cuts.begin(piece), cuts.end(piece)});
   }
 }
 
-void Model::Impl::add_parts(Round& round, std::size_t layer, Rows inputs) const {
-  const bool is_small = max_batch * inputs.count() * layers[layer].shape.units < kLeastWork;
-  const EvenParts parts(inputs.count(), kPanelRows, is_small ? 1 : pool.size());
+void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
+  const Layer& layer = *stages[index].layer;
+  const std::size_t all = layer.gradient_rows();
+  if (all == 0) {
+    return;
+  }
+  const bool is_small = max_batch * layer.multiply_adds() / all * rows.count() < kLeastWork;
+  const EvenParts parts(rows.count(), kPanelRows, is_small ? 1 : pool.size());
   for (std::size_t part = 0; part < parts.count(); ++part) {
-    round.push_back({layer, {inputs.begin + parts.begin(part), inputs.begin + parts.end(part)}});
+    round.push_back({index, {rows.begin + parts.begin(part), rows.begin + parts.end(part)}});
   }
 }
 
 void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept {
   assert(row < set.rows());
   assert(set.labels[row] < spec.classes);
-  const std::uint8_t* image = set.images.data() + row * spec.inputs;
+  const std::size_t inputs = spec.input.size();
+  const std::uint8_t* image = set.images.data() + row * inputs;
   if (takes_pixels) {
-    std::copy_n(image, spec.inputs, pixels.data() + position * spec.inputs);
+    std::copy_n(image, inputs, pixels.data() + position * inputs);
   } else {
-    kernels.pixels_to_floats(image, batch.data() + position * spec.inputs, spec.inputs);
+    kernels.pixels_to_floats(image, batch.data() + position * inputs, inputs);
   }
   labels[position] = set.labels[row];
 }
 
-void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member) noexcept {
-  for (std::size_t each = 0; each < layers.size(); ++each) {
-    Layer& layer = layers[each];
-    const LayerShape shape = layer.shape;
-    float* output = layer.output.data() + rows.begin * shape.units;
-    const ProductShape product{.rows = rows.count(), .columns = shape.units, .depth = shape.inputs};
-    const std::size_t first = rows.begin * shape.inputs;
-    if (each == 0 && takes_pixels) {
-      products.product_of_pixels(pixels.data() + first, parameters + layer.weights, output, product,
-                                 parameters + layer.bias, scratch[member].data());
-    } else {
-      products.product(input_of(each) + first, parameters + layer.weights, output, product,
-                       parameters + layer.bias, scratch[member].data());
+LayerPass Model::Impl::pass_of(std::size_t index, const float* parameters,
+                               std::size_t member) noexcept {
+  Stage& stage = stages[index];
+  LayerPass pass{.kernels = &kernels,
+                 .products = &products,
+                 .input = index == 0 ? batch.data() : outputs[index - 1],
+                 .pixels = index == 0 && takes_pixels ? pixels.data() : nullptr,
+                 .output = outputs[index],
+                 .output_delta = deltas[index],
+                 .input_delta = index == 0 ? nullptr : deltas[index - 1],
+                 .prepared = stage.prepared.data(),
+                 .kept = stage.kept.data(),
+                 .scratch = scratch[member].data()};
+  for (std::size_t i = 0; i < stage.offsets.size(); ++i) {
+    pass.variables[i] = parameters + stage.offsets[i];
+  }
+  return pass;
+}
+
+void Model::Impl::prepare(const float* parameters) noexcept {
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    if (stages[i].prepared.size() != 0) {
+      stages[i].layer->prepare(pass_of(i, parameters, 0), stages[i].prepared.data());
     }
-    if (&layer != &layers.back()) {
-      kernels.relu(output, rows.count() * shape.units);
+  }
+}
+
+void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member,
+                          bool trains) noexcept {
+  for (const Segment& segment : segments) {
+    for (Rows block{rows.begin, rows.begin}; block.end < rows.end; block.begin = block.end) {
+      block.end = std::min(block.begin + segment.block, rows.end);
+      for (std::size_t i = segment.begin; i < segment.end; ++i) {
+        LayerPass pass = pass_of(i, parameters, member);
+        pass.rows = block;
+        pass.draws = trains ? &draws[i] : nullptr;
+        if (i == 0 && stages[i].layer->in_place()) {  // the batch itself may be needed again
+          const std::size_t inputs = spec.input.size();
+          std::copy_n(batch.data() + block.begin * inputs, block.count() * inputs,
+                      outputs[i] + block.begin * inputs);
+        }
+        stages[i].layer->forward(pass);
+      }
     }
   }
 }
 
 double Model::Impl::cross_entropy(Rows rows, float scale) noexcept {
-  return kernels.softmax_cross_entropy(layers.back().output.data() + rows.begin * spec.classes,
-                                       labels.data() + rows.begin, rows.count(), spec.classes,
-                                       scale);
+  return kernels.softmax_cross_entropy(outputs.back() + rows.begin * classes(),
+                                       labels.data() + rows.begin, rows.count(), classes(), scale);
 }
 
 void Model::Impl::propagate(const float* parameters, Rows rows, std::size_t member) noexcept {
-  // Not to the first layer's input: nobody needs the gradient by the pixels.
-  for (std::size_t each = layers.size(); each-- > 1;) {
-    const LayerShape shape = layers[each].shape;
-    const std::size_t first = rows.begin * shape.inputs;
-    float* below = layers[each - 1].delta.data() + first;
-    products.product_bt(delta_of(each) + rows.begin * shape.units,
-                        parameters + layers[each].weights, below,
-                        {.rows = rows.count(), .columns = shape.inputs, .depth = shape.units},
-                        scratch[member].data());
-    kernels.relu_backward(input_of(each) + first, below, rows.count() * shape.inputs);
+  for (std::size_t number = segments.size(); number-- > 0;) {
+    const Segment& segment = segments[number];
+    // Not to the first layer's input: nobody needs the gradient by the pixels.
+    const std::size_t last = std::max(segment.begin, std::size_t{1});
+    for (Rows block{rows.begin, rows.begin}; block.end < rows.end; block.begin = block.end) {
+      block.end = std::min(block.begin + segment.block, rows.end);
+      for (std::size_t i = segment.end; i-- > last;) {
+        LayerPass pass = pass_of(i, parameters, member);
+        pass.rows = block;
+        stages[i].layer->backward(pass);
+      }
+    }
   }
 }
 
-void Model::Impl::differentiate(std::size_t layer, Rows inputs, float* gradient,
+void Model::Impl::differentiate(const float* parameters, const GradientPart& part, float* gradient,
                                 std::size_t member) noexcept {
-  const LayerShape shape = layers[layer].shape;
-  const float* delta = delta_of(layer);
-  if (inputs.begin == 0) {
-    kernels.column_sums(delta, gradient + layers[layer].bias, batch_rows, shape.units);
+  const Stage& stage = stages[part.stage];
+  LayerPass pass = pass_of(part.stage, parameters, member);
+  pass.rows = {0, batch_rows};
+  std::array<float*, kMostLayerVariables> gradients{};
+  for (std::size_t i = 0; i < stage.offsets.size(); ++i) {
+    gradients[i] = gradient + stage.offsets[i];
   }
-  float* weights = gradient + layers[layer].weights + inputs.begin * shape.units;
-  const ProductShape product{.rows = inputs.count(),
-                             .columns = shape.units,
-                             .depth = batch_rows,
-                             .a_stride = shape.inputs};
-  if (layer == 0 && takes_pixels) {
-    products.product_at_of_pixels(pixels.data() + inputs.begin, delta, weights, product,
-                                  scratch[member].data());
-  } else {
-    products.product_at(input_of(layer) + inputs.begin, delta, weights, product,
-                        scratch[member].data());
-  }
+  stage.layer->gradient(pass, part.rows, std::span(gradients).first(stage.offsets.size()));
 }
 
 void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
@@ -289,17 +380,15 @@ const ParameterLayout& Model::layout() const noexcept { return impl_->layout; }
 void Model::initialize(std::uint64_t seed, std::span<float> parameters) const {
   assert(parameters.size() == impl_->layout.size());
   std::ranges::fill(parameters, 0.0F);
-  if (impl_->spec.kind == ModelKind::kSoftmax) {
-    return;
-  }
-  for (std::size_t i = 0; i < impl_->layers.size(); ++i) {
-    const Layer& layer = impl_->layers[i];
-    const double deviation = 1.0 / std::sqrt(static_cast<double>(layer.shape.inputs));
-    const std::size_t variable = 2 * i;
-    const std::size_t size = layer.shape.inputs * layer.shape.units;
-    for (std::size_t element = 0; element < size; ++element) {
-      const double z = truncated_normal(seed, variable, element);
-      parameters[layer.weights + element] = static_cast<float>(z * deviation);
+  std::size_t variable = 0;
+  for (const Stage& stage : impl_->stages) {
+    for (const LayerVariable& each : stage.layer->variables()) {
+      const Variable& place = impl_->layout.variables()[variable];
+      for (std::size_t element = 0; each.deviation != 0 && element < place.size; ++element) {
+        const double z = truncated_normal(seed, variable, element);
+        parameters[place.offset + element] = static_cast<float>(z * each.deviation);
+      }
+      ++variable;
     }
   }
 }
@@ -310,12 +399,18 @@ float Model::gradient(std::span<const float> parameters, const ImageSet& set,
   return gradient_of_batch(parameters, gradient);
 }
 
-void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows) {
+void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows, const Place& place) {
   assert(!rows.empty() && rows.size() <= impl_->max_batch);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     impl_->load_row(set, rows[i], i);
   }
   impl_->batch_rows = rows.size();
+  for (std::size_t i = 0; i < impl_->stages.size(); ++i) {
+    impl_->draws[i] = {.seed = place.seed,
+                       .step = place.step,
+                       .first = place.first,
+                       .layer = impl_->stages[i].place};
+  }
 }
 
 float Model::gradient_of_batch(std::span<const float> parameters, std::span<float> gradient,
@@ -326,10 +421,11 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   assert(count > 0);
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
+  model.prepare(parameters.data());
   const EvenParts parts(count, kPanelRows, model.pool.size());
   model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
     const Rows rows{parts.begin(number), parts.end(number)};
-    model.forward(parameters.data(), rows, member);
+    model.forward(parameters.data(), rows, member, /*trains=*/true);
     model.losses[number] = model.cross_entropy(rows, scale);
     model.propagate(parameters.data(), rows, member);
   });
@@ -341,11 +437,12 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   model.clear_padding(gradient);
   for (const Round& round : on_ready ? model.pieces : model.at_once) {
     model.pool.run(round.size(), [&](std::size_t number, std::size_t member) {
-      model.differentiate(round[number].layer, round[number].inputs, gradient.data(), member);
+      model.differentiate(parameters.data(), round[number], gradient.data(), member);
     });
     const GradientPart& last = round.back();
-    if (last.layer == 0 && last.inputs.end < model.spec.inputs) {
-      on_ready(loss, last.inputs.end * model.layers.front().shape.units);
+    const std::size_t rows_of_first = model.stages.front().layer->gradient_rows();
+    if (last.stage == 0 && last.rows.end < rows_of_first) {
+      on_ready(loss, last.rows.end * (model.layout.variables().front().size / rows_of_first));
     }
   }
   return loss;
@@ -366,9 +463,9 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
       for (std::size_t i = rows.begin; i < rows.end; ++i) {
         model.load_row(set, begin + i, i);
       }
-      model.forward(parameters.data(), rows, member);
+      model.forward(parameters.data(), rows, member, /*trains=*/false);
     });
-    const std::span<const float> logits = model.layers.back().output.span();
+    const std::span<const float> logits(model.outputs.back(), count * classes);
     for (std::size_t i = 0; i < count; ++i) {
       if (is_correct(logits.subspan(i * classes, classes), model.labels[i])) {
         ++result.correct;

@@ -1,54 +1,23 @@
-// Models: parameters + a batch of images -> loss and gradient.
+// A model that computes: parameters + a batch of images -> loss and gradient. What it consists of
+// is a ModelSpec (math/model_spec.h), what its layers do stands in math/layers/.
 //
-//   softmax: logits = x W + b
-//   mlp:     h = relu(x hid_w + hid_b), ..., logits = h sm_w + sm_b
-//   loss:    mean over the batch of softmax cross-entropy
-//
-// x [batch, inputs] is the batch's pixels times 1/255, W [inputs, classes], b [classes], and so on:
-// all row-major float32. Variables in the flat vector, in this order: softmax sm_w, sm_b; mlp
-// hid_w, hid_b, then hid2_w, hid2_b, ... for further hidden layers, then sm_w, sm_b.
+// The loss is the mean over the batch of the softmax cross-entropy of what the last layer gives,
+// the logits [batch, classes]. The first layer takes the batch's pixels times 1/255.
 //
 // Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "math/kernels.h"
+#include "math/model_spec.h"
 #include "math/parameter_layout.h"
 
 namespace disttf::math {
-
-enum class ModelKind : std::uint8_t { kSoftmax, kMlp };
-inline constexpr std::array<std::string_view, 2> kModelNames = {"softmax", "mlp"};
-
-[[nodiscard]] std::string_view model_name(ModelKind kind) noexcept;  // "softmax", "mlp"
-[[nodiscard]] std::optional<ModelKind> model_from_name(std::string_view name) noexcept;
-
-// What validate() allows: enough for any network on 28x28 images, and small enough that no
-// product of sizes overflows and a mistyped number does not ask for all memory.
-inline constexpr std::size_t kMaxInputs = std::size_t{1} << 20U;
-inline constexpr std::size_t kMaxHiddenLayers = 16;
-inline constexpr std::size_t kMaxUnits = std::size_t{1} << 16U;
-inline constexpr std::size_t kMaxClasses = 256;  // a label is one byte
-
-struct ModelSpec {
-  ModelKind kind = ModelKind::kMlp;
-  std::size_t inputs = 784;                 // pixels per image
-  std::vector<std::size_t> hidden = {100};  // units per hidden layer; ignored by softmax
-  std::size_t classes = 10;
-  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
-};
-
-// Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
-void validate(const ModelSpec& spec);
 
 // Images and their labels as they lie in memory: bytes, one image after the other.
 struct ImageSet {
@@ -84,11 +53,9 @@ class Model {
 
   [[nodiscard]] const ParameterLayout& layout() const noexcept;
 
-  // Initial values as mnist_replica.py has them: weights from a normal distribution truncated at
-  // two standard deviations (stddev 1/sqrt(inputs of the layer): 1/28 for hid_w), biases zero;
-  // softmax starts at zero. A function of (seed, variable, element) only, the same bits on every
-  // machine and instruction set. Padding becomes zero.
-  // REQUIRES: parameters.size() == layout().size()
+  // Initial values as each layer has them (LayerVariable::deviation). A function of (seed,
+  // variable, element) only, the same bits on every machine and instruction set. Padding becomes
+  // zero. REQUIRES: parameters.size() == layout().size()
   void initialize(std::uint64_t seed, std::span<float> parameters) const;
 
   // Mean loss over the rows `rows` of `set`, and its gradient, written (not added) over all of
@@ -99,9 +66,17 @@ class Model {
   float gradient(std::span<const float> parameters, const ImageSet& set,
                  std::span<const std::uint32_t> rows, std::span<float> gradient);
 
+  // Which batch of a run it is, where layers draw random numbers: with them and the run's seed they
+  // are the same, whoever computes it.
+  struct Place {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;   // below kStreamLimit (math/random.h)
+    std::uint64_t first = 0;  // of the batch's first row among all rows of the step
+  };
   // The same in two parts: the rows become the batch, which needs no parameters and so can be done
   // while those are on their way; then the batch's gradient. evaluate() makes other batches.
-  void load(const ImageSet& set, std::span<const std::uint32_t> rows);
+  void load(const ImageSet& set, std::span<const std::uint32_t> rows, const Place& place);
+  void load(const ImageSet& set, std::span<const std::uint32_t> rows) { load(set, rows, Place{}); }
   // `on_ready`, if there is one, is called now and then with the loss, when so many floats of the
   // gradient, from its beginning, are final; not for the last ones.
   using OnReady = std::function<void(float loss, std::size_t ready)>;
@@ -117,8 +92,5 @@ class Model {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// The layout alone (a ps needs it, without a workspace). Throws as validate() does.
-[[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
 
 }  // namespace disttf::math

@@ -1,12 +1,13 @@
-// What a ModelSpec says, before any arithmetic: names, limits, layers, layout. Apart from model.cc
-// because a parameter server needs no more than this.
+#include "math/model_spec.h"
+
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "math/layers.h"
-#include "math/model.h"
+#include "math/layers/registry.h"
 #include "math/names.h"
 
 namespace disttf::math {
@@ -23,12 +24,75 @@ void require_between(std::string_view field, std::size_t value, std::size_t leas
   throw std::invalid_argument(sentence.str());
 }
 
-// TensorFlow's names in mnist_replica.py; it has one hidden layer, the others are numbered.
-std::string layer_name(std::size_t index, std::size_t count) {
-  if (index + 1 == count) {
-    return "sm";
+// ---- The layers of the models that have names ----
+
+LayerSpec dense_layer(std::string name, std::size_t units, const char* initial) {
+  return {.type = "dense",
+          .name = std::move(name),
+          .fields = {{"units", static_cast<double>(units)}, {"initial", initial}}};
+}
+
+LayerSpec convolution_layer(std::string name, std::size_t channels, std::size_t kernel) {
+  return {.type = "conv2d",
+          .name = std::move(name),
+          .fields = {{"channels", static_cast<double>(channels)},
+                     {"kernel", static_cast<double>(kernel)}}};
+}
+
+LayerSpec plain_layer(const char* type) { return {.type = type, .name = {}, .fields = {}}; }
+
+LayerSpec pooling_layer(std::size_t size) {
+  return {.type = "max_pool", .name = {}, .fields = {{"size", static_cast<double>(size)}}};
+}
+
+LayerSpec dropout_layer(double rate) {
+  return {.type = "dropout", .name = {}, .fields = {{"rate", rate}}};
+}
+
+std::vector<LayerSpec> softmax_layers(const ModelSpec& spec) {
+  return {dense_layer("sm", spec.classes, "zeros")};
+}
+
+std::vector<LayerSpec> mlp_layers(const ModelSpec& spec) {
+  std::vector<LayerSpec> layers;
+  for (std::size_t i = 0; i < spec.hidden.size(); ++i) {
+    // mnist_replica.py has one hidden layer, "hid"; the others are numbered.
+    const std::string name = i == 0 ? "hid" : "hid" + std::to_string(i + 1);
+    layers.push_back(dense_layer(name, spec.hidden[i], "truncated_normal"));
+    layers.push_back(plain_layer("relu"));
   }
-  return index == 0 ? "hid" : "hid" + std::to_string(index + 1);
+  layers.push_back(dense_layer("sm", spec.classes, "truncated_normal"));
+  return layers;
+}
+
+std::vector<LayerSpec> lenet_layers(const ModelSpec& spec) {
+  return {convolution_layer("conv1", 32, 5),
+          plain_layer("relu"),
+          pooling_layer(2),
+          convolution_layer("conv2", 64, 5),
+          plain_layer("relu"),
+          pooling_layer(2),
+          plain_layer("flatten"),
+          dense_layer("fc1", 1024, "truncated_normal"),
+          plain_layer("relu"),
+          dropout_layer(0.5),
+          dense_layer("sm", spec.classes, "truncated_normal")};
+}
+
+std::vector<LayerSpec> cnn_layers(const ModelSpec& spec) {
+  return {convolution_layer("conv1", 16, 3),
+          plain_layer("relu"),
+          convolution_layer("conv2", 16, 3),
+          plain_layer("relu"),
+          pooling_layer(2),
+          convolution_layer("conv3", 32, 3),
+          plain_layer("relu"),
+          convolution_layer("conv4", 32, 3),
+          plain_layer("relu"),
+          pooling_layer(2),
+          plain_layer("flatten"),
+          dropout_layer(0.4),
+          dense_layer("sm", spec.classes, "truncated_normal")};
 }
 
 }  // namespace
@@ -39,40 +103,69 @@ std::optional<ModelKind> model_from_name(std::string_view name) noexcept {
   return value_of<ModelKind>(kModelNames, name);
 }
 
-void validate(const ModelSpec& spec) {
-  require_between("inputs", spec.inputs, 1, kMaxInputs);
+std::vector<LayerSpec> layers_of(const ModelSpec& spec) {
+  if (!spec.layers.empty()) {
+    return spec.layers;
+  }
+  // By ModelKind.
+  constexpr std::array kLayers = {&softmax_layers, &mlp_layers, &lenet_layers, &cnn_layers};
+  static_assert(kLayers.size() == kModelNames.size());
+  return kLayers.at(static_cast<std::size_t>(spec.kind))(spec);
+}
+
+std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
+  require_between("height", spec.input.height, 1, kMaxInputs);
+  require_between("width", spec.input.width, 1, kMaxInputs);
+  require_between("channels", spec.input.channels, 1, kMaxInputs);
+  require_between("inputs", spec.input.size(), 1, kMaxInputs);
   require_between("classes", spec.classes, 2, kMaxClasses);
-  if (spec.kind == ModelKind::kMlp) {
+  if (spec.layers.empty() && spec.kind == ModelKind::kMlp) {
     require_between("number of hidden layers", spec.hidden.size(), 1, kMaxHiddenLayers);
     for (const std::size_t units : spec.hidden) {
       require_between("hidden_units", units, 1, kMaxUnits);
     }
   }
+  std::vector<PlacedLayer> placed;
+  std::map<std::string, std::size_t> counts;  // of each type, so far
+  Shape shape = spec.input;
+  for (const LayerSpec& each : layers_of(spec)) {
+    const std::size_t number = ++counts[each.type];
+    try {
+      placed.push_back({.name = each.name.empty() ? each.type + std::to_string(number) : each.name,
+                        .layer = make_layer(each, shape)});
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("layer " + std::to_string(placed.size() + 1) + " (" + each.type +
+                                  "): " + error.what());
+    }
+    shape = placed.back().layer->output();
+  }
+  if (shape.size() != spec.classes) {
+    throw std::invalid_argument("layer " + std::to_string(placed.size()) + " gives " +
+                                to_string(shape) + ", and there are " +
+                                std::to_string(spec.classes) + " classes");
+  }
+  return placed;
 }
 
-std::vector<LayerShape> layer_shapes(const ModelSpec& spec) {
-  validate(spec);
-  std::vector<LayerShape> shapes;
-  std::size_t inputs = spec.inputs;
-  if (spec.kind == ModelKind::kMlp) {
-    for (const std::size_t units : spec.hidden) {
-      shapes.push_back({inputs, units});
-      inputs = units;
-    }
-  }
-  shapes.push_back({inputs, spec.classes});
-  return shapes;
-}
+void validate(const ModelSpec& spec) { static_cast<void>(make_layers(spec)); }
 
 ParameterLayout layout_of(const ModelSpec& spec) {
-  const std::vector<LayerShape> shapes = layer_shapes(spec);
   ParameterLayout layout;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const std::string name = layer_name(i, shapes.size());
-    layout.add(name + "_w", {shapes[i].inputs, shapes[i].units});
-    layout.add(name + "_b", {shapes[i].units});
+  for (const PlacedLayer& placed : make_layers(spec)) {
+    for (const LayerVariable& variable : placed.layer->variables()) {
+      layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape);
+    }
   }
   return layout;
+}
+
+std::size_t activation_floats(const ModelSpec& spec) {
+  std::size_t floats = spec.input.size();
+  for (const PlacedLayer& placed : make_layers(spec)) {
+    const Layer& layer = *placed.layer;
+    floats += layer.kept_floats() + (layer.in_place() ? 0 : 2 * layer.output().size());
+  }
+  return floats;
 }
 
 }  // namespace disttf::math

@@ -5,7 +5,7 @@
 
 #include "math/aligned.h"
 #include "math/kernels_table.h"
-#include "math/layers.h"
+#include "math/model_spec.h"
 
 namespace disttf::math {
 namespace {
@@ -24,34 +24,42 @@ AlignedVector made_up(std::size_t size) {
 
 struct StepProducts::Impl {
   struct Layer {
-    LayerShape shape;
-    AlignedVector input;          // [batch, inputs]
+    std::size_t rows;             // of the batch, or their positions where it is a convolution
+    std::size_t inputs;           // of each sum
+    std::size_t units;            // of a row
+    AlignedVector input;          // [rows, inputs]
     AlignedVector weights;        // [inputs, units]
-    AlignedVector output;         // [batch, units]
-    AlignedVector output_delta;   // [batch, units]
-    AlignedVector input_delta;    // [batch, inputs]
+    AlignedVector output;         // [rows, units]
+    AlignedVector output_delta;   // [rows, units]
+    AlignedVector input_delta;    // [rows, inputs]
     AlignedVector weights_delta;  // [inputs, units]
   };
   const Products& products;
-  std::size_t batch;
   std::vector<Layer> layers;
   AlignedVector scratch;
 };
 
 StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa, ComputeDtype dtype)
     : impl_(new Impl{.products = products(isa, dtype),
-                     .batch = batch,
                      .layers = {},
                      .scratch = AlignedVector(kProductScratchFloats)}) {
   assert(batch > 0);
-  for (const LayerShape& shape : layer_shapes(spec)) {
-    impl_->layers.push_back({.shape = shape,
-                             .input = made_up(batch * shape.inputs),
-                             .weights = made_up(shape.inputs * shape.units),
-                             .output = AlignedVector(batch * shape.units),
-                             .output_delta = made_up(batch * shape.units),
-                             .input_delta = AlignedVector(batch * shape.inputs),
-                             .weights_delta = AlignedVector(shape.inputs * shape.units)});
+  for (const PlacedLayer& placed : make_layers(spec)) {
+    const std::size_t inputs = placed.layer->gradient_rows();
+    if (inputs == 0) {
+      continue;
+    }
+    const std::size_t units = placed.layer->variables()[0].shape.back();
+    const std::size_t rows = batch * placed.layer->multiply_adds() / (inputs * units);
+    impl_->layers.push_back({.rows = rows,
+                             .inputs = inputs,
+                             .units = units,
+                             .input = made_up(rows * inputs),
+                             .weights = made_up(inputs * units),
+                             .output = AlignedVector(rows * units),
+                             .output_delta = made_up(rows * units),
+                             .input_delta = AlignedVector(rows * inputs),
+                             .weights_delta = AlignedVector(inputs * units)});
   }
 }
 
@@ -59,23 +67,22 @@ StepProducts::~StepProducts() = default;
 
 void StepProducts::run() noexcept {
   const Products& products = impl_->products;
-  const std::size_t batch = impl_->batch;
   float* scratch = impl_->scratch.data();
   std::vector<Impl::Layer>& layers = impl_->layers;
   for (Impl::Layer& layer : layers) {
     products.product(layer.input.data(), layer.weights.data(), layer.output.data(),
-                     {.rows = batch, .columns = layer.shape.units, .depth = layer.shape.inputs},
-                     nullptr, scratch);
+                     {.rows = layer.rows, .columns = layer.units, .depth = layer.inputs}, nullptr,
+                     scratch);
   }
   for (std::size_t i = layers.size(); i-- > 0;) {
     Impl::Layer& layer = layers[i];
     products.product_at(layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
-                        {.rows = layer.shape.inputs, .columns = layer.shape.units, .depth = batch},
+                        {.rows = layer.inputs, .columns = layer.units, .depth = layer.rows},
                         scratch);
     if (i > 0) {
-      products.product_bt(
-          layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
-          {.rows = batch, .columns = layer.shape.inputs, .depth = layer.shape.units}, scratch);
+      products.product_bt(layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
+                          {.rows = layer.rows, .columns = layer.inputs, .depth = layer.units},
+                          scratch);
     }
   }
 }
@@ -84,9 +91,8 @@ double StepProducts::operations() const noexcept {
   double sum = 0.0;
   for (const Impl::Layer& layer : impl_->layers) {
     const bool is_first = &layer == &impl_->layers.front();
-    const double product = 2.0 * static_cast<double>(impl_->batch) *
-                           static_cast<double>(layer.shape.inputs) *
-                           static_cast<double>(layer.shape.units);
+    const double product = 2.0 * static_cast<double>(layer.rows) *
+                           static_cast<double>(layer.inputs) * static_cast<double>(layer.units);
     sum += product * (is_first ? 2.0 : 3.0);
   }
   return sum;

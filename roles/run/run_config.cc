@@ -12,10 +12,11 @@ namespace {
 
 constexpr const char* kTopK = "topk:";
 
-// What makes a model large: "--hidden_units 100,50", or "--inputs 784" where there are none.
+// What makes a model large: "--hidden_units 100,50", or "--model cnn" and the like.
 std::string size_text(const math::ModelSpec& model) {
   if (model.kind != math::ModelKind::kMlp) {
-    return "--inputs " + std::to_string(model.inputs);
+    return "--model " + std::string(math::model_name(model.kind)) + " on images of " +
+           math::to_string(model.input);
   }
   std::string units_text;
   for (const std::size_t units : model.hidden) {
@@ -24,16 +25,9 @@ std::string size_text(const math::ModelSpec& model) {
   return "--hidden_units " + units_text;
 }
 
-// A trainer's memory for one row: its pixels, what each layer makes of it, and the loss by that.
-// At most: some of it is smaller where the processor allows it.
+// A trainer's memory for one row, and its label.
 std::size_t row_bytes(const math::ModelSpec& model) {
-  std::size_t floats = model.inputs + 2 * model.classes;
-  if (model.kind == math::ModelKind::kMlp) {
-    for (const std::size_t units : model.hidden) {
-      floats += 2 * units;
-    }
-  }
-  return floats * sizeof(float) + 1;  // and the label
+  return math::activation_floats(model) * sizeof(float) + 1;
 }
 
 // Each field alone may be as large as it is; together they may not. REQUIRES: each is in its range.
@@ -117,8 +111,8 @@ void validate(const RunConfig& config) {
 }
 
 void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_t classes) {
-  if (config.model.inputs != pixels) {
-    refuse_setting("inputs", std::to_string(config.model.inputs),
+  if (config.model.input.size() != pixels) {
+    refuse_setting("inputs", std::to_string(config.model.input.size()),
                    std::to_string(pixels) + ", the pixels of an image");
   }
   if (config.model.classes != classes) {

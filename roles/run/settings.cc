@@ -47,16 +47,22 @@ std::vector<Setting> make_settings() {
 
       {.name = "model",
        .value = Choice{[](auto& run) -> auto& { return run.model.kind; }, math::kModelNames},
-       .about = "`mlp`: hidden layers with ReLU; `softmax`: no hidden layer",
+       .about = "`mlp`: hidden layers with ReLU; `softmax`: no hidden layer; `lenet`: two convolutions of "
+                "5x5 and a hidden layer of 1024; `cnn`: four convolutions of 3x3",
        .argument = "NAME"},
       {.name = "hidden_units",
        .value = NumberList{.place = [](auto& run) -> auto& { return run.model.hidden; },
                            .least = 1, .most = math::kMaxUnits,
                            .most_entries = math::kMaxHiddenLayers},
-       .about = "units of each hidden layer: `128,128`",
+       .about = "of `--model mlp`: units of each hidden layer, `128,128`",
        .argument = "N,..."},
-      {.name = "inputs",  // of an image; math::validate() has its bounds, and those of the next
-       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.inputs; }}},
+      // Of an image; math::validate() has their bounds, and those of the next.
+      {.name = "height",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.input.height; }}},
+      {.name = "width",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.input.width; }}},
+      {.name = "channels",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.input.channels; }}},
       {.name = "classes",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.classes; }}},
       {.name = "optimizer",

@@ -10,7 +10,9 @@ allowed() {
   local run='net/wire|math|roles/run'
   local process="$run|data|net/transport|roles/process"
   case $1 in
-    math | data | net/wire) echo 'nothing' ;;
+    data | net/wire) echo 'nothing' ;;
+    math) echo 'math/layers' ;;
+    math/layers) echo 'math' ;;
     net/transport | net/resolvers | main/render) echo 'net/wire' ;;
     net/http) echo 'net/wire|net/transport' ;;
     roles/run) echo 'net/wire|math' ;;

@@ -68,7 +68,7 @@ TEST_P(Allocation, IsSeenByTheCounter) {
 
 TEST_P(Allocation, DoesNotHappenInAStep) {
   const ModelSpec spec{.hidden = {1024, 100}};
-  const MadeUpImages images(200, spec.inputs, spec.classes);
+  const MadeUpImages images(200, spec.input.size(), spec.classes);
   const std::vector<std::uint32_t> rows = row_numbers(0, 200);
   Model model(spec, 200, isa());
   AlignedVector parameters = made_up_parameters(model.layout(), 0.1F);

@@ -14,11 +14,14 @@
 namespace disttf::math {
 
 inline ModelSpec softmax(std::size_t inputs, std::size_t classes) {
-  return {.kind = ModelKind::kSoftmax, .inputs = inputs, .hidden = {}, .classes = classes};
+  return {
+      .kind = ModelKind::kSoftmax, .input = {.channels = inputs}, .hidden = {}, .classes = classes};
 }
 inline ModelSpec mlp(std::size_t inputs, std::vector<std::size_t> hidden, std::size_t classes) {
-  return {
-      .kind = ModelKind::kMlp, .inputs = inputs, .hidden = std::move(hidden), .classes = classes};
+  return {.kind = ModelKind::kMlp,
+          .input = {.channels = inputs},
+          .hidden = std::move(hidden),
+          .classes = classes};
 }
 
 // Apart from the product's own purposes.

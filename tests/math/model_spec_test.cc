@@ -25,7 +25,7 @@ TEST(ModelName, ComesBack) {
   for (const ModelKind kind : {ModelKind::kSoftmax, ModelKind::kMlp}) {
     EXPECT_EQ(model_from_name(model_name(kind)), kind);
   }
-  EXPECT_EQ(model_from_name("cnn"), std::nullopt);
+  EXPECT_EQ(model_from_name("transformer"), std::nullopt);
 }
 
 TEST(LayoutOf, NamesVariablesAsTensorFlowsTutorialDoes) {
@@ -45,6 +45,14 @@ TEST(LayoutOf, ShapesWeightsAsInputsByUnits) {
   EXPECT_EQ(layout.parameter_count(), 79510U);
 }
 
+// By hand: 5*5*32 + 32, 5*5*32*64 + 64, 7*7*64*1024 + 1024, 1024*10 + 10.
+TEST(ModelSpec, LenetHasTheTutorialsParameters) {
+  const ModelSpec spec{.kind = ModelKind::kLenet};
+  EXPECT_EQ(layout_of(spec).parameter_count(), 3274634U);
+  EXPECT_THAT(names_of(spec), testing::ElementsAre("conv1_w", "conv1_b", "conv2_w", "conv2_b",
+                                                   "fc1_w", "fc1_b", "sm_w", "sm_b"));
+}
+
 void expect_refused(const ModelSpec& spec, const std::string& field, const std::string& value) {
   try {
     validate(spec);
@@ -60,7 +68,7 @@ TEST(ModelSpec, IsRefusedWithFieldAndValue) {
   expect_refused(mlp(784, std::vector<std::size_t>(17, 8), 10), "hidden layers", "17");
   expect_refused(mlp(784, {100, 0}, 10), "hidden_units", "0");
   expect_refused(mlp(784, {65537}, 10), "hidden_units", "65537");
-  expect_refused(mlp(0, {100}, 10), "inputs", "0");
+  expect_refused(mlp(0, {100}, 10), "channels", "0");
   expect_refused(softmax(784, 1), "classes", "1");
   expect_refused(softmax(784, 257), "classes", "257");
 }

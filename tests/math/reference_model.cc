@@ -2,48 +2,243 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+
+#include "math/random.h"
 
 namespace disttf::math {
+namespace {
 
-std::vector<std::vector<double>> ReferenceModel::forward(std::span<const double> parameters,
-                                                         const ImageSet& set,
-                                                         std::uint32_t row) const {
-  const auto variables = layout_.variables();
-  const std::size_t inputs = variables[0].shape[0];
-  std::vector<double> pixels(inputs);
-  for (std::size_t i = 0; i < inputs; ++i) {
-    pixels[i] = set.images[row * inputs + i] / 255.0;
-  }
-  std::vector<std::vector<double>> values = {pixels};
-  for (std::size_t v = 0; v < variables.size(); v += 2) {
-    const Variable& weights = variables[v];
-    const Variable& bias = variables[v + 1];
-    std::vector<double> output(bias.size);
-    for (std::size_t j = 0; j < bias.size; ++j) {
-      output[j] = parameters[bias.offset + j];
-      for (std::size_t i = 0; i < weights.shape[0]; ++i) {
-        output[j] += values.back()[i] * parameters[weights.offset + i * bias.size + j];
+double number_of(const LayerSpec& spec, const char* name, double otherwise) {
+  const auto found = spec.fields.find(name);
+  return found == spec.fields.end() ? otherwise : std::get<double>(found->second);
+}
+
+// What lies before an axis that keeps its length / stride.
+std::ptrdiff_t padding_before(std::size_t length, std::size_t size, std::size_t stride,
+                              std::size_t outputs) {
+  const auto all = static_cast<std::ptrdiff_t>((outputs - 1) * stride + size) -
+                   static_cast<std::ptrdiff_t>(length);
+  return std::max(all, std::ptrdiff_t{0}) / 2;
+}
+
+}  // namespace
+
+ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
+    : layout_(layout_of(spec)), input_(spec.input), place_(place) {
+  std::size_t variable = 0;
+  Shape shape = spec.input;
+  for (const LayerSpec& each : layers_of(spec)) {
+    ReferenceLayer layer;
+    layer.type = each.type;
+    layer.number = layers_.size() + 1;
+    layer.input = shape;
+    layer.output = shape;
+    layer.rate = number_of(each, "rate", 0);
+    if (each.type == "dense") {
+      layer.output = {.channels = static_cast<std::size_t>(number_of(each, "units", 0))};
+    } else if (each.type == "flatten") {
+      layer.output = {.channels = shape.size()};
+    } else if (each.type == "conv2d") {
+      layer.size = static_cast<std::size_t>(number_of(each, "kernel", 0));
+      layer.stride = static_cast<std::size_t>(number_of(each, "stride", 1));
+      const auto padding = each.fields.find("padding");
+      const bool is_valid =
+          padding != each.fields.end() && std::get<std::string>(padding->second) == "valid";
+      const auto outputs = [&](std::size_t length) {
+        return is_valid ? (length - layer.size) / layer.stride + 1
+                        : (length + layer.stride - 1) / layer.stride;
+      };
+      layer.output = {outputs(shape.height), outputs(shape.width),
+                      static_cast<std::size_t>(number_of(each, "channels", 0))};
+      if (!is_valid) {
+        layer.top = padding_before(shape.height, layer.size, layer.stride, layer.output.height);
+        layer.left = padding_before(shape.width, layer.size, layer.stride, layer.output.width);
       }
-      if (v + 2 < variables.size()) {
-        output[j] = std::max(output[j], 0.0);
+    } else if (each.type == "max_pool" || each.type == "average_pool") {
+      layer.size = static_cast<std::size_t>(number_of(each, "size", 0));
+      const auto stride = static_cast<std::size_t>(number_of(each, "stride", 0));
+      layer.stride = stride == 0 ? layer.size : stride;
+      layer.output = {(shape.height - layer.size) / layer.stride + 1,
+                      (shape.width - layer.size) / layer.stride + 1, shape.channels};
+    } else if (each.type != "relu" && each.type != "dropout") {
+      std::abort();  // a layer that this file does not know yet
+    }
+    if (each.type == "dense" || each.type == "conv2d") {
+      layer.weights = layout_.variables()[variable++].offset;
+      layer.bias = layout_.variables()[variable++].offset;
+    }
+    shape = layer.output;
+    layers_.push_back(layer);
+  }
+}
+
+double ReferenceModel::factor(const ReferenceLayer& layer, std::size_t place,
+                              std::size_t element) const {
+  const std::uint64_t index = ((place_.first + place) << 28U) + (layer.number << 22U) + element / 4;
+  const std::uint64_t bits =
+      random_bits(place_.seed, static_cast<std::uint32_t>(Purpose::kDropout), place_.step, index);
+  const double drawn = static_cast<double>((bits >> (element % 4 * 16)) % 65536);
+  return drawn < std::round(layer.rate * 65536) ? 0 : 1 / (1 - layer.rate);
+}
+
+ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, const Image& input,
+                                                std::span<const double> parameters,
+                                                std::size_t place) const {
+  Image output{.shape = layer.output, .values = std::vector<double>(layer.output.size())};
+  const std::size_t units = layer.output.channels;
+  if (layer.type == "dense") {
+    for (std::size_t u = 0; u < units; ++u) {
+      output.values[u] = parameters[layer.bias + u];
+      for (std::size_t i = 0; i < input.values.size(); ++i) {
+        output.values[u] += input.values[i] * parameters[layer.weights + i * units + u];
       }
     }
-    values.push_back(output);
+    return output;
   }
-  return values;
+  if (layer.type == "flatten" || layer.type == "relu" || layer.type == "dropout") {
+    for (std::size_t i = 0; i < input.values.size(); ++i) {
+      const double value = input.values[i];
+      output.values[i] = layer.type == "relu"      ? std::max(value, 0.0)
+                         : layer.type == "dropout" ? value * factor(layer, place, i)
+                                                   : value;
+    }
+    return output;
+  }
+  for (std::size_t y = 0; y < layer.output.height; ++y) {
+    for (std::size_t x = 0; x < layer.output.width; ++x) {
+      for (std::size_t u = 0; u < units; ++u) {
+        double sum = layer.type == "conv2d" ? parameters[layer.bias + u] : 0;
+        double largest = -INFINITY;
+        for (std::size_t i = 0; i < layer.size; ++i) {
+          for (std::size_t j = 0; j < layer.size; ++j) {
+            const auto at_y = static_cast<std::ptrdiff_t>(y * layer.stride + i) - layer.top;
+            const auto at_x = static_cast<std::ptrdiff_t>(x * layer.stride + j) - layer.left;
+            if (at_y < 0 || at_y >= static_cast<std::ptrdiff_t>(input.shape.height) || at_x < 0 ||
+                at_x >= static_cast<std::ptrdiff_t>(input.shape.width)) {
+              continue;
+            }
+            const auto row = static_cast<std::size_t>(at_y);
+            const auto column = static_cast<std::size_t>(at_x);
+            if (layer.type != "conv2d") {
+              sum += input.at(row, column, u);
+              largest = std::max(largest, input.at(row, column, u));
+              continue;
+            }
+            for (std::size_t c = 0; c < input.shape.channels; ++c) {
+              const std::size_t weight =
+                  ((i * layer.size + j) * input.shape.channels + c) * units + u;
+              sum += input.at(row, column, c) * parameters[layer.weights + weight];
+            }
+          }
+        }
+        const auto places = static_cast<double>(layer.size * layer.size);
+        output.at(y, x, u) = layer.type == "conv2d"         ? sum
+                             : layer.type == "average_pool" ? sum / places
+                                                            : largest;
+      }
+    }
+  }
+  return output;
+}
+
+ReferenceModel::Image ReferenceModel::backward(const ReferenceLayer& layer, const Image& input,
+                                               const Image& delta,
+                                               std::span<const double> parameters,
+                                               std::size_t place,
+                                               std::span<double> gradient) const {
+  Image below{.shape = layer.input, .values = std::vector<double>(layer.input.size())};
+  const std::size_t units = layer.output.channels;
+  if (layer.type == "dense") {
+    for (std::size_t u = 0; u < units; ++u) {
+      gradient[layer.bias + u] += delta.values[u];
+      for (std::size_t i = 0; i < input.values.size(); ++i) {
+        const std::size_t weight = layer.weights + i * units + u;
+        gradient[weight] += input.values[i] * delta.values[u];
+        below.values[i] += parameters[weight] * delta.values[u];
+      }
+    }
+    return below;
+  }
+  if (layer.type == "flatten" || layer.type == "relu" || layer.type == "dropout") {
+    for (std::size_t i = 0; i < input.values.size(); ++i) {
+      const double value = delta.values[i];
+      below.values[i] = layer.type == "relu"      ? (input.values[i] > 0 ? value : 0)
+                        : layer.type == "dropout" ? value * factor(layer, place, i)
+                                                  : value;
+    }
+    return below;
+  }
+  for (std::size_t y = 0; y < layer.output.height; ++y) {
+    for (std::size_t x = 0; x < layer.output.width; ++x) {
+      for (std::size_t u = 0; u < units; ++u) {
+        const double by_output = delta.at(y, x, u);
+        if (layer.type == "conv2d") {
+          gradient[layer.bias + u] += by_output;
+        }
+        double* largest = nullptr;
+        double most = -INFINITY;
+        for (std::size_t i = 0; i < layer.size; ++i) {
+          for (std::size_t j = 0; j < layer.size; ++j) {
+            const auto at_y = static_cast<std::ptrdiff_t>(y * layer.stride + i) - layer.top;
+            const auto at_x = static_cast<std::ptrdiff_t>(x * layer.stride + j) - layer.left;
+            if (at_y < 0 || at_y >= static_cast<std::ptrdiff_t>(input.shape.height) || at_x < 0 ||
+                at_x >= static_cast<std::ptrdiff_t>(input.shape.width)) {
+              continue;
+            }
+            const auto row = static_cast<std::size_t>(at_y);
+            const auto column = static_cast<std::size_t>(at_x);
+            if (layer.type == "average_pool") {
+              below.at(row, column, u) += by_output / static_cast<double>(layer.size * layer.size);
+            } else if (layer.type == "max_pool") {
+              if (input.at(row, column, u) > most) {
+                most = input.at(row, column, u);
+                largest = &below.at(row, column, u);
+              }
+            } else {
+              for (std::size_t c = 0; c < input.shape.channels; ++c) {
+                const std::size_t weight =
+                    layer.weights + ((i * layer.size + j) * input.shape.channels + c) * units + u;
+                gradient[weight] += input.at(row, column, c) * by_output;
+                below.at(row, column, c) += parameters[weight] * by_output;
+              }
+            }
+          }
+        }
+        if (largest != nullptr) {
+          *largest += by_output;
+        }
+      }
+    }
+  }
+  return below;
+}
+
+std::vector<ReferenceModel::Image> ReferenceModel::forward(std::span<const double> parameters,
+                                                           const ImageSet& set, std::uint32_t row,
+                                                           std::size_t place) const {
+  Image image{.shape = input_, .values = std::vector<double>(input_.size())};
+  for (std::size_t i = 0; i < input_.size(); ++i) {
+    image.values[i] = set.images[row * input_.size() + i] / 255.0;
+  }
+  std::vector<Image> images = {image};
+  for (const ReferenceLayer& layer : layers_) {
+    images.push_back(output_of(layer, images.back(), parameters, place));
+  }
+  return images;
 }
 
 double ReferenceModel::loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const {
   double total = 0;
-  for (const std::uint32_t row : rows) {
-    const std::vector<double> logits = forward(parameters, set, row).back();
+  for (std::size_t place = 0; place < rows.size(); ++place) {
+    const std::vector<double> logits = forward(parameters, set, rows[place], place).back().values;
     const double largest = *std::ranges::max_element(logits);
     double sum = 0;
     for (const double logit : logits) {
       sum += std::exp(logit - largest);
     }
-    total += largest + std::log(sum) - logits[set.labels[row]];
+    total += largest + std::log(sum) - logits[set.labels[rows[place]]];
   }
   return total / static_cast<double>(rows.size());
 }
@@ -51,57 +246,35 @@ double ReferenceModel::loss(std::span<const double> parameters, const ImageSet& 
 std::vector<double> ReferenceModel::gradient(std::span<const double> parameters,
                                              const ImageSet& set,
                                              std::span<const std::uint32_t> rows) const {
-  const auto variables = layout_.variables();
   std::vector<double> gradient(parameters.size());
-  for (const std::uint32_t row : rows) {
-    const std::vector<std::vector<double>> values = forward(parameters, set, row);
-    std::vector<double> delta = values.back();  // the loss by the layer's output
-    const double largest = *std::ranges::max_element(delta);
+  for (std::size_t place = 0; place < rows.size(); ++place) {
+    const std::vector<Image> images = forward(parameters, set, rows[place], place);
+    Image delta = images.back();  // the loss by the layer's output
+    const double largest = *std::ranges::max_element(delta.values);
     double sum = 0;
-    for (double& value : delta) {
+    for (double& value : delta.values) {
       value = std::exp(value - largest);
       sum += value;
     }
-    for (double& value : delta) {
-      value /= sum;
+    for (double& value : delta.values) {
+      value /= sum * static_cast<double>(rows.size());
     }
-    delta[set.labels[row]] -= 1;
-    for (std::size_t layer = variables.size() / 2; layer-- > 0;) {
-      const Variable& weights = variables[2 * layer];
-      const Variable& bias = variables[2 * layer + 1];
-      const std::vector<double>& input = values[layer];
-      std::vector<double> below(input.size());
-      for (std::size_t j = 0; j < bias.size; ++j) {
-        gradient[bias.offset + j] += delta[j] / static_cast<double>(rows.size());
-        for (std::size_t i = 0; i < input.size(); ++i) {
-          const std::size_t weight = weights.offset + i * bias.size + j;
-          gradient[weight] += input[i] * delta[j] / static_cast<double>(rows.size());
-          below[i] += input[i] > 0 ? parameters[weight] * delta[j] : 0;
-        }
-      }
-      delta = below;
+    delta.values[set.labels[rows[place]]] -= 1 / static_cast<double>(rows.size());
+    for (std::size_t layer = layers_.size(); layer-- > 0;) {
+      delta = backward(layers_[layer], images[layer], delta, parameters, place, gradient);
     }
   }
   return gradient;
 }
 
-std::vector<double> ReferenceModel::differences(std::span<const double> parameters,
-                                                const ImageSet& set,
-                                                std::span<const std::uint32_t> rows) const {
+double ReferenceModel::difference(std::span<const double> parameters, std::size_t parameter,
+                                  const ImageSet& set, std::span<const std::uint32_t> rows) const {
   constexpr double kStep = 1e-5;
   std::vector<double> moved(parameters.begin(), parameters.end());
-  std::vector<double> result(parameters.size());
-  for (const Variable& variable : layout_.variables()) {
-    for (std::size_t i = variable.offset; i < variable.offset + variable.size; ++i) {
-      moved[i] = parameters[i] + kStep;
-      const double above = loss(moved, set, rows);
-      moved[i] = parameters[i] - kStep;
-      const double below = loss(moved, set, rows);
-      moved[i] = parameters[i];
-      result[i] = (above - below) / (2 * kStep);
-    }
-  }
-  return result;
+  moved[parameter] = parameters[parameter] + kStep;
+  const double above = loss(moved, set, rows);
+  moved[parameter] = parameters[parameter] - kStep;
+  return (above - loss(moved, set, rows)) / (2 * kStep);
 }
 
 }  // namespace disttf::math

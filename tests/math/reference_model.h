@@ -1,10 +1,12 @@
-// The models again, in double and plain loops straight from the formulas, sharing no code with
-// math/ but the layout: what Model is held against.
+// Models again, in double and plain loops straight from the formulas in the layers' headers,
+// sharing no code with math/ but where the variables lie and what Philox draws: what Model is held
+// against.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "math/model.h"
@@ -13,7 +15,8 @@ namespace disttf::math {
 
 class ReferenceModel {
  public:
-  explicit ReferenceModel(const ModelSpec& spec) : layout_(layout_of(spec)) {}
+  // `place`: of the batch in its run, for layers that draw.
+  explicit ReferenceModel(const ModelSpec& spec, const Model::Place& place = {});
 
   // Mean cross-entropy of `rows` of `set`. REQUIRES: parameters.size() == layout's size.
   [[nodiscard]] double loss(std::span<const double> parameters, const ImageSet& set,
@@ -22,17 +25,52 @@ class ReferenceModel {
   [[nodiscard]] std::vector<double> gradient(std::span<const double> parameters,
                                              const ImageSet& set,
                                              std::span<const std::uint32_t> rows) const;
-  // Its gradient by central differences: (loss(p + h) - loss(p - h)) / 2h for every parameter.
-  [[nodiscard]] std::vector<double> differences(std::span<const double> parameters,
-                                                const ImageSet& set,
-                                                std::span<const std::uint32_t> rows) const;
+  // One number of it by central differences: (loss(p + h) - loss(p - h)) / 2h.
+  [[nodiscard]] double difference(std::span<const double> parameters, std::size_t parameter,
+                                  const ImageSet& set, std::span<const std::uint32_t> rows) const;
 
  private:
-  // The values of every layer for one image: the pixels, each hidden layer after relu, the logits.
-  [[nodiscard]] std::vector<std::vector<double>> forward(std::span<const double> parameters,
-                                                         const ImageSet& set,
-                                                         std::uint32_t row) const;
+  // [height, width, channels]
+  struct Image {
+    Shape shape;
+    std::vector<double> values;
+    [[nodiscard]] double& at(std::size_t y, std::size_t x, std::size_t c) {
+      return values[(y * shape.width + x) * shape.channels + c];
+    }
+    [[nodiscard]] double at(std::size_t y, std::size_t x, std::size_t c) const {
+      return values[(y * shape.width + x) * shape.channels + c];
+    }
+  };
+  struct ReferenceLayer {
+    std::string type;
+    std::size_t number = 0;  // among all layers, from 1
+    Shape input;
+    Shape output;
+    std::size_t size = 1;  // of a window or a kernel
+    std::size_t stride = 1;
+    std::ptrdiff_t top = 0;  // of the padding
+    std::ptrdiff_t left = 0;
+    double rate = 0;
+    std::size_t weights = 0;  // in the flat vector
+    std::size_t bias = 0;
+  };
+
+  // What each layer gives for one image, which is the `place`th of the batch; the image first.
+  [[nodiscard]] std::vector<Image> forward(std::span<const double> parameters, const ImageSet& set,
+                                           std::uint32_t row, std::size_t place) const;
+  [[nodiscard]] Image output_of(const ReferenceLayer& layer, const Image& input,
+                                std::span<const double> parameters, std::size_t place) const;
+  // The loss by the input; that by the parameters is added to `gradient`.
+  [[nodiscard]] Image backward(const ReferenceLayer& layer, const Image& input, const Image& delta,
+                               std::span<const double> parameters, std::size_t place,
+                               std::span<double> gradient) const;
+  [[nodiscard]] double factor(const ReferenceLayer& layer, std::size_t place,
+                              std::size_t element) const;
+
   ParameterLayout layout_;
+  Shape input_;
+  Model::Place place_;
+  std::vector<ReferenceLayer> layers_;
 };
 
 }  // namespace disttf::math

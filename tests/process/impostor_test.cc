@@ -400,7 +400,7 @@ TEST_F(Impostor, PublishesAModelOfLargerImagesToAWorker) {
   Process& ps = run_task(cluster, Job::kPs, 0);
   ASSERT_TRUE(says(ps, "Started server"));
   config_.trainers = 2;
-  config_.model.inputs = 1000;
+  config_.model.input = {.channels = 1000};
   start_run(connect_to(cluster));
   Process& worker = run_task(cluster, Job::kWorker, 1);
   EXPECT_TRUE(exits(worker, kExitError));

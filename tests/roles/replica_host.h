@@ -51,7 +51,7 @@ inline RunConfig small_run(std::uint64_t train_steps = 3) {
   config.dataset = "MNIST";
   config.data_checksum = "0";
   config.model.kind = math::ModelKind::kSoftmax;
-  config.model.inputs = 6;
+  config.model.input = {.channels = 6};
   config.model.classes = 2;
   return config;
 }

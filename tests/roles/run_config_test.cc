@@ -54,7 +54,9 @@ std::vector<Mutation> mutations() {
        [](RunConfig& c) {
          c.model.hidden = {128, 64};
        }},
-      {"inputs", [](RunConfig& c) { c.model.inputs = 7; }},
+      {"height", [](RunConfig& c) { c.model.input.height = 7; }},
+      {"width", [](RunConfig& c) { c.model.input.width = 7; }},
+      {"channels", [](RunConfig& c) { c.model.input.channels = 2; }},
       {"classes", [](RunConfig& c) { c.model.classes = 2; }},
       {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
@@ -233,7 +235,8 @@ TEST(RunConfigFromJson, RefusesNumbersThatNoFloatHolds) {
 TEST(RunConfigFromJson, RefusesNamesThatThisVersionDoesNotKnow) {
   EXPECT_EQ(message_with("optimizer", "lbfgs"),
             "--optimizer: \"lbfgs\" is not a name that this version knows");
-  EXPECT_EQ(message_with("model", "cnn"), "--model: \"cnn\" is not a name that this version knows");
+  EXPECT_EQ(message_with("model", "transformer"),
+            "--model: \"transformer\" is not a name that this version knows");
   EXPECT_EQ(message_with("isa", "sse"), "--isa: \"sse\" is not a name that this version knows");
 }
 
@@ -295,9 +298,10 @@ const std::vector<Invalid>& invalid_configs() {
        [](RunConfig& c) {
          c.batch_size = kMaxBatchSize;
          c.model.kind = math::ModelKind::kSoftmax;
-         c.model.inputs = math::kMaxInputs;
+         c.model.input = {.channels = math::kMaxInputs};
        },
-       "--batch_size: 1048576 is not from 1 to 2047 with --inputs 1048576: a batch and the outputs "
+       "--batch_size: 1048576 is not from 1 to 2047 with --model softmax on images of 1048576: a "
+       "batch and the outputs "
        "of all layers take 8 GiB of a trainer's memory at most"},
       {"ManyMicroBatchesOfManyParameters",
        [](RunConfig& c) {
@@ -347,8 +351,8 @@ const std::vector<Invalid>& invalid_configs() {
        "--hidden_units: 0 layers is not from 1 to 16 layers"},
       {"TooManyLayers", [](RunConfig& c) { c.model.hidden.assign(17, 1); },
        "--hidden_units: 17 layers is not from 1 to 16 layers"},
-      {"NoInput", [](RunConfig& c) { c.model.inputs = 0; },
-       "inputs: 0 is not allowed, it must be from 1 to 1048576"},
+      {"NoInput", [](RunConfig& c) { c.model.input.height = 0; },
+       "height: 0 is not allowed, it must be from 1 to 1048576"},
       {"OneClass", [](RunConfig& c) { c.model.classes = 1; },
        "classes: 1 is not allowed, it must be from 2 to 256"},
       {"MoreClassesThanALabelTells", [](RunConfig& c) { c.model.classes = 257; },
@@ -382,7 +386,7 @@ TEST(Validate, RefusesWhatModelAndOptimizerRefuse) {
 TEST(ValidateForImages, RefusesModelsOfOtherImagesAndClasses) {
   RunConfig config = base_config();
   EXPECT_NO_THROW(validate_for_images(config, 784, 10));
-  config.model.inputs = 785;
+  config.model.input = {.channels = 785};
   EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
             "--inputs: 785 is not 784, the pixels of an image");
   config = base_config();

@@ -35,7 +35,8 @@ constexpr std::size_t kClasses = 16;
 void set_size(Scenario& scenario, std::size_t floats) {
   scenario.config.model.kind = math::ModelKind::kSoftmax;
   scenario.config.model.classes = kClasses;
-  scenario.config.model.inputs = std::max<std::size_t>(1, (floats - kClasses) / kClasses);
+  scenario.config.model.input = {.channels =
+                                     std::max<std::size_t>(1, (floats - kClasses) / kClasses)};
   scenario.size = math::layout_of(scenario.config.model).size();
 }
 

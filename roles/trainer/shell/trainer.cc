@@ -202,7 +202,9 @@ void Trainer::round_parameters() {
 
 void Trainer::load(const Stepper::Batch& batch) {
   sampler_->batch(batch.step, batch.slot, rows_);
-  model_->load(train_set(), rows_);
+  model_->load(
+      train_set(), rows_,
+      {.seed = config_.seed, .step = batch.step, .first = batch.slot * config_.batch_size});
   loaded_ = batch;
 }
 

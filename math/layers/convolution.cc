@@ -1,0 +1,246 @@
+#include "math/layers/convolution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "math/kernels_table.h"
+#include "math/model_spec.h"
+
+namespace disttf::math {
+namespace {
+
+constexpr std::size_t kMostKernel = 64;
+
+constexpr std::array<std::string_view, 2> kPaddings = {"same", "valid"};
+constexpr std::array<std::string_view, 3> kConvolutionInitial = {"he", "truncated_normal", "zeros"};
+
+constexpr std::array<LayerField, 5> kConvolutionFields = {{
+    {.name = "channels", .about = "of the output", .least = 1, .most = double{kMaxUnits}},
+    {.name = "kernel",
+     .about = "positions that an output sees, down and across",
+     .least = 1,
+     .most = double{kMostKernel}},
+    {.name = "stride",
+     .about = "positions from one output to the next",
+     .least = 1,
+     .most = double{kMostKernel},
+     .otherwise = "1"},
+    {.name = "padding",
+     .about = "`same`: zeros around the image keep its size; `valid`: none",
+     .kind = LayerField::Kind::kWord,
+     .words = kPaddings,
+     .otherwise = kPaddings[0]},
+    {.name = "initial",
+     .about = "of the weights, n sums each: `he`, deviation sqrt(2/n); `truncated_normal`, "
+              "1/sqrt(n); or `zeros`",
+     .kind = LayerField::Kind::kWord,
+     .words = kConvolutionInitial,
+     .otherwise = kConvolutionInitial[0]},
+}};
+
+// An axis of the image: how much lies beside it, and how many outputs there are.
+struct Axis {
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t outputs = 0;
+};
+
+Axis axis_of(std::size_t length, std::size_t kernel, std::size_t stride, bool is_same) {
+  if (!is_same) {
+    return {.outputs = (length - kernel) / stride + 1};
+  }
+  const std::size_t outputs = (length + stride - 1) / stride;
+  const std::size_t needed = (outputs - 1) * stride + kernel;
+  const std::size_t padding = needed > length ? needed - length : 0;
+  return {.before = padding / 2, .after = padding - padding / 2, .outputs = outputs};
+}
+
+struct Geometry {
+  std::size_t kernel = 0;
+  std::size_t stride = 1;
+  Axis down;
+  Axis across;
+};
+
+class Convolution final : public Layer {
+ public:
+  Convolution(const Shape& input, std::size_t channels, const Geometry& geometry, double deviation)
+      : Layer(input,
+              {.height = geometry.down.outputs,
+               .width = geometry.across.outputs,
+               .channels = channels},
+              {{.suffix = "w",
+                .shape = {geometry.kernel, geometry.kernel, input.channels, channels},
+                .deviation = deviation},
+               {.suffix = "b", .shape = {channels}}}),
+        geometry_(geometry),
+        forward_{.height = geometry.down.before + input.height + geometry.down.after,
+                 .width = geometry.across.before + input.width + geometry.across.after,
+                 .channels = input.channels,
+                 .kernel_height = geometry.kernel,
+                 .kernel_width = geometry.kernel,
+                 .stride = geometry.stride,
+                 .out_height = geometry.down.outputs,
+                 .out_width = geometry.across.outputs,
+                 .units = channels},
+        // Each position of the input, whatever its stride: the outputs lie `stride` apart.
+        backward_{.height = input.height + geometry.kernel - 1,
+                  .width = input.width + geometry.kernel - 1,
+                  .channels = channels,
+                  .kernel_height = geometry.kernel,
+                  .kernel_width = geometry.kernel,
+                  .stride = 1,
+                  .out_height = input.height,
+                  .out_width = input.width,
+                  .units = input.channels},
+        no_start_(input.channels) {}
+
+  [[nodiscard]] std::uint64_t multiply_adds() const noexcept override {
+    return std::uint64_t{gradient_rows()} * output().size();
+  }
+  [[nodiscard]] bool takes_pixels(const Products& /*products*/) const noexcept override {
+    return true;
+  }
+  [[nodiscard]] std::size_t kept_floats() const noexcept override { return image_size(forward_); }
+  [[nodiscard]] std::size_t scratch_floats() const noexcept override {
+    return image_size(backward_);
+  }
+  [[nodiscard]] std::size_t prepared_floats() const noexcept override {
+    return gradient_rows() * forward_.units;
+  }
+  [[nodiscard]] std::size_t gradient_rows() const noexcept override {
+    return forward_.kernel_height * forward_.kernel_width * forward_.channels;
+  }
+
+  // The kernel turned by half a turn, with the channels of input and output exchanged.
+  void prepare(const LayerPass& pass, float* prepared) const noexcept override {
+    const std::size_t places = geometry_.kernel * geometry_.kernel;
+    const std::size_t channels = forward_.channels;
+    const std::size_t units = forward_.units;
+    for (std::size_t place = 0; place < places; ++place) {
+      const float* const from = pass.variables[0] + place * channels * units;
+      float* const to = prepared + (places - 1 - place) * channels * units;
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t u = 0; u < units; ++u) {
+          to[u * channels + c] = from[c * units + u];
+        }
+      }
+    }
+  }
+
+  void forward(const LayerPass& pass) const noexcept override {
+    for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      float* const image = pass.kept + row * kept_floats();
+      pad(pass, row, image);
+      pass.kernels->convolve(image, pass.variables[0], pass.variables[1],
+                             pass.output + row * output().size(), forward_);
+    }
+  }
+
+  void backward(const LayerPass& pass) const noexcept override {
+    for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      spread_delta(pass.output_delta + row * output().size(), pass.scratch);
+      pass.kernels->convolve(pass.scratch, pass.prepared, no_start_.data(),
+                             pass.input_delta + row * input().size(), backward_);
+    }
+  }
+
+  void gradient(const LayerPass& pass, Rows part,
+                std::span<float* const> gradients) const noexcept override {
+    if (part.begin == 0) {
+      const std::size_t positions = forward_.out_height * forward_.out_width;
+      pass.kernels->column_sums(pass.output_delta, gradients[1], pass.rows.count() * positions,
+                                forward_.units);
+    }
+    std::fill(gradients[0] + part.begin * forward_.units, gradients[0] + part.end * forward_.units,
+              0.0F);
+    for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      pass.kernels->convolve_gradient(pass.kept + row * kept_floats(),
+                                      pass.output_delta + row * output().size(), gradients[0],
+                                      part.begin, part.end, forward_);
+    }
+  }
+
+ private:
+  static std::size_t image_size(const ConvolutionShape& shape) noexcept {
+    return shape.height * shape.width * shape.channels;
+  }
+
+  // The image in its place, with zeros around it.
+  void pad(const LayerPass& pass, std::size_t row, float* image) const noexcept {
+    const std::size_t from_row = input().width * input().channels;
+    const std::size_t to_row = forward_.width * forward_.channels;
+    const std::size_t before = geometry_.across.before * forward_.channels;
+    const std::size_t first = row * input().size();
+    std::fill_n(image, geometry_.down.before * to_row, 0.0F);
+    float* to = image + geometry_.down.before * to_row;
+    for (std::size_t y = 0; y < input().height; ++y, to += to_row) {
+      std::fill_n(to, before, 0.0F);
+      if (pass.pixels != nullptr) {
+        pass.kernels->pixels_to_floats(pass.pixels + first + y * from_row, to + before, from_row);
+      } else {
+        std::copy_n(pass.input + first + y * from_row, from_row, to + before);
+      }
+      std::fill(to + before + from_row, to + to_row, 0.0F);
+    }
+    std::fill_n(to, geometry_.down.after * to_row, 0.0F);
+  }
+
+  // The loss by the output of one row, each position where the first number that it sees is.
+  void spread_delta(const float* delta, float* image) const noexcept {
+    const std::size_t channels = backward_.channels;
+    const std::size_t top = geometry_.kernel - 1 - geometry_.down.before;
+    const std::size_t left = geometry_.kernel - 1 - geometry_.across.before;
+    std::fill_n(image, image_size(backward_), 0.0F);
+    for (std::size_t y = 0; y < forward_.out_height; ++y) {
+      float* to = image + ((top + y * geometry_.stride) * backward_.width + left) * channels;
+      for (std::size_t x = 0; x < forward_.out_width; ++x, delta += channels) {
+        std::copy_n(delta, channels, to);
+        to += geometry_.stride * channels;
+      }
+    }
+  }
+
+  Geometry geometry_;
+  ConvolutionShape forward_;
+  ConvolutionShape backward_;
+  std::vector<float> no_start_;  // an input's delta begins with 0
+};
+
+double deviation_of(std::string_view initial, std::size_t sums) {
+  if (initial == "zeros") {
+    return 0.0;
+  }
+  return std::sqrt((initial == "he" ? 2.0 : 1.0) / static_cast<double>(sums));
+}
+
+std::unique_ptr<const Layer> make_convolution(const LayerFields& fields, const Shape& input) {
+  const std::size_t kernel = fields.whole("kernel");
+  const std::size_t stride = fields.whole("stride");
+  const bool is_same = fields.word("padding") == "same";
+  if (!is_same && (kernel > input.height || kernel > input.width)) {
+    throw std::invalid_argument("kernel: " + std::to_string(kernel) +
+                                " is larger than the image, which is " + to_string(input) +
+                                ", and there is no padding");
+  }
+  const Geometry geometry{.kernel = kernel,
+                          .stride = stride,
+                          .down = axis_of(input.height, kernel, stride, is_same),
+                          .across = axis_of(input.width, kernel, stride, is_same)};
+  return std::make_unique<Convolution>(
+      input, fields.whole("channels"), geometry,
+      deviation_of(fields.word("initial"), kernel * kernel * input.channels));
+}
+
+constexpr LayerType kConvolution{.name = "conv2d",
+                                 .about = "each output sees a square of positions around it",
+                                 .fields = kConvolutionFields,
+                                 .make = &make_convolution};
+
+}  // namespace
+
+const LayerType& convolution() noexcept { return kConvolution; }
+
+}  // namespace disttf::math

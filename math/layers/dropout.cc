@@ -1,0 +1,93 @@
+#include "math/layers/dropout.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "math/random.h"
+
+namespace disttf::math {
+namespace {
+
+// The index of a draw, from its highest bit: 36 bits for the place of an example in its step, 6 for
+// the layer, 22 for four elements.
+constexpr unsigned kLayerBit = 22;
+constexpr unsigned kPlaceBit = 28;
+constexpr std::size_t kMostNumbers = std::size_t{4} << kLayerBit;
+
+constexpr std::array<LayerField, 1> kDropoutFields = {{
+    {.name = "rate",
+     .about = "share of the numbers that are set to 0",
+     .kind = LayerField::Kind::kFraction,
+     .least = 0,
+     .most = 1},
+}};
+
+class Dropout final : public Layer {
+ public:
+  Dropout(const Shape& input, double rate)
+      : Layer(input, input),
+        threshold_(static_cast<std::uint64_t>(std::lround(rate * 65536.0))),
+        factor_(static_cast<float>(1.0 / (1.0 - rate))) {}
+
+  [[nodiscard]] bool in_place() const noexcept override { return true; }
+  [[nodiscard]] std::size_t kept_floats() const noexcept override { return output().size(); }
+
+  void forward(const LayerPass& pass) const noexcept override {
+    if (pass.draws == nullptr) {
+      return;
+    }
+    const std::size_t size = output().size();
+    for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      float* const factors = pass.kept + row * size;
+      draw(*pass.draws, pass.draws->first + row, factors);
+      multiply(factors, pass.output + row * size);
+    }
+  }
+  void backward(const LayerPass& pass) const noexcept override {
+    const std::size_t size = output().size();
+    for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      multiply(pass.kept + row * size, pass.input_delta + row * size);
+    }
+  }
+
+ private:
+  void draw(const LayerDraws& draws, std::uint64_t place, float* factors) const noexcept {
+    const std::size_t size = output().size();
+    const std::uint64_t first = (place << kPlaceBit) | (std::uint64_t{draws.layer} << kLayerBit);
+    for (std::size_t i = 0; i < size; i += 4) {
+      const std::uint64_t bits = random_bits(
+          draws.seed, static_cast<std::uint32_t>(Purpose::kDropout), draws.step, first + i / 4);
+      for (std::size_t j = 0; j < 4 && i + j < size; ++j) {
+        factors[i + j] = ((bits >> (16 * j)) & 0xFFFFU) < threshold_ ? 0.0F : factor_;
+      }
+    }
+  }
+  void multiply(const float* factors, float* values) const noexcept {
+    for (std::size_t i = 0; i < output().size(); ++i) {
+      values[i] *= factors[i];
+    }
+  }
+
+  std::uint64_t threshold_;
+  float factor_;
+};
+
+constexpr LayerType kDropoutType{
+    .name = "dropout",
+    .about = "in training a share of the numbers is set to 0",
+    .fields = kDropoutFields,
+    .make = [](const LayerFields& fields, const Shape& input) -> std::unique_ptr<const Layer> {
+      if (input.size() > kMostNumbers) {
+        throw std::invalid_argument("dropout: of " + std::to_string(input.size()) +
+                                    " numbers is not possible, of " + std::to_string(kMostNumbers) +
+                                    " at most it is");
+      }
+      return std::make_unique<Dropout>(input, fields.fraction("rate"));
+    }};
+
+}  // namespace
+
+const LayerType& dropout() noexcept { return kDropoutType; }
+
+}  // namespace disttf::math

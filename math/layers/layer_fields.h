@@ -1,0 +1,48 @@
+// The fields of a layer: what a type says of each (name, bounds, default), and the values that one
+// layer has, checked against that.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "math/layers/layer_spec.h"
+
+namespace disttf::math {
+
+struct LayerField {
+  enum class Kind : std::uint8_t { kWhole, kFraction, kWord };
+  std::string_view name;   // "units"
+  std::string_view about;  // what it is, for the reference of model files
+  Kind kind = Kind::kWhole;
+  double least = 0;  // of a number; a fraction must be below `most`
+  double most = 0;
+  std::span<const std::string_view> words{};  // one of these
+  // What it is where the layer does not say: a number, as text, or a word. Empty: it must say.
+  std::string_view otherwise{};
+};
+
+// The fields of one layer. Throws std::invalid_argument with one sentence, which begins with the
+// field: a value that is not allowed, a field that the type has not, one that is missing.
+class LayerFields {
+ public:
+  // Both are borrowed.
+  LayerFields(const LayerSpec& spec, std::span<const LayerField> fields);
+
+  // REQUIRES: the type has such a field, of this kind.
+  [[nodiscard]] std::size_t whole(std::string_view name) const;
+  [[nodiscard]] double fraction(std::string_view name) const;
+  [[nodiscard]] std::string_view word(std::string_view name) const;
+
+ private:
+  [[nodiscard]] double number(std::string_view name) const;
+
+  const LayerSpec& spec_;
+  std::span<const LayerField> fields_;
+};
+
+}  // namespace disttf::math

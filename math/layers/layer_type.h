@@ -1,0 +1,22 @@
+// A type of layer: a row of registry.cc. To add one is a file pair like dense.{h,cc}, and its row.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "math/layers/layer.h"
+#include "math/layers/layer_fields.h"
+
+namespace disttf::math {
+
+struct LayerType {
+  std::string_view name;   // "conv2d": what a model file calls it
+  std::string_view about;  // for the reference of model files
+  std::span<const LayerField> fields;
+  // The layer behind one that gives `input`. Throws std::invalid_argument with one sentence when
+  // the shapes do not fit.
+  std::unique_ptr<const Layer> (*make)(const LayerFields& fields, const Shape& input);
+};
+
+}  // namespace disttf::math

@@ -1,0 +1,79 @@
+// Which model: a name and its sizes, and the layers that these stand for.
+//
+//   softmax  dense                                                          sm
+//   mlp      dense, relu for each hidden layer; dense                       hid, hid2, ...; sm
+//   lenet    conv2d 32 of 5x5, relu, max_pool 2; the same with 64; flatten; conv1, conv2,
+//            dense 1024, relu, dropout 1/2; dense                           fc1; sm
+//   cnn      conv2d 16 of 3x3, relu, twice; max_pool 2; the same with 32;   conv1, ..., conv4;
+//            flatten, dropout 2/5; dense                                    sm
+//
+// Or it is a list of layers, whose last one gives a number for each class.
+//
+// On the right the names of their variables: hid_w, hid_b, ... in the flat vector in this order.
+// softmax and mlp are mnist_replica.py's, lenet is the network of TensorFlow's "Deep MNIST for
+// experts".
+//
+// Apart from model.h because a parameter server needs no more than this. Pure functions; callable
+// from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "math/layers/layer.h"
+#include "math/layers/layer_spec.h"
+#include "math/parameter_layout.h"
+#include "math/shape.h"
+
+namespace disttf::math {
+
+enum class ModelKind : std::uint8_t { kSoftmax, kMlp, kLenet, kCnn };
+inline constexpr std::array<std::string_view, 4> kModelNames = {"softmax", "mlp", "lenet", "cnn"};
+
+[[nodiscard]] std::string_view model_name(ModelKind kind) noexcept;  // "softmax", ...
+[[nodiscard]] std::optional<ModelKind> model_from_name(std::string_view name) noexcept;
+
+// What validate() allows: enough for any network on 28x28 images, and small enough that no
+// product of sizes overflows and a mistyped number does not ask for all memory.
+inline constexpr std::size_t kMaxInputs = std::size_t{1} << 20U;
+inline constexpr std::size_t kMaxHiddenLayers = 16;
+inline constexpr std::size_t kMaxUnits = std::size_t{1} << 16U;
+inline constexpr std::size_t kMaxClasses = 256;  // a label is one byte
+
+struct ModelSpec {
+  ModelKind kind = ModelKind::kMlp;
+  Shape input{.height = 28, .width = 28};   // of an example
+  std::vector<std::size_t> hidden = {100};  // mlp: units per hidden layer
+  std::size_t classes = 10;
+  std::vector<LayerSpec> layers{};  // where it is not one of the above
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
+};
+
+// Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
+void validate(const ModelSpec& spec);
+
+// The layers of a model, as a model file would have them.
+[[nodiscard]] std::vector<LayerSpec> layers_of(const ModelSpec& spec);
+
+// A layer in its place in a model.
+struct PlacedLayer {
+  std::string name;  // "hid", or the type and which one of that type it is
+  std::unique_ptr<const Layer> layer;
+};
+// All of them, each fit to the one before. Throws as validate(spec) does.
+[[nodiscard]] std::vector<PlacedLayer> make_layers(const ModelSpec& spec);
+
+// Where the variables of a model lie. Throws as validate(spec) does.
+[[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
+
+// Floats that a trainer keeps for each row of a batch: the example, what each layer makes of it and
+// keeps, and the loss by that. At most: some of it is smaller where the processor allows it. Throws
+// as validate(spec) does.
+[[nodiscard]] std::size_t activation_floats(const ModelSpec& spec);
+
+}  // namespace disttf::math

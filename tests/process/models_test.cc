@@ -1,0 +1,64 @@
+// Convolutions, pooling and dropout in a run: the final weights are a function of the configuration
+// alone there, too.
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+// A few small steps: each evaluation at the end is worth a hundred of them.
+const Words kRun = {"--model=cnn", "--batch_size=10", "--train_steps=30", "--print_weights_hash"};
+
+class Models : public ProcessTest {
+ protected:
+  std::string hash_of_launch(const Words& arguments) {
+    Process& job = run("launch", Words{"launch"} + arguments + kRun + data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  }
+  // Three trainers on one ps: what every other way must come to.
+  std::string undisturbed() {
+    const std::string hash = hash_of_launch({"--workers=3"});
+    EXPECT_EQ(hash.size(), 64U);
+    return hash;
+  }
+};
+
+TEST_F(Models, HaveTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
+  const std::string one = undisturbed();
+  for (const Words& other :
+       {Words{"--workers=3", "--ps=2"}, Words{"--workers=3", "--ps=3", "--transport=tcp"},
+        Words{"--workers=3", "--ps=5", "--threads=2"}}) {
+    EXPECT_EQ(hash_of_launch(other), one) << other.back();
+  }
+}
+
+TEST_F(Models, HaveTheSameBitsWithVectorsOfAnotherLength) {
+  if (__builtin_cpu_supports("avx512f") == 0) {
+    GTEST_SKIP() << "this CPU lacks AVX-512";
+  }
+  EXPECT_EQ(hash_of_launch({"--workers=3", "--isa=avx2"}),
+            hash_of_launch({"--workers=3", "--isa=avx512"}));
+}
+
+// What dropout draws belongs to the micro-batch, not to who computes it.
+TEST_F(Models, HaveTheSameBitsWhoeverComputesAMicroBatch) {
+  EXPECT_EQ(hash_of_launch({"--workers=2", "--micro_batches=3", "--min_workers=1"}), undisturbed());
+}
+
+TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
+  Process& job = run("launch", Words{"launch", "--workers=3", "--ps=2", "--debug_delay_ms=20",
+                                     "--save_steps=5", "--chaos=3,300"} +
+                                   kRun + data_flags());
+  EXPECT_TRUE(exits(job, kExitDone, seconds(150)));
+  EXPECT_TRUE(says(job, "chaos: SIG"));
+  EXPECT_EQ(weights_hash_in(job), undisturbed());
+}
+
+TEST_F(Models, WithNoSuchNameAreRefused) {
+  Process& job = run("launch", Words{"launch", "--model=resnet"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "--model: \"resnet\" is not softmax, mlp, lenet or cnn"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
