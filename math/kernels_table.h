@@ -97,7 +97,10 @@ struct OptimizerUpdate {
   GradientSum gradient;
   std::size_t count = 0;
   float scale = 1;
-  float rate = 0;  // the learning rate of this step
+  float rate = 0;  // the learning rate of this step, with what the rule makes of it
+  // Weight decay: what of each parameter is added to its gradient; of a rule that decouples it,
+  // what is taken off the parameter. 0: none.
+  float decay = 0;
   const OptimizerSpec* spec = nullptr;
 };
 

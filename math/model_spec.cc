@@ -153,7 +153,7 @@ ParameterLayout layout_of(const ModelSpec& spec) {
   ParameterLayout layout;
   for (const PlacedLayer& placed : make_layers(spec)) {
     for (const LayerVariable& variable : placed.layer->variables()) {
-      layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape);
+      layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape, variable.decays);
     }
   }
   return layout;

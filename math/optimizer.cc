@@ -20,11 +20,15 @@ struct RuleRow {
   float learning_rate;
   std::span<const StateStart> state;
   float (*rate_at)(const OptimizerSpec&, float rate, std::uint64_t step) noexcept;  // null: rate
+  bool decouples_decay;
 };
 
 template <typename Rule>
 constexpr RuleRow row_of() noexcept {
-  RuleRow row{.learning_rate = Rule::kLearningRate, .state = {}, .rate_at = nullptr};
+  RuleRow row{.learning_rate = Rule::kLearningRate,
+              .state = {},
+              .rate_at = nullptr,
+              .decouples_decay = decouples_decay<Rule>()};
   if constexpr (Rule::kStateCount > 0) {
     static_assert(std::size(Rule::kState) == Rule::kStateCount);
     row.state = Rule::kState;
@@ -103,9 +107,11 @@ void validate(const OptimizerSpec& spec) {
   require(is_fraction(spec.beta1), "beta1", spec.beta1, kFraction);
   require(is_fraction(spec.beta2), "beta2", spec.beta2, kFraction);
   require(is_positive(spec.epsilon), "epsilon", spec.epsilon, kPositive);
+  require(is_fraction(spec.weight_decay), "weight_decay", spec.weight_decay, kFraction);
 }
 
-Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads)
+Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads,
+                     const std::optional<std::vector<Range>>& decaying)
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
@@ -114,7 +120,27 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
     state_.emplace_back(size);
   }
+  plan_stretches(decaying);
   reset();
+}
+
+// Without weight decay the range is one stretch, so that an update is one loop over it.
+void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying) {
+  std::size_t end = 0;
+  const auto until = [&](std::size_t next, bool decays) {
+    if (next > end) {
+      stretches_.push_back({.end = next, .decays = decays});
+      end = next;
+    }
+  };
+  if (spec_.weight_decay != 0.0F) {
+    for (const Range& range : decaying.value_or(std::vector<Range>{{0, size_}})) {
+      assert(range.begin >= end && range.end <= size_);
+      until(range.begin, false);
+      until(range.end, true);
+    }
+  }
+  until(size_, false);
 }
 
 void Optimizer::reset() {
@@ -140,6 +166,7 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
       .count = size_,
       .scale = scale,
       .rate = rate_at == nullptr ? rate : rate_at(spec_, rate, step),
+      .decay = rule(spec_.kind).decouples_decay ? rate * spec_.weight_decay : spec_.weight_decay,
       .spec = &spec_};
   for (std::size_t each = 0; each < state_.size(); ++each) {
     update.state[each] = state_[each].data();
@@ -153,6 +180,17 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
 
 void Optimizer::apply_part(const OptimizerUpdate& whole, std::size_t begin,
                            std::size_t end) noexcept {
+  for (const Stretch& stretch : stretches_) {
+    const std::size_t stop = std::min(stretch.end, end);
+    if (stop > begin) {
+      apply_stretch(whole, begin, stop, stretch.decays);
+      begin = stop;
+    }
+  }
+}
+
+void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin, std::size_t end,
+                              bool decays) noexcept {
   OptimizerUpdate part = whole;
   part.w += begin;
   part.w_next += begin;
@@ -164,6 +202,9 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, std::size_t begin,
     part.state[each] += begin;
   }
   part.count = end - begin;
+  if (!decays) {
+    part.decay = 0.0F;
+  }
   kernels_->update[static_cast<std::size_t>(spec_.kind)](part);
 }
 

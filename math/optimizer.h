@@ -9,6 +9,11 @@
 //   adagrad:  a += g^2;            w -= lr g / sqrt(a)              a starts at 0.1
 //   adam:     m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
 //             w -= lr sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + epsilon)
+//   adamw:    adam's, and w -= lr weight_decay w, of the w from before the step
+//
+// Weight decay: for adamw as above, for all others g becomes g + weight_decay w first, the gradient
+// of an L2 penalty of weight_decay / 2 |w|^2. It is of the parameters that Variable::decays says:
+// weights, not biases.
 //
 // The updates use + - * / sqrt alone, each rounded once: the same bits on every instruction set
 // and machine, for the whole vector or any pieces of it.
@@ -26,6 +31,7 @@
 #include "math/aligned.h"
 #include "math/kernels.h"
 #include "math/optimizer_spec.h"
+#include "math/parameter_layout.h"
 #include "math/thread_pool.h"
 
 namespace disttf::math {
@@ -56,8 +62,11 @@ class Optimizer {
  public:
   // `size`: floats in the range; may be 0. Throws as validate() does. `threads`: how many compute
   // an update, the caller among them; fewer where it is too small to be worth it. The bits do not
-  // depend on them. REQUIRES: isa is in supported_isas(); threads > 0.
-  Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads = 1);
+  // depend on them. `decaying`: the floats of the range that spec.weight_decay is for, in order,
+  // disjoint (ParameterLayout::decaying()); none given: all of them. REQUIRES: isa is in
+  // supported_isas(); threads > 0.
+  Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads = 1,
+            const std::optional<std::vector<Range>>& decaying = std::nullopt);
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
   // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
@@ -79,12 +88,22 @@ class Optimizer {
   void reset();
 
  private:
+  // Of the range: floats that all decay, or none of which does.
+  struct Stretch {
+    std::size_t end = 0;  // it begins where the one before it ends
+    bool decays = false;
+  };
+
+  void plan_stretches(const std::optional<std::vector<Range>>& decaying);
   // Of the floats [begin, end) of what `whole` updates.
   void apply_part(const OptimizerUpdate& whole, std::size_t begin, std::size_t end) noexcept;
+  void apply_stretch(const OptimizerUpdate& whole, std::size_t begin, std::size_t end,
+                     bool decays) noexcept;
 
   OptimizerSpec spec_;
   const Kernels* kernels_;
   std::size_t size_;
+  std::vector<Stretch> stretches_;    // the whole range
   std::vector<AlignedVector> state_;  // the rule's tensors, each of size_ floats
   std::unique_ptr<ThreadPool> pool_;
 };

@@ -12,6 +12,9 @@
 //     static constexpr std::size_t kStateCount;     // how many, kMaxStateTensors at most
 //     // Optional: what the learning rate of step `step` becomes; on the host, once an update.
 //     static float rate_at(const OptimizerSpec& spec, float rate, std::uint64_t step) noexcept;
+//     // Optional: OptimizerSpec::weight_decay is not added to the gradient (g + weight_decay w),
+//     // but taken off the parameter: w -= lr weight_decay w. Either is done around next().
+//     static constexpr bool kDecouplesDecay = true;
 //     // Of one update, with the rate of the above:
 //     AdamRule(const OptimizerSpec& spec, float rate) noexcept;
 //     // The new value of a parameter that is w, where the mean gradient is g; the state's elements
@@ -28,6 +31,7 @@
 
 #include "math/optimizer_adagrad.h"
 #include "math/optimizer_adam.h"
+#include "math/optimizer_adamw.h"
 #include "math/optimizer_momentum.h"
 #include "math/optimizer_sgd.h"
 
@@ -44,7 +48,16 @@ struct RuleList {
   }
 };
 
-using OptimizerRules = RuleList<SgdRule, MomentumRule, AdagradRule, AdamRule>;
+template <typename Rule>
+[[nodiscard]] consteval bool decouples_decay() noexcept {
+  if constexpr (requires { Rule::kDecouplesDecay; }) {
+    return Rule::kDecouplesDecay;
+  } else {
+    return false;
+  }
+}
+
+using OptimizerRules = RuleList<SgdRule, MomentumRule, AdagradRule, AdamRule, AdamwRule>;
 
 static_assert(OptimizerRules::is_in_order(), "in the order of OptimizerKind");
 

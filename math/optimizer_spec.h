@@ -7,15 +7,16 @@
 namespace disttf::math {
 
 // One for each row of optimizer_rules.h, in that order.
-enum class OptimizerKind : std::uint8_t { kSgd, kMomentum, kAdagrad, kAdam };
+enum class OptimizerKind : std::uint8_t { kSgd, kMomentum, kAdagrad, kAdam, kAdamw };
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
   float learning_rate = 0.001F;  // lr; finite, > 0
   float momentum = 0.9F;         // of momentum; 0 <= momentum < 1
-  float beta1 = 0.9F;            // b1 of adam; 0 <= beta1 < 1
-  float beta2 = 0.999F;          // b2 of adam; 0 <= beta2 < 1
-  float epsilon = 1e-8F;         // of adam; finite, > 0
+  float beta1 = 0.9F;            // b1 of adam and adamw; 0 <= beta1 < 1
+  float beta2 = 0.999F;          // b2 of adam and adamw; 0 <= beta2 < 1
+  float epsilon = 1e-8F;         // of adam and adamw; finite, > 0
+  float weight_decay = 0.0F;     // of the parameters that decay; 0 <= weight_decay < 1
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 

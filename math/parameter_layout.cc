@@ -23,16 +23,28 @@ std::string shape_text(std::span<const std::size_t> shape) {
   return "[" + text + "]";
 }
 
-void ParameterLayout::add(std::string name, std::vector<std::size_t> shape) {
+void ParameterLayout::add(std::string name, std::vector<std::size_t> shape, bool decays) {
   const std::size_t size =
       std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
-  variables_.push_back({std::move(name), std::move(shape), size_, size});
+  variables_.push_back({std::move(name), std::move(shape), size_, size, decays});
   size_ = round_up(size_ + size, kVariableAlignmentFloats);
 }
 
 std::size_t ParameterLayout::parameter_count() const noexcept {
   return std::accumulate(variables_.begin(), variables_.end(), std::size_t{0},
                          [](std::size_t sum, const Variable& v) { return sum + v.size; });
+}
+
+std::vector<Range> ParameterLayout::decaying(Range within) const {
+  std::vector<Range> parts;
+  for (const Variable& variable : variables_) {
+    const std::size_t begin = std::max(variable.offset, within.begin);
+    const std::size_t end = std::min(variable.offset + variable.size, within.end);
+    if (variable.decays && begin < end) {
+      parts.push_back({begin - within.begin, end - within.begin});
+    }
+  }
+  return parts;
 }
 
 Range shard_range(std::size_t size, std::size_t index, std::size_t count) {

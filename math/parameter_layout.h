@@ -21,6 +21,7 @@ struct Variable {
   std::vector<std::size_t> shape;
   std::size_t offset = 0;  // in floats from the start of the vector; a multiple of 16
   std::size_t size = 0;    // in floats, without padding: the product of shape
+  bool decays = true;      // weight decay is of it: of weights, not of biases
 };
 
 // "[784, 100]"
@@ -43,7 +44,7 @@ inline constexpr std::size_t kShardAlignmentFloats = 4096 / sizeof(float);
 class ParameterLayout {
  public:
   // Appends a variable at the next 64-byte boundary.
-  void add(std::string name, std::vector<std::size_t> shape);
+  void add(std::string name, std::vector<std::size_t> shape, bool decays = true);
   // Borrowed from the layout, hence not from one that is about to go.
   [[nodiscard]] std::span<const Variable> variables() const& noexcept { return variables_; }
   std::span<const Variable> variables() const&& = delete;
@@ -51,6 +52,8 @@ class ParameterLayout {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   // Trainable values, padding not counted.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
+  // The parts of `within` whose variables decay, in order, each counted from within.begin.
+  [[nodiscard]] std::vector<Range> decaying(Range within) const;
 
  private:
   std::vector<Variable> variables_;

@@ -74,7 +74,7 @@ class Convolution final : public Layer {
               {{.suffix = "w",
                 .shape = {geometry.kernel, geometry.kernel, input.channels, channels},
                 .deviation = deviation},
-               {.suffix = "b", .shape = {channels}}}),
+               {.suffix = "b", .shape = {channels}, .decays = false}}),
         geometry_(geometry),
         forward_{.height = geometry.down.before + input.height + geometry.down.after,
                  .width = geometry.across.before + input.width + geometry.across.after,

@@ -24,7 +24,7 @@ class Dense final : public Layer {
   Dense(const Shape& input, std::size_t units, double deviation)
       : Layer(input, {.channels = units},
               {{.suffix = "w", .shape = {input.size(), units}, .deviation = deviation},
-               {.suffix = "b", .shape = {units}}}),
+               {.suffix = "b", .shape = {units}, .decays = false}}),
         inputs_(input.size()),
         units_(units) {}
 

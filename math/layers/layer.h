@@ -40,6 +40,7 @@ struct LayerVariable {
   std::string_view suffix;  // behind the layer's name: "w", "b"
   std::vector<std::size_t> shape;
   double deviation = 0;
+  bool decays = true;  // with --weight_decay: weights do, biases do not
 };
 inline constexpr std::size_t kMostLayerVariables = 2;
 

@@ -85,6 +85,12 @@ std::vector<Setting> make_settings() {
                          .range = Range::kZeroToBelowOne},
        .about = "of `--optimizer momentum`",
        .argument = "RATE"},
+      {.name = "weight_decay",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.weight_decay; },
+                         .range = Range::kZeroToBelowOne},
+       .about = "[share](operations.md#the-optimizer) of each weight, not of biases, that is added to "
+                "its gradient; with `adamw` each step takes it, times the learning rate, away; 0: none",
+       .argument = "RATE"},
       {.name = "isa",
        .value = Choice{[](auto& run) -> auto& { return run.isa; }, math::kIsaNames, "auto"},
        .about = "instruction set of the arithmetic: `generic`, `avx2`, `avx512`; `auto`: the best "

@@ -200,7 +200,7 @@ constexpr Mistake kMistakes[] = {
     {"UnknownModel", "--model transformer",
      "--model: \"transformer\" is not softmax, mlp, lenet or cnn"},
     {"UnknownOptimizer", "--optimizer lbfgs",
-     "--optimizer: \"lbfgs\" is not sgd, momentum, adagrad or adam"},
+     "--optimizer: \"lbfgs\" is not sgd, momentum, adagrad, adam or adamw"},
     {"UnknownDecay", "--learning_rate_decay cosine",
      "--learning_rate_decay: \"cosine\" is not linear or none"},
     {"UnknownDataset", "--dataset fashion", "--dataset: \"fashion\" is not auto, mnist or digits"},

@@ -79,5 +79,13 @@ TEST(ModelSpec, IgnoresHiddenUnitsOfSoftmax) {
   EXPECT_NO_THROW(validate(spec));
 }
 
+TEST(LayoutOf, WeightsDecayAndBiasesDoNot) {
+  const ParameterLayout layout = layout_of({.hidden = {5, 6}});
+  ASSERT_EQ(layout.variables().size(), 6U);
+  for (const Variable& variable : layout.variables()) {
+    EXPECT_EQ(variable.decays, variable.name.ends_with("_w")) << variable.name;
+  }
+}
+
 }  // namespace
 }  // namespace disttf::math

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ const std::vector<OptimizerKind> kEveryKind = [] {
 }();
 
 TEST(OptimizerName, ComesBack) {
-  EXPECT_THAT(optimizer_names(), testing::ElementsAre("sgd", "momentum", "adagrad", "adam"));
+  EXPECT_THAT(optimizer_names(),
+              testing::ElementsAre("sgd", "momentum", "adagrad", "adam", "adamw"));
   for (const OptimizerKind kind : kEveryKind) {
     EXPECT_EQ(optimizer_from_name(optimizer_name(kind)), kind);
   }
@@ -52,6 +54,7 @@ TEST(OptimizerSpec, IsRefusedWithTheField) {
     expect_refused({.momentum = value}, "momentum");
     expect_refused({.beta1 = value}, "beta1");
     expect_refused({.beta2 = value}, "beta2");
+    expect_refused({.weight_decay = value}, "weight_decay");
   }
 }
 
@@ -85,14 +88,21 @@ class OptimizerOf : public IsaTest {
     return parameter[0];
   }
 
+  static OptimizerSpec spec_of(OptimizerKind kind, float weight_decay = 0) {
+    return {.kind = kind, .learning_rate = 0.01F, .weight_decay = weight_decay};
+  }
+
   // A vector of `size` after five steps, updated in pieces that end at `cuts` and at the end.
-  static std::vector<std::uint32_t> after_steps(OptimizerKind kind, Isa isa, std::size_t size,
-                                                std::vector<std::size_t> cuts) {
+  // Weight decay is of what `layout` says; without one of all.
+  static std::vector<std::uint32_t> after_steps(
+      const OptimizerSpec& spec, Isa isa, std::size_t size, std::vector<std::size_t> cuts,
+      const std::optional<ParameterLayout>& layout = std::nullopt) {
     AlignedVector parameters = made_up_numbers(size, 1);
     cuts.push_back(size);
     std::size_t begin = 0;
     for (const std::size_t end : cuts) {
-      Optimizer optimizer({.kind = kind, .learning_rate = 0.01F}, end - begin, isa);
+      const auto decaying = layout ? std::optional(layout->decaying({begin, end})) : std::nullopt;
+      Optimizer optimizer(spec, end - begin, isa, 1, decaying);
       for (std::uint64_t step = 1; step <= 5; ++step) {
         const AlignedVector gradient = made_up_numbers(size, 10 + step);
         optimizer.apply(parameters.span().subspan(begin, end - begin),
@@ -172,8 +182,8 @@ TEST_P(OptimizerOf, EveryKindScalesTheGradientSumFirst) {
 
 TEST_P(OptimizerOf, EveryKindMultipliesTheLearningRateByTheFactor) {
   for (const OptimizerKind kind : kEveryKind) {
-    Optimizer half({.kind = kind, .learning_rate = 0.5F}, 1, isa());
-    Optimizer factor({.kind = kind, .learning_rate = 2.0F}, 1, isa());
+    Optimizer half({.kind = kind, .learning_rate = 0.5F, .weight_decay = 0.25F}, 1, isa());
+    Optimizer factor({.kind = kind, .learning_rate = 2.0F, .weight_decay = 0.25F}, 1, isa());
     std::vector<float> a = {1.0F};
     std::vector<float> b = {1.0F};
     half.apply(a, std::vector<float>{0.3F}, 1.0F, 1);
@@ -186,16 +196,17 @@ TEST_P(OptimizerOf, EveryKindMultipliesTheLearningRateByTheFactor) {
 // of vector registers and the last ones are shorter than one.
 TEST_P(OptimizerOf, EveryKindHasTheSameBitsHoweverTheVectorIsCut) {
   for (const OptimizerKind kind : kEveryKind) {
-    const auto whole = after_steps(kind, isa(), 1000, {});
-    EXPECT_EQ(after_steps(kind, isa(), 1000, {512}), whole) << optimizer_name(kind);
-    EXPECT_EQ(after_steps(kind, isa(), 1000, {1, 2, 5, 12, 29, 62, 127, 400, 999}), whole)
+    const auto whole = after_steps(spec_of(kind), isa(), 1000, {});
+    EXPECT_EQ(after_steps(spec_of(kind), isa(), 1000, {512}), whole) << optimizer_name(kind);
+    EXPECT_EQ(after_steps(spec_of(kind), isa(), 1000, {1, 2, 5, 12, 29, 62, 127, 400, 999}), whole)
         << optimizer_name(kind);
   }
 }
 
 TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
   for (const OptimizerKind kind : kEveryKind) {
-    EXPECT_EQ(after_steps(kind, isa(), 1003, {}), after_steps(kind, Isa::kGeneric, 1003, {}))
+    EXPECT_EQ(after_steps(spec_of(kind), isa(), 1003, {}),
+              after_steps(spec_of(kind), Isa::kGeneric, 1003, {}))
         << optimizer_name(kind);
   }
 }
@@ -209,7 +220,8 @@ TEST_P(OptimizerOf, EveryKindHasTheSameBitsForAnyNumberOfThreads) {
     std::vector<std::uint32_t> one;
     for (const std::size_t threads : {1U, 2U, 5U}) {
       AlignedVector parameters = made_up_numbers(kSize, 1);
-      Optimizer optimizer({.kind = kind}, kSize, isa(), threads);
+      Optimizer optimizer({.kind = kind, .weight_decay = 0.1F}, kSize, isa(), threads,
+                          std::vector<Range>{{16, 50'000}, {100'001, 150'000}});
       for (const std::uint64_t step : {1U, 2U}) {
         optimizer.apply(parameters.span(), parameters.span(), gradient.span(), 0.5F, step, 1.0F,
                         last.span());
@@ -245,12 +257,101 @@ TEST_P(OptimizerOf, EveryKindAddsTheLastGradientOfASumItself) {
 
 TEST_P(OptimizerOf, EveryKindKeepsPaddingZero) {
   for (const OptimizerKind kind : kEveryKind) {
-    Optimizer optimizer({.kind = kind}, 20, isa());
-    std::vector<float> padding(20);
-    for (std::uint64_t step = 1; step <= 3; ++step) {
-      optimizer.apply(padding, std::vector<float>(20), 1.0F, step);
+    for (const float weight_decay : {0.0F, 0.1F}) {
+      Optimizer optimizer({.kind = kind, .weight_decay = weight_decay}, 20, isa());
+      std::vector<float> padding(20);
+      for (std::uint64_t step = 1; step <= 3; ++step) {
+        optimizer.apply(padding, std::vector<float>(20), 1.0F, step);
+      }
+      EXPECT_THAT(bits_of(padding), testing::Each(0U)) << optimizer_name(kind);
     }
-    EXPECT_THAT(bits_of(padding), testing::Each(0U)) << optimizer_name(kind);
+  }
+}
+
+// ---- Weight decay ----
+
+// A weight, a bias, a weight, none of whose ends is that of a vector register.
+ParameterLayout made_up_layout() {
+  ParameterLayout layout;
+  layout.add("a_w", {7, 43});
+  layout.add("a_b", {43}, /*decays=*/false);
+  layout.add("b_w", {43, 13});
+  layout.add("b_b", {13}, /*decays=*/false);
+  return layout;
+}
+
+// By hand: g = 2 + 0.5 * 1, w = 1 - 0.1 * 2.5 = 0.75; g = -1 + 0.5 * 0.75, w = 0.75 + 0.0625.
+TEST_P(OptimizerOf, WeightDecayIsAddedToTheGradient) {
+  EXPECT_FLOAT_EQ(
+      follow({.kind = OptimizerKind::kSgd, .learning_rate = 0.1F, .weight_decay = 0.5F}, {2, -1}),
+      0.8125F);
+}
+
+TEST_P(OptimizerOf, WeightDecayGoesThroughTheMomentum) {
+  const OptimizerSpec spec{.kind = OptimizerKind::kMomentum,
+                           .learning_rate = 0.1F,
+                           .momentum = 0.5F,
+                           .weight_decay = 0.5F};
+  // By hand: m = 2.5, w = 0.75; m = 1.25 - 1 + 0.375 = 0.625, w = 0.6875.
+  EXPECT_FLOAT_EQ(follow(spec, {2, -1}), 0.6875F);
+}
+
+// By the formula in double: the decay is of the weight, not of what adam makes its step from.
+TEST_P(OptimizerOf, AdamwFollowsItsFormula) {
+  const std::vector<float> gradients = {2, -1, 0.5F, 3};
+  double m = 0;
+  double v = 0;
+  double w = 1;
+  double power1 = 1;
+  double power2 = 1;
+  for (const float gradient : gradients) {
+    const double g = gradient;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    power1 *= 0.9;
+    power2 *= 0.999;
+    const double step = std::sqrt(1 - power2) / (1 - power1) * m / (std::sqrt(v) + 1e-8);
+    w -= 0.01 * (step + 0.25 * w);
+  }
+  EXPECT_NEAR(follow(spec_of(OptimizerKind::kAdamw, 0.25F), gradients), w, 1e-6);
+}
+
+TEST_P(OptimizerOf, AdamwWithoutWeightDecayIsAdam) {
+  EXPECT_EQ(after_steps(spec_of(OptimizerKind::kAdamw), isa(), 100, {}),
+            after_steps(spec_of(OptimizerKind::kAdam), isa(), 100, {}));
+}
+
+// Without a gradient only the decay is left, so what has not moved has not decayed.
+TEST_P(OptimizerOf, WeightDecayIsOfWhatDecaysAlone) {
+  const ParameterLayout layout = made_up_layout();
+  for (const OptimizerKind kind : kEveryKind) {
+    const AlignedVector before = made_up_numbers(layout.size(), 1);
+    AlignedVector after = made_up_numbers(layout.size(), 1);
+    Optimizer optimizer(spec_of(kind, 0.1F), layout.size(), isa(), 1,
+                        layout.decaying({0, layout.size()}));
+    optimizer.apply(after.span(), std::vector<float>(layout.size()), 1.0F, 1);
+    for (const Variable& variable : layout.variables()) {
+      for (std::size_t i = variable.offset; i < variable.offset + variable.size; ++i) {
+        ASSERT_EQ(after.span()[i] != before.span()[i], variable.decays)
+            << optimizer_name(kind) << ", " << variable.name << ", " << i;
+      }
+    }
+  }
+}
+
+TEST_P(OptimizerOf, EveryKindDecaysWithTheSameBitsHoweverTheVectorIsCut) {
+  const ParameterLayout layout = made_up_layout();
+  const std::size_t size = layout.size();
+  for (const OptimizerKind kind : kEveryKind) {
+    const OptimizerSpec spec = spec_of(kind, 0.1F);
+    const auto whole = after_steps(spec, isa(), size, {}, layout);
+    EXPECT_EQ(after_steps(spec, isa(), size, {310}, layout), whole) << optimizer_name(kind);
+    EXPECT_EQ(after_steps(spec, isa(), size, {1, 2, 5, 300, 301, 304, 347, 352, 353, 900}, layout),
+              whole)
+        << optimizer_name(kind);
+    EXPECT_EQ(after_steps(spec, Isa::kGeneric, size, {}, layout), whole) << optimizer_name(kind);
+    EXPECT_NE(after_steps(spec, isa(), size, {}), whole) << optimizer_name(kind);
+    EXPECT_NE(after_steps(spec_of(kind), isa(), size, {}, layout), whole) << optimizer_name(kind);
   }
 }
 
@@ -276,6 +377,7 @@ TEST(OptimizerState, HasTheNamesThatCheckpointsUse) {
   EXPECT_THAT(state_names(OptimizerKind::kMomentum), testing::ElementsAre("momentum"));
   EXPECT_THAT(state_names(OptimizerKind::kAdagrad), testing::ElementsAre("accumulator"));
   EXPECT_THAT(state_names(OptimizerKind::kAdam), testing::ElementsAre("m", "v"));
+  EXPECT_THAT(state_names(OptimizerKind::kAdamw), testing::ElementsAre("m", "v"));
 }
 
 TEST(OptimizerState, OfAdagradStartsAtATenth) {

@@ -34,6 +34,20 @@ TEST(ParameterLayout, CountsParametersWithoutPadding) {
   EXPECT_EQ(layout.parameter_count(), 25U);
 }
 
+// Of variables at 0 to 14, 16 to 25 and 32 to 48.
+TEST(ParameterLayout, TellsWhichPartsOfARangeDecay) {
+  ParameterLayout layout;
+  layout.add("a_w", {3, 5});
+  layout.add("a_b", {10}, /*decays=*/false);
+  layout.add("b_w", {17});
+  using Ranges = std::vector<Range>;
+  EXPECT_EQ(layout.decaying({0, layout.size()}), (Ranges{{0, 15}, {32, 49}}));
+  EXPECT_EQ(layout.decaying({0, 1024}), (Ranges{{0, 15}, {32, 49}}));
+  EXPECT_EQ(layout.decaying({10, 40}), (Ranges{{0, 5}, {22, 30}}));
+  EXPECT_EQ(layout.decaying({15, 32}), Ranges{});
+  EXPECT_EQ(layout.decaying({40, 40}), Ranges{});
+}
+
 TEST(ParameterLayout, IsEmptyWithoutVariables) {
   const ParameterLayout layout;
   EXPECT_EQ(layout.size(), 0U);

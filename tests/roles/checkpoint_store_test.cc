@@ -86,7 +86,7 @@ TEST_F(CheckpointTest, ARunWithOtherPsGoesOnWithTheSameState) {
 TEST_F(CheckpointTest, TrainingGoesOnBitForBitWithEveryOptimizer) {
   using math::OptimizerKind;
   for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
-                          OptimizerKind::kAdam}) {
+                          OptimizerKind::kAdam, OptimizerKind::kAdamw}) {
     SCOPED_TRACE(math::optimizer_name(kind));
     math::Optimizer first({.kind = kind}, layout_.size(), math::Isa::kGeneric);
     TrainingState saved;

@@ -62,6 +62,7 @@ std::vector<Mutation> mutations() {
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
       {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = RateDecay::kNone; }},
       {"momentum", [](RunConfig& c) { c.optimizer.momentum = 0.7F; }},
+      {"weight_decay", [](RunConfig& c) { c.optimizer.weight_decay = 0.01F; }},
       {"ps_replicas", [](RunConfig& c) { c.ps_replicas = 2; }},
       {"isa", [](RunConfig& c) { c.isa = math::Isa::kAvx2; }},
       {"compute_dtype", [](RunConfig& c) { c.compute_dtype = math::ComputeDtype::kBf16; }},

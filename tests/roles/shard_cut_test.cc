@@ -74,7 +74,8 @@ TEST_P(ShardCut, RestoredParametersAloneBeginWithANewOptimizer) {
 
 INSTANTIATE_TEST_SUITE_P(OfOptimizer, ShardCut,
                          testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
-                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam),
+                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam,
+                                         math::OptimizerKind::kAdamw),
                          [](const auto& test) {
                            return std::string(math::optimizer_name(test.param));
                          });

@@ -226,6 +226,17 @@ TEST(Shard, TheOptimizerCountsStepsFromOne) {
   EXPECT_EQ(values_of(shard.parameters()), expected);
 }
 
+// Of a model with sm_w at 0 and sm_b at 16; this ps has the last float of the one and the other.
+TEST(Shard, WeightsDecayAndBiasesDoNot) {
+  RunConfig config = sgd_config(1);
+  config.model = {.kind = math::ModelKind::kSoftmax, .inputs = 8, .classes = 2};
+  config.optimizer.weight_decay = 0.25F;
+  Shard shard(config, {.begin = 15, .end = 17});
+  std::ranges::fill(shard.parameters(), 4.0F);
+  push(shard, sync_id(0, 0), Values{1, 1});
+  EXPECT_EQ(values_of(shard.parameters()), (Values{4 - (1 + 1), 4 - 1}));
+}
+
 TEST(Shard, AnEmptyRangeGoesThroughTheSteps) {
   Shard shard(sgd_config(2), {.begin = 1024, .end = 1024});
   push(shard, 1, 0, 1);
@@ -264,6 +275,9 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
     RunConfig config = sgd_config(kTrainers);
     config.optimizer.kind = GetParam();
     config.optimizer.learning_rate = 0.1F;
+    config.optimizer.weight_decay = 0.1F;
+    // Variables that decay and such that do not, so that a cut falls into both.
+    config.model = {.inputs = 9, .hidden = {100, 20, 60, 1}};
     config.rate_decay = RateDecay::kLinear;
     return config;
   }
@@ -322,7 +336,8 @@ TEST_P(SameBits, OnAnyNumberOfPs) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, SameBits,
                          testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
-                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam),
+                                         math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam,
+                                         math::OptimizerKind::kAdamw),
                          [](const auto& param_info) {
                            return std::string(math::optimizer_name(param_info.param));
                          });

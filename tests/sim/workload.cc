@@ -59,7 +59,7 @@ void Oracle::advance() {
   if (config_.rate_decay == roles::RateDecay::kLinear) {
     rate *= 1.0F - static_cast<float>(step) / static_cast<float>(config_.train_steps);
   }
-  if (spec.kind == math::OptimizerKind::kAdam) {
+  if (spec.kind == math::OptimizerKind::kAdam || spec.kind == math::OptimizerKind::kAdamw) {
     double power1 = 1;
     double power2 = 1;
     double base1 = double{spec.beta1};
@@ -88,6 +88,7 @@ void Oracle::advance() {
         next[i] = old[i] - rate * g / std::sqrt(first_[i]);
         break;
       case math::OptimizerKind::kAdam:
+      case math::OptimizerKind::kAdamw:  // no weight decay is drawn
         first_[i] = spec.beta1 * first_[i] + (1.0F - spec.beta1) * g;
         second_[i] = spec.beta2 * second_[i] + (1.0F - spec.beta2) * (g * g);
         next[i] = old[i] - rate * first_[i] / (std::sqrt(second_[i]) + spec.epsilon);

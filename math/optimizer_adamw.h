@@ -1,0 +1,21 @@
+// adamw, Loshchilov and Hutter, "Decoupled weight decay regularization":
+//       m, v as adam;  w -= lr (sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + epsilon) + weight_decay w)
+// The decay is of the weight alone: adam's division would undo it where gradients are large. lr is
+// the rate of the step, so a schedule moves both.
+#pragma once
+
+#include "math/optimizer_adam.h"
+
+namespace disttf::math {
+
+struct AdamwRule : AdamRule {
+  static constexpr OptimizerKind kKind = OptimizerKind::kAdamw;
+  static constexpr std::string_view kName = "adamw";
+  static constexpr bool kDecouplesDecay = true;
+
+  // Written out: one that the compiler made could be shared among the instruction sets.
+  [[gnu::always_inline]] AdamwRule(const OptimizerSpec& spec, float rate) noexcept
+      : AdamRule(spec, rate) {}
+};
+
+}  // namespace disttf::math
