@@ -19,7 +19,7 @@ roles::RunConfig config_of(const ClusterShape& shape) {
   roles::RunConfig config;
   config.model = shape.model;
   config.optimizer.kind = math::OptimizerKind::kSgd;
-  config.rate_decay = roles::RateDecay::kNone;
+  config.rate_decay = math::RateDecay::kNone;
   config.isa = math::supported_isas().front();
   config.train_steps = std::uint64_t{1} << 50U;
   config.trainers = shape.workers;

@@ -86,7 +86,7 @@ class ByRank {
   static roles::RunConfig config(std::size_t trainers) {
     roles::RunConfig config;
     config.model = spec();
-    config.rate_decay = roles::RateDecay::kNone;
+    config.rate_decay = math::RateDecay::kNone;
     config.isa = math::supported_isas().front();
     config.train_steps = std::uint64_t{1} << 50U;
     config.trainers = trainers;

@@ -89,6 +89,10 @@ void validate(const RunConfig& config) {
     refuse_setting("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
                    "allowed with --sync_replicas=false");
   }
+  if (config.warmup_steps >= config.train_steps) {
+    refuse_setting("warmup_steps", std::to_string(config.warmup_steps),
+                   "below --train_steps, " + std::to_string(config.train_steps));
+  }
   check_memory(config);
   if (config.elastic() && (!config.sync_replicas || config.replicas_to_aggregate != 0)) {
     refuse_setting("micro_batches", std::to_string(config.micro_batches),
@@ -129,14 +133,6 @@ std::optional<std::string> missing_isa(const RunConfig& published,
   return "--isa: the chief computes with " + std::string(math::isa_name(published.isa)) +
          ", which this CPU lacks; start the chief with --isa " +
          std::string(math::isa_name(supported.front()));
-}
-
-std::string_view rate_decay_name(RateDecay decay) noexcept {
-  return math::name_of(kRateDecayNames, decay);
-}
-
-std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
-  return math::value_of<RateDecay>(kRateDecayNames, name);
 }
 
 std::string_view wire_dtype_name(WireDtype dtype) noexcept {

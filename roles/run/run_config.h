@@ -16,17 +16,9 @@
 #include "math/kernels.h"
 #include "math/model.h"
 #include "math/optimizer.h"
+#include "math/rate_schedule.h"
 
 namespace disttf::roles {
-
-// How the learning rate moves over the run.
-enum class RateDecay : std::uint8_t {
-  kLinear,  // falls evenly, to 0 at train_steps: the noise of the last steps does not stay in
-  kNone,
-};
-inline constexpr std::array<std::string_view, 2> kRateDecayNames = {"linear", "none"};
-[[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;
-[[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
 
 // What tensors are sent as between trainers and ps (math/bf16.h, math/block_float.h).
 enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
@@ -41,7 +33,8 @@ struct RunConfig {
   std::string data_checksum;  // data::Dataset::checksum, hex
   math::ModelSpec model;
   math::OptimizerSpec optimizer;
-  RateDecay rate_decay = RateDecay::kLinear;
+  math::RateDecay rate_decay = math::RateDecay::kLinear;
+  std::uint64_t warmup_steps = 0;  // in which the rate rises from 0; of train_steps
   math::Isa isa = math::Isa::kGeneric;
   math::ComputeDtype compute_dtype = math::ComputeDtype::kF32;
   std::size_t batch_size = 100;      // rows per trainer and step
@@ -66,6 +59,9 @@ struct RunConfig {
   [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
     const std::size_t counted = replicas_to_aggregate == 0 ? slots() : replicas_to_aggregate;
     return batch_size * (sync_replicas ? counted : 1);
+  }
+  [[nodiscard]] math::RateSchedule rate_schedule() const noexcept {
+    return {.decay = rate_decay, .steps = train_steps, .warmup_steps = warmup_steps};
   }
   [[nodiscard]] bool elastic() const noexcept { return micro_batches != 0; }
   // Gradients that are computed for one step.

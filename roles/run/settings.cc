@@ -5,6 +5,7 @@
 #include "math/kernels.h"
 #include "math/model.h"
 #include "math/optimizer.h"
+#include "math/rate_schedule.h"
 #include "roles/run/setting.h"
 
 namespace disttf::roles {
@@ -77,9 +78,14 @@ std::vector<Setting> make_settings() {
        .argument = "RATE",
        .unset = learning_rates_text()},
       {.name = "learning_rate_decay",
-       .value = Choice{[](auto& run) -> auto& { return run.rate_decay; }, kRateDecayNames},
-       .about = "`linear`: the rate falls evenly to 0 at `--train_steps`; `none`: it stays",
+       .value = Choice{[](auto& run) -> auto& { return run.rate_decay; }, math::kRateDecayNames},
+       .about = "[how the rate moves](operations.md#the-optimizer): `linear` falls evenly to 0 at "
+                "`--train_steps`; `none` stays; `cosine` falls along half a cosine; `one_cycle` "
+                "rises to the rate, then falls",
        .argument = "NAME"},
+      {.name = "warmup_steps",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.warmup_steps; }},
+       .about = "first global steps, of `--train_steps`, in which the rate rises evenly from 0"},
       {.name = "momentum",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.momentum; },
                          .range = Range::kZeroToBelowOne},

@@ -109,7 +109,7 @@ TEST(CommandLine, GivesATaskItsConfiguration) {
   EXPECT_THAT(config.model.hidden, ElementsAre(5, 6));
   EXPECT_EQ(config.optimizer.kind, math::OptimizerKind::kMomentum);
   EXPECT_EQ(config.optimizer.learning_rate, 0.25F);
-  EXPECT_EQ(config.rate_decay, roles::RateDecay::kNone);
+  EXPECT_EQ(config.rate_decay, math::RateDecay::kNone);
   EXPECT_EQ(config.optimizer.momentum, 0.5F);
   EXPECT_EQ(config.batch_size, 7U);
   EXPECT_EQ(config.train_steps, 9U);

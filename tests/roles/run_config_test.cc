@@ -60,7 +60,8 @@ std::vector<Mutation> mutations() {
       {"classes", [](RunConfig& c) { c.model.classes = 2; }},
       {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
-      {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = RateDecay::kNone; }},
+      {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = math::RateDecay::kNone; }},
+      {"warmup_steps", [](RunConfig& c) { c.warmup_steps = 5; }},
       {"momentum", [](RunConfig& c) { c.optimizer.momentum = 0.7F; }},
       {"weight_decay", [](RunConfig& c) { c.optimizer.weight_decay = 0.01F; }},
       {"ps_replicas", [](RunConfig& c) { c.ps_replicas = 2; }},
@@ -144,8 +145,8 @@ TEST(RunConfig, NoFieldIsForgotten) {
   // Does not compile when RunConfig gains a member: give it a row in settings.cc, and name it here.
   // (model and optimizer hold several settings; the rest of them is the same in every run.) What is
   // made of a row, tests/main/setting_flags_test.cc looks at.
-  [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, isa,
-                                compute_dtype, batch_size, train_steps, sync_replicas,
+  [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, warmup_steps,
+                                isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, seed, trainers, micro_batches,
                                 min_workers, ps_replicas, wire_dtype, top_k, eval_every] =
       base_config();
@@ -185,7 +186,7 @@ TEST(RunConfig, AValueReadBackIsTheValueNotOnlyTheText) {
   EXPECT_EQ(read.data_checksum, "decaf");
   EXPECT_EQ(read.model, config.model);
   EXPECT_EQ(read.optimizer, config.optimizer);
-  EXPECT_EQ(read.rate_decay, RateDecay::kNone);
+  EXPECT_EQ(read.rate_decay, math::RateDecay::kNone);
   EXPECT_EQ(read.isa, math::Isa::kAvx2);
   EXPECT_EQ(read.compute_dtype, math::ComputeDtype::kBf16);
   EXPECT_EQ(read.batch_size, 7U);
@@ -331,6 +332,8 @@ const std::vector<Invalid>& invalid_configs() {
          c.replicas_to_aggregate = 2;
        },
        "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
+      {"WarmUpUntilTheEnd", [](RunConfig& c) { c.warmup_steps = c.train_steps; },
+       "--warmup_steps: 2000 is not below --train_steps, 2000"},
       {"NoCopyAtAll", [](RunConfig& c) { c.ps_replicas = 0; }, "--ps_replicas: 0 is not 1 or 2"},
       {"ThreeCopies", [](RunConfig& c) { c.ps_replicas = 3; }, "--ps_replicas: 3 is not 1 or 2"},
       {"CopiesOfAnElasticRun",
@@ -450,13 +453,6 @@ TEST(MissingIsa, NamesWhatTheCpuLacksAndWhatItHas) {
             "--isa avx2");
   published.isa = math::Isa::kGeneric;
   EXPECT_EQ(missing_isa(published, old_cpu), std::nullopt);
-}
-
-TEST(RateDecay, NamesAreReadBack) {
-  for (const RateDecay decay : {RateDecay::kNone, RateDecay::kLinear}) {
-    EXPECT_EQ(rate_decay_from_name(rate_decay_name(decay)), decay);
-  }
-  EXPECT_EQ(rate_decay_from_name("cosine"), std::nullopt);
 }
 
 TEST(WireDtype, NamesAreReadBack) {

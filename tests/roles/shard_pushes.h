@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kProcess = 7;  // an incarnation
 inline RunConfig sgd_config(std::size_t trainers, std::uint64_t train_steps = 100) {
   RunConfig config;
   config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
-  config.rate_decay = RateDecay::kNone;
+  config.rate_decay = math::RateDecay::kNone;
   config.isa = math::Isa::kGeneric;
   config.trainers = trainers;
   config.train_steps = train_steps;

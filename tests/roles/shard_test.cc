@@ -204,7 +204,7 @@ TEST(Shard, DiscardsAndAnswersOnceTheRunIsFinished) {
 
 TEST(Shard, TheLearningRateFallsEvenlyOverTheRun) {
   RunConfig config = sgd_config(1, /*train_steps=*/4);
-  config.rate_decay = RateDecay::kLinear;
+  config.rate_decay = math::RateDecay::kLinear;
   Shard shard(config, {.begin = 0, .end = 1});
   const Values after = {-1, -1.75F, -2.25F, -2.5F};  // rates 1, 3/4, 1/2, 1/4
   for (std::uint64_t step = 0; step < after.size(); ++step) {
@@ -278,7 +278,7 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
     config.optimizer.weight_decay = 0.1F;
     // Variables that decay and such that do not, so that a cut falls into both.
     config.model = {.inputs = 9, .hidden = {100, 20, 60, 1}};
-    config.rate_decay = RateDecay::kLinear;
+    config.rate_decay = math::RateDecay::kLinear;
     return config;
   }
 

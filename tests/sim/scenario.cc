@@ -55,7 +55,7 @@ Scenario plain(std::uint64_t seed) {
 void draw_mode(Scenario& scenario, Dice& dice) {
   roles::RunConfig& config = scenario.config;
   config.trainers = scenario.trainers;
-  config.rate_decay = dice.one_in(2) ? roles::RateDecay::kLinear : roles::RateDecay::kNone;
+  config.rate_decay = dice.one_in(2) ? math::RateDecay::kLinear : math::RateDecay::kNone;
   const std::uint64_t mode = dice.below(10);
   config.optimizer.learning_rate = 0.05F;
   constexpr std::array kKinds = {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
@@ -76,7 +76,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
     return;
   }
   // The looser modes: each push has a component of its own.
-  config.rate_decay = roles::RateDecay::kNone;
+  config.rate_decay = math::RateDecay::kNone;
   config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
   config.ps_replicas = replicas ? 2 : 1;
   set_size(scenario, scenario.ps * math::kShardAlignmentFloats);
@@ -231,7 +231,7 @@ Scenario plain_scenario(std::uint64_t seed) {
   scenario.network.reset_one_in = 0;
   scenario.checkpoint.save_secs = std::chrono::seconds(0);
   scenario.config.optimizer = {.kind = math::OptimizerKind::kMomentum, .learning_rate = 0.05F};
-  scenario.config.rate_decay = roles::RateDecay::kNone;
+  scenario.config.rate_decay = math::RateDecay::kNone;
   scenario.slowest_restart_ms = 60;
   return scenario;
 }

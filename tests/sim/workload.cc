@@ -56,7 +56,7 @@ void Oracle::advance() {
   const math::OptimizerSpec& spec = config_.optimizer;
   const float share = 1.0F / static_cast<float>(slots);
   float rate = spec.learning_rate;
-  if (config_.rate_decay == roles::RateDecay::kLinear) {
+  if (config_.rate_decay == math::RateDecay::kLinear) {
     rate *= 1.0F - static_cast<float>(step) / static_cast<float>(config_.train_steps);
   }
   if (spec.kind == math::OptimizerKind::kAdam || spec.kind == math::OptimizerKind::kAdamw) {

@@ -374,13 +374,9 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   if (on_update_) {
     on_update_({.push = push, .gradient = gradient_sum, .trainers = used_});
   }
-  const float rate_factor =
-      config_.rate_decay == RateDecay::kLinear
-          ? 1.0F - static_cast<float>(step_) / static_cast<float>(config_.train_steps)
-          : 1.0F;
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
-                   step_ + 1, rate_factor, last);
+                   step_ + 1, math::rate_factor(config_.rate_schedule(), step_), last);
   newest_ = next;
   rounded_[next].is_current = false;
   has_previous_ = strict_;
