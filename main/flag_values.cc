@@ -64,6 +64,15 @@ CLI::Validator number_above_zero() {
           ""};
 }
 
+CLI::Validator number_from_zero() {
+  return {[](std::string& text) -> std::string {
+            const auto value = read_float(text);
+            return value && *value >= 0 ? std::string()
+                                        : net::quoted(text) + " is not a number of at least 0";
+          },
+          ""};
+}
+
 CLI::Validator fraction_below_one() {
   return {[](std::string& text) -> std::string {
             const auto value = read_float(text);

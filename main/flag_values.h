@@ -24,6 +24,8 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 // A decimal number, as a 32-bit float: finite and above 0.
 [[nodiscard]] CLI::Validator number_above_zero();
+// As above, or 0.
+[[nodiscard]] CLI::Validator number_from_zero();
 // As above, at least 0 and below 1.
 [[nodiscard]] CLI::Validator fraction_below_one();
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> names);

@@ -23,8 +23,10 @@ struct CheckOf {
     option.transform(whole_number(value.least, value.most));
   }
   void operator()(const roles::Fraction& value) const {
-    option.check(value.range == roles::Fraction::Range::kAboveZero ? number_above_zero()
-                                                                   : fraction_below_one());
+    using Range = roles::Fraction::Range;
+    option.check(value.range == Range::kAboveZero    ? number_above_zero()
+                 : value.range == Range::kZeroOrMore ? number_from_zero()
+                                                     : fraction_below_one());
   }
   void operator()(const roles::Switch& /*value*/) const { option.transform(boolean()); }
   void operator()(const roles::Choice& value) const {

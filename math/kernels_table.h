@@ -169,6 +169,11 @@ struct Kernels {
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
 
+  // The sum of values[i]^2: math/clip.h has its order.
+  double (*sum_of_squares)(const float* values, std::size_t count) noexcept;
+  // values[i] *= factor
+  void (*scale)(float* values, float factor, std::size_t count) noexcept;
+
   // bfloat16, math/bf16.h has the rules. In the last one `to` may be `from`: the third exception.
   void (*to_bf16)(const float* from, std::uint16_t* to, std::size_t count) noexcept;
   void (*from_bf16)(const std::uint16_t* from, float* to, std::size_t count) noexcept;

@@ -52,6 +52,7 @@ struct RunConfig {
   // Less than f32: gradients are computed at parameters that are rounded to it, and are rounded,
   // too. The parameters that the ps keep, and the final ones, are not.
   WireDtype wire_dtype = WireDtype::kF32;
+  float clip_norm = 0;           // of the gradient of a batch, at most; 0: any
   float top_k = 0;               // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
 

@@ -27,9 +27,27 @@ bool is_between(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
 }
 
 bool is_in(Fraction::Range range, float value) {
-  return range == Fraction::Range::kAboveZero
-             ? value > 0 && value <= std::numeric_limits<float>::max()
-             : value >= 0 && value < 1;
+  switch (range) {
+    case Fraction::Range::kAboveZero:
+      return value > 0 && value <= std::numeric_limits<float>::max();
+    case Fraction::Range::kZeroOrMore:
+      return value >= 0 && value <= std::numeric_limits<float>::max();
+    case Fraction::Range::kZeroToBelowOne:
+      break;
+  }
+  return value >= 0 && value < 1;
+}
+
+std::string_view range_text(Fraction::Range range) {
+  switch (range) {
+    case Fraction::Range::kAboveZero:
+      return "a number above 0";
+    case Fraction::Range::kZeroOrMore:
+      return "a number of at least 0";
+    case Fraction::Range::kZeroToBelowOne:
+      break;
+  }
+  return "a number of at least 0 and below 1";
 }
 
 // A bound that exists for the machine's sake alone is not worth telling before it is met.
@@ -157,10 +175,7 @@ struct CheckBounds {
   void operator()(const Fraction& value) const {
     const float number = value.place.in(run);
     if (!is_in(value.range, number)) {
-      refuse_setting(name, shortest_text(number),
-                     value.range == Fraction::Range::kAboveZero
-                         ? "a number above 0"
-                         : "a number of at least 0 and below 1");
+      refuse_setting(name, shortest_text(number), range_text(value.range));
     }
   }
   // Nothing else fits into the member, or what else does is math::validate()'s.

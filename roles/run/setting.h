@@ -69,7 +69,8 @@ struct OptionalNumber {
 // A decimal number. In JSON the shortest one that reads back as the same float.
 struct Fraction {
   enum class Range : std::uint8_t {
-    kAboveZero,  // finite
+    kAboveZero,   // finite
+    kZeroOrMore,  // finite
     kZeroToBelowOne
   };
   Place<float> place;

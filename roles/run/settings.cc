@@ -97,6 +97,12 @@ std::vector<Setting> make_settings() {
        .about = "[share](operations.md#the-optimizer) of each weight, not of biases, that is added to "
                 "its gradient; with `adamw` each step takes it, times the learning rate, away; 0: none",
        .argument = "RATE"},
+      {.name = "clip_norm",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.clip_norm; },
+                         .range = Range::kZeroOrMore},
+       .about = "the [longest](operations.md#the-optimizer) that the gradient of a batch may be: a "
+                "longer one is scaled to it; 0: any",
+       .argument = "NORM"},
       {.name = "isa",
        .value = Choice{[](auto& run) -> auto& { return run.isa; }, math::kIsaNames, "auto"},
        .about = "instruction set of the arithmetic: `generic`, `avx2`, `avx512`; `auto`: the best "

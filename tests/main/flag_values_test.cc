@@ -70,6 +70,14 @@ TEST(NumberAboveZero, RefusesEverythingElse) {
   }
 }
 
+TEST(NumberFromZero, AcceptsZeroButNothingBelow) {
+  EXPECT_EQ(fault(number_from_zero(), "0"), "");
+  EXPECT_EQ(fault(number_from_zero(), "1e3"), "");
+  for (const std::string text : {"-0.1", "x", "nan", "inf", ""}) {
+    EXPECT_EQ(fault(number_from_zero(), text), "\"" + text + "\" is not a number of at least 0");
+  }
+}
+
 TEST(FractionBelowOne, AcceptsZeroButNotOne) {
   EXPECT_EQ(fault(fraction_below_one(), "0"), "");
   EXPECT_EQ(fault(fraction_below_one(), "0.999"), "");

@@ -66,7 +66,11 @@ struct BeyondBounds {
   }
   std::vector<std::string> operator()(const roles::Fraction& value) const {
     using Range = roles::Fraction::Range;
-    return {"nan", "inf", "-0.5", value.range == Range::kAboveZero ? "0" : "1"};
+    std::vector<std::string> texts = {"nan", "inf", "-0.5"};
+    if (value.range != Range::kZeroOrMore) {
+      texts.emplace_back(value.range == Range::kAboveZero ? "0" : "1");
+    }
+    return texts;
   }
   std::vector<std::string> operator()(const roles::Switch& /*value*/) const { return {"perhaps"}; }
   std::vector<std::string> operator()(const roles::Choice& /*value*/) const {

@@ -1,5 +1,8 @@
 // The final weights are a function of the configuration alone: not of the number of ps, the order
 // of arrival, delays, or who started the tasks. Three trainers, since two hide errors of order.
+#include <algorithm>
+#include <string>
+
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -54,6 +57,36 @@ TEST_F(SameBits, WithAnyNumberOfThreads) {
   for (const char* threads : {"--threads=0", "--threads=2", "--threads=5"}) {
     EXPECT_EQ(hash_of_launch(wide + Words{threads}), one) << threads;
   }
+}
+
+// Weights decay in the ranges of all ps, and biases in none; the rate rises and falls; gradients
+// are cut to a length that all of them have.
+TEST_F(SameBits, WithAllThatPeopleTuneWhateverTheNumberOfPs) {
+  const Words tuned = {"--workers=3",          "--optimizer=adamw",
+                       "--weight_decay=0.05",  "--learning_rate_decay=one_cycle",
+                       "--warmup_steps=10",    "--clip_norm=0.5",
+                       "--hidden_units=100,50"};
+  const std::string one = hash_of_launch(tuned);
+  ASSERT_EQ(one.size(), 64U);
+  for (const char* other : {"--ps=2", "--ps=3", "--transport=tcp", "--threads=2"}) {
+    EXPECT_EQ(hash_of_launch(tuned + Words{other}), one) << other;
+  }
+  for (const std::string other :
+       {"--weight_decay=0", "--learning_rate_decay=cosine", "--warmup_steps=0", "--clip_norm=0"}) {
+    Words flags = tuned;
+    const std::string name = other.substr(0, other.find('=') + 1);
+    std::ranges::replace_if(
+        flags, [&](const std::string& flag) { return flag.starts_with(name); }, other);
+    EXPECT_NE(hash_of_launch(flags), one) << other << ", or the flag does nothing";
+  }
+}
+
+// Large enough that over tcp a gradient is pushed while it is computed, unless its norm is needed.
+TEST_F(SameBits, WithClippedGradientsWhateverTheTransport) {
+  const Words clipped = {"--workers=2", "--hidden_units=400", "--batch_size=20", "--clip_norm=0.5"};
+  const std::string one = hash_of_launch(clipped + Words{"--transport=shm"});
+  ASSERT_EQ(one.size(), 64U);
+  EXPECT_EQ(hash_of_launch(clipped + Words{"--transport=tcp"}), one);
 }
 
 // The other way round: the hash does see what a run is made of.

@@ -76,6 +76,7 @@ std::vector<Mutation> mutations() {
       {"micro_batches", [](RunConfig& c) { c.micro_batches = 6; }},
       {"min_workers", [](RunConfig& c) { c.min_workers = 2; }},
       {"wire_dtype", [](RunConfig& c) { c.wire_dtype = WireDtype::kBf16; }},
+      {"clip_norm", [](RunConfig& c) { c.clip_norm = 1.5F; }},
       {"compress", [](RunConfig& c) { c.top_k = 0.01F; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},
       {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
@@ -148,8 +149,8 @@ TEST(RunConfig, NoFieldIsForgotten) {
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, warmup_steps,
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, seed, trainers, micro_batches,
-                                min_workers, ps_replicas, wire_dtype, top_k, eval_every] =
-      base_config();
+                                min_workers, ps_replicas, wire_dtype, clip_norm, top_k,
+                                eval_every] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/sha256.h"
+#include "math/clip.h"
 #include "math/random.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -184,6 +185,9 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
 }
 
 void Trainer::reduce_gradient() {
+  if (config_.clip_norm != 0) {
+    math::clip_by_norm(client_.gradient(), config_.clip_norm, config_.isa);
+  }
   if (top_k_) {
     top_k_->select(client_.gradient());
   } else {
@@ -234,9 +238,10 @@ void Trainer::take_step(const StepHooks& hooks) {
         client_.push_ahead(sequence, cut, ready);
       }
     };
+    // A norm is known only when all of the gradient is.
+    const bool ahead = config_.clip_norm == 0 && client_.pushes_ahead();
     // By reference: a larger function object would be allocated, in each step.
-    loss = compute(client_.pushes_ahead() ? math::Model::OnReady(std::ref(push_ahead))
-                                          : math::Model::OnReady());
+    loss = compute(ahead ? math::Model::OnReady(std::ref(push_ahead)) : math::Model::OnReady());
     delay(local_step);
     reply_ = client_.push_pull(sequence, parameters_.span(), cut,
                                [this] { load(stepper_->batch_after()); });

@@ -1,0 +1,67 @@
+#include "math/clip.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/math/isa_test.h"
+#include "tests/math/made_up.h"
+
+namespace disttf::math {
+namespace {
+
+using testing::ElementsAre;
+using Values = std::vector<float>;
+
+class Clip : public IsaTest {
+ protected:
+  static Values clipped(Values gradient, float most) {
+    clip_by_norm(gradient, most, isa());
+    return gradient;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, Clip, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+TEST_P(Clip, ScalesALongerGradientToTheBound) {
+  EXPECT_THAT(clipped({3, 0, -4}, 2.5F), ElementsAre(1.5F, 0, -2));
+}
+
+TEST_P(Clip, LeavesAShorterOneAndOneOfThatLength) {
+  EXPECT_THAT(clipped({3, 0, -4}, 5.5F), ElementsAre(3, 0, -4));
+  EXPECT_THAT(clipped({3, 0, -4}, 5), ElementsAre(3, 0, -4));
+  EXPECT_THAT(clipped({0, 0}, 1), ElementsAre(0, 0));
+  EXPECT_THAT(clipped({}, 1), ElementsAre());
+}
+
+// In float the squares would be infinite, and the small ones 0.
+TEST_P(Clip, HoldsForNumbersWhoseSquaresNoFloatHolds) {
+  EXPECT_THAT(clipped({3e30F, -4e30F}, 5), ElementsAre(3, -4));
+  EXPECT_FLOAT_EQ(static_cast<float>(norm_of(Values{3e-30F, -4e-30F}, isa())), 5e-30F);
+}
+
+TEST_P(Clip, LeavesWhatIsNoNumber) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(clipped({kNan, 7}, 1), ElementsAre(testing::IsNan(), 7));
+}
+
+// By the order that clip.h names, of numbers whose sum another order would round otherwise.
+TEST_P(Clip, AddsTheSquaresInSixteenChains) {
+  for (const std::size_t size : {1U, 15U, 16U, 17U, 1000U}) {
+    const AlignedVector values = made_up_numbers(size, 1);
+    std::vector<double> chains(16);
+    for (std::size_t i = 0; i < size; ++i) {
+      chains[i % 16] += double{values.data()[i]} * double{values.data()[i]};
+    }
+    double sum = 0;
+    for (const double chain : chains) {
+      sum += chain;
+    }
+    EXPECT_EQ(norm_of(values.span(), isa()), std::sqrt(sum)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::math
