@@ -166,6 +166,8 @@ struct Kernels {
 
   // By OptimizerKind.
   void (*update[OptimizerRules::kCount])(const OptimizerUpdate& update) noexcept;
+  // average[i] -= rate * (average[i] - w[i])
+  void (*average)(float* average, const float* w, float rate, std::size_t count) noexcept;
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
 

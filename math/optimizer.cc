@@ -62,6 +62,12 @@ std::size_t members(std::size_t size, std::size_t threads) {
   return size < kLeastParts * kPartFloats ? 1 : threads;
 }
 
+// 1 - d_t: how far the averaged parameters go towards the others.
+float average_rate_at(float decay, std::uint64_t step) noexcept {
+  const auto count = static_cast<double>(step);
+  return static_cast<float>(1.0 - std::min(double{decay}, (1.0 + count) / (10.0 + count)));
+}
+
 void require(bool allowed, std::string_view field, float value, std::string_view rule) {
   if (allowed) {
     return;
@@ -108,6 +114,7 @@ void validate(const OptimizerSpec& spec) {
   require(is_fraction(spec.beta2), "beta2", spec.beta2, kFraction);
   require(is_positive(spec.epsilon), "epsilon", spec.epsilon, kPositive);
   require(is_fraction(spec.weight_decay), "weight_decay", spec.weight_decay, kFraction);
+  require(is_fraction(spec.average_decay), "average_decay", spec.average_decay, kFraction);
 }
 
 Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads,
@@ -118,6 +125,9 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
       pool_(std::make_unique<ThreadPool>(members(size, threads), ThreadPool::kSleep)) {
   validate(spec_);
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
+    state_.emplace_back(size);
+  }
+  if (averages()) {
     state_.emplace_back(size);
   }
   plan_stretches(decaying);
@@ -144,9 +154,15 @@ void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying
 }
 
 void Optimizer::reset() {
-  for (std::size_t each = 0; each < state_.size(); ++each) {
-    std::ranges::fill(state_[each].span(), rule(spec_.kind).state[each].value);
+  const std::span<const StateStart> starts = rule(spec_.kind).state;
+  for (std::size_t each = 0; each < starts.size(); ++each) {
+    std::ranges::fill(state_[each].span(), starts[each].value);
   }
+}
+
+void Optimizer::begin_average(std::span<const float> parameters) {
+  assert(averages() && parameters.size() == size_);
+  std::ranges::copy(parameters, state_.back().data());
 }
 
 void Optimizer::apply(std::span<const float> parameters, std::span<float> updated,
@@ -168,24 +184,30 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
       .rate = rate_at == nullptr ? rate : rate_at(spec_, rate, step),
       .decay = rule(spec_.kind).decouples_decay ? rate * spec_.weight_decay : spec_.weight_decay,
       .spec = &spec_};
-  for (std::size_t each = 0; each < state_.size(); ++each) {
+  for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
     update.state[each] = state_[each].data();
   }
+  const float average_rate = average_rate_at(spec_.average_decay, step);
   // More parts than members: whoever wakes up late has fewer.
   const EvenParts parts(size_, kPartFloats, pool_->size() == 1 ? 1 : size_ / kPartFloats);
   pool_->run(parts.count(), [&](std::size_t number, std::size_t) {
-    apply_part(update, parts.begin(number), parts.end(number));
+    apply_part(update, average_rate, parts.begin(number), parts.end(number));
   });
 }
 
-void Optimizer::apply_part(const OptimizerUpdate& whole, std::size_t begin,
+void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                            std::size_t end) noexcept {
+  std::size_t at = begin;
   for (const Stretch& stretch : stretches_) {
     const std::size_t stop = std::min(stretch.end, end);
-    if (stop > begin) {
-      apply_stretch(whole, begin, stop, stretch.decays);
-      begin = stop;
+    if (stop > at) {
+      apply_stretch(whole, at, stop, stretch.decays);
+      at = stop;
     }
+  }
+  if (averages()) {
+    kernels_->average(state_.back().data() + begin, whole.w_next + begin, average_rate,
+                      end - begin);
   }
 }
 
@@ -198,7 +220,7 @@ void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin, s
   if (part.gradient.last != nullptr) {
     part.gradient.last += begin;
   }
-  for (std::size_t each = 0; each < state_.size(); ++each) {
+  for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
     part.state[each] += begin;
   }
   part.count = end - begin;
@@ -210,8 +232,10 @@ void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin, s
 
 std::vector<StateTensor> Optimizer::state() {
   std::vector<StateTensor> tensors;
+  const std::span<const StateStart> starts = rule(spec_.kind).state;
   for (std::size_t each = 0; each < state_.size(); ++each) {
-    tensors.push_back({.name = rule(spec_.kind).state[each].name, .values = state_[each].span()});
+    const std::string_view name = each < starts.size() ? starts[each].name : kAverageName;
+    tensors.push_back({.name = name, .values = state_[each].span()});
   }
   return tensors;
 }

@@ -15,6 +15,11 @@
 // of an L2 penalty of weight_decay / 2 |w|^2. It is of the parameters that Variable::decays says:
 // weights, not biases.
 //
+// Averaged parameters, where there is an average_decay d: after update t of a run
+//   e -= (1 - d_t) (e - w),  d_t = min(d, (1 + t) / (10 + t)):  d_t e + (1 - d_t) w
+// as TensorFlow's ExponentialMovingAverage has it with num_updates, whose smaller d_t soon forgets
+// the start. e begins with the parameters, and is one more tensor of the state.
+//
 // The updates use + - * / sqrt alone, each rounded once: the same bits on every instruction set
 // and machine, for the whole vector or any pieces of it.
 //
@@ -51,7 +56,10 @@ void validate(const OptimizerSpec& spec);
 
 struct OptimizerUpdate;  // see kernels_table.h; opaque to the other folders
 
-// One tensor of optimizer state, for checkpoints: "m", "v", "momentum", "accumulator".
+// The name of the averaged parameters among the tensors of the state, of which it is the last.
+inline constexpr std::string_view kAverageName = "average";
+
+// One tensor of optimizer state, for checkpoints: "m", "v", "momentum", "accumulator", "average".
 struct StateTensor {
   std::string_view name;
   std::span<float> values;  // as many as the range has parameters
@@ -84,8 +92,14 @@ class Optimizer {
 
   // The state, to be saved from or restored into. The spans live as long as the optimizer.
   [[nodiscard]] std::vector<StateTensor> state();
-  // Back to the state that a new one begins with.
+  // Back to the state that a new one begins with; begin_average() is to follow.
   void reset();
+  // Whether it averages parameters: average_decay is not 0.
+  [[nodiscard]] bool averages() const noexcept { return spec_.average_decay != 0.0F; }
+  // The average becomes these parameters. REQUIRES: averages(); as many as the range has.
+  void begin_average(std::span<const float> parameters);
+  // REQUIRES: averages().
+  [[nodiscard]] std::span<const float> average() const noexcept { return state_.back().span(); }
 
  private:
   // Of the range: floats that all decay, or none of which does.
@@ -96,7 +110,8 @@ class Optimizer {
 
   void plan_stretches(const std::optional<std::vector<Range>>& decaying);
   // Of the floats [begin, end) of what `whole` updates.
-  void apply_part(const OptimizerUpdate& whole, std::size_t begin, std::size_t end) noexcept;
+  void apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
+                  std::size_t end) noexcept;
   void apply_stretch(const OptimizerUpdate& whole, std::size_t begin, std::size_t end,
                      bool decays) noexcept;
 
@@ -104,7 +119,7 @@ class Optimizer {
   const Kernels* kernels_;
   std::size_t size_;
   std::vector<Stretch> stretches_;    // the whole range
-  std::vector<AlignedVector> state_;  // the rule's tensors, each of size_ floats
+  std::vector<AlignedVector> state_;  // the rule's tensors and the average, each of size_ floats
   std::unique_ptr<ThreadPool> pool_;
 };
 

@@ -17,6 +17,7 @@ struct OptimizerSpec {
   float beta2 = 0.999F;          // b2 of adam and adamw; 0 <= beta2 < 1
   float epsilon = 1e-8F;         // of adam and adamw; finite, > 0
   float weight_decay = 0.0F;     // of the parameters that decay; 0 <= weight_decay < 1
+  float average_decay = 0.0F;    // d of the averaged parameters; 0: none; 0 <= average_decay < 1
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 

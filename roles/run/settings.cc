@@ -97,6 +97,12 @@ std::vector<Setting> make_settings() {
        .about = "[share](operations.md#the-optimizer) of each weight, not of biases, that is added to "
                 "its gradient; with `adamw` each step takes it, times the learning rate, away; 0: none",
        .argument = "RATE"},
+      {.name = "ema",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.average_decay; },
+                         .range = Range::kZeroToBelowOne},
+       .about = "`0.999`: the result is the [average of the weights](operations.md#the-optimizer) "
+                "over about the last 1000 steps, decaying exponentially; 0: the last weights",
+       .argument = "DECAY"},
       {.name = "clip_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.clip_norm; },
                          .range = Range::kZeroOrMore},

@@ -55,6 +55,7 @@ TEST(OptimizerSpec, IsRefusedWithTheField) {
     expect_refused({.beta1 = value}, "beta1");
     expect_refused({.beta2 = value}, "beta2");
     expect_refused({.weight_decay = value}, "weight_decay");
+    expect_refused({.average_decay = value}, "average_decay");
   }
 }
 
@@ -355,6 +356,60 @@ TEST_P(OptimizerOf, EveryKindDecaysWithTheSameBitsHoweverTheVectorIsCut) {
   }
 }
 
+// ---- Averages ----
+
+// By TensorFlow's formula in double: d is 2/11, 3/12 and 0.27, which is less than 4/13.
+TEST_P(OptimizerOf, AveragesFollowTheirFormula) {
+  Optimizer optimizer({.kind = OptimizerKind::kSgd, .learning_rate = 1.0F, .average_decay = 0.27F},
+                      1, isa());
+  std::vector<float> parameter = {8};
+  optimizer.begin_average(parameter);
+  double average = 8;
+  double w = 8;
+  for (const double decay : {2.0 / 11.0, 3.0 / 12.0, 0.27}) {
+    w -= 2;
+    average = decay * average + (1 - decay) * w;
+    optimizer.apply(parameter, std::vector<float>{2}, 1.0F, static_cast<std::uint64_t>(4 - w / 2));
+    EXPECT_NEAR(optimizer.average()[0], average, 1e-6);
+    EXPECT_EQ(static_cast<double>(parameter[0]), w) << "the parameters go their own way";
+  }
+}
+
+TEST_P(OptimizerOf, AveragesHaveTheSameBitsHoweverTheVectorIsCut) {
+  constexpr std::size_t kSize = 200'003;
+  const AlignedVector gradient = made_up_numbers(kSize, 2);
+  const auto averaged = [&](const std::vector<std::size_t>& ends, Isa isa, std::size_t threads) {
+    std::vector<std::uint32_t> bits;
+    AlignedVector parameters = made_up_numbers(kSize, 1);
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      const std::span<float> part = parameters.span().subspan(begin, end - begin);
+      Optimizer optimizer({.average_decay = 0.9F}, part.size(), isa, threads);
+      optimizer.begin_average(part);
+      for (std::uint64_t step = 1; step <= 3; ++step) {
+        optimizer.apply(part, gradient.span().subspan(begin, part.size()), 0.5F, step);
+      }
+      const auto next = bits_of(optimizer.average());
+      bits.insert(bits.end(), next.begin(), next.end());
+      begin = end;
+    }
+    return bits;
+  };
+  const auto whole = averaged({kSize}, isa(), 1);
+  EXPECT_EQ(averaged({kSize}, Isa::kGeneric, 1), whole);
+  EXPECT_EQ(averaged({kSize}, isa(), 5), whole);
+  EXPECT_EQ(averaged({1, 512, 100'001, kSize}, isa(), 1), whole);
+}
+
+TEST_P(OptimizerOf, AveragesDoNotChangeTheParameters) {
+  for (const OptimizerKind kind : kEveryKind) {
+    OptimizerSpec spec = spec_of(kind, 0.1F);
+    const auto without = after_steps(spec, isa(), 100, {});
+    spec.average_decay = 0.9F;
+    EXPECT_EQ(after_steps(spec, isa(), 100, {}), without) << optimizer_name(kind);
+  }
+}
+
 TEST_P(OptimizerOf, EveryKindTakesAnEmptyRange) {
   for (const OptimizerKind kind : kEveryKind) {
     Optimizer optimizer({.kind = kind}, 0, isa());
@@ -378,6 +433,15 @@ TEST(OptimizerState, HasTheNamesThatCheckpointsUse) {
   EXPECT_THAT(state_names(OptimizerKind::kAdagrad), testing::ElementsAre("accumulator"));
   EXPECT_THAT(state_names(OptimizerKind::kAdam), testing::ElementsAre("m", "v"));
   EXPECT_THAT(state_names(OptimizerKind::kAdamw), testing::ElementsAre("m", "v"));
+}
+
+TEST(OptimizerState, HasTheAverageAsItsLastTensor) {
+  Optimizer adam({.kind = OptimizerKind::kAdam, .average_decay = 0.5F}, 4, Isa::kGeneric);
+  EXPECT_EQ(adam.state().size(), 3U);
+  EXPECT_EQ(adam.state().back().name, kAverageName);
+  EXPECT_EQ(adam.state().back().values.data(), adam.average().data());
+  Optimizer sgd({.kind = OptimizerKind::kSgd, .average_decay = 0.5F}, 4, Isa::kGeneric);
+  EXPECT_EQ(sgd.state().size(), 1U);
 }
 
 TEST(OptimizerState, OfAdagradStartsAtATenth) {

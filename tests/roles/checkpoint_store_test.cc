@@ -139,6 +139,25 @@ TEST_F(CheckpointTest, AnotherOptimizerBeginsAnew) {
   EXPECT_EQ(fit_optimizer(sgd, {.kind = math::OptimizerKind::kSgd}), std::nullopt);
 }
 
+TEST_F(CheckpointTest, AveragesBeginAndEndWithoutTheOptimizer) {
+  const math::OptimizerSpec plain{.kind = math::OptimizerKind::kAdam};
+  const math::OptimizerSpec averaged{.kind = math::OptimizerKind::kAdam, .average_decay = 0.9F};
+  TrainingState adam = state(5);
+  EXPECT_EQ(fit_optimizer(adam, averaged), std::nullopt);
+  ASSERT_EQ(adam.optimizer.size(), 3U);
+  EXPECT_EQ(adam.optimizer.back().name, math::kAverageName);
+  EXPECT_EQ(bits(adam.optimizer.back().values), bits(adam.parameters)) << "they begin with these";
+  adam.optimizer.back().values.data()[0] = 42;
+  EXPECT_EQ(fit_optimizer(adam, averaged), std::nullopt);
+  EXPECT_EQ(adam.optimizer.back().values.data()[0], 42) << "they go on";
+  EXPECT_EQ(fit_optimizer(adam, plain), std::nullopt);
+  EXPECT_EQ(adam.optimizer.size(), 2U);
+  TrainingState sgd = state(5, {});
+  EXPECT_EQ(fit_optimizer(sgd, {.kind = math::OptimizerKind::kSgd, .average_decay = 0.9F}),
+            std::nullopt);
+  EXPECT_EQ(sgd.optimizer.size(), 1U);
+}
+
 TEST_F(CheckpointTest, AnotherModelIsRefusedWithBothShapes) {
   save(5);
   layout_ = {};

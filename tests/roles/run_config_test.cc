@@ -76,6 +76,7 @@ std::vector<Mutation> mutations() {
       {"micro_batches", [](RunConfig& c) { c.micro_batches = 6; }},
       {"min_workers", [](RunConfig& c) { c.min_workers = 2; }},
       {"wire_dtype", [](RunConfig& c) { c.wire_dtype = WireDtype::kBf16; }},
+      {"ema", [](RunConfig& c) { c.optimizer.average_decay = 0.999F; }},
       {"clip_norm", [](RunConfig& c) { c.clip_norm = 1.5F; }},
       {"compress", [](RunConfig& c) { c.top_k = 0.01F; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},

@@ -20,6 +20,7 @@ class ShardCopy : public ::testing::Test {
  protected:
   void make(RunConfig config) {
     config.optimizer.kind = math::OptimizerKind::kAdam;
+    config.optimizer.average_decay = 0.5F;  // one more tensor
     config.ps_replicas = 2;
     shard_.emplace(config, kCopied);
     copy_.emplace(config, kCopied);

@@ -130,6 +130,9 @@ class Checks {
   };
 
   [[nodiscard]] bool is_exact() const noexcept { return config_.every_gradient_counts(); }
+  // Whether these are the oracle's of a step, from that float on. REQUIRES: is_exact().
+  [[nodiscard]] bool is_state(std::uint64_t step, std::size_t begin,
+                              std::span<const float> parameters);
 
   World& world_;
   const roles::RunConfig config_;

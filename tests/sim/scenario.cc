@@ -279,6 +279,9 @@ Scenario scenario_of(std::uint64_t seed) {
     draw_disk(scenario, disk);
   }
   scenario.clocks_differ = Dice(seed, Draw::kClock).one_in(3);
+  if (scenario.config.every_gradient_counts() && Dice(seed, Draw::kAverage).one_in(4)) {
+    scenario.config.optimizer.average_decay = 0.75F;
+  }
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
     const bool is_short = launch.one_in(4);  // of tries
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
@@ -312,6 +315,7 @@ std::string to_string(const Scenario& scenario) {
   std::string text = std::to_string(scenario.ps) + " ps, " + std::to_string(scenario.trainers) +
                      " trainers, " + std::to_string(config.train_steps) + " steps, " +
                      std::string(math::optimizer_name(config.optimizer.kind));
+  text += config.optimizer.average_decay != 0 ? ", averaged" : "";
   if (config.elastic()) {
     text += ", elastic with " + std::to_string(config.micro_batches) + " micro-batches, at least " +
             std::to_string(config.min_workers) + " workers";

@@ -30,6 +30,7 @@ Oracle::Oracle(const roles::RunConfig& config, std::size_t size)
     : config_(config), first_(size), second_(size), sum_(size), gradient_(size) {
   states_.emplace_back(size);
   initialize(states_.back());
+  average_ = states_.back();
   if (config_.optimizer.kind == math::OptimizerKind::kAdagrad) {
     std::ranges::fill(first_, 0.1F);
   }
@@ -40,6 +41,11 @@ std::span<const float> Oracle::parameters_at(std::uint64_t step) {
     advance();
   }
   return states_[step];
+}
+
+std::span<const float> Oracle::result() {
+  const std::span<const float> last = parameters_at(config_.train_steps);
+  return config_.optimizer.average_decay == 0 ? last : average_;
 }
 
 void Oracle::advance() {
@@ -94,6 +100,12 @@ void Oracle::advance() {
         next[i] = old[i] - rate * first_[i] / (std::sqrt(second_[i]) + spec.epsilon);
         break;
     }
+  }
+  const auto count = static_cast<double>(step + 1);
+  const double kept = std::min(double{spec.average_decay}, (1.0 + count) / (10.0 + count));
+  const auto taken = static_cast<float>(1.0 - kept);
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    average_[i] -= taken * (average_[i] - next[i]);
   }
   states_.push_back(std::move(next));
 }

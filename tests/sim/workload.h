@@ -28,6 +28,8 @@ class Oracle {
   Oracle(const roles::RunConfig& config, std::size_t size);
   // REQUIRES: step <= train_steps.
   [[nodiscard]] std::span<const float> parameters_at(std::uint64_t step);
+  // What the run ends with: its last parameters, or the average of all.
+  [[nodiscard]] std::span<const float> result();
 
  private:
   void advance();
@@ -36,6 +38,7 @@ class Oracle {
   std::vector<Values> states_;  // by step
   Values first_;                // the optimizer's
   Values second_;
+  Values average_;  // up to the newest of states_
   Values sum_;
   Values gradient_;
 };

@@ -38,6 +38,7 @@ enum class Draw : std::uint32_t {
   kDiskFault,
   kLaunch,
   kClock,
+  kAverage,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.

@@ -325,10 +325,26 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
 std::optional<std::string> fit_optimizer(TrainingState& state, const math::OptimizerSpec& spec) {
   math::Optimizer optimizer(spec, 0, math::Isa::kGeneric);
   const auto wanted = optimizer.state();
+  // Averages are nobody's but their own: they begin and end without the optimizer.
+  const bool has_average =
+      !state.optimizer.empty() && state.optimizer.back().name == math::kAverageName;
+  if (has_average && !optimizer.averages()) {
+    state.optimizer.pop_back();
+  }
+  const bool lacks_average = optimizer.averages() && !has_average;
   const auto is_same = [](const TrainingState::Tensor& theirs, const math::StateTensor& ours) {
     return theirs.name == ours.name;
   };
-  if (std::ranges::equal(state.optimizer, wanted, is_same)) return std::nullopt;
+  if (std::ranges::equal(state.optimizer, std::span(wanted).first(wanted.size() - lacks_average),
+                         is_same)) {
+    if (lacks_average) {
+      math::AlignedVector average(state.parameters.size());
+      std::ranges::copy(state.parameters.span(), average.data());
+      state.optimizer.push_back(
+          {.name = std::string(math::kAverageName), .values = std::move(average)});
+    }
+    return std::nullopt;
+  }
   state.optimizer.clear();
   return "the checkpoint has the state of another optimizer than " +
          std::string(math::optimizer_name(spec.kind)) +

@@ -133,7 +133,7 @@ void remove_abandoned(data::FileSystem& files, const std::filesystem::path& dire
 
 // Makes a state fit another optimizer than it was saved with: tensors that `spec` does not have in
 // the same order are dropped, so that it begins as a new one does. The sentence says so; nullopt:
-// they fit.
+// they fit. Averages that are missing begin with the parameters, those that nobody wants go.
 [[nodiscard]] std::optional<std::string> fit_optimizer(TrainingState& state,
                                                        const math::OptimizerSpec& spec);
 

@@ -16,9 +16,13 @@ std::size_t part_size(math::Range range) {
   return (range.size() + kStep - 1) / kStep * kStep;
 }
 
-// Strict: two buffers; else one, and what each trainer was answered with.
+// Strict: two buffers, and with averages two for the result; else one buffer, and what each trainer
+// was answered with.
 std::size_t part_count(const RunConfig& config) {
-  return config.every_gradient_counts() ? 2 : 1 + config.trainers;
+  if (!config.every_gradient_counts()) {
+    return 1 + config.trainers;
+  }
+  return config.optimizer.average_decay != 0 ? 4 : 2;
 }
 
 }  // namespace
@@ -54,6 +58,9 @@ void Shard::lay_out(std::span<float> arena) {
   buffers_[0] = part(0);
   if (strict_) {
     buffers_[1] = part(1);
+    if (optimizer_.averages()) {
+      results_ = {part(2), part(3)};
+    }
     return;
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -65,7 +72,9 @@ std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
   optimizer_.reset();
   if (strict_) {
     newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
+    result_ = 1 - result_;
   }
+  begins_average_ = optimizer_.averages() && parameters_only;
   std::vector<std::span<float>> places{newest()};
   if (!parameters_only) {
     for (const math::StateTensor& tensor : optimizer_.state()) {
@@ -76,7 +85,11 @@ std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
 }
 
 void Shard::finish_restore(std::uint64_t step) {
+  if (std::exchange(begins_average_, false)) {
+    optimizer_.begin_average(newest());
+  }
   step_ = step;
+  keep_result();
   is_concluded_ = false;
   arrived_ = 0;
   folded_ = 0;
@@ -382,6 +395,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   has_previous_ = strict_;
   counters_.applied += count;
   ++step_;
+  keep_result();
   arrived_ = 0;
   folded_ = 0;
   for (Slot& slot : slots_) {
@@ -395,6 +409,13 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   }
   if (cut_wanted_) {
     make_cut(*cut_wanted_);
+  }
+}
+
+// Strict: the average may be set to another while replies with the result are still leaving.
+void Shard::keep_result() {
+  if (strict_ && finished() && optimizer_.averages()) {
+    std::ranges::copy(optimizer_.average(), results_[result_].begin());
   }
 }
 
@@ -441,10 +462,13 @@ bool Shard::answerable(std::size_t trainer) const {
   return !clocks_.is_held(trainer);
 }
 
-Answer Shard::answer(std::size_t trainer) {
+Answer Shard::answer(std::size_t trainer, bool is_result) {
   Trainer& asking = trainers_[trainer];
   Answer answer{
       .parameters = newest(), .step = step_, .finished = finished(), .dropped = asking.dropped};
+  if (optimizer_.averages() && (finished() || (is_result && !strict_))) {
+    answer.parameters = strict_ ? results_[result_] : optimizer_.average();
+  }
   if (!strict_) {
     // Others may move the parameters on while this reply is still leaving: a torn read.
     std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.begin());

@@ -17,6 +17,10 @@
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
 // retries.
 //
+// With averages (OptimizerSpec::average_decay) the result of the run is these: whoever is answered
+// after the last step gets them in the place of the parameters. All that goes on from a state
+// (cuts, copies, previous()) has both.
+//
 // With `max_staleness` the answer of a trainer is held that is too far ahead of the slowest:
 // staleness_clocks.h.
 //
@@ -167,7 +171,9 @@ class Shard {
 
   // Whether the trainer's last push can be answered now.
   [[nodiscard]] bool answerable(std::size_t trainer) const;
-  [[nodiscard]] Answer answer(std::size_t trainer);
+  // `is_result`: no more steps are waited for, though some may be missing here. With averages the
+  // result is these, as it is after the last step.
+  [[nodiscard]] Answer answer(std::size_t trainer, bool is_result = false);
 
   // Another number whenever a trainer may have become answerable() by what another one has done.
   [[nodiscard]] std::uint64_t releases() const noexcept {
@@ -271,6 +277,7 @@ class Shard {
   void count_async(const PushId& push);
   void lay_out(std::span<float> arena);
   void make_cut(std::uint64_t sequence);
+  void keep_result();
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
   [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
 
@@ -284,6 +291,11 @@ class Shard {
   // a reply that is still leaving is not disturbed. Else only the first one is used.
   std::array<std::span<float>, 2> buffers_;
   std::array<Rounded, 2> rounded_;
+  // Strict, with averages: these after the last step, in the one that is `result_`; the other may
+  // still be leaving in replies from before a restore.
+  std::array<std::span<float>, 2> results_;
+  std::size_t result_ = 0;
+  bool begins_average_ = false;  // the restore under way brings none
   std::size_t newest_ = 0;
   std::shared_ptr<const void> arena_owner_;  // holds buffers and snapshots, or
   math::AlignedVector own_arena_;            // this does

@@ -146,7 +146,7 @@ void TrainerAnswers::send_config(const WaitingRequest& request) {
 
 void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& request) {
   const std::shared_ptr<Shard>& shard = state_.shard();
-  Answer answer = shard->answer(rank);
+  Answer answer = shard->answer(rank, end_.no_more_steps());
   const auto* const pull = std::get_if<net::Pull>(&request.request);
   const auto* const await = std::get_if<net::AwaitStep>(&request.request);
   const auto* const push = std::get_if<net::PushPull>(&request.request);

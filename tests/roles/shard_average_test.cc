@@ -1,0 +1,90 @@
+// Averaged parameters: kept with the state, handed out as the result alone.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "tests/roles/shard_pushes.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr math::Range kOne{.begin = 0, .end = 1};
+
+RunConfig averaged(RunConfig config) {
+  config.optimizer.average_decay = 0.5F;
+  return config;
+}
+
+// After the first step d is 2/11, after the second 3/12, whatever is above that.
+float first_average(float before, float after) { return before - (9.0F / 11) * (before - after); }
+float second_average(float before, float after) { return before - 0.75F * (before - after); }
+
+float parameter_of(const Answer& answer) { return answer.parameters.front(); }
+
+TEST(ShardAverage, IsTheResultAndTheParametersAreUntilThen) {
+  Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
+  restore(shard, {8}, 0);
+  EXPECT_EQ(parameter_of(shard.answer(0)), 8);
+  push(shard, 0, 0, 4);
+  EXPECT_EQ(parameter_of(shard.answer(0)), 4);
+  push(shard, 0, 1, 4);
+  const Answer result = shard.answer(0);
+  EXPECT_TRUE(result.finished);
+  EXPECT_FLOAT_EQ(parameter_of(result), second_average(first_average(8, 4), 0));
+  EXPECT_EQ(values_of(shard.parameters()), Values{0}) << "what training would go on from";
+  ASSERT_TRUE(shard.previous().has_value());
+  EXPECT_EQ(parameter_of(*shard.previous()), 4) << "what a lost trainer's gradient is made of";
+}
+
+TEST(ShardAverage, IsTheResultOfAsyncRunsAlsoWhereStepsAreMissing) {
+  Shard shard(averaged(async_config(1, {}, /*train_steps=*/5)), kOne);
+  restore(shard, {8}, 0);
+  push(shard, {.trainer = 0, .incarnation = kProcess, .step = 0, .sequence = 1}, Values{4});
+  EXPECT_EQ(parameter_of(shard.answer(0)), 4);
+  EXPECT_FLOAT_EQ(parameter_of(shard.answer(0, /*is_result=*/true)), first_average(8, 4));
+}
+
+// A cut, a restore of it elsewhere: the average goes on where it was.
+TEST(ShardAverage, GoesOnFromACut) {
+  Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
+  restore(shard, {8}, 0);
+  push(shard, 0, 0, 4);
+  EXPECT_EQ(shard.state_names(), std::vector<std::string>{"average"});
+  shard.cut_now(1);
+  const Values cut = values_of(shard.cut()->values.span());
+  ASSERT_EQ(cut.size(), 2U);
+  Shard other(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
+  const auto places = other.begin_restore(/*parameters_only=*/false);
+  ASSERT_EQ(places.size(), 2U);
+  places[0][0] = cut[0];
+  places[1][0] = cut[1];
+  other.finish_restore(1);
+  push(shard, 0, 1, 4);
+  push(other, 0, 1, 4);
+  EXPECT_EQ(bits_of(other.answer(0).parameters), bits_of(shard.answer(0).parameters));
+}
+
+TEST(ShardAverage, BeginsWithTheParametersWhereAStateBringsNone) {
+  Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
+  restore(shard, {8}, 0);
+  push(shard, 0, 0, 4);
+  restore(shard, {6}, 2);
+  EXPECT_EQ(parameter_of(shard.answer(0)), 6) << "the result, which the chief had in hand";
+}
+
+// A ps that was lost after the last step is set to the result while replies with it may leave.
+TEST(ShardAverage, StaysWhereItIsThroughARestore) {
+  Shard shard(averaged(sgd_config(1, /*train_steps=*/1)), kOne);
+  restore(shard, {8}, 0);
+  push(shard, 0, 0, 4);
+  const Answer leaving = shard.answer(0);
+  const float result = parameter_of(leaving);
+  restore(shard, {100}, 0);
+  push(shard, 0, 0, 4);
+  EXPECT_EQ(parameter_of(leaving), result);
+  EXPECT_NE(parameter_of(shard.answer(0)), result);
+}
+
+}  // namespace
+}  // namespace disttf::roles
