@@ -229,7 +229,7 @@ TEST(Shard, TheOptimizerCountsStepsFromOne) {
 // Of a model with sm_w at 0 and sm_b at 16; this ps has the last float of the one and the other.
 TEST(Shard, WeightsDecayAndBiasesDoNot) {
   RunConfig config = sgd_config(1);
-  config.model = {.kind = math::ModelKind::kSoftmax, .inputs = 8, .classes = 2};
+  config.model = {.kind = math::ModelKind::kSoftmax, .input = {.channels = 8}, .classes = 2};
   config.optimizer.weight_decay = 0.25F;
   Shard shard(config, {.begin = 15, .end = 17});
   std::ranges::fill(shard.parameters(), 4.0F);
@@ -277,7 +277,7 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
     config.optimizer.learning_rate = 0.1F;
     config.optimizer.weight_decay = 0.1F;
     // Variables that decay and such that do not, so that a cut falls into both.
-    config.model = {.inputs = 9, .hidden = {100, 20, 60, 1}};
+    config.model = {.input = {.channels = 9}, .hidden = {100, 20, 60, 1}};
     config.rate_decay = math::RateDecay::kLinear;
     return config;
   }
