@@ -6,16 +6,24 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace disttf::data {
 
-inline constexpr std::size_t kImageSide = 28;
-inline constexpr std::size_t kImagePixels = kImageSide * kImageSide;  // 784
-inline constexpr std::size_t kClasses = 10;
-// TensorFlow's read_data_sets keeps the first 5 000 training rows for validation.
-inline constexpr std::size_t kValidationRows = 5000;
+// What one image is: rows of pixels, each of `channels` bytes (grey; red, green, blue), channels
+// last. The default is MNIST's.
+struct ImageShape {
+  std::size_t height = 28;
+  std::size_t width = 28;
+  std::size_t channels = 1;
 
-// [rows, 784] bytes 0..255 and [rows] labels 0..9. Borrowed from a Dataset.
+  // Bytes of an image: what a model takes.
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return height * width * channels; }
+  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+};
+
+// [rows, height, width, channels] bytes 0..255 and [rows] labels below Dataset::classes. Borrowed
+// from a Dataset.
 struct Split {
   std::span<const std::uint8_t> images;
   std::span<const std::uint8_t> labels;
@@ -26,10 +34,13 @@ struct Dataset {
   std::string name;      // "MNIST" or "Digits": the word of the result line
   std::string checksum;  // SHA-256 (hex) over the four extracted files' contents in the order
                          // train images, train labels, test images, test labels: its identity
-  Split train;           // 55 000 rows
-  Split validation;      // 5 000
-  Split test;            // 10 000
-  std::shared_ptr<const void> storage;  // the memory that the splits point into
+  ImageShape shape{};    // of every image
+  std::size_t classes = 0;
+  std::span<const std::string_view> class_names{};  // borrowed of literals; none: 0, 1, 2, ...
+  Split train;                                      // MNIST: 55 000 rows
+  Split validation;                                 // 5 000
+  Split test;                                       // 10 000
+  std::shared_ptr<const void> storage;              // the memory that the splits point into
 };
 
 }  // namespace disttf::data

@@ -42,23 +42,23 @@ struct Part {
 };
 
 Part make_part(const DigitsRandomness& randomness, std::uint32_t rows, std::uint64_t part) {
-  const auto images_start = images_header(rows);
+  const auto images_start = images_header(rows, kDigits.shape());
   const auto labels_start = labels_header(rows);
   Part made;
-  made.images.reserve(images_start.size() + rows * kImagePixels);
+  made.images.reserve(images_start.size() + rows * kDigitPixels);
   made.images.assign(images_start.begin(), images_start.end());
-  made.images.resize(images_start.size() + rows * kImagePixels);
+  made.images.resize(images_start.size() + rows * kDigitPixels);
   made.labels.assign(labels_start.begin(), labels_start.end());
   // A random order of equally many of each class.
   std::vector<std::uint32_t> order(rows);
   permute(order, kSeed, randomness.purpose, kLabelStream + part, randomness.random_bits);
   for (std::uint32_t row = 0; row < rows; ++row) {
-    const auto label = static_cast<std::uint8_t>(order[row] % kClasses);
+    const auto label = static_cast<std::uint8_t>(order[row] % kDigitClasses);
     made.labels.push_back(label);
     const std::span<std::uint8_t> pixels(
-        made.images.data() + images_start.size() + row * kImagePixels, kImagePixels);
+        made.images.data() + images_start.size() + row * kDigitPixels, kDigitPixels);
     draw_digit(label, randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row),
-               pixels.first<kImagePixels>());
+               pixels.first<kDigitPixels>());
   }
   return made;
 }

@@ -30,7 +30,7 @@ constexpr float kMaxRadius = 2.0F;
 constexpr float kMinInk = 0.75F;    // of 255
 constexpr float kInkNoise = 0.12F;  // of 255, either way
 
-constexpr float kSide = static_cast<float>(kImageSide);
+constexpr float kSide = static_cast<float>(kDigitSide);
 
 // splitmix64: a small generator whose state is one image's; its start comes from the counter-based
 // one, so images do not depend on each other.
@@ -232,7 +232,7 @@ void place(std::span<Line> lines, Random& random) noexcept {
 }
 
 // Pixel (x, y) has its middle at (x + 0.5, y + 0.5).
-using Distances = std::array<float, kImagePixels>;  // squared, to the nearest line
+using Distances = std::array<float, kDigitPixels>;  // squared, to the nearest line
 
 // First and one past the last pixel whose middle may lie within `reach` of [low, high].
 std::pair<std::size_t, std::size_t> pixel_range(float low, float high, float reach) noexcept {
@@ -257,7 +257,7 @@ void measure(Line line, float reach, Distances& distances) noexcept {
       const float along = std::clamp((px * dx + py * dy) * inverse, 0.0F, 1.0F);
       const float ex = px - along * dx;
       const float ey = py - along * dy;
-      float& nearest = distances[row * kImageSide + column];
+      float& nearest = distances[row * kDigitSide + column];
       nearest = std::min(nearest, ex * ex + ey * ey);
     }
   }
@@ -265,11 +265,11 @@ void measure(Line line, float reach, Distances& distances) noexcept {
 
 // Ink fades over the pixel at the pen's edge; noise lies on ink only, paper stays 0.
 void ink(const Distances& distances, float radius, Random& random,
-         std::span<std::uint8_t, kImagePixels> pixels) noexcept {
+         std::span<std::uint8_t, kDigitPixels> pixels) noexcept {
   const float reach = radius + 0.5F;
   const float strength = random.between(kMinInk, 1.0F);
   constexpr float kWhole = 255.99F;  // truncated below: full ink is 255
-  for (std::size_t i = 0; i < kImagePixels; ++i) {
+  for (std::size_t i = 0; i < kDigitPixels; ++i) {
     pixels[i] = 0;
     if (distances[i] >= reach * reach) continue;
     const float cover = std::min(reach - std::sqrt(distances[i]), 1.0F);
@@ -281,7 +281,7 @@ void ink(const Distances& distances, float radius, Random& random,
 }  // namespace
 
 void draw_digit(std::uint8_t label, std::uint64_t random_seed,
-                std::span<std::uint8_t, kImagePixels> pixels) {
+                std::span<std::uint8_t, kDigitPixels> pixels) {
   Random random(random_seed);
   const std::span<const DigitStyle> styles = digit_styles(label);
   Drawing drawing;

@@ -3,7 +3,7 @@
 #include <array>
 #include <cassert>
 
-#include "data/dataset.h"
+#include "data/digits_draw.h"
 
 namespace disttf::data {
 namespace {
@@ -106,13 +106,13 @@ constexpr std::array<DigitStyle, 3> kSeven{kSevenPlain, kSevenBarred, kSevenCurv
 constexpr std::array<DigitStyle, 2> kEight{kEightOneStroke, kEightTwoRings};
 constexpr std::array<DigitStyle, 2> kNine{kNineStraight, kNineCurved};
 
-constexpr std::array<std::span<const DigitStyle>, kClasses> kStyles{
+constexpr std::array<std::span<const DigitStyle>, kDigitClasses> kStyles{
     kZero, kOne, kTwo, kThree, kFour, kFive, kSix, kSeven, kEight, kNine};
 
 }  // namespace
 
 std::span<const DigitStyle> digit_styles(std::uint8_t label) noexcept {
-  assert(label < kClasses);
+  assert(label < kDigitClasses);
   return kStyles[label];
 }
 

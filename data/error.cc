@@ -32,7 +32,7 @@ class DataCategory final : public std::error_category {
       case DataError::kIdxTrailingBytes:
         return "the IDX file is longer than its header says";
       case DataError::kBadLabel:
-        return "the IDX file holds a label above 9";
+        return "the IDX file holds a label that is none of the classes";
       case DataError::kWrongSize:
         return "wrong size";
       case DataError::kWrongChecksum:

@@ -18,7 +18,7 @@ enum class DataError {
   kIdxBadType,             // elements are not unsigned bytes
   kIdxBadShape,            // number of dimensions or their sizes are not what the caller needs
   kIdxTrailingBytes,       // longer than its header says
-  kBadLabel,               // a label above 9
+  kBadLabel,               // a label that is none of the classes
   kWrongSize,              // a file that does not have the size it must have
   kWrongChecksum,          // a file whose SHA-256 is not the one it must have
   kNotRegularFile,         // a pipe, a socket or a device where a file should be

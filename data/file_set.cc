@@ -142,11 +142,11 @@ const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& gz) {
   return only_extracted ? extracted : gz;
 }
 
-// The elements of one file, without its header.
-std::error_code parse(FileKind kind, std::span<const std::uint8_t> bytes,
+// The elements of one file of `set`, without its header.
+std::error_code parse(const FileSet& set, const SetFile& file, std::span<const std::uint8_t> bytes,
                       std::span<const std::uint8_t>& elements, std::string& detail) {
-  return kind == FileKind::kImages ? parse_images(bytes, elements, detail)
-                                   : parse_labels(bytes, elements, detail);
+  return file.kind == FileKind::kImages ? parse_images(bytes, set.shape(), elements, detail)
+                                        : parse_labels(bytes, set.classes, elements, detail);
 }
 
 // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
@@ -205,8 +205,9 @@ class Keeper {
 }  // namespace
 
 std::size_t SetFile::size_bytes() const noexcept {
-  return kind == FileKind::kImages ? kIdxImagesHeaderBytes + std::size_t{rows} * kImagePixels
-                                   : kIdxLabelsHeaderBytes + std::size_t{rows};
+  return kind == FileKind::kImages
+             ? images_header(rows, shape).size() + std::size_t{rows} * shape.size()
+             : labels_header(rows).size() + std::size_t{rows};
 }
 
 FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
@@ -243,7 +244,7 @@ Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> co
     const SetFile& file = set.files[i];
     const std::span<const std::uint8_t> bytes = (*storage)[i];
     std::string detail;
-    if (const std::error_code error = parse(file.kind, bytes, elements[i], detail)) {
+    if (const std::error_code error = parse(set, file, bytes, elements[i], detail)) {
       throw std::system_error(error, std::string(file.name) + ": " + detail);
     }
     if (bytes.size() != file.size_bytes()) {
@@ -253,10 +254,13 @@ Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> co
   }
   const auto& [train_images, train_labels, test_images, test_labels] = elements;
   const std::size_t held_out = set.validation_rows;
-  const std::size_t held_out_bytes = held_out * kImagePixels;
+  const std::size_t held_out_bytes = held_out * set.shape().size();
   assert(held_out <= train_labels.size());
   return {.name = std::string(set.name),
           .checksum = std::string(set.checksum),
+          .shape = set.shape(),
+          .classes = set.classes,
+          .class_names = set.class_names,
           .train = {train_images.subspan(held_out_bytes), train_labels.subspan(held_out)},
           .validation = {train_images.first(held_out_bytes), train_labels.first(held_out)},
           .test = {test_images, test_labels},

@@ -47,6 +47,7 @@ struct SetFile {
   std::string_view name;  // "train-images-idx3-ubyte"
   FileKind kind = FileKind::kImages;
   std::uint32_t rows = 0;
+  ImageShape shape{};            // of an image
   std::string_view sha256{};     // of the extracted contents; their size follows from the rows
   std::size_t gz_bytes = 0;      // size of the .gz; 0: there is none (built-in data)
   std::string_view gz_sha256{};  // of the .gz
@@ -59,7 +60,13 @@ struct FileSet {
   std::string_view name;         // Dataset::name
   std::string_view checksum;     // Dataset::checksum
   std::array<SetFile, 4> files;  // train images, train labels, test images, test labels
-  std::size_t validation_rows = kValidationRows;  // the first rows of the training files
+  std::size_t classes = 10;      // labels are below
+  std::span<const std::string_view> class_names{};  // Dataset::class_names; as many, or none
+  // The first rows of the training files. TensorFlow's read_data_sets keeps 5 000 of MNIST.
+  std::size_t validation_rows = 5000;
+
+  // Of the training images, and so of all.
+  [[nodiscard]] constexpr const ImageShape& shape() const noexcept { return files[0].shape; }
 };
 
 enum class FileState : std::uint8_t {

@@ -1,9 +1,7 @@
 #include "data/idx.h"
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "data/dataset.h"
 #include "data/error.h"
 
 namespace disttf::data {
@@ -17,29 +15,36 @@ std::uint32_t read_big_endian(std::span<const std::uint8_t> bytes) noexcept {
          std::uint32_t{bytes[2]} << 8U | std::uint32_t{bytes[3]};
 }
 
-void write_header(std::span<std::uint8_t> out, std::initializer_list<std::uint32_t> sizes) {
-  std::uint8_t* next = out.data();
-  *next++ = 0;
-  *next++ = 0;
-  *next++ = kUnsignedByte;
-  *next++ = static_cast<std::uint8_t>(sizes.size());
+std::vector<std::uint8_t> header(std::span<const std::uint32_t> sizes) {
+  std::vector<std::uint8_t> bytes{0, 0, kUnsignedByte, static_cast<std::uint8_t>(sizes.size())};
   for (const std::uint32_t size : sizes) {
-    for (unsigned shift = 32; shift > 0;) {
-      shift -= 8;
-      *next++ = static_cast<std::uint8_t>(size >> shift);
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+      bytes.push_back(static_cast<std::uint8_t>(size >> shift));
     }
   }
+  return bytes;
+}
+
+// The sizes of a file of so many images.
+std::vector<std::uint32_t> image_sizes(std::uint32_t rows, const ImageShape& shape) {
+  std::vector<std::uint32_t> sizes{rows, static_cast<std::uint32_t>(shape.height),
+                                   static_cast<std::uint32_t>(shape.width)};
+  if (shape.channels > 1) sizes.push_back(static_cast<std::uint32_t>(shape.channels));
+  return sizes;
 }
 
 std::string byte_count(std::uint64_t count) { return std::to_string(count) + " bytes"; }
 
-std::string shape_text(const IdxView& view) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < view.dimensions; ++i) {
-    if (i > 0) text += ", ";
-    text += std::to_string(view.sizes[i]);
+std::string shape_text(std::span<const std::uint32_t> sizes, std::string text) {
+  for (const std::uint32_t size : sizes) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(size);
   }
   return text + "]";
+}
+
+std::string shape_text(const IdxView& view) {
+  return shape_text(std::span(view.sizes).first(view.dimensions), "[");
 }
 
 std::error_code check_magic(std::span<const std::uint8_t> bytes, std::string& detail) {
@@ -56,8 +61,8 @@ std::error_code check_magic(std::span<const std::uint8_t> bytes, std::string& de
     detail = sentence("element type 8 (unsigned byte)", "type " + std::to_string(bytes[2]));
     return DataError::kIdxBadType;
   }
-  if (bytes[3] != 1 && bytes[3] != 3) {
-    detail = sentence("1 or 3 dimensions", std::to_string(bytes[3]));
+  if (bytes[3] != 1 && bytes[3] != 3 && bytes[3] != 4) {
+    detail = sentence("1, 3 or 4 dimensions", std::to_string(bytes[3]));
     return DataError::kIdxBadShape;
   }
   return {};
@@ -109,19 +114,21 @@ std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std
   return {};
 }
 
-std::error_code parse_images(std::span<const std::uint8_t> bytes,
+std::error_code parse_images(std::span<const std::uint8_t> bytes, const ImageShape& shape,
                              std::span<const std::uint8_t>& images, std::string& detail) {
   IdxView view;
   if (const std::error_code error = parse_idx(bytes, view, detail)) return error;
-  if (view.dimensions != 3 || view.sizes[1] != kImageSide || view.sizes[2] != kImageSide) {
-    detail = sentence("images, shape [rows, 28, 28]", shape_text(view));
+  const std::vector<std::uint32_t> expected = image_sizes(view.sizes[0], shape);
+  if (!std::ranges::equal(expected, std::span(view.sizes).first(view.dimensions))) {
+    detail = sentence("images, shape " + shape_text(std::span(expected).subspan(1), "[rows"),
+                      shape_text(view));
     return DataError::kIdxBadShape;
   }
   images = view.elements;
   return {};
 }
 
-std::error_code parse_labels(std::span<const std::uint8_t> bytes,
+std::error_code parse_labels(std::span<const std::uint8_t> bytes, std::size_t classes,
                              std::span<const std::uint8_t>& labels, std::string& detail) {
   IdxView view;
   if (const std::error_code error = parse_idx(bytes, view, detail)) return error;
@@ -131,26 +138,21 @@ std::error_code parse_labels(std::span<const std::uint8_t> bytes,
   }
   const auto* const bad =
       std::find_if(view.elements.data(), view.elements.data() + view.elements.size(),
-                   [](std::uint8_t label) { return label >= kClasses; });
+                   [classes](std::uint8_t label) { return label >= classes; });
   if (bad != view.elements.data() + view.elements.size()) {
-    detail = sentence("labels 0 to 9", std::to_string(*bad) + " in row " +
-                                           std::to_string(bad - view.elements.data()));
+    detail =
+        sentence("labels 0 to " + std::to_string(classes - 1),
+                 std::to_string(*bad) + " in row " + std::to_string(bad - view.elements.data()));
     return DataError::kBadLabel;
   }
   labels = view.elements;
   return {};
 }
 
-std::array<std::uint8_t, kIdxImagesHeaderBytes> images_header(std::uint32_t rows) {
-  std::array<std::uint8_t, kIdxImagesHeaderBytes> header{};
-  write_header(header, {rows, kImageSide, kImageSide});
-  return header;
+std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape) {
+  return header(image_sizes(rows, shape));
 }
 
-std::array<std::uint8_t, kIdxLabelsHeaderBytes> labels_header(std::uint32_t rows) {
-  std::array<std::uint8_t, kIdxLabelsHeaderBytes> header{};
-  write_header(header, {rows});
-  return header;
-}
+std::vector<std::uint8_t> labels_header(std::uint32_t rows) { return header({&rows, 1}); }
 
 }  // namespace disttf::data

@@ -3,7 +3,8 @@
 //   offset  size  field
 //        0     2  zero
 //        2     1  element type: 0x08 = unsigned byte, the only one read here
-//        3     1  number of dimensions d: 3 for images, 1 for labels, nothing else read here
+//        3     1  number of dimensions d: 3 for images, 4 where a pixel has several bytes, 1 for
+//                 labels, nothing else read here
 //        4    4d  size of each dimension, unsigned 32-bit, big-endian
 //     4+4d     n  elements; n = the product of the sizes, and the file ends there
 //
@@ -20,32 +21,33 @@
 #include <system_error>
 #include <vector>
 
+#include "data/dataset.h"
+
 namespace disttf::data {
 
-inline constexpr std::size_t kIdxImagesHeaderBytes = 16;
-inline constexpr std::size_t kIdxLabelsHeaderBytes = 8;
-
 struct IdxView {
-  std::size_t dimensions = 0;              // 1 or 3
-  std::array<std::uint32_t, 3> sizes{};    // the first `dimensions` of them count
+  std::size_t dimensions = 0;              // 1, 3 or 4
+  std::array<std::uint32_t, 4> sizes{};    // the first `dimensions` of them count
   std::span<const std::uint8_t> elements;  // exactly their product
 };
 
 [[nodiscard]] std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out,
                                         std::string& detail);
 
-// An image file: [rows, 28, 28]. `images`: [rows, 784] bytes.
+// An image file: [rows, height, width], and a fourth size, the channels, where there are several.
+// `images`: rows of shape.size() bytes.
 [[nodiscard]] std::error_code parse_images(std::span<const std::uint8_t> bytes,
+                                           const ImageShape& shape,
                                            std::span<const std::uint8_t>& images,
                                            std::string& detail);
 
-// A label file: [rows], every label 0..9.
-[[nodiscard]] std::error_code parse_labels(std::span<const std::uint8_t> bytes,
+// A label file: [rows], every label below `classes`.
+[[nodiscard]] std::error_code parse_labels(std::span<const std::uint8_t> bytes, std::size_t classes,
                                            std::span<const std::uint8_t>& labels,
                                            std::string& detail);
 
 // The headers of the files that we write.
-[[nodiscard]] std::array<std::uint8_t, kIdxImagesHeaderBytes> images_header(std::uint32_t rows);
-[[nodiscard]] std::array<std::uint8_t, kIdxLabelsHeaderBytes> labels_header(std::uint32_t rows);
+[[nodiscard]] std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape);
+[[nodiscard]] std::vector<std::uint8_t> labels_header(std::uint32_t rows);
 
 }  // namespace disttf::data

@@ -121,7 +121,7 @@ void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_
   }
   if (config.model.classes != classes) {
     refuse_setting("classes", std::to_string(config.model.classes),
-                   std::to_string(classes) + ", the digits");
+                   std::to_string(classes) + ", the classes of the data set");
   }
 }
 

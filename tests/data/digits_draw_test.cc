@@ -11,7 +11,7 @@
 namespace disttf::data {
 namespace {
 
-using Image = std::array<std::uint8_t, kImagePixels>;
+using Image = std::array<std::uint8_t, kDigitPixels>;
 
 Image drawn(std::uint8_t label, std::uint64_t random_seed) {
   Image image;
@@ -22,7 +22,7 @@ Image drawn(std::uint8_t label, std::uint64_t random_seed) {
 // Calls `test` with many images of every label.
 template <typename Test>
 void for_many_images(Test test) {
-  for (std::uint8_t label = 0; label < kClasses; ++label) {
+  for (std::uint8_t label = 0; label < kDigitClasses; ++label) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
       SCOPED_TRACE(::testing::Message() << "label " << int{label} << ", seed " << seed);
       test(drawn(label, seed));
@@ -31,7 +31,7 @@ void for_many_images(Test test) {
 }
 
 TEST(DigitStrokes, EveryDigitHasStylesThatStayInTheUnitSquare) {
-  for (std::uint8_t label = 0; label < kClasses; ++label) {
+  for (std::uint8_t label = 0; label < kDigitClasses; ++label) {
     EXPECT_GE(digit_styles(label).size(), 2U);
     for (const DigitStyle style : digit_styles(label)) {
       EXPECT_LE(style.size(), 16U) << "more than a drawing holds";
@@ -79,10 +79,10 @@ TEST(DrawDigit, PutsTheCentreOfMassNearTheMiddle) {
     double total = 0;
     double x = 0;
     double y = 0;
-    for (std::size_t i = 0; i < kImagePixels; ++i) {
+    for (std::size_t i = 0; i < kDigitPixels; ++i) {
       total += image[i];
-      x += image[i] * (static_cast<double>(i % kImageSide) + 0.5);
-      y += image[i] * (static_cast<double>(i / kImageSide) + 0.5);
+      x += image[i] * (static_cast<double>(i % kDigitSide) + 0.5);
+      y += image[i] * (static_cast<double>(i / kDigitSide) + 0.5);
     }
     EXPECT_NEAR(x / total, 14.0, 3.0);
     EXPECT_NEAR(y / total, 14.0, 3.0);

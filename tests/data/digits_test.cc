@@ -43,17 +43,17 @@ TEST(Digits, HaveEquallyManyOfEachClass) {
   for (const std::size_t part : {std::size_t{1}, std::size_t{3}}) {
     std::span<const std::uint8_t> labels;
     std::string detail;
-    ASSERT_FALSE(parse_labels(files()[part], labels, detail)) << detail;
-    std::array<std::size_t, kClasses> counts{};
+    ASSERT_FALSE(parse_labels(files()[part], 10, labels, detail)) << detail;
+    std::array<std::size_t, 10> counts{};
     for (const std::uint8_t label : labels) ++counts[label];
-    for (const std::size_t count : counts) EXPECT_EQ(count, labels.size() / kClasses);
+    for (const std::size_t count : counts) EXPECT_EQ(count, labels.size() / 10);
   }
 }
 
 TEST(Digits, ComeInRandomOrder) {
   std::span<const std::uint8_t> labels;
   std::string detail;
-  ASSERT_FALSE(parse_labels(files()[1], labels, detail)) << detail;
+  ASSERT_FALSE(parse_labels(files()[1], 10, labels, detail)) << detail;
   std::size_t repeats = 0;  // of the label before: a tenth in random order
   for (std::size_t i = 1; i < labels.size(); ++i) repeats += labels[i] == labels[i - 1] ? 1U : 0U;
   EXPECT_NEAR(static_cast<double>(repeats), 6000.0, 500.0);

@@ -34,11 +34,11 @@ class FileSetTest : public ::testing::Test {
 
   void add(std::size_t i, std::string_view name, FileKind kind, std::uint32_t rows) {
     const bool images = kind == FileKind::kImages;
-    const auto images_start = images_header(rows);
+    const auto images_start = images_header(rows, {});
     const auto labels_start = labels_header(rows);
     contents_[i] = images ? Bytes(images_start.begin(), images_start.end())
                           : Bytes(labels_start.begin(), labels_start.end());
-    for (std::size_t k = 0; k < (images ? rows * kImagePixels : rows); ++k) {
+    for (std::size_t k = 0; k < (images ? rows * 784 : rows); ++k) {
       contents_[i].push_back(static_cast<std::uint8_t>(images ? (k * 7 + i) % 251 : k % 10));
     }
     gz_[i] = test::gzip(contents_[i]);
@@ -139,10 +139,10 @@ TEST_F(FileSetTest, SplitsOffTheFirstTrainingRowsForValidation) {
   put_all_gz();
   const Dataset dataset = open();
   EXPECT_EQ(dataset.validation.labels.size(), 5U);
-  EXPECT_EQ(dataset.validation.images.size(), 5 * kImagePixels);
+  EXPECT_EQ(dataset.validation.images.size(), 5U * 784);
   EXPECT_EQ(dataset.validation.labels[0], contents_[1][8]);
   EXPECT_EQ(dataset.train.labels.size(), 25U);
-  EXPECT_EQ(dataset.train.images.size(), 25 * kImagePixels);
+  EXPECT_EQ(dataset.train.images.size(), 25U * 784);
   EXPECT_EQ(dataset.test.labels.size(), 10U);
 }
 

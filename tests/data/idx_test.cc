@@ -26,7 +26,7 @@ Bytes idx(std::uint8_t type, std::initializer_list<std::uint32_t> sizes, std::si
   return bytes;
 }
 
-Bytes images(std::uint32_t rows) { return idx(8, {rows, 28, 28}, rows * kImagePixels); }
+Bytes images(std::uint32_t rows) { return idx(8, {rows, 28, 28}, rows * 784); }
 Bytes labels(std::initializer_list<std::uint8_t> values) {
   Bytes bytes = idx(8, {static_cast<std::uint32_t>(values.size())}, 0);
   bytes.insert(bytes.end(), values.begin(), values.end());
@@ -50,14 +50,14 @@ Result parse(const Bytes& bytes) {
 Result parse_as_images(const Bytes& bytes) {
   std::span<const std::uint8_t> out;
   Result result;
-  result.error = parse_images(bytes, out, result.detail);
+  result.error = parse_images(bytes, {}, out, result.detail);
   return result;
 }
 
 Result parse_as_labels(const Bytes& bytes) {
   std::span<const std::uint8_t> out;
   Result result;
-  result.error = parse_labels(bytes, out, result.detail);
+  result.error = parse_labels(bytes, 10, out, result.detail);
   return result;
 }
 
@@ -68,7 +68,7 @@ TEST(Idx, FindsShapeAndElements) {
   std::string detail;
   ASSERT_FALSE(parse_idx(bytes, view, detail));
   EXPECT_EQ(view.dimensions, 3U);
-  EXPECT_EQ(view.sizes, (std::array<std::uint32_t, 3>{2, 3, 4}));
+  EXPECT_EQ(view.sizes, (std::array<std::uint32_t, 4>{2, 3, 4, 0}));
   EXPECT_EQ(view.elements.data(), bytes.data() + 16);
   EXPECT_EQ(view.elements.size(), 24U);
   EXPECT_EQ(view.elements.back(), 9);
@@ -105,7 +105,7 @@ TEST(Idx, RefusesEveryOtherElementType) {
 
 TEST(Idx, RefusesEveryOtherNumberOfDimensions) {
   for (unsigned dimensions = 0; dimensions < 256; ++dimensions) {
-    if (dimensions == 1 || dimensions == 3) continue;
+    if (dimensions == 1 || dimensions == 3 || dimensions == 4) continue;
     Bytes bytes = idx(8, {}, 4 * dimensions);  // every size 0: consistent but for the number
     bytes[3] = static_cast<std::uint8_t>(dimensions);
     EXPECT_EQ(parse(bytes).error, DataError::kIdxBadShape) << dimensions;
@@ -152,9 +152,9 @@ TEST(IdxImages, GivesThePixels) {
   const Bytes bytes = images(3);
   std::span<const std::uint8_t> out;
   std::string detail;
-  ASSERT_FALSE(parse_images(bytes, out, detail));
-  EXPECT_EQ(out.size(), 3 * kImagePixels);
-  EXPECT_EQ(out.data(), bytes.data() + kIdxImagesHeaderBytes);
+  ASSERT_FALSE(parse_images(bytes, {}, out, detail));
+  EXPECT_EQ(out.size(), 3U * 784);
+  EXPECT_EQ(out.data(), bytes.data() + 16);
 }
 
 TEST(IdxImages, RefusesLabels) {
@@ -171,11 +171,24 @@ TEST(IdxImages, RefusesOtherWidths) {
   EXPECT_EQ(parse_as_images(idx(8, {1, 28, 29}, 28 * 29)).error, DataError::kIdxBadShape);
 }
 
+TEST(IdxImages, HaveTheShapeOfTheirSet) {
+  const ImageShape shape{.height = 2, .width = 5, .channels = 3};
+  const Bytes bytes = idx(8, {4, 2, 5, 3}, 4 * 30);
+  std::span<const std::uint8_t> out;
+  std::string detail;
+  ASSERT_FALSE(parse_images(bytes, shape, out, detail)) << detail;
+  EXPECT_EQ(out.size(), 4U * 30);
+  EXPECT_EQ(parse_images(idx(8, {4, 2, 5}, 4 * 10), shape, out, detail), DataError::kIdxBadShape);
+  EXPECT_EQ(detail, "expected images, shape [rows, 2, 5, 3], found [4, 2, 5]");
+  EXPECT_EQ(parse_images(bytes, {.height = 2, .width = 5}, out, detail), DataError::kIdxBadShape);
+  EXPECT_EQ(detail, "expected images, shape [rows, 2, 5], found [4, 2, 5, 3]");
+}
+
 TEST(IdxLabels, GivesTheLabels) {
   const Bytes bytes = labels({0, 9, 5});
   std::span<const std::uint8_t> out;
   std::string detail;
-  ASSERT_FALSE(parse_labels(bytes, out, detail));
+  ASSERT_FALSE(parse_labels(bytes, 10, out, detail));
   EXPECT_EQ(Bytes(out.begin(), out.end()), (Bytes{0, 9, 5}));
 }
 
@@ -189,9 +202,19 @@ TEST(IdxLabels, RefusesALabelAboveNine) {
   EXPECT_EQ(result.detail, "expected labels 0 to 9, found 10 in row 2");
 }
 
+TEST(IdxLabels, AreBelowTheNumberOfClasses) {
+  std::span<const std::uint8_t> out;
+  std::string detail;
+  EXPECT_FALSE(parse_labels(labels({0, 46}), 47, out, detail));
+  EXPECT_EQ(parse_labels(labels({0, 46}), 46, out, detail), DataError::kBadLabel);
+  EXPECT_EQ(detail, "expected labels 0 to 45, found 46 in row 1");
+}
+
 TEST(IdxHeaders, AreReadBackAsTheyWereWritten) {
-  const auto images_start = images_header(70000);
+  const auto images_start = images_header(70000, {});
   EXPECT_EQ(Bytes(images_start.begin(), images_start.end()), idx(8, {70000, 28, 28}, 0));
+  const auto colours_start = images_header(70000, {.height = 32, .width = 31, .channels = 3});
+  EXPECT_EQ(Bytes(colours_start.begin(), colours_start.end()), idx(8, {70000, 32, 31, 3}, 0));
   const auto labels_start = labels_header(70000);
   EXPECT_EQ(Bytes(labels_start.begin(), labels_start.end()), idx(8, {70000}, 0));
 }

@@ -398,7 +398,7 @@ TEST(ValidateForImages, RefusesModelsOfOtherImagesAndClasses) {
   config = base_config();
   config.model.classes = 9;
   EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
-            "--classes: 9 is not 10, the digits");
+            "--classes: 9 is not 10, the classes of the data set");
 }
 
 TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -63,15 +64,31 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
+// What the flags ask for, of a model that takes this data set's images. Its size was checked with
+// the usual ones': those of a larger image may be too many.
+RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options) {
+  RunConfig config = options.config;
+  config.dataset = dataset.name;
+  config.data_checksum = dataset.checksum;
+  config.model.input = {.height = dataset.shape.height,
+                        .width = dataset.shape.width,
+                        .channels = dataset.shape.channels};
+  config.model.classes = dataset.classes;
+  config.trainers = options.task.cluster.trainer_count();
+  try {
+    validate(config);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kUsage, error.what());
+  }
+  return config;
+}
+
 // Does what the leader of the run says.
 class Leading {
  public:
   Leading(const TrainerOptions& options, StopSignal& stop)
       : options_(options), stop_(stop), trainer_(options, stop) {
-    RunConfig config = options.config;
-    config.dataset = trainer_.dataset().name;
-    config.data_checksum = trainer_.dataset().checksum;
-    config.trainers = options.task.cluster.trainer_count();
+    const RunConfig config = config_for(trainer_.dataset(), options);
     trainer_.prepare(config);
     leader_.emplace(RunLeader::Run{.saves = !options.checkpoint.train_dir.empty(),
                                    .every_gradient_counts = config.every_gradient_counts(),

@@ -10,16 +10,27 @@
 namespace disttf::roles {
 namespace {
 
+Failure unusable(const std::invalid_argument& error) {
+  return {kError, std::string("the chief published what this version cannot use: ") + error.what()};
+}
+
+// Whether its model takes this task's images.
+void check_for_images(const RunConfig& published, const data::Dataset& own) {
+  try {
+    validate_for_images(published, own.shape.size(), own.classes);
+  } catch (const std::invalid_argument& error) {
+    throw unusable(error);
+  }
+}
+
 // What the chief published, after holding it against this task's own flags and data.
 RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   RunConfig published;
   try {
     published = run_config_from_json(trainer.client().get_config());
     validate(published);
-    validate_for_images(published, data::kImagePixels, data::kClasses);
   } catch (const std::invalid_argument& error) {
-    throw Failure(kError,
-                  std::string("the chief published what this version cannot use: ") + error.what());
+    throw unusable(error);
   }
   if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
@@ -29,6 +40,9 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
     trainer.use_built_in(*theirs);
   }
   const data::Dataset& own = trainer.dataset();
+  if (own.name == published.dataset) {
+    check_for_images(published, own);
+  }
   if (own.name != published.dataset || own.checksum != published.data_checksum) {
     throw Failure(kBadData, "--dataset: the chief trains on " + published.dataset + " (SHA-256 " +
                                 published.data_checksum.substr(0, 12) + "), this task has " +
