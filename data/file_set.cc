@@ -99,10 +99,12 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
   try {
     struct stat status {};
     const FileDescriptor opened = open_for_reading(path, status);
-    FileCheck check = check_size(path, file.gz_bytes, static_cast<std::size_t>(status.st_size));
+    const auto size_bytes = static_cast<std::size_t>(status.st_size);
+    const bool is_other = file.other_gz_bytes != 0 && size_bytes == file.other_gz_bytes;
+    FileCheck check = check_size(path, is_other ? file.other_gz_bytes : file.gz_bytes, size_bytes);
     if (check.state != FileState::kReady) return check;
-    std::vector<std::uint8_t> read = read_open_file(opened, file.gz_bytes, path);
-    check = check_hash(path, file.gz_sha256, read);
+    std::vector<std::uint8_t> read = read_open_file(opened, size_bytes, path);
+    check = check_hash(path, is_other ? file.other_gz_sha256 : file.gz_sha256, read);
     if (check.state == FileState::kReady) bytes = std::move(read);
     return check;
   } catch (const std::system_error& error) {
@@ -152,9 +154,17 @@ std::error_code parse(const FileSet& set, const SetFile& file, std::span<const s
 // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
 std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const SetFile& file,
                                   const FileCheck& extracted, const OpenOptions& options) {
-  const std::filesystem::path gz = directory / file.gz_name();
+  std::filesystem::path gz = directory / file.gz_name();
   std::vector<std::uint8_t> compressed;
-  const FileCheck check = read_gz(gz, file, compressed);
+  FileCheck check = read_gz(gz, file, compressed);
+  if (check.state != FileState::kReady && !options.gz_directory.empty()) {
+    const std::filesystem::path other = options.gz_directory / file.gz_name();
+    FileCheck other_check = read_gz(other, file, compressed);
+    if (other_check.state == FileState::kReady) {
+      check = std::move(other_check);
+      gz = other;
+    }
+  }
   if (check.state != FileState::kReady) {
     const FileCheck& reason = more_telling(extracted, check);
     throw std::system_error(reason.error, reason.what);
@@ -220,6 +230,12 @@ FileCheck check_file(const std::filesystem::path& directory, const SetFile& file
   if (extracted.state == FileState::kReady) return extracted;
   const FileCheck gz = check_gz(directory / file.gz_name(), file);
   return more_telling(extracted, gz);
+}
+
+bool provides(const std::filesystem::path& directory, const FileSet& set) {
+  return std::ranges::all_of(set.files, [&](const SetFile& file) {
+    return check_file(directory, file).state == FileState::kReady;
+  });
 }
 
 FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,

@@ -51,6 +51,10 @@ struct SetFile {
   std::string_view sha256{};     // of the extracted contents; their size follows from the rows
   std::size_t gz_bytes = 0;      // size of the .gz; 0: there is none (built-in data)
   std::string_view gz_sha256{};  // of the .gz
+  // The same contents as somebody else has compressed them, a distribution's package say; 0:
+  // nobody.
+  std::size_t other_gz_bytes = 0;
+  std::string_view other_gz_sha256{};
 
   [[nodiscard]] std::size_t size_bytes() const noexcept;  // of the extracted contents
   [[nodiscard]] std::string gz_name() const { return std::string(name) + ".gz"; }
@@ -89,11 +93,16 @@ struct FileCheck {
 
 // Whether `directory` can provide `file`: extracted and right, or as a .gz that is right.
 [[nodiscard]] FileCheck check_file(const std::filesystem::path& directory, const SetFile& file);
+// All files of a set.
+[[nodiscard]] bool provides(const std::filesystem::path& directory, const FileSet& set);
 
 struct OpenOptions {
   // Put a right file in the place of an extracted one that is wrong. Otherwise the wrong one stays
   // and the right contents are used.
   bool replace_wrong = false;
+  // Where a .gz is looked for besides the directory itself, which a package has left, say. Nothing
+  // is written there; what is extracted goes into the directory. Empty: nowhere.
+  std::filesystem::path gz_directory{};
   // Called before a .gz is extracted, with its path.
   std::function<void(const std::filesystem::path& gz)> on_extract{};
   // Called with a sentence when something is amiss that does not keep the set from being used: the

@@ -31,17 +31,35 @@ void log_progress(const DownloadProgress& progress) {
                        progress.bytes_per_second / kMebibyte));
 }
 
-// The .gz of every file that the directory cannot provide; those that are wrong are named.
-std::vector<RemoteFile> missing_files(const data::FileSet& set,
+// Where the files of a set are, or shall be.
+std::filesystem::path directory_of(const DatasetRow& dataset, const DataOptions& options) {
+  if (!dataset.shares_file_names || data::provides(options.directory, dataset.files())) {
+    return options.directory;
+  }
+  return options.directory / dataset.name;
+}
+
+// Whether a distribution's package has the file.
+bool is_in_package(const DatasetRow& dataset, const data::SetFile& file) {
+  return !dataset.package_directory.empty() &&
+         data::check_file(dataset.package_directory, file).state == data::FileState::kReady;
+}
+
+// The .gz of every file that neither the directory nor a package can provide; those that are wrong
+// are named.
+std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
                                       const std::filesystem::path& directory) {
   std::vector<RemoteFile> missing;
-  for (const data::SetFile& file : set.files) {
+  for (const data::SetFile& file : dataset.files().files) {
     const data::FileCheck check = data::check_file(directory, file);
     if (check.state == data::FileState::kReady) {
       continue;
     }
     if (check.state == data::FileState::kWrong) {
       log_warning(check.sentence());
+    }
+    if (is_in_package(dataset, file)) {
+      continue;
     }
     missing.push_back(RemoteFile{.name = file.gz_name(),
                                  .size_bytes = file.gz_bytes,
@@ -51,13 +69,13 @@ std::vector<RemoteFile> missing_files(const data::FileSet& set,
 }
 
 void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
-                   const net::Interrupt& interrupt) {
-  const std::vector<RemoteFile> missing = missing_files(dataset.files(), options.directory);
+                   const std::filesystem::path& directory, const net::Interrupt& interrupt) {
+  const std::vector<RemoteFile> missing = missing_files(dataset, directory);
   if (missing.empty()) {
     return;
   }
   DownloadOptions download;
-  download.directory = options.directory;
+  download.directory = directory;
   download.mirrors = options.mirrors.empty() ? dataset.mirrors() : options.mirrors;
   download.proxy = options.proxy;
   download.ca_file = options.ca_file;
@@ -76,8 +94,16 @@ void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
 
 data::Dataset open_downloaded(const DatasetRow& dataset, const DataOptions& options,
                               const net::Interrupt& interrupt) {
-  fetch_missing(dataset, options, interrupt);
-  return data::open_file_set(options.directory, dataset.files(), open_options());
+  const std::filesystem::path directory = directory_of(dataset, options);
+  fetch_missing(dataset, options, directory, interrupt);
+  data::OpenOptions open = open_options();
+  if (!dataset.package_directory.empty()) {
+    open.gz_directory = dataset.package_directory;
+    // For what is extracted; where it cannot be made that is said when a file is written.
+    std::error_code ignored;
+    std::filesystem::create_directories(directory, ignored);
+  }
+  return data::open_file_set(directory, dataset.files(), open);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace disttf::roles {
 struct DataOptions {
   // Null: the usual one, and the built-in one with a warning where that cannot be had.
   const DatasetRow* dataset = nullptr;
+  // A set whose files have the usual one's names is in the directory of its own name in it, unless
+  // it lies in this one.
   std::filesystem::path directory = "./input_data";
   std::vector<std::string> mirrors;  // --data_url; empty: the known ones
   std::string ca_file;               // empty: the system's
@@ -23,7 +25,8 @@ struct DataOptions {
   std::chrono::seconds timeout{600};  // for all downloads together
 };
 
-// Opens the data set, downloading and extracting what is missing. Prints the tutorials' lines
+// Opens the data set, downloading and extracting what neither the directory nor the package of a
+// distribution has. Prints the tutorials' lines
 // ("Successfully downloaded ...", "Extracting ...") as log lines. Throws Failure: kBadData with a
 // sentence that names the file or each mirror's error; a signal's code when interrupted.
 [[nodiscard]] data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "data/digits.h"
+#include "data/fashion_mnist.h"
 #include "data/mnist.h"
 #include "math/random.h"
 #include "roles/download/download.h"
@@ -19,9 +20,21 @@ data::Dataset make_digits(const std::filesystem::path& directory,
   return data::open_digits(directory, randomness, options);
 }
 
+// The second is the one that its authors name.
+std::vector<std::string> fashion_mnist_mirrors() {
+  return {"https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+          "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"};
+}
+
 constexpr std::array kDatasets = {
     DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
     DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},
+    DatasetRow{.name = "fashion_mnist",
+               .number = 4,
+               .files = &data::fashion_mnist,
+               .shares_file_names = true,
+               .package_directory = "/usr/share/datasets/fashion-mnist",
+               .mirrors = &fashion_mnist_mirrors},
 };
 
 template <typename Matches>

@@ -23,6 +23,11 @@ struct DatasetRow {
   std::uint8_t number = 0;
   // Its files. files().name is the first word of the result line: "MNIST".
   const data::FileSet& (*files)() noexcept = nullptr;
+  // Its files have the names of the usual set's: unless they lie in the directory already, theirs
+  // is the one of this set's name in it.
+  bool shares_file_names = false;
+  // Where the package of a distribution leaves its .gz files. Empty: there is none.
+  std::string_view package_directory{};
   // Where to download its .gz files from, in the order to try. Null: it is built in.
   std::vector<std::string> (*mirrors)() = nullptr;
   // Built in: reads it from the directory, or makes it and leaves it there (data/digits.h).

@@ -307,6 +307,30 @@ TEST_F(FileSetTest, RefusesAnImageFileOfOtherRowsThanPinned) {
   EXPECT_THROW(static_cast<void>(assemble(set_, std::move(contents))), std::system_error);
 }
 
+TEST_F(FileSetTest, TakesAGzThatAPackageHasCompressedAnew) {
+  put_all_gz();
+  Bytes repacked = gz_[0];
+  repacked[9] ^= 1;  // the operating system, by the header: of no account
+  repacked.insert(repacked.begin() + 10, {'n', 0});
+  repacked[3] = 8;  // a name
+  test::write(gz(0), repacked);
+  EXPECT_EQ(error_of_open().code(), DataError::kWrongSize);
+  const std::string repacked_hash = hash(repacked);
+  set_.files[0].other_gz_bytes = repacked.size();
+  set_.files[0].other_gz_sha256 = repacked_hash;
+  EXPECT_TRUE(is_right(open()));
+}
+
+TEST_F(FileSetTest, ExtractsFromAnotherDirectoryAndWritesNothingThere) {
+  const test::ScratchDirectory package;
+  for (std::size_t i = 0; i < 4; ++i) test::write(package.path() / set_.files[i].gz_name(), gz_[i]);
+  EXPECT_TRUE(provides(package.path(), set_));
+  EXPECT_FALSE(provides(at(), set_));
+  EXPECT_TRUE(is_right(open_file_set(at(), set_, {.gz_directory = package.path()})));
+  EXPECT_EQ(package.names().size(), 4U);
+  EXPECT_TRUE(is_right(open())) << "what was extracted is in the directory";
+}
+
 TEST_F(FileSetTest, UsesTheGzInPlaceOfAWrongExtractedFileAndLeavesThat) {
   put_all_gz();
   test::write(extracted(0), test::bytes_of("mine"));
