@@ -203,7 +203,7 @@ constexpr Mistake kMistakes[] = {
      "--optimizer: \"lbfgs\" is not sgd, momentum, adagrad, adam or adamw"},
     {"UnknownDecay", "--learning_rate_decay polynomial",
      "--learning_rate_decay: \"polynomial\" is not linear, none, cosine or one_cycle"},
-    {"UnknownDataset", "--dataset fashion", "--dataset: \"fashion\" is not auto, mnist or digits"},
+    {"UnknownDataset", "--dataset fashion", "--dataset: \"fashion\" is not auto, mnist, digits or fashion_mnist"},
     {"NoTime", "--start_timeout 0", "--start_timeout: 0 is not from 1 to 86400"},
     {"TextForATime", "--peer_timeout soon",
      "--peer_timeout: \"soon\" is not a whole number from 1 to 86400"},
