@@ -37,6 +37,8 @@ class DataCategory final : public std::error_category {
         return "wrong size";
       case DataError::kWrongChecksum:
         return "wrong checksum";
+      case DataError::kNotVerified:
+        return "nothing tells whether its contents are right";
       case DataError::kNotRegularFile:
         return "not a regular file";
       case DataError::kSafetensorsTruncated:

@@ -8,23 +8,24 @@
 namespace disttf::data {
 
 enum class DataError {
-  kNotGzip = 1,            // no gzip header at the start
-  kGzipTruncated,          // the bytes end before the member does
-  kGzipCorrupt,            // invalid deflate data, or CRC-32 or size do not fit what came out
-  kGzipTrailingBytes,      // more bytes after the member, a second member included
-  kGzipTooLarge,           // more comes out than the caller allows
-  kIdxTruncated,           // shorter than its header says, or than a header
-  kIdxBadMagic,            // does not start with two zero bytes
-  kIdxBadType,             // elements are not unsigned bytes
-  kIdxBadShape,            // number of dimensions or their sizes are not what the caller needs
-  kIdxTrailingBytes,       // longer than its header says
-  kBadLabel,               // a label that is none of the classes
-  kWrongSize,              // a file that does not have the size it must have
-  kWrongChecksum,          // a file whose SHA-256 is not the one it must have
-  kNotRegularFile,         // a pipe, a socket or a device where a file should be
-  kSafetensorsTruncated,   // shorter than its header says, or than a header
-  kSafetensorsBadHeader,   // the header is too long or not the JSON that it has to be
-  kSafetensorsBadType,     // a tensor of another type than float32
+  kNotGzip = 1,           // no gzip header at the start
+  kGzipTruncated,         // the bytes end before the member does
+  kGzipCorrupt,           // invalid deflate data, or CRC-32 or size do not fit what came out
+  kGzipTrailingBytes,     // more bytes after the member, a second member included
+  kGzipTooLarge,          // more comes out than the caller allows
+  kIdxTruncated,          // shorter than its header says, or than a header
+  kIdxBadMagic,           // does not start with two zero bytes
+  kIdxBadType,            // elements are not unsigned bytes
+  kIdxBadShape,           // number of dimensions or their sizes are not what the caller needs
+  kIdxTrailingBytes,      // longer than its header says
+  kBadLabel,              // a label that is none of the classes
+  kWrongSize,             // a file that does not have the size it must have
+  kWrongChecksum,         // a file whose SHA-256 is not the one it must have
+  kNotVerified,           // a file whose contents only its stamp vouches for, and that does not fit
+  kNotRegularFile,        // a pipe, a socket or a device where a file should be
+  kSafetensorsTruncated,  // shorter than its header says, or than a header
+  kSafetensorsBadHeader,  // the header is too long or not the JSON that it has to be
+  kSafetensorsBadType,    // a tensor of another type than float32
   kSafetensorsBadOffsets,  // tensors overlap, leave bytes out or do not fit their shapes
 };
 

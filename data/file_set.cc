@@ -32,10 +32,11 @@ std::string nanoseconds(const timespec& time) {
 // What the stamp of a file must say, to the letter, for the file to be the one that was hashed.
 // The status change time is what makes it hard to fool: no tool can set it back.
 std::string stamp_text(const SetFile& file, const struct stat& status) {
-  return "disttf verified 1\nsha256 " + std::string(file.sha256) + "\nsize " +
-         std::to_string(status.st_size) + "\ninode " + std::to_string(status.st_ino) +
-         "\nmodified " + nanoseconds(status.st_mtim) + "\nchanged " + nanoseconds(status.st_ctim) +
-         "\n";
+  const std::string by = file.sha256.empty() ? "gz " + std::string(file.gz_sha256)
+                                             : "sha256 " + std::string(file.sha256);
+  return "disttf verified 1\n" + by + "\nsize " + std::to_string(status.st_size) + "\ninode " +
+         std::to_string(status.st_ino) + "\nmodified " + nanoseconds(status.st_mtim) +
+         "\nchanged " + nanoseconds(status.st_ctim) + "\n";
 }
 
 bool stamp_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
@@ -84,7 +85,8 @@ FileCheck check_hash(const std::filesystem::path& path, std::string_view expecte
 FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
                          std::span<const std::uint8_t> bytes) {
   FileCheck check = check_size(path, file.size_bytes(), bytes.size());
-  if (check.state == FileState::kReady) check = check_hash(path, file.sha256, bytes);
+  const bool is_pinned = !file.sha256.empty();
+  if (check.state == FileState::kReady && is_pinned) check = check_hash(path, file.sha256, bytes);
   return check;
 }
 
@@ -112,6 +114,13 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
   }
 }
 
+// Of a file that has the right size, where the .gz alone is pinned.
+FileCheck not_verified(const std::filesystem::path& path) {
+  return {FileState::kWrong, DataError::kNotVerified,
+          path.string() + ": expected it beside the stamp of its extraction, " +
+              stamp_path(path).filename().string()};
+}
+
 // Whether the file at `path` holds file's contents, which then are put into `out`, if there is one.
 FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file,
                           std::vector<std::uint8_t>* out) {
@@ -122,9 +131,12 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
     if (check.state != FileState::kReady) return check;
     const std::string stamp = stamp_text(file, status);
     const bool is_stamped = stamp_fits(path, stamp);
+    const bool is_pinned = !file.sha256.empty();
+    if (!is_stamped && !is_pinned) return not_verified(path);
     if (is_stamped && out == nullptr) return check;
     std::vector<std::uint8_t> contents = read_open_file(opened, file.size_bytes(), path);
     if (!is_stamped || is_changed(opened, file, stamp)) {
+      if (!is_pinned) return not_verified(path);
       check = check_contents(path, file, contents);
       if (check.state != FileState::kReady) return check;
       if (!is_changed(opened, file, stamp)) try_to_write_stamp(path, stamp);
@@ -268,12 +280,20 @@ Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> co
                               check_size(file.name, file.size_bytes(), bytes.size()).what);
     }
   }
+  std::string checksum(set.checksum);
+  if (checksum.empty()) {
+    Sha256 identity;
+    for (const std::vector<std::uint8_t>& bytes : *storage) {
+      identity.update(std::as_bytes(std::span(bytes)));
+    }
+    checksum = identity.hex();
+  }
   const auto& [train_images, train_labels, test_images, test_labels] = elements;
   const std::size_t held_out = set.validation_rows;
   const std::size_t held_out_bytes = held_out * set.shape().size();
   assert(held_out <= train_labels.size());
   return {.name = std::string(set.name),
-          .checksum = std::string(set.checksum),
+          .checksum = std::move(checksum),
           .shape = set.shape(),
           .classes = set.classes,
           .class_names = set.class_names,

@@ -12,6 +12,11 @@
 // same tick of the file system's clock, milliseconds after our own, and a disk that flips bits
 // under an unchanged inode. Deleting the stamps has everything hashed.)
 //
+// Of some sets only the .gz are pinned: nobody here has seen what is in them. Their extracted files
+// are right because they came out of the pinned .gz, which only the stamp remembers: it names the
+// .gz, and a file whose stamp is gone or does not fit is not hashed but extracted again, and wrong
+// where there is no .gz. So a file that somebody else has extracted is not used.
+//
 // A data set is a copy in this task's memory (55 MB of MNIST), not a mapping of the files: whoever
 // writes into one of them, or shortens it, while a run trains would change what it trains on, or
 // end it with SIGBUS. A check now and then would find that out only after gradients of other
@@ -47,8 +52,10 @@ struct SetFile {
   std::string_view name;  // "train-images-idx3-ubyte"
   FileKind kind = FileKind::kImages;
   std::uint32_t rows = 0;
-  ImageShape shape{};            // of an image
-  std::string_view sha256{};     // of the extracted contents; their size follows from the rows
+  ImageShape shape{};  // of an image
+  // Of the extracted contents; their size follows from the rows. Empty: they are what the .gz
+  // holds.
+  std::string_view sha256{};
   std::size_t gz_bytes = 0;      // size of the .gz; 0: there is none (built-in data)
   std::string_view gz_sha256{};  // of the .gz
   // The same contents as somebody else has compressed them, a distribution's package say; 0:
@@ -62,7 +69,7 @@ struct SetFile {
 
 struct FileSet {
   std::string_view name;         // Dataset::name
-  std::string_view checksum;     // Dataset::checksum
+  std::string_view checksum;     // Dataset::checksum; empty: computed when the set is opened
   std::array<SetFile, 4> files;  // train images, train labels, test images, test labels
   std::size_t classes = 10;      // labels are below
   std::span<const std::string_view> class_names{};  // Dataset::class_names; as many, or none
@@ -131,7 +138,8 @@ using MakeContents =
 [[nodiscard]] FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
                                       std::vector<std::uint8_t>& out);
 
-// Writes contents whose SHA-256 is known to be file.sha256, and their stamp. Throws
+// Writes contents whose SHA-256 is known to be file.sha256, or which came out of the pinned .gz
+// where that is empty, and their stamp. Throws
 // std::system_error when the directory cannot be written.
 void write_verified(const std::filesystem::path& directory, const SetFile& file,
                     std::span<const std::uint8_t> contents);

@@ -157,10 +157,10 @@ std::vector<std::string> dataset_names() {
 
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
-    app.add_option(
-           "--dataset", flags.dataset,
-           "`mnist`, `fashion_mnist`; `digits`: built in; `auto`: MNIST, and digits where that "
-           "cannot be had")
+    app.add_option("--dataset", flags.dataset,
+                   "`mnist`, `fashion_mnist`, `kmnist`; `digits`: built in; `auto`: MNIST, and "
+                   "digits where that "
+                   "cannot be had")
         ->type_name("NAME")
         ->check(one_of(dataset_names()))
         ->capture_default_str()

@@ -5,6 +5,7 @@
 
 #include "data/digits.h"
 #include "data/fashion_mnist.h"
+#include "data/kmnist.h"
 #include "data/mnist.h"
 #include "math/random.h"
 #include "roles/download/download.h"
@@ -26,6 +27,11 @@ std::vector<std::string> fashion_mnist_mirrors() {
           "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"};
 }
 
+std::vector<std::string> kmnist_mirrors() {
+  return {"https://codh.rois.ac.jp/kmnist/dataset/kmnist/",
+          "http://codh.rois.ac.jp/kmnist/dataset/kmnist/"};
+}
+
 constexpr std::array kDatasets = {
     DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
     DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},
@@ -35,6 +41,11 @@ constexpr std::array kDatasets = {
                .shares_file_names = true,
                .package_directory = "/usr/share/datasets/fashion-mnist",
                .mirrors = &fashion_mnist_mirrors},
+    DatasetRow{.name = "kmnist",
+               .number = 5,
+               .files = &data::kmnist,
+               .shares_file_names = true,
+               .mirrors = &kmnist_mirrors},
 };
 
 template <typename Matches>

@@ -16,6 +16,8 @@ TEST(Datasets, KeepTheirNumbersAndWords) {
   EXPECT_EQ(find_dataset_of_number(3), find_dataset("digits"));
   EXPECT_EQ(find_dataset_of_word("MNIST"), find_dataset("mnist"));
   EXPECT_EQ(find_dataset_of_word("Digits"), find_dataset("digits"));
+  EXPECT_EQ(find_dataset_of_number(5), find_dataset("kmnist"));
+  EXPECT_EQ(find_dataset_of_word("KMNIST"), find_dataset("kmnist"));
   EXPECT_EQ(find_dataset_of_number(4), find_dataset("fashion_mnist"));
   EXPECT_EQ(find_dataset_of_word("Fashion-MNIST"), find_dataset("fashion_mnist"));
 }
