@@ -167,7 +167,8 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
         ->group(kData);
   }
   if (command != Command::kDownload && command != Command::kServer) {
-    app.add_flag("--download_only", flags.download_only, "fetch and extract MNIST, then exit")
+    app.add_flag("--download_only", flags.download_only,
+                 "fetch and extract the data set, then exit")
         ->transform(boolean())
         ->group(kData);
   }

@@ -137,9 +137,11 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
 }
 
 void download_dataset(const DataOptions& options, const StopSignal& stop) {
-  DataOptions usual = options;
-  usual.dataset = &usual_dataset();
-  static_cast<void>(open_dataset(usual, stop));
+  DataOptions wanted = options;
+  if (wanted.dataset == nullptr || wanted.dataset->is_built_in()) {
+    wanted.dataset = &usual_dataset();
+  }
+  static_cast<void>(open_dataset(wanted, stop));
 }
 
 }  // namespace disttf::roles

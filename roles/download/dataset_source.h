@@ -34,8 +34,8 @@ struct DataOptions {
 [[nodiscard]] data::Dataset open_built_in_dataset(const DatasetRow& dataset,
                                                   const DataOptions& options);
 
-// Only makes sure that the usual data set's files lie in the directory (`download`,
-// --download_only).
+// Only makes sure that the data set's files lie in the directory (`download`, --download_only): the
+// usual one's where options.dataset is none or built in.
 void download_dataset(const DataOptions& options, const StopSignal& stop);
 
 }  // namespace disttf::roles
