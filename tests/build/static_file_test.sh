@@ -6,7 +6,7 @@
 set -euo pipefail
 
 readonly file=$1 build_dir=$2 source_dir=$3
-readonly limit_bytes=8000000
+readonly limit_bytes=10000000
 failures=0
 
 fail() {
