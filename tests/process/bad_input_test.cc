@@ -44,7 +44,7 @@ const std::vector<Mistake>& mistakes() {
        "--batch_size: 1048576 is not from 1 to [0-9]+ with --hidden_units 65536: "},
       {"NoTrainers", {"launch", "--workers=0"}, "--workers: 0 leaves nobody to train"},
       {"NegativeRate", {"launch", "--learning_rate=-1"}, "learning_rate.*-1"},
-      {"UnknownModel", {"launch", "--model=cnn"}, "--model.*cnn"},
+      {"UnknownModel", {"launch", "--model=resnet"}, "--model.*resnet"},
       {"UnknownIsa", {"launch", "--isa=mmx"}, "--isa: \"mmx\" is not one that this CPU has"},
       {"TooManyReplicas",
        {"launch", "--workers=2", "--replicas_to_aggregate=3"},
