@@ -15,6 +15,7 @@
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
+#include "main/model_command.h"
 #include "main/parse_flags.h"
 #include "main/training_flags.h"
 #include "main/version.h"
@@ -193,6 +194,21 @@ Invocation parse_checkpoint(std::vector<std::string> arguments) {
   return invocation;
 }
 
+Invocation parse_model(std::vector<std::string> arguments) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kModel, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const math::ModelKind kind = take_model_words(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action = Print{.text = model_text(kind, flags)};
+  return invocation;
+}
+
 Invocation parse_render(std::vector<std::string> arguments) {
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kRender, flags);
@@ -334,6 +350,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   const Command command = take_command(arguments);
   if (command == Command::kCheckpoint) {
     return parse_checkpoint(std::move(arguments));
+  }
+  if (command == Command::kModel) {
+    return parse_model(std::move(arguments));
   }
   if (command == Command::kRender) {
     return parse_render(std::move(arguments));

@@ -9,6 +9,7 @@
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
+#include "main/model_command.h"
 #include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
@@ -296,6 +297,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kPlus, "plus", "A cluster's smoke test: its servers add 10 and 32"},
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
+      {Command::kModel, "model", "Show what a model consists of"},
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
@@ -329,6 +331,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
         "verify  reads everything; one line for each file or tensor that is wrong, and then code "
         "3\n"
         "show    step, configuration and tensors of the newest one that is whole");
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kModel) {
+    add_model_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

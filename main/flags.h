@@ -29,6 +29,7 @@ enum class Command : std::uint8_t {
   kPlus,
   kDownload,
   kCheckpoint,
+  kModel,
   kResolve,
   kRender,
   kStatus,
@@ -65,6 +66,10 @@ struct Flags {
   // Resolve
   bool print = false;
   bool json = false;
+  // Model
+  std::string model_hidden_units = "100";
+  std::string model_input = "28x28x1";
+  std::size_t model_classes = 10;
   // Launch
   std::size_t launch_ps = 1;
   std::size_t launch_workers = 2;

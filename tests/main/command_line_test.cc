@@ -43,7 +43,7 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
     const Print help = print(line);
     EXPECT_EQ(help.exit_code, roles::kDone);
     for (const char* command : {"launch", "ps", "worker", "chief", "train", "server", "plus",
-                                "download", "checkpoint", "render"}) {
+                                "download", "checkpoint", "model", "render"}) {
       EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
     }
   }
@@ -63,7 +63,8 @@ TEST(CommandLine, PrintsACommandsHelp) {
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-            "download, checkpoint, resolve, render, status, endpoints, logs, pods, update");
+            "download, checkpoint, model, resolve, render, status, endpoints, logs, pods, "
+            "update");
 }
 
 // ---- Servers ----

@@ -1,0 +1,25 @@
+// `disttf model show NAME`: what a model consists of, as a table or as JSON.
+//
+// Pure functions. Throw std::invalid_argument with one sentence where the words, a flag or the
+// model are not what they should be.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "main/flags.h"
+#include "math/model_spec.h"
+
+namespace disttf {
+
+// The flags behind the words, for the help and for reading.
+void add_model_flags(CLI::App& app, Flags& flags);
+
+// The two words behind `model`: show, and the name.
+[[nodiscard]] math::ModelKind take_model_words(std::vector<std::string>& arguments);
+
+// What to print, which ends with a newline.
+[[nodiscard]] std::string model_text(math::ModelKind kind, const Flags& flags);
+
+}  // namespace disttf

@@ -1,0 +1,86 @@
+#include "main/model_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using testing::HasSubstr;
+
+std::string said(const std::string& line) { return std::get<Print>(parse(line).action).text; }
+
+TEST(ModelShow, PrintsALineForEachLayerAndTheirSum) {
+  EXPECT_EQ(
+      said("model show mlp"),
+      "mlp for 28x28x1 and 10 classes\n"
+      "\n"
+      "layer         type          output        parameters   multiply-adds         bytes\n"
+      "hid           dense         100                78500           78400        314000\n"
+      "relu1         relu          100                    0               0             0\n"
+      "sm            dense         10                  1010            1000          4040\n"
+      "total                                          79510           79400        318040\n"
+      "\n"
+      "Multiply-adds are those of one example on its way forward; bytes those of the parameters.\n"
+      "A trainer keeps 4016 bytes for each example of a batch.\n");
+}
+
+// By hand: 25 * 32 * 28 * 28 + 25 * 32 * 64 * 14 * 14 + 3136 * 1024 + 1024 * 10.
+TEST(ModelShow, CountsWhatAConvolutionMultiplies) {
+  const auto model = nlohmann::json::parse(said("model show lenet --json"));
+  EXPECT_EQ(model.at("parameters"), 3274634);
+  EXPECT_EQ(model.at("multiply_adds"), 627200 + 10035200 + 3211264 + 10240);
+  EXPECT_EQ(model.at("layers").size(), 11U);
+  EXPECT_EQ(model.at("layers")[3].at("name"), "conv2");
+  EXPECT_EQ(model.at("layers")[3].at("output"), "14x14x64");
+}
+
+TEST(ModelShow, TakesTheShapeOfTheExamples) {
+  const auto model =
+      nlohmann::json::parse(said("model show mlp --input=4 --classes=3 --hidden_units=7,5 --json"));
+  EXPECT_EQ(model.at("parameters"), 4 * 7 + 7 + 7 * 5 + 5 + 5 * 3 + 3);
+  EXPECT_EQ(nlohmann::json::parse(said("model show cnn --input 32x32x3 --json")).at("input"),
+            "32x32x3");
+  EXPECT_EQ(nlohmann::json::parse(said("model show cnn --input 32x32 --json")).at("input"),
+            "32x32x1");
+}
+
+TEST(ModelShow, SaysWhatIsWrong) {
+  EXPECT_EQ(refusal("model"),
+            "model: what to do is missing; show (disttf model --help tells more)");
+  EXPECT_EQ(refusal("model draw mlp"),
+            "model: \"draw\" is not show (disttf model --help tells more)");
+  EXPECT_EQ(
+      refusal("model show"),
+      "model show: the name is missing; softmax, mlp, lenet or cnn (disttf model --help tells "
+      "more)");
+  EXPECT_EQ(refusal("model show resnet"),
+            "model show: \"resnet\" is not softmax, mlp, lenet or cnn (disttf model --help tells "
+            "more)");
+  for (const char* shape : {"28x", "x28", "28x28x1x1", "28*28", "-3", "28x28x1y"}) {
+    EXPECT_THAT(refusal(std::string("model show mlp --input=") + shape),
+                HasSubstr(" is not HEIGHTxWIDTHxCHANNELS, like 28x28x1"))
+        << shape;
+  }
+  EXPECT_THAT(refusal("model show lenet --input 1x1x1"),
+              HasSubstr("layer 3 (max_pool): size: 2 is larger than the image, which is 32"));
+  EXPECT_THAT(refusal("model show mlp --input 0"),
+              HasSubstr("channels: 0 is not allowed, it must be from 1 to 1048576"));
+  EXPECT_THAT(refusal("model show mlp --classes 1"),
+              HasSubstr("--classes: 1 is not from 2 to 256"));
+  EXPECT_THAT(refusal("model show mlp --hidden_units 0"), HasSubstr("--hidden_units"));
+}
+
+TEST(ModelShow, HasAHelp) {
+  EXPECT_THAT(said("model --help"), HasSubstr("--input"));
+  EXPECT_THAT(said("model show --help"), HasSubstr("oftmax, mlp, lenet or cnn"));
+}
+
+}  // namespace
+}  // namespace disttf
