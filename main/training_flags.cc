@@ -40,7 +40,8 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
                                 " ps that the cluster has");
   }
   if (!settings.has("learning_rate")) {
-    config.optimizer.learning_rate = math::default_learning_rate(config.optimizer.kind);
+    config.optimizer.learning_rate =
+        math::default_learning_rate(config.optimizer.kind, math::is_convolutional(config.model));
   }
   config.isa = isa_of(settings);
   config.trainers = trainers;

@@ -113,6 +113,11 @@ std::vector<LayerSpec> layers_of(const ModelSpec& spec) {
   return kLayers.at(static_cast<std::size_t>(spec.kind))(spec);
 }
 
+bool is_convolutional(const ModelSpec& spec) {
+  return std::ranges::any_of(layers_of(spec),
+                             [](const LayerSpec& each) { return each.type == "conv2d"; });
+}
+
 std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   require_between("height", spec.input.height, 1, kMaxInputs);
   require_between("width", spec.input.width, 1, kMaxInputs);

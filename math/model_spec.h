@@ -60,6 +60,9 @@ void validate(const ModelSpec& spec);
 // The layers of a model, as a model file would have them.
 [[nodiscard]] std::vector<LayerSpec> layers_of(const ModelSpec& spec);
 
+// Whether one of them is a convolution.
+[[nodiscard]] bool is_convolutional(const ModelSpec& spec);
+
 // A layer in its place in a model.
 struct PlacedLayer {
   std::string name;  // "hid", or the type and which one of that type it is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <sstream>
@@ -92,7 +93,11 @@ std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept
   return value_of<OptimizerKind>(kNames, name);
 }
 
-float default_learning_rate(OptimizerKind kind) noexcept { return rule(kind).learning_rate; }
+float default_learning_rate(OptimizerKind kind, bool is_convolutional) noexcept {
+  const float rate = rule(kind).learning_rate;
+  // To six digits: a tenth of the float that stands for 0.01 is not the one that stands for 0.001.
+  return is_convolutional ? static_cast<float>(std::round(double{rate} * 1e5) / 1e6) : rate;
+}
 
 float initial_state_value(std::string_view tensor) noexcept {
   for (const RuleRow& row : kRules) {

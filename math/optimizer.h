@@ -45,8 +45,10 @@ namespace disttf::math {
 [[nodiscard]] std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept;
 // By OptimizerKind.
 [[nodiscard]] std::span<const std::string_view> optimizer_names() noexcept;
-// What trains well in the default number of steps, with linear decay, on every model here.
-[[nodiscard]] float default_learning_rate(OptimizerKind kind) noexcept;
+// What trains well in the default number of steps, with linear decay: a tenth of it where the model
+// has convolutions, whose weights each see hundreds of positions of an image.
+[[nodiscard]] float default_learning_rate(OptimizerKind kind,
+                                          bool is_convolutional = false) noexcept;
 // What a new optimizer fills its state tensor of this name with; 0 where none has such a one.
 [[nodiscard]] float initial_state_value(std::string_view tensor) noexcept;
 

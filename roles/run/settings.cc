@@ -23,7 +23,7 @@ std::string names_text(std::span<const std::string_view> names) {
   return text;
 }
 
-// "0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd"
+// "0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd; a tenth of it for ..."
 std::string learning_rates_text() {
   std::map<float, std::string> optimizers;  // by their rate
   for (const std::string_view name : math::optimizer_names()) {
@@ -34,7 +34,7 @@ std::string learning_rates_text() {
   for (const auto& [rate, those] : optimizers) {
     text += (text.empty() ? "" : ", ") + shortest_text(rate) + " for " + those;
   }
-  return text;
+  return text + "; a tenth of it for lenet and cnn";
 }
 
 std::vector<Setting> make_settings() {

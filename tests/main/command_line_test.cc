@@ -138,6 +138,13 @@ TEST(CommandLine, TheDefaultLearningRateIsTheOptimizers) {
   }
 }
 
+TEST(CommandLine, TheDefaultLearningRateOfConvolutionsIsATenth) {
+  for (const char* model : {"lenet", "cnn"}) {
+    const auto config = parse_task(std::string("ps --model ") + model + kHosts).config;
+    EXPECT_EQ(config.optimizer.learning_rate, 0.001F) << model;
+  }
+}
+
 TEST(CommandLine, GivesATaskItsOtherOptions) {
   const roles::TrainerOptions options = parse_task(
       "worker --task_index 1 --log_every 5 --print_weights_hash --debug_delay_ms 30 "
