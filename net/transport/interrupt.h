@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <span>
@@ -56,7 +57,9 @@ class FreezeWatch {
   // It is `now`. For how long this process cannot have been running since the last call; what comes
   // next may take until `until`.
   [[nodiscard]] Clock::duration missed(Deadline now, Deadline until = Deadline::min()) noexcept;
-  // As of the last call: what is judged by this is judged by a time that has been made up for.
+  // The same without another look at the clock: what comes next may take until `until`.
+  void expect(Deadline until) noexcept { expected_ = std::max(now_, until); }
+  // As of the last missed(): what is judged by this is judged by a time that has been made up for.
   [[nodiscard]] Deadline now() const noexcept { return now_; }
 
  private:

@@ -5,18 +5,28 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace disttf::net {
 
+// Then an integer is one move. The compiler sees that in a loop over its bytes only at times.
+inline constexpr bool kIsLittleEndian = std::endian::native == std::endian::little;
+
 // REQUIRES: out has sizeof(T) bytes or more.
 template <std::unsigned_integral T>
 constexpr void store_le(T value, std::span<std::byte> out) noexcept {
+  if (kIsLittleEndian && !std::is_constant_evaluated()) {
+    std::memcpy(out.data(), &value, sizeof(T));
+    return;
+  }
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     out[i] = static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xFFU);
   }
@@ -25,6 +35,11 @@ constexpr void store_le(T value, std::span<std::byte> out) noexcept {
 // REQUIRES: bytes has sizeof(T) bytes or more.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr T load_le(std::span<const std::byte> bytes) noexcept {
+  if (kIsLittleEndian && !std::is_constant_evaluated()) {
+    T whole{};
+    std::memcpy(&whole, bytes.data(), sizeof(T));
+    return whole;
+  }
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);

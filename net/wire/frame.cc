@@ -1,12 +1,11 @@
 #include "net/wire/frame.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "net/wire/codec.h"
+#include "net/wire/crc32.h"
 
 namespace disttf::net {
 namespace {
@@ -57,9 +56,7 @@ class WireCategory final : public std::error_category {
 };
 
 [[nodiscard]] std::uint32_t checksum(std::span<const std::byte, kHeaderBytes> bytes) noexcept {
-  // zlib takes unsigned char and nothing else.
-  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
-  return static_cast<std::uint32_t>(::crc32(0, data, kChecksumAt));
+  return crc32(bytes.first<kChecksumAt>());
 }
 
 [[nodiscard]] bool is_known(std::uint8_t kind) noexcept {

@@ -262,7 +262,7 @@ void PsClient::await_some() {
   check_awake();
   // Some may be overdue: a lost ps was being tried.
   const net::Deadline deadline = std::max(session_.deadline(), awake_.now());
-  check_awake(deadline);
+  awake_.expect(deadline);
   prepare_poll();
   if (polls_) {
     static_cast<void>(
@@ -315,13 +315,15 @@ void PsClient::check_awake(net::Deadline until) {
 void PsClient::receive(std::size_t index) {
   PsLink& link = links_[index];
   FrameHeader header;
-  auto error = link.receive_header(header);
+  // Its silence is counted from here: a frame's first bytes have come already.
+  const net::Deadline begin = net::Clock::now();
+  auto error = link.receive_header(header, begin);
   stop_.throw_if_stopped();
   if (error) {
     session_.lost(index, error, net::Clock::now());
     return;
   }
-  const ReplyPlan plan = session_.header(index, header, net::Clock::now());
+  const ReplyPlan plan = session_.header(index, header, begin);
   if (plan == ReplyPlan::kNothing) {
     return;
   }
@@ -334,7 +336,9 @@ void PsClient::receive(std::size_t index) {
   if (error) {
     session_.lost(index, error, net::Clock::now());
   } else {
-    session_.body(index, net::Clock::now());
+    // What stays in the ps's memory was not waited for.
+    const bool stays = may_stay_ && places_[index].view != nullptr;
+    session_.body(index, stays ? begin : net::Clock::now());
   }
 }
 

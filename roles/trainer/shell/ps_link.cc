@@ -126,8 +126,8 @@ void PsLink::push_ahead(const FrameHeader& header, std::span<const float> gradie
 
 // ----------------------------------------------------------------------------------------- replies
 
-std::error_code PsLink::receive_header(FrameHeader& header) {
-  return channel_->receive_header(header, net::Clock::now() + task_.timeouts.silence);
+std::error_code PsLink::receive_header(FrameHeader& header, net::Deadline now) {
+  return channel_->receive_header(header, now + task_.timeouts.silence);
 }
 
 std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<float> parameters,

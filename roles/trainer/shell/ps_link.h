@@ -62,8 +62,8 @@ class PsLink {
   // Whether that begins at once: where the gradient is sent as it lies.
   [[nodiscard]] bool sends_ahead() const noexcept;
 
-  // The next frame's header, or that of the answer in the ps's memory.
-  [[nodiscard]] std::error_code receive_header(net::FrameHeader& header);
+  // The next frame's header, or that of the answer in the ps's memory; it is `now`.
+  [[nodiscard]] std::error_code receive_header(net::FrameHeader& header, net::Deadline now);
   // The body that the header has announced: floats, exactly as many as the range. `place` set:
   // parameters that can be read where they lie stay there, and this says where.
   [[nodiscard]] std::error_code receive_parameters(const net::FrameHeader& header,
