@@ -156,11 +156,26 @@ const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& gz) {
   return only_extracted ? extracted : gz;
 }
 
-// The elements of one file of `set`, without its header.
+// What a split has of one file of `set`: a part of `bytes`; or bytes of its own, then `copied`.
 std::error_code parse(const FileSet& set, const SetFile& file, std::span<const std::uint8_t> bytes,
-                      std::span<const std::uint8_t>& elements, std::string& detail) {
-  return file.kind == FileKind::kImages ? parse_images(bytes, set.shape(), elements, detail)
-                                        : parse_labels(bytes, set.classes, elements, detail);
+                      std::span<const std::uint8_t>& elements, std::vector<std::uint8_t>& copied,
+                      std::string& detail) {
+  if (file.kind == FileKind::kImages) return parse_images(bytes, set.shape(), elements, detail);
+  if (file.kind == FileKind::kLabels) return parse_labels(bytes, set.classes, elements, detail);
+  const std::error_code error = parse_label_table(bytes, file.columns, set.classes, copied, detail);
+  elements = copied;
+  return error;
+}
+
+// SHA-256 over all files, where the set does not name it.
+std::string identity_of(const FileSet& set,
+                        const std::array<std::vector<std::uint8_t>, 4>& contents) {
+  if (!set.checksum.empty()) return std::string(set.checksum);
+  Sha256 identity;
+  for (const std::vector<std::uint8_t>& bytes : contents) {
+    identity.update(std::as_bytes(std::span(bytes)));
+  }
+  return identity.hex();
 }
 
 // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
@@ -227,9 +242,15 @@ class Keeper {
 }  // namespace
 
 std::size_t SetFile::size_bytes() const noexcept {
-  return kind == FileKind::kImages
-             ? images_header(rows, shape).size() + std::size_t{rows} * shape.size()
-             : labels_header(rows).size() + std::size_t{rows};
+  switch (kind) {
+    case FileKind::kImages:
+      return images_header(rows, shape).size() + std::size_t{rows} * shape.size();
+    case FileKind::kLabels:
+      return labels_header(rows).size() + std::size_t{rows};
+    case FileKind::kLabelTable:
+      break;
+  }
+  return label_table_header(rows, columns).size() + std::size_t{rows} * columns * 4;
 }
 
 FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
@@ -265,29 +286,24 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
 }
 
 Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> contents) {
-  auto storage =
-      std::make_shared<const std::array<std::vector<std::uint8_t>, 4>>(std::move(contents));
+  std::string checksum = identity_of(set, contents);
   std::array<std::span<const std::uint8_t>, 4> elements;
   for (std::size_t i = 0; i < set.files.size(); ++i) {
     const SetFile& file = set.files[i];
-    const std::span<const std::uint8_t> bytes = (*storage)[i];
     std::string detail;
-    if (const std::error_code error = parse(set, file, bytes, elements[i], detail)) {
+    std::vector<std::uint8_t> copied;
+    if (const std::error_code error = parse(set, file, contents[i], elements[i], copied, detail)) {
       throw std::system_error(error, std::string(file.name) + ": " + detail);
     }
-    if (bytes.size() != file.size_bytes()) {
+    if (contents[i].size() != file.size_bytes()) {
       throw std::system_error(DataError::kWrongSize,
-                              check_size(file.name, file.size_bytes(), bytes.size()).what);
+                              check_size(file.name, file.size_bytes(), contents[i].size()).what);
     }
+    // A vector that moves keeps its memory, and so what points into it.
+    if (file.kind == FileKind::kLabelTable) contents[i] = std::move(copied);
   }
-  std::string checksum(set.checksum);
-  if (checksum.empty()) {
-    Sha256 identity;
-    for (const std::vector<std::uint8_t>& bytes : *storage) {
-      identity.update(std::as_bytes(std::span(bytes)));
-    }
-    checksum = identity.hex();
-  }
+  auto storage =
+      std::make_shared<const std::array<std::vector<std::uint8_t>, 4>>(std::move(contents));
   const auto& [train_images, train_labels, test_images, test_labels] = elements;
   const std::size_t held_out = set.validation_rows;
   const std::size_t held_out_bytes = held_out * set.shape().size();

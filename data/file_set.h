@@ -45,14 +45,16 @@
 
 namespace disttf::data {
 
-enum class FileKind : std::uint8_t { kImages, kLabels };
+// kLabelTable: integers, the first of each row the label (data/idx.h).
+enum class FileKind : std::uint8_t { kImages, kLabels, kLabelTable };
 
 // One file of a set. The views are borrowed, of literals as a rule.
 struct SetFile {
   std::string_view name;  // "train-images-idx3-ubyte"
   FileKind kind = FileKind::kImages;
   std::uint32_t rows = 0;
-  ImageShape shape{};  // of an image
+  ImageShape shape{};         // of an image
+  std::uint32_t columns = 0;  // of a label table
   // Of the extracted contents; their size follows from the rows. Empty: they are what the .gz
   // holds.
   std::string_view sha256{};

@@ -1,22 +1,47 @@
 #include "data/idx.h"
 
 #include <algorithm>
+#include <cassert>
+#include <string_view>
+#include <utility>
 
 #include "data/error.h"
 
 namespace disttf::data {
 namespace {
 
-constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kMagicBytes = 4;
+
+// What a file may hold.
+struct Format {
+  std::uint8_t type = 0;
+  std::size_t element_bytes = 0;
+  std::string_view type_name;
+  std::string_view dimensions;  // those that are allowed, for people
+  bool (*allows)(std::uint8_t dimensions) = nullptr;
+};
+
+constexpr Format kBytes{.type = 0x08,
+                        .element_bytes = 1,
+                        .type_name = "unsigned byte",
+                        .dimensions = "1, 3 or 4",
+                        .allows = [](std::uint8_t dimensions) {
+                          return dimensions == 1 || dimensions == 3 || dimensions == 4;
+                        }};
+
+constexpr Format kIntegerTable{.type = 0x0C,
+                               .element_bytes = 4,
+                               .type_name = "32-bit integer",
+                               .dimensions = "2",
+                               .allows = [](std::uint8_t dimensions) { return dimensions == 2; }};
 
 std::uint32_t read_big_endian(std::span<const std::uint8_t> bytes) noexcept {
   return std::uint32_t{bytes[0]} << 24U | std::uint32_t{bytes[1]} << 16U |
          std::uint32_t{bytes[2]} << 8U | std::uint32_t{bytes[3]};
 }
 
-std::vector<std::uint8_t> header(std::span<const std::uint32_t> sizes) {
-  std::vector<std::uint8_t> bytes{0, 0, kUnsignedByte, static_cast<std::uint8_t>(sizes.size())};
+std::vector<std::uint8_t> header(const Format& format, std::span<const std::uint32_t> sizes) {
+  std::vector<std::uint8_t> bytes{0, 0, format.type, static_cast<std::uint8_t>(sizes.size())};
   for (const std::uint32_t size : sizes) {
     for (const unsigned shift : {24U, 16U, 8U, 0U}) {
       bytes.push_back(static_cast<std::uint8_t>(size >> shift));
@@ -47,7 +72,8 @@ std::string shape_text(const IdxView& view) {
   return shape_text(std::span(view.sizes).first(view.dimensions), "[");
 }
 
-std::error_code check_magic(std::span<const std::uint8_t> bytes, std::string& detail) {
+std::error_code check_magic(const Format& format, std::span<const std::uint8_t> bytes,
+                            std::string& detail) {
   if (bytes.size() < kMagicBytes) {
     detail = sentence("a header of at least 8 bytes", byte_count(bytes.size()));
     return DataError::kIdxTruncated;
@@ -57,22 +83,24 @@ std::error_code check_magic(std::span<const std::uint8_t> bytes, std::string& de
                       std::to_string(bytes[0]) + " and " + std::to_string(bytes[1]));
     return DataError::kIdxBadMagic;
   }
-  if (bytes[2] != kUnsignedByte) {
-    detail = sentence("element type 8 (unsigned byte)", "type " + std::to_string(bytes[2]));
+  if (bytes[2] != format.type) {
+    detail = sentence(
+        "element type " + std::to_string(format.type) + " (" + std::string(format.type_name) + ")",
+        "type " + std::to_string(bytes[2]));
     return DataError::kIdxBadType;
   }
-  if (bytes[3] != 1 && bytes[3] != 3 && bytes[3] != 4) {
-    detail = sentence("1, 3 or 4 dimensions", std::to_string(bytes[3]));
+  if (!format.allows(bytes[3])) {
+    detail = sentence(std::string(format.dimensions) + " dimensions", std::to_string(bytes[3]));
     return DataError::kIdxBadShape;
   }
   return {};
 }
 
-// The number of elements, and whether it is so large that no file in memory can hold it. Computed
-// by division, so that sizes like 2^32-1 three times over cannot wrap around to something small.
-bool count_elements(const IdxView& view, std::size_t& count) {
+// The bytes of all elements, or false: so many that no file in memory can hold them. Computed by
+// division, so that sizes like 2^32-1 three times over cannot wrap around to something small.
+bool count_bytes(const Format& format, const IdxView& view, std::size_t& count) {
   constexpr std::size_t kMost = PTRDIFF_MAX;
-  count = 1;
+  count = format.element_bytes;
   bool overflow = false;
   for (std::size_t i = 0; i < view.dimensions; ++i) {
     if (view.sizes[i] == 0) {
@@ -85,10 +113,10 @@ bool count_elements(const IdxView& view, std::size_t& count) {
   return !overflow;
 }
 
-}  // namespace
-
-std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std::string& detail) {
-  if (const std::error_code error = check_magic(bytes, detail)) return error;
+// `out.elements`: the bytes of the elements.
+std::error_code parse_as(const Format& format, std::span<const std::uint8_t> bytes, IdxView& out,
+                         std::string& detail) {
+  if (const std::error_code error = check_magic(format, bytes, detail)) return error;
   IdxView view;
   view.dimensions = bytes[3];
   const std::size_t header_bytes = kMagicBytes + 4 * view.dimensions;
@@ -101,7 +129,7 @@ std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std
   }
   const std::span<const std::uint8_t> rest = bytes.subspan(header_bytes);
   std::size_t count = 0;
-  const bool countable = count_elements(view, count);
+  const bool countable = count_bytes(format, view, count);
   if (!countable || rest.size() != count) {
     detail = sentence((countable ? byte_count(count) : "more bytes than fit memory") +
                           " for shape " + shape_text(view) + " after the header",
@@ -112,6 +140,19 @@ std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std
   view.elements = rest;
   out = view;
   return {};
+}
+
+std::error_code bad_label(std::size_t classes, std::int64_t found, std::size_t row,
+                          std::string& detail) {
+  detail = sentence("labels 0 to " + std::to_string(classes - 1),
+                    std::to_string(found) + " in row " + std::to_string(row));
+  return DataError::kBadLabel;
+}
+
+}  // namespace
+
+std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std::string& detail) {
+  return parse_as(kBytes, bytes, out, detail);
 }
 
 std::error_code parse_images(std::span<const std::uint8_t> bytes, const ImageShape& shape,
@@ -140,19 +181,44 @@ std::error_code parse_labels(std::span<const std::uint8_t> bytes, std::size_t cl
       std::find_if(view.elements.data(), view.elements.data() + view.elements.size(),
                    [classes](std::uint8_t label) { return label >= classes; });
   if (bad != view.elements.data() + view.elements.size()) {
-    detail =
-        sentence("labels 0 to " + std::to_string(classes - 1),
-                 std::to_string(*bad) + " in row " + std::to_string(bad - view.elements.data()));
-    return DataError::kBadLabel;
+    return bad_label(classes, *bad, static_cast<std::size_t>(bad - view.elements.data()), detail);
   }
   labels = view.elements;
   return {};
 }
 
-std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape) {
-  return header(image_sizes(rows, shape));
+std::error_code parse_label_table(std::span<const std::uint8_t> bytes, std::size_t columns,
+                                  std::size_t classes, std::vector<std::uint8_t>& labels,
+                                  std::string& detail) {
+  assert(columns > 0 && classes <= 256);
+  IdxView view;
+  if (const std::error_code error = parse_as(kIntegerTable, bytes, view, detail)) return error;
+  if (view.sizes[1] != columns) {
+    detail = sentence("a table of labels, shape [rows, " + std::to_string(columns) + "]",
+                      shape_text(view));
+    return DataError::kIdxBadShape;
+  }
+  std::vector<std::uint8_t> found(view.sizes[0]);
+  const std::size_t row_bytes = columns * kIntegerTable.element_bytes;
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    const std::uint32_t label = read_big_endian(view.elements.subspan(row * row_bytes, 4));
+    if (label >= classes) {
+      return bad_label(classes, static_cast<std::int32_t>(label), row, detail);
+    }
+    found[row] = static_cast<std::uint8_t>(label);
+  }
+  labels = std::move(found);
+  return {};
 }
 
-std::vector<std::uint8_t> labels_header(std::uint32_t rows) { return header({&rows, 1}); }
+std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape) {
+  return header(kBytes, image_sizes(rows, shape));
+}
+
+std::vector<std::uint8_t> labels_header(std::uint32_t rows) { return header(kBytes, {&rows, 1}); }
+
+std::vector<std::uint8_t> label_table_header(std::uint32_t rows, std::uint32_t columns) {
+  return header(kIntegerTable, std::array{rows, columns});
+}
 
 }  // namespace disttf::data

@@ -2,14 +2,17 @@
 //
 //   offset  size  field
 //        0     2  zero
-//        2     1  element type: 0x08 = unsigned byte, the only one read here
+//        2     1  element type: 0x08 = unsigned byte; 0x0C = signed 32-bit, big-endian, read in
+//                 label tables alone
 //        3     1  number of dimensions d: 3 for images, 4 where a pixel has several bytes, 1 for
-//                 labels, nothing else read here
+//                 labels, 2 for label tables, nothing else read here
 //        4    4d  size of each dimension, unsigned 32-bit, big-endian
-//     4+4d     n  elements; n = the product of the sizes, and the file ends there
+//     4+4d     n  elements; n = the product of the sizes and of an element's bytes, and the file
+//                 ends there
 //
-// Nothing is copied: what is found points into the bytes given. `detail` gets "expected ...,
-// found ..." for the sentence that the caller makes of it. On error `out` is untouched.
+// Nothing but the classes of a label table is copied: what is found points into the bytes given.
+// `detail` gets "expected ..., found ..." for the sentence that the caller makes of it. On error
+// `out` is untouched.
 // Pure functions; callable from any thread.
 #pragma once
 
@@ -46,8 +49,18 @@ struct IdxView {
                                            std::span<const std::uint8_t>& labels,
                                            std::string& detail);
 
-// The headers of the files that we write.
+// A label table, as QMNIST has: [rows, columns] of 32-bit integers, of which the first of a row is
+// the class, below `classes`; the others (who wrote the digit, say) are not looked at. `labels`:
+// the classes. REQUIRES: columns > 0; classes <= 256.
+[[nodiscard]] std::error_code parse_label_table(std::span<const std::uint8_t> bytes,
+                                                std::size_t columns, std::size_t classes,
+                                                std::vector<std::uint8_t>& labels,
+                                                std::string& detail);
+
+// The headers of such files.
 [[nodiscard]] std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape);
 [[nodiscard]] std::vector<std::uint8_t> labels_header(std::uint32_t rows);
+[[nodiscard]] std::vector<std::uint8_t> label_table_header(std::uint32_t rows,
+                                                           std::uint32_t columns);
 
 }  // namespace disttf::data

@@ -7,6 +7,7 @@
 #include "data/fashion_mnist.h"
 #include "data/kmnist.h"
 #include "data/mnist.h"
+#include "data/qmnist.h"
 #include "math/random.h"
 #include "roles/download/download.h"
 
@@ -32,6 +33,10 @@ std::vector<std::string> kmnist_mirrors() {
           "http://codh.rois.ac.jp/kmnist/dataset/kmnist/"};
 }
 
+std::vector<std::string> qmnist_mirrors() {
+  return {"https://raw.githubusercontent.com/facebookresearch/qmnist/master/"};
+}
+
 constexpr std::array kDatasets = {
     DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
     DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},
@@ -46,6 +51,7 @@ constexpr std::array kDatasets = {
                .files = &data::kmnist,
                .shares_file_names = true,
                .mirrors = &kmnist_mirrors},
+    DatasetRow{.name = "qmnist", .number = 6, .files = &data::qmnist, .mirrors = &qmnist_mirrors},
 };
 
 template <typename Matches>

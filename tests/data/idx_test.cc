@@ -210,6 +210,91 @@ TEST(IdxLabels, AreBelowTheNumberOfClasses) {
   EXPECT_EQ(detail, "expected labels 0 to 45, found 46 in row 1");
 }
 
+// ---- Tables of labels ----
+
+// Rows of eight columns, the label first and 1000 in all others.
+Bytes label_table(std::initializer_list<std::uint32_t> values) {
+  Bytes bytes = idx(12, {static_cast<std::uint32_t>(values.size()), 8}, 0);
+  for (const std::uint32_t value : values) {
+    for (std::size_t column = 0; column < 8; ++column) {
+      const std::uint32_t number = column == 0 ? value : 1000;
+      for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+        bytes.push_back(static_cast<std::uint8_t>(number >> shift));
+      }
+    }
+  }
+  return bytes;
+}
+
+Result parse_as_label_table(const Bytes& bytes, Bytes* labels = nullptr) {
+  const Bytes untouched{7, 7, 7};
+  Bytes out = untouched;
+  Result result;
+  result.error = parse_label_table(bytes, 8, 10, out, result.detail);
+  EXPECT_TRUE(!result.error || out == untouched) << "the output was touched";
+  if (labels != nullptr) *labels = out;
+  return result;
+}
+
+TEST(IdxLabelTable, GivesTheFirstColumn) {
+  Bytes found;
+  const Result result = parse_as_label_table(label_table({0, 9, 5}), &found);
+  EXPECT_FALSE(result.error) << result.detail;
+  EXPECT_EQ(found, (Bytes{0, 9, 5}));
+}
+
+TEST(IdxLabelTable, MayBeEmpty) {
+  Bytes found;
+  EXPECT_FALSE(parse_as_label_table(label_table({}), &found).error);
+  EXPECT_TRUE(found.empty());
+}
+
+TEST(IdxLabelTable, RefusesLabelsThatAreNoClass) {
+  EXPECT_EQ(parse_as_label_table(label_table({0, 10})).error, DataError::kBadLabel);
+  EXPECT_EQ(parse_as_label_table(label_table({0, 10})).detail,
+            "expected labels 0 to 9, found 10 in row 1");
+  // Whose lowest byte would do.
+  EXPECT_EQ(parse_as_label_table(label_table({256})).detail,
+            "expected labels 0 to 9, found 256 in row 0");
+  EXPECT_EQ(parse_as_label_table(label_table({0xFFFFFFFF})).detail,
+            "expected labels 0 to 9, found -1 in row 0");
+}
+
+TEST(IdxLabelTable, RefusesAnotherNumberOfColumns) {
+  const Result result = parse_as_label_table(idx(12, {3, 7}, 3 * 7 * 4));
+  EXPECT_EQ(result.error, DataError::kIdxBadShape);
+  EXPECT_EQ(result.detail, "expected a table of labels, shape [rows, 8], found [3, 7]");
+  EXPECT_EQ(parse_as_label_table(idx(12, {0xFFFFFFFF, 0}, 0)).error, DataError::kIdxBadShape);
+}
+
+TEST(IdxLabelTable, RefusesOtherFiles) {
+  EXPECT_EQ(parse_as_label_table(labels({1, 2})).detail,
+            "expected element type 12 (32-bit integer), found type 8");
+  EXPECT_EQ(parse_as_label_table(idx(12, {8}, 32)).detail, "expected 2 dimensions, found 1");
+}
+
+TEST(IdxLabelTable, CallsEveryPrefixTruncated) {
+  const Bytes whole = label_table({1, 2, 3});
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const Bytes prefix(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(parse_as_label_table(prefix).error, DataError::kIdxTruncated) << "cut at " << size;
+  }
+}
+
+TEST(IdxLabelTable, RefusesATrailingByte) {
+  Bytes bytes = label_table({1, 2});
+  bytes.push_back(0);
+  const Result result = parse_as_label_table(bytes);
+  EXPECT_EQ(result.error, DataError::kIdxTrailingBytes);
+  EXPECT_EQ(result.detail, "expected 64 bytes for shape [2, 8] after the header, found 65 bytes");
+}
+
+TEST(IdxLabelTable, RefusesSizesWhoseBytesWrapToZero) {
+  // 2^31 rows of 2^31 numbers of 4 bytes: 2^64.
+  EXPECT_EQ(parse_as_label_table(idx(12, {0x80000000, 0x80000000}, 0)).error,
+            DataError::kIdxTruncated);
+}
+
 TEST(IdxHeaders, AreReadBackAsTheyWereWritten) {
   const auto images_start = images_header(70000, {});
   EXPECT_EQ(Bytes(images_start.begin(), images_start.end()), idx(8, {70000, 28, 28}, 0));
@@ -217,6 +302,8 @@ TEST(IdxHeaders, AreReadBackAsTheyWereWritten) {
   EXPECT_EQ(Bytes(colours_start.begin(), colours_start.end()), idx(8, {70000, 32, 31, 3}, 0));
   const auto labels_start = labels_header(70000);
   EXPECT_EQ(Bytes(labels_start.begin(), labels_start.end()), idx(8, {70000}, 0));
+  const auto table_start = label_table_header(70000, 8);
+  EXPECT_EQ(Bytes(table_start.begin(), table_start.end()), idx(12, {70000, 8}, 0));
 }
 
 }  // namespace

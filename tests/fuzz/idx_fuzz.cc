@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 #include "data/idx.h"
@@ -38,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!parse_labels(bytes, 10, labels, detail)) {
     require(is_inside(labels, bytes));
     for (const std::uint8_t label : labels) require(label < 10);
+  }
+  std::vector<std::uint8_t> classes;
+  if (!parse_label_table(bytes, 8, 10, classes, detail)) {
+    require(12 + classes.size() * 8 * 4 == size);
+    for (const std::uint8_t label : classes) require(label < 10);
   }
   return 0;
 }

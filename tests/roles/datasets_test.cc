@@ -20,6 +20,8 @@ TEST(Datasets, KeepTheirNumbersAndWords) {
   EXPECT_EQ(find_dataset_of_word("KMNIST"), find_dataset("kmnist"));
   EXPECT_EQ(find_dataset_of_number(4), find_dataset("fashion_mnist"));
   EXPECT_EQ(find_dataset_of_word("Fashion-MNIST"), find_dataset("fashion_mnist"));
+  EXPECT_EQ(find_dataset_of_number(6), find_dataset("qmnist"));
+  EXPECT_EQ(find_dataset_of_word("QMNIST"), find_dataset("qmnist"));
 }
 
 TEST(Datasets, AreFoundByNameWordAndNumberAlike) {
