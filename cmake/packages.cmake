@@ -40,6 +40,12 @@ target_include_directories(disttf_fmt SYSTEM PUBLIC ${FMT_INCLUDE_DIR})
 target_link_libraries(disttf_fmt PRIVATE disttf_flags)
 target_compile_options(disttf_fmt PRIVATE $<$<CONFIG:Release>:-Os>)
 
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+add_library(disttf_toml INTERFACE)
+target_include_directories(disttf_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
+# Model files are read, never written.
+target_compile_definitions(disttf_toml INTERFACE TOML_ENABLE_FORMATTERS=0)
+
 add_library(disttf_spdlog INTERFACE)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 target_include_directories(disttf_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})

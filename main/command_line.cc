@@ -129,6 +129,8 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   }
   options.log_every = flags.log_every;
   options.print_weights_hash = flags.print_weights_hash;
+  options.print_classes = flags.print_classes;
+  options.metrics_file = flags.metrics_file;
   options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);
   options.checkpoint = {.train_dir = flags.train_dir,
                         .save_steps = flags.save_steps,
@@ -202,10 +204,10 @@ Invocation parse_model(std::vector<std::string> arguments) {
     invocation.action = Print{.text = app->help()};
     return invocation;
   }
-  const math::ModelKind kind = take_model_words(arguments);
+  math::ModelSpec spec = take_model_words(arguments);
   static_cast<void>(parse_flags(*app, arguments));
   invocation.log = log_options(flags);
-  invocation.action = Print{.text = model_text(kind, flags)};
+  invocation.action = Print{.text = model_text(std::move(spec), flags)};
   return invocation;
 }
 

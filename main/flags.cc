@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "main/cluster_flags.h"
+#include "main/config_file.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
 #include "main/launch_command.h"
@@ -19,6 +20,8 @@ namespace {
 
 constexpr const char* kTraining =
     "Training (the chief's count; a worker may leave them out, a ps ignores them)";
+constexpr const char* kAugmentation =
+    "Augmentation: each image is changed a little, at random, each time that it is trained on";
 constexpr const char* kElastic =
     "Elastic workers: either lets workers of the lists join and leave (sync)";
 constexpr const char* kCheckpoints =
@@ -87,6 +90,7 @@ void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uin
 void add_training(CLI::App& app, Flags& flags) {
   using roles::SettingGroup;
   add_setting_flags(app, SettingGroup::kTraining, kTraining, flags.settings);
+  add_setting_flags(app, SettingGroup::kAugmentation, kAugmentation, flags.settings);
   add_setting_flags(app, SettingGroup::kElastic, kElastic, flags.settings);
   app.add_option("--max_workers", flags.max_workers,
                  "workers that may be there at once: those beyond the lists may join a run of "
@@ -136,6 +140,15 @@ void add_output(CLI::App& app, Flags& flags) {
                "print the SHA-256 of the final weights")
       ->transform(boolean())
       ->group(kOutput);
+  app.add_flag("--print_classes", flags.print_classes,
+               "print [precision and recall of each class](operations.md#results), and which is "
+               "taken for which")
+      ->transform(boolean())
+      ->group(kOutput);
+  app.add_option("--metrics_file", flags.metrics_file,
+                 "the chief adds a line of [JSON](operations.md#results) for each evaluation")
+      ->type_name("FILE")
+      ->group(kOutput);
 }
 
 void add_on_finish(CLI::App& app, Flags& flags) {
@@ -159,9 +172,8 @@ std::vector<std::string> dataset_names() {
 void add_data(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kDownload) {
     app.add_option("--dataset", flags.dataset,
-                   "`mnist`, `fashion_mnist`, `kmnist`; `digits`: built in; `auto`: MNIST, and "
-                   "digits where that "
-                   "cannot be had")
+                   "`mnist`, `fashion_mnist`, `kmnist`, `qmnist`; `digits`: built in; `auto`: "
+                   "MNIST, and digits where that cannot be had")
         ->type_name("NAME")
         ->check(one_of(dataset_names()))
         ->capture_default_str()
@@ -318,8 +330,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   app->option_defaults()->always_capture_default(false);
   show_plain_help(*app);
   app->set_help_flag("-h,--help", "Print this help and exit");
-  app->set_config(command == Command::kRender ? "--cluster,--config" : "--config", "",
-                  "Read flags from a TOML file; the command line wins")
+  add_config_file(*app, command == Command::kRender ? "--cluster,--config" : "--config")
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
   if (command == Command::kCheckpoint) {

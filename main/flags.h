@@ -104,6 +104,8 @@ struct Flags {
   // Evaluation and output
   std::uint64_t log_every = 500;
   bool print_weights_hash = false;
+  bool print_classes = false;
+  std::string metrics_file;
   std::string on_finish = "exit";
   // Data
   std::string dataset = "auto";

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "main/flag_values.h"
+#include "main/model_file.h"
 #include "net/wire/text.h"
 #include "roles/run/run_config.h"
 #include "roles/run/setting.h"
@@ -20,15 +21,6 @@ namespace disttf {
 namespace {
 
 constexpr const char* kModelGroup = "Model";
-
-std::string names_of_models() {
-  std::string names;
-  for (std::size_t i = 0; i < math::kModelNames.size(); ++i) {
-    const bool is_last = i + 1 == math::kModelNames.size();
-    names += (i == 0 ? "" : is_last ? " or " : ", ") + std::string(math::kModelNames[i]);
-  }
-  return names;
-}
 
 // "28x28x1", or "28x28" for one channel, or "100" for so many numbers.
 math::Shape shape_from_text(const std::string& text) {
@@ -94,8 +86,8 @@ Line total_of(const std::vector<Line>& lines) {
 std::string table_of(const math::ModelSpec& spec, const std::vector<Line>& lines) {
   std::string text =
       fmt::format("{} for {} and {} classes\n\n{:<14}{:<14}{:<12}{:>12}{:>16}{:>14}\n",
-                  math::model_name(spec.kind), math::to_string(spec.input), spec.classes, "layer",
-                  "type", "output", "parameters", "multiply-adds", "bytes");
+                  math::describe(spec), math::to_string(spec.input), spec.classes, "layer", "type",
+                  "output", "parameters", "multiply-adds", "bytes");
   const auto add = [&](const Line& line) {
     text += fmt::format("{:<14}{:<14}{:<12}{:>12}{:>16}{:>14}\n", line.name, line.type, line.output,
                         line.parameters, line.multiply_adds, line.parameters * sizeof(float));
@@ -122,7 +114,7 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
   }
   const Line total = total_of(lines);
   const nlohmann::ordered_json model = {
-      {"model", math::model_name(spec.kind)},
+      {"model", math::describe(spec)},
       {"input", math::to_string(spec.input)},
       {"classes", spec.classes},
       {"layers", layers},
@@ -138,7 +130,7 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
 void add_model_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("ACTION")->description("show");
-  app.add_option("NAME")->description(names_of_models());
+  app.add_option("NAME")->description(model_choices());
   app.add_option("--hidden_units", flags.model_hidden_units,
                  "of mlp: units of each hidden layer, `128,128`")
       ->type_name("N,...")
@@ -156,7 +148,7 @@ void add_model_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--json", flags.json, "print JSON")->group(kModelGroup);
 }
 
-math::ModelKind take_model_words(std::vector<std::string>& arguments) {
+math::ModelSpec take_model_words(std::vector<std::string>& arguments) {
   const auto fail = [](const std::string& sentence) {
     throw std::invalid_argument(sentence + " (disttf model --help tells more)");
   };
@@ -167,19 +159,23 @@ math::ModelKind take_model_words(std::vector<std::string>& arguments) {
     fail("model: " + net::quoted(arguments.front()) + " is not show");
   }
   if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
-    fail("model show: the name is missing; " + names_of_models());
+    fail("model show: the name is missing; " + model_choices());
   }
-  const std::optional<math::ModelKind> kind = math::model_from_name(arguments[1]);
-  if (!kind) {
-    fail("model show: " + net::quoted(arguments[1]) + " is not " + names_of_models());
+  math::ModelSpec spec;
+  if (is_model_file(arguments[1])) {
+    spec.layers = read_model_file(arguments[1]);
+  } else if (const auto kind = math::model_from_name(arguments[1])) {
+    spec.kind = *kind;
+  } else {
+    fail("model show: " + net::quoted(arguments[1]) + " is not " + model_choices());
   }
   arguments.erase(arguments.begin(), arguments.begin() + 2);
-  return *kind;
+  return spec;
 }
 
-std::string model_text(math::ModelKind kind, const Flags& flags) {
+std::string model_text(math::ModelSpec spec, const Flags& flags) {
   roles::RunConfig run;
-  run.model.kind = kind;
+  run.model = std::move(spec);
   run.model.input = shape_from_text(flags.model_input);
   run.model.classes = flags.model_classes;
   const auto setting =

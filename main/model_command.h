@@ -17,9 +17,9 @@ namespace disttf {
 void add_model_flags(CLI::App& app, Flags& flags);
 
 // The two words behind `model`: show, and the name.
-[[nodiscard]] math::ModelKind take_model_words(std::vector<std::string>& arguments);
+[[nodiscard]] math::ModelSpec take_model_words(std::vector<std::string>& arguments);
 
 // What to print, which ends with a newline.
-[[nodiscard]] std::string model_text(math::ModelKind kind, const Flags& flags);
+[[nodiscard]] std::string model_text(math::ModelSpec spec, const Flags& flags);
 
 }  // namespace disttf

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "main/flag_values.h"
+#include "main/model_file.h"
 #include "main/training_flags.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {
@@ -34,6 +36,13 @@ struct CheckOf {
       option.check(one_of({value.names().begin(), value.names().end()}));
     }
   }
+  void operator()(const roles::Model& /*value*/) const {
+    option.check([](const std::string& text) {
+      return is_model_file(text) || math::model_from_name(text)
+                 ? std::string()
+                 : net::quoted(text) + " is not " + model_choices();
+    });
+  }
   void operator()(const roles::NumberList& value) const {
     option.check(comma_list_of(whole_number(value.least, value.most)));
   }
@@ -53,7 +62,10 @@ void write(const Setting& setting, const std::string& text, WrittenSettings& wri
     written.given.erase(name);
     return;
   }
-  if (!set_from_text(setting, text, written.run)) {
+  const auto* const model = std::get_if<roles::Model>(&setting.value);
+  if (model != nullptr && is_model_file(text)) {
+    model->place.in(written.run).layers = read_model_file(text);
+  } else if (!set_from_text(setting, text, written.run)) {
     refuse_isa(text);
   }
   written.given.insert(name);

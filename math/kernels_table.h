@@ -137,11 +137,20 @@ struct Kernels {
   void (*relu)(float* values, std::size_t count) noexcept;
   // gradient[i] = output[i] > 0 ? gradient[i] : 0
   void (*relu_backward)(const float* output, float* gradient, std::size_t count) noexcept;
-  // In: logits [rows, classes]. Out, in their place: (softmax(logits) - onehot(labels)) * scale.
-  // Returns the sum over the rows of log(sum(exp(logits))) - logits[label], added in double.
-  // Finite for finite logits, however large. REQUIRES: labels[i] < classes.
+  // values[i] = tanh(values[i]), within 2 units in the last place; then gradient[i] *= 1 - output^2
+  void (*tanh)(float* values, std::size_t count) noexcept;
+  void (*tanh_backward)(const float* output, float* gradient, std::size_t count) noexcept;
+  // values[i] = 1 / (1 + exp(-values[i])), within 2 units in the last place above -87, and 1.6e-38
+  // below; then gradient[i] *= output (1 - output)
+  void (*sigmoid)(float* values, std::size_t count) noexcept;
+  void (*sigmoid_backward)(const float* output, float* gradient, std::size_t count) noexcept;
+  // In: logits [rows, classes]. Out, in their place: (softmax(logits) - target) * scale, where the
+  // target is onehot(label) (1 - smoothing) + smoothing / classes. Returns the sum over the rows of
+  // log(sum(exp(logits))) - sum(target * logits), added in double: with smoothing, of each row
+  // first the label's part, then that of all classes, added from the first to the last.
+  // Finite for finite logits, however large. REQUIRES: labels[i] < classes; 0 <= smoothing < 1.
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
-                                  std::size_t classes, float scale) noexcept;
+                                  std::size_t classes, float scale, float smoothing) noexcept;
 
   // Each element one chain from start[u], in the order of the weights.
   void (*convolve)(const float* image, const float* weights, const float* start, float* output,

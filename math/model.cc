@@ -46,20 +46,16 @@ double truncated_normal(std::uint64_t seed, std::uint64_t variable,
   }
 }
 
-// Whether `label` is the first of the largest logits. False where the label's is not a number or
-// is compared with one that is not.
-bool is_correct(std::span<const float> logits, std::size_t label) noexcept {
-  for (std::size_t j = 0; j < label; ++j) {
-    if (!(logits[j] < logits[label])) {
-      return false;
+// The first of the largest logits; their number where one is not a number.
+std::size_t judged_class(std::span<const float> logits) noexcept {
+  std::size_t best = 0;
+  for (std::size_t each = 0; each < logits.size(); ++each) {
+    if (std::isnan(logits[each])) {
+      return logits.size();
     }
+    best = logits[each] > logits[best] ? each : best;
   }
-  for (std::size_t j = label; j < logits.size(); ++j) {
-    if (!(logits[j] <= logits[label])) {
-      return false;
-    }
-  }
-  return true;
+  return best;
 }
 
 // Every product computes whole panels of so many rows where several threads share one: the generic
@@ -111,9 +107,10 @@ struct Model::Impl {
   void load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept;
   // Rows of the batch -> their logits. `trains`: layers draw random numbers.
   void forward(const float* parameters, Rows rows, std::size_t member, bool trains) noexcept;
-  // Logits -> their gradient times `scale`, in place. Returns the sum of the rows' losses.
-  double cross_entropy(Rows rows, float scale) noexcept;
-  // The loss by the rows' logits, which lies in their place -> by what each layer gives for them.
+  // Logits -> their gradient times `scale`, where the last layer's delta lies. Returns the sum of
+  // the rows' losses.
+  double cross_entropy(Rows rows, float scale, float smoothing) noexcept;
+  // The loss by the rows' logits -> by what each layer gives for them.
   void propagate(const float* parameters, Rows rows, std::size_t member) noexcept;
   // From both, of all rows of the batch: the loss by a stage's variables.
   void differentiate(const float* parameters, const GradientPart& part, float* gradient,
@@ -198,10 +195,10 @@ void Model::Impl::make_stages(std::size_t rows) {
       stage.offsets.push_back(layout.variables()[variable++].offset);
     }
     const bool is_first = stages.size() == 1;
-    if (!layer.in_place() || is_first) {
-      stage.output = AlignedVector(rows * layer.output().size());
-      stage.delta = AlignedVector(rows * layer.output().size());
-    }
+    const bool has_delta = !layer.in_place() || is_first;
+    const bool has_output = has_delta || stages[stages.size() - 2].layer->needs_output();
+    stage.output = AlignedVector(has_output ? rows * layer.output().size() : 0);
+    stage.delta = AlignedVector(has_delta ? rows * layer.output().size() : 0);
     stage.kept = AlignedVector(rows * layer.kept_floats());
     stage.prepared = AlignedVector(is_first ? 0 : layer.prepared_floats());
     outputs.push_back(stage.output.size() == 0 ? outputs.back() : stage.output.data());
@@ -209,6 +206,9 @@ void Model::Impl::make_stages(std::size_t rows) {
     stage.layer = std::move(placed.layer);
   }
   draws.resize(stages.size());
+  if (stages.back().layer->needs_output()) {
+    return;
+  }
   // The gradient by the logits is made where these are.
   float* const logits = outputs.back();
   const float* const unused = deltas.back();
@@ -317,10 +317,11 @@ void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member
         LayerPass pass = pass_of(i, parameters, member);
         pass.rows = block;
         pass.draws = trains ? &draws[i] : nullptr;
-        if (i == 0 && stages[i].layer->in_place()) {  // the batch itself may be needed again
-          const std::size_t inputs = spec.input.size();
-          std::copy_n(batch.data() + block.begin * inputs, block.count() * inputs,
-                      outputs[i] + block.begin * inputs);
+        // The batch itself, and what a layer needs of its output, are not overwritten.
+        if (stages[i].layer->in_place() && stages[i].output.size() != 0) {
+          const std::size_t size = stages[i].layer->output().size();
+          std::copy_n(pass.input + block.begin * size, block.count() * size,
+                      pass.output + block.begin * size);
         }
         stages[i].layer->forward(pass);
       }
@@ -328,9 +329,14 @@ void Model::Impl::forward(const float* parameters, Rows rows, std::size_t member
   }
 }
 
-double Model::Impl::cross_entropy(Rows rows, float scale) noexcept {
-  return kernels.softmax_cross_entropy(outputs.back() + rows.begin * classes(),
-                                       labels.data() + rows.begin, rows.count(), classes(), scale);
+double Model::Impl::cross_entropy(Rows rows, float scale, float smoothing) noexcept {
+  const float* const logits = outputs.back() + rows.begin * classes();
+  float* const delta = deltas.back() + rows.begin * classes();
+  if (delta != logits) {
+    std::copy_n(logits, rows.count() * classes(), delta);
+  }
+  return kernels.softmax_cross_entropy(delta, labels.data() + rows.begin, rows.count(), classes(),
+                                       scale, smoothing);
 }
 
 void Model::Impl::propagate(const float* parameters, Rows rows, std::size_t member) noexcept {
@@ -426,7 +432,7 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
     const Rows rows{parts.begin(number), parts.end(number)};
     model.forward(parameters.data(), rows, member, /*trains=*/true);
-    model.losses[number] = model.cross_entropy(rows, scale);
+    model.losses[number] = model.cross_entropy(rows, scale, model.spec.label_smoothing);
     model.propagate(parameters.data(), rows, member);
   });
   double sum = 0;
@@ -452,7 +458,9 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   Impl& model = *impl_;
   assert(parameters.size() == model.layout.size());
   const std::size_t classes = model.spec.classes;
-  Evaluation result{.rows = set.rows()};
+  Evaluation result{.rows = set.rows(),
+                    .classes = classes,
+                    .confusion = std::vector<std::uint64_t>(classes * classes)};
   model.batch_rows = 0;
   double loss = 0.0;
   for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
@@ -467,11 +475,13 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
     });
     const std::span<const float> logits(model.outputs.back(), count * classes);
     for (std::size_t i = 0; i < count; ++i) {
-      if (is_correct(logits.subspan(i * classes, classes), model.labels[i])) {
-        ++result.correct;
+      const std::size_t judged = judged_class(logits.subspan(i * classes, classes));
+      result.correct += judged == model.labels[i] ? 1U : 0U;
+      if (judged < classes) {
+        ++result.confusion[model.labels[i] * classes + judged];
       }
     }
-    loss += model.cross_entropy({0, count}, 1.0F /* the gradient is thrown away */);
+    loss += model.cross_entropy({0, count}, 1.0F /* the gradient is thrown away */, 0.0F);
   }
   result.cross_entropy = result.rows == 0 ? 0.0 : loss / static_cast<double>(result.rows);
   return result;

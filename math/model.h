@@ -2,7 +2,8 @@
 // is a ModelSpec (math/model_spec.h), what its layers do stands in math/layers/.
 //
 // The loss is the mean over the batch of the softmax cross-entropy of what the last layer gives,
-// the logits [batch, classes]. The first layer takes the batch's pixels times 1/255.
+// the logits [batch, classes], and their labels; in training with ModelSpec::label_smoothing. The
+// first layer takes the batch's pixels times 1/255.
 //
 // Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
@@ -13,6 +14,7 @@
 #include <memory>
 #include <span>
 
+#include "math/evaluation.h"
 #include "math/kernels.h"
 #include "math/model_spec.h"
 #include "math/parameter_layout.h"
@@ -24,15 +26,6 @@ struct ImageSet {
   std::span<const std::uint8_t> images;  // [rows, inputs], 0..255; becomes x/255 in the batch
   std::span<const std::uint8_t> labels;  // [rows], each < classes
   [[nodiscard]] std::size_t rows() const noexcept { return labels.size(); }
-};
-
-struct Evaluation {
-  double cross_entropy = 0;  // mean per image, natural logarithm
-  std::size_t correct = 0;   // images whose largest logit is their label
-  std::size_t rows = 0;
-  [[nodiscard]] double accuracy() const noexcept {
-    return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows);
-  }
 };
 
 // One model with its workspace. Not thread-safe: one object per computing thread.
@@ -83,8 +76,8 @@ class Model {
   float gradient_of_batch(std::span<const float> parameters, std::span<float> gradient,
                           const OnReady& on_ready = {});
 
-  // Over all rows of `set`, in chunks of max_batch. An image counts as correct when its label is
-  // the first of the largest logits; a logit that is not a number is never correct.
+  // Over all rows of `set`, in chunks of max_batch. An image is judged to be of the class of the
+  // first of the largest logits; of none where one is not a number.
   // REQUIRES: parameters as above; every label < classes.
   Evaluation evaluate(std::span<const float> parameters, const ImageSet& set);
 

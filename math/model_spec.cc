@@ -103,6 +103,11 @@ std::optional<ModelKind> model_from_name(std::string_view name) noexcept {
   return value_of<ModelKind>(kModelNames, name);
 }
 
+std::string describe(const ModelSpec& spec) {
+  return spec.layers.empty() ? std::string(model_name(spec.kind))
+                             : "model of " + std::to_string(spec.layers.size()) + " layers";
+}
+
 std::vector<LayerSpec> layers_of(const ModelSpec& spec) {
   if (!spec.layers.empty()) {
     return spec.layers;
@@ -117,6 +122,25 @@ bool is_convolutional(const ModelSpec& spec) {
   return std::ranges::any_of(layers_of(spec),
                              [](const LayerSpec& each) { return each.type == "conv2d"; });
 }
+
+namespace {
+
+// Of the layer's variables in checkpoints, in the published configuration and in sentences.
+void check_name(const std::string& name, std::span<const PlacedLayer> before) {
+  constexpr std::size_t kLongest = 32;
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (name.empty() || name.size() > kLongest || !std::ranges::all_of(name, is_allowed)) {
+    throw std::invalid_argument("name: \"" + name.substr(0, kLongest) +
+                                "\" is not 1 to 32 of a-z, A-Z, 0-9 and _");
+  }
+  if (std::ranges::find(before, name, &PlacedLayer::name) != before.end()) {
+    throw std::invalid_argument("name: \"" + name + "\" is another layer's already");
+  }
+}
+
+}  // namespace
 
 std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   require_between("height", spec.input.height, 1, kMaxInputs);
@@ -133,11 +157,15 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   std::vector<PlacedLayer> placed;
   std::map<std::string, std::size_t> counts;  // of each type, so far
   Shape shape = spec.input;
-  for (const LayerSpec& each : layers_of(spec)) {
+  const std::vector<LayerSpec> layers = layers_of(spec);
+  require_between("number of layers", layers.size(), 1, kMaxLayers);
+  for (const LayerSpec& each : layers) {
     const std::size_t number = ++counts[each.type];
     try {
-      placed.push_back({.name = each.name.empty() ? each.type + std::to_string(number) : each.name,
-                        .layer = make_layer(each, shape)});
+      std::unique_ptr<const Layer> layer = make_layer(each, shape);
+      std::string name = each.name.empty() ? each.type + std::to_string(number) : each.name;
+      check_name(name, placed);
+      placed.push_back({.name = std::move(name), .layer = std::move(layer)});
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("layer " + std::to_string(placed.size() + 1) + " (" + each.type +
                                   "): " + error.what());
@@ -166,9 +194,15 @@ ParameterLayout layout_of(const ModelSpec& spec) {
 
 std::size_t activation_floats(const ModelSpec& spec) {
   std::size_t floats = spec.input.size();
+  bool is_needed = false;  // the output of the layer before
   for (const PlacedLayer& placed : make_layers(spec)) {
     const Layer& layer = *placed.layer;
-    floats += layer.kept_floats() + (layer.in_place() ? 0 : 2 * layer.output().size());
+    if (!layer.computes()) {
+      continue;
+    }
+    const std::size_t places = layer.in_place() ? (is_needed ? 1 : 0) : 2;
+    floats += layer.kept_floats() + places * layer.output().size();
+    is_needed = layer.needs_output();
   }
   return floats;
 }

@@ -7,11 +7,9 @@
 //   cnn      conv2d 16 of 3x3, relu, twice; max_pool 2; the same with 32;   conv1, ..., conv4;
 //            flatten, dropout 2/5; dense                                    sm
 //
-// Or it is a list of layers, whose last one gives a number for each class.
-//
 // On the right the names of their variables: hid_w, hid_b, ... in the flat vector in this order.
 // softmax and mlp are mnist_replica.py's, lenet is the network of TensorFlow's "Deep MNIST for
-// experts".
+// experts". Or a model is any list of layers whose last one gives a number for each class.
 //
 // Apart from model.h because a parameter server needs no more than this. Pure functions; callable
 // from any thread.
@@ -22,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +41,8 @@ inline constexpr std::array<std::string_view, 4> kModelNames = {"softmax", "mlp"
 // product of sizes overflows and a mistyped number does not ask for all memory.
 inline constexpr std::size_t kMaxInputs = std::size_t{1} << 20U;
 inline constexpr std::size_t kMaxHiddenLayers = 16;
+// A layer's place takes six bits of what dropout draws from (math/layers/dropout.cc).
+inline constexpr std::size_t kMaxLayers = 63;
 inline constexpr std::size_t kMaxUnits = std::size_t{1} << 16U;
 inline constexpr std::size_t kMaxClasses = 256;  // a label is one byte
 
@@ -51,11 +52,17 @@ struct ModelSpec {
   std::vector<std::size_t> hidden = {100};  // mlp: units per hidden layer
   std::size_t classes = 10;
   std::vector<LayerSpec> layers{};  // where it is not one of the above
+  // Of what a label says in training so much is spread evenly over all classes: the target is
+  // (1 - s) onehot(label) + s / classes. 0 <= s < 1.
+  float label_smoothing = 0;
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 
 // Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
 void validate(const ModelSpec& spec);
+
+// The model's name; "model of 11 layers" where it has none.
+[[nodiscard]] std::string describe(const ModelSpec& spec);
 
 // The layers of a model, as a model file would have them.
 [[nodiscard]] std::vector<LayerSpec> layers_of(const ModelSpec& spec);

@@ -33,6 +33,7 @@ enum class Purpose : std::uint32_t {
   kInjectedDelay = 5,
   kFrameFault = 6,
   kProcessFault = 7,
+  kAugmentation = 8,
 };
 
 // A stream must be below this: 48 bits of the counter hold it. A step number never gets there.

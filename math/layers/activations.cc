@@ -5,32 +5,51 @@
 namespace disttf::math {
 namespace {
 
-class Relu final : public Layer {
+// With two kernels of the table: values -> their functions; output, and the loss by it -> that by
+// the input.
+template <auto kForward, auto kBackward>
+class Activation final : public Layer {
  public:
-  explicit Relu(const Shape& input) : Layer(input, input) {}
+  explicit Activation(const Shape& input) : Layer(input, input) {}
   [[nodiscard]] bool in_place() const noexcept override { return true; }
+  [[nodiscard]] bool needs_output() const noexcept override { return true; }
   void forward(const LayerPass& pass) const noexcept override {
     const std::size_t size = output().size();
-    pass.kernels->relu(pass.output + pass.rows.begin * size, pass.rows.count() * size);
+    (pass.kernels->*kForward)(pass.output + pass.rows.begin * size, pass.rows.count() * size);
   }
   void backward(const LayerPass& pass) const noexcept override {
     const std::size_t size = output().size();
     const std::size_t first = pass.rows.begin * size;
-    pass.kernels->relu_backward(pass.output + first, pass.input_delta + first,
-                                pass.rows.count() * size);
+    (pass.kernels->*kBackward)(pass.output + first, pass.input_delta + first,
+                               pass.rows.count() * size);
   }
 };
 
-constexpr LayerType kRelu{
-    .name = "relu",
-    .about = "max(x, 0)",
+template <auto kForward, auto kBackward>
+std::unique_ptr<const Layer> make_activation(const LayerFields& /*fields*/, const Shape& input) {
+  return std::make_unique<Activation<kForward, kBackward>>(input);
+}
+
+constexpr LayerType kRelu{.name = "relu",
+                          .about = "max(x, 0)",
+                          .fields = {},
+                          .make = make_activation<&Kernels::relu, &Kernels::relu_backward>};
+
+constexpr LayerType kTanh{.name = "tanh",
+                          .about = "tanh(x)",
+                          .fields = {},
+                          .make = make_activation<&Kernels::tanh, &Kernels::tanh_backward>};
+
+constexpr LayerType kSigmoid{
+    .name = "sigmoid",
+    .about = "1 / (1 + exp(-x))",
     .fields = {},
-    .make = [](const LayerFields& /*fields*/, const Shape& input) -> std::unique_ptr<const Layer> {
-      return std::make_unique<Relu>(input);
-    }};
+    .make = make_activation<&Kernels::sigmoid, &Kernels::sigmoid_backward>};
 
 }  // namespace
 
 const LayerType& relu() noexcept { return kRelu; }
+const LayerType& tanh() noexcept { return kTanh; }
+const LayerType& sigmoid() noexcept { return kSigmoid; }
 
 }  // namespace disttf::math

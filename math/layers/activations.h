@@ -1,6 +1,12 @@
-// Layers that put each number through a function, in its place.
+// Layers that put each number through a function, in its place. The way back needs the output
+// alone, so nothing else is kept.
 //
-//   relu:  y = max(x, 0)    dx = dy where y > 0, else 0
+//   relu:     y = max(x, 0)          dx = dy where y > 0, else 0
+//   tanh:     y = tanh(x)            dx = dy (1 - y^2)
+//   sigmoid:  y = 1 / (1 + e^-x)     dx = dy y (1 - y)
+//
+// The bits of all three are the same on every instruction set: the kernels have an exp of their
+// own.
 #pragma once
 
 #include "math/layers/layer_type.h"
@@ -8,5 +14,7 @@
 namespace disttf::math {
 
 [[nodiscard]] const LayerType& relu() noexcept;
+[[nodiscard]] const LayerType& tanh() noexcept;
+[[nodiscard]] const LayerType& sigmoid() noexcept;
 
 }  // namespace disttf::math

@@ -86,6 +86,9 @@ class Layer {
 
   // Whether the output takes the input's place, and the input's delta the output's.
   [[nodiscard]] virtual bool in_place() const noexcept { return false; }
+  // Whether backward() reads the output: then a layer behind it that is in place gets a place of
+  // its own, and so does the loss by the output.
+  [[nodiscard]] virtual bool needs_output() const noexcept { return false; }
   // False: the output is the input, by another shape; neither forward() nor backward() is called.
   [[nodiscard]] virtual bool computes() const noexcept { return true; }
   // As the first layer: from bytes, with these products.

@@ -15,8 +15,8 @@
 namespace disttf::math {
 namespace {
 
-const std::array kTypes = {&dense(), &convolution(), &max_pooling(), &average_pooling(),
-                           &relu(),  &dropout(),     &flatten()};
+const std::array kTypes = {&dense(), &convolution(), &max_pooling(), &average_pooling(), &relu(),
+                           &tanh(),  &sigmoid(),     &dropout(),     &flatten()};
 
 }  // namespace
 

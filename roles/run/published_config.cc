@@ -15,9 +15,30 @@ namespace {
 
 using nlohmann::json;
 
+// A layer as a model file has it: its type, its name if it has one, its fields.
+json json_of(const math::LayerSpec& layer) {
+  json out = {{"type", layer.type}};
+  if (!layer.name.empty()) {
+    out["name"] = layer.name;
+  }
+  for (const auto& [name, value] : layer.fields) {
+    if (const auto* const number = std::get_if<double>(&value)) {
+      const auto whole = static_cast<std::int64_t>(*number);
+      out[name] = static_cast<double>(whole) == *number ? json(whole) : json(*number);
+    } else {
+      out[name] = std::get<std::string>(value);
+    }
+  }
+  return out;
+}
+
 // A value for a sentence: cut to a length that a person reads, control characters escaped.
 std::string shown(const json& value) {
   constexpr std::size_t kMaxShown = 80;
+  const auto is_object = [](const json& part) { return part.is_object(); };
+  if (value.is_array() && !value.empty() && std::ranges::all_of(value, is_object)) {
+    return "a list of " + std::to_string(value.size()) + " layers";
+  }
   const auto is_structured = [](const json& part) { return part.is_structured(); };
   if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
     return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
@@ -46,6 +67,17 @@ struct ToJson {
   }
   json operator()(const Switch& value) const { return value.place.in(run); }
   json operator()(const Choice& value) const { return value.name(run); }
+  json operator()(const Model& value) const {
+    const math::ModelSpec& model = value.place.in(run);
+    if (model.layers.empty()) {
+      return math::model_name(model.kind);
+    }
+    json layers = json::array();
+    for (const math::LayerSpec& layer : model.layers) {
+      layers.push_back(json_of(layer));
+    }
+    return layers;
+  }
   json operator()(const NumberList& value) const { return value.place.in(run); }
   json operator()(const Compression& value) const { return compress_name(value.place.in(run)); }
   json operator()(const Word& value) const { return value.place.in(run); }
@@ -84,6 +116,24 @@ class FromJson {
       refuse("a name that this version knows");
     }
   }
+  void operator()(const Model& value) const {
+    math::ModelSpec& model = value.place.in(run_);
+    model.layers.clear();
+    if (from_.is_string()) {
+      const auto kind = math::model_from_name(from_.get<std::string>());
+      if (!kind) {
+        refuse("a name that this version knows");
+      }
+      model.kind = *kind;
+      return;
+    }
+    if (!from_.is_array() || from_.empty() || from_.size() > math::kMaxLayers) {
+      refuse("a name, or a list of 1 to " + std::to_string(math::kMaxLayers) + " layers");
+    }
+    for (const json& each : from_) {
+      model.layers.push_back(layer(each));
+    }
+  }
   void operator()(const NumberList& value) const {
     if (!from_.is_array() || from_.size() > value.most_entries) {
       refuse("a list of at most " + std::to_string(value.most_entries) + " layers");
@@ -102,10 +152,8 @@ class FromJson {
     value.place.in(run_) = *share;
   }
   void operator()(const Word& value) const {
-    constexpr std::size_t kMaxWordBytes = 64;
     std::string word = string();
-    const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
-    if (word.size() > kMaxWordBytes || !std::all_of(word.begin(), word.end(), is_plain)) {
+    if (!is_word(word)) {
       refuse("a word of at most 64 letters, digits and signs");
     }
     value.place.in(run_) = std::move(word);
@@ -120,6 +168,34 @@ class FromJson {
       refuse_setting(name_, shown(from), "a whole number from 0 to 2^53");
     }
     return from.get<std::uint64_t>();
+  }
+  [[nodiscard]] static bool is_word(std::string_view text) {
+    constexpr std::size_t kMaxWordBytes = 64;
+    const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+    return text.size() <= kMaxWordBytes && std::ranges::all_of(text, is_plain);
+  }
+  // Its values' types alone: math::validate() knows the types of layers and their fields.
+  [[nodiscard]] math::LayerSpec layer(const json& from) const {
+    constexpr std::size_t kMostFields = 16;
+    math::LayerSpec out;
+    const bool has_type = from.is_object() && from.size() <= kMostFields && from.contains("type");
+    bool is_good = has_type;
+    for (auto each = from.begin(); is_good && each != from.end(); ++each) {
+      const bool is_text = each->is_string() && is_word(each->get_ref<const std::string&>());
+      is_good = is_word(each.key()) && (is_text || each->is_number());
+      if (is_good && (each.key() == "type" || each.key() == "name")) {
+        is_good = is_text;
+        (each.key() == "type" ? out.type : out.name) = is_text ? each->get<std::string>() : "";
+      } else if (is_text) {
+        out.fields.emplace(each.key(), each->get<std::string>());
+      } else if (is_good) {
+        out.fields.emplace(each.key(), each->get<double>());
+      }
+    }
+    if (!is_good) {
+      refuse_setting(name_, shown(from), "a layer: a type, and fields that are numbers or words");
+    }
+    return out;
   }
   [[nodiscard]] std::string string() const {
     if (!from_.is_string()) {

@@ -14,9 +14,8 @@ constexpr const char* kTopK = "topk:";
 
 // What makes a model large: "--hidden_units 100,50", or "--model cnn" and the like.
 std::string size_text(const math::ModelSpec& model) {
-  if (model.kind != math::ModelKind::kMlp) {
-    return "--model " + std::string(math::model_name(model.kind)) + " on images of " +
-           math::to_string(model.input);
+  if (!model.layers.empty() || model.kind != math::ModelKind::kMlp) {
+    return "--model " + math::describe(model) + " on images of " + math::to_string(model.input);
   }
   std::string units_text;
   for (const std::size_t units : model.hidden) {
@@ -66,7 +65,7 @@ void validate(const RunConfig& config) {
                    "allowed with --min_workers, --max_workers or --micro_batches");
   }
   const std::size_t layers = config.model.hidden.size();
-  if (config.model.kind == math::ModelKind::kMlp &&
+  if (config.model.layers.empty() && config.model.kind == math::ModelKind::kMlp &&
       (layers < 1 || layers > math::kMaxHiddenLayers)) {
     refuse_setting("hidden_units", std::to_string(layers) + " layers", "from 1 to 16 layers");
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "math/augmentation.h"
 #include "math/kernels.h"
 #include "math/model.h"
 #include "math/optimizer.h"
@@ -42,6 +43,7 @@ struct RunConfig {
   bool sync_replicas = true;
   std::size_t replicas_to_aggregate = 0;       // sync: 0 = all trainers; fewer: backup workers
   std::optional<std::uint64_t> max_staleness;  // async: none = unbounded
+  math::Augmentation augmentation;             // of the images that are trained on
   std::uint64_t seed = 1;
   std::size_t trainers = 0;  // chief and workers: the cluster's; elastic: at most
   // Elastic: a step is made of so many micro-batches of batch_size rows, whoever computes them;

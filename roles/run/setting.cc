@@ -83,6 +83,7 @@ struct ToText {
     return value.place.in(run) ? "true" : "false";
   }
   std::string operator()(const Choice& value) const { return std::string(value.name(run)); }
+  std::string operator()(const Model& value) const { return math::describe(value.place.in(run)); }
   std::string operator()(const NumberList& value) const {
     std::string text;
     for (const std::size_t number : value.place.in(run)) {
@@ -132,6 +133,14 @@ struct FromText {
     return true;
   }
   bool operator()(const Choice& value) const { return value.set(run, text); }
+  bool operator()(const Model& value) const {
+    const auto kind = math::model_from_name(text);
+    if (kind) {
+      value.place.in(run).kind = *kind;
+      value.place.in(run).layers.clear();
+    }
+    return kind.has_value();
+  }
   bool operator()(const NumberList& value) const {
     std::vector<std::size_t> numbers;
     for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
@@ -181,6 +190,7 @@ struct CheckBounds {
   // Nothing else fits into the member, or what else does is math::validate()'s.
   void operator()(const Switch& /*value*/) const {}
   void operator()(const Choice& /*value*/) const {}
+  void operator()(const Model& /*value*/) const {}
   void operator()(const NumberList& /*value*/) const {}
   void operator()(const Compression& /*value*/) const {}
   void operator()(const Word& /*value*/) const {}

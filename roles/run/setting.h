@@ -111,6 +111,12 @@ class Choice {
   std::string_view automatic_;
 };
 
+// A model: a name, or a list of layers, which a person writes into a model file
+// (main/model_file.h). In JSON the name, or a list of objects.
+struct Model {
+  Place<math::ModelSpec> place;
+};
+
 // Whole numbers between commas. In JSON a list.
 struct NumberList {
   Place<std::vector<std::size_t>> place;
@@ -129,13 +135,13 @@ struct Word {
   Place<std::string> place;
 };
 
-using SettingValue = std::variant<WholeNumber, OptionalNumber, Fraction, Switch, Choice, NumberList,
-                                  Compression, Word>;
+using SettingValue = std::variant<WholeNumber, OptionalNumber, Fraction, Switch, Choice, Model,
+                                  NumberList, Compression, Word>;
 
 // ---- A row ----
 
 // The part of --help, and the table of docs/flags.md, that a setting stands in.
-enum class SettingGroup : std::uint8_t { kTraining, kElastic, kOutput };
+enum class SettingGroup : std::uint8_t { kTraining, kAugmentation, kElastic, kOutput };
 
 struct Setting {
   std::string_view name;  // the flag without its dashes, and the key in JSON

@@ -48,9 +48,14 @@ std::string row_of(const CLI::Option& option) {
   std::string value = option.get_default_str();
   value = value.empty() ? value : "`" + value + "`";
   if (option.get_expected_max() == 0) {  // a switch
-    const std::string on = "; without it true";
-    value = text.ends_with(on) ? "true" : "false";
-    text.erase(text.ends_with(on) ? text.size() - on.size() : text.size());
+    value = "false";
+    for (const char* const other : {"true", "false"}) {
+      const std::string told = std::string("; without it ") + other;
+      if (text.ends_with(told)) {
+        value = other;
+        text.erase(text.size() - told.size());
+      }
+    }
   }
   return "| " + names + " | " + value + (value.empty() ? "| " : " | ") + text + " |\n";
 }

@@ -56,12 +56,13 @@ TEST(ModelShow, SaysWhatIsWrong) {
             "model: what to do is missing; show (disttf model --help tells more)");
   EXPECT_EQ(refusal("model draw mlp"),
             "model: \"draw\" is not show (disttf model --help tells more)");
-  EXPECT_EQ(
-      refusal("model show"),
-      "model show: the name is missing; softmax, mlp, lenet or cnn (disttf model --help tells "
-      "more)");
+  EXPECT_EQ(refusal("model show"),
+            "model show: the name is missing; softmax, mlp, lenet, cnn, or a model file, which "
+            "ends in .toml (disttf model --help tells "
+            "more)");
   EXPECT_EQ(refusal("model show resnet"),
-            "model show: \"resnet\" is not softmax, mlp, lenet or cnn (disttf model --help tells "
+            "model show: \"resnet\" is not softmax, mlp, lenet, cnn, or a model file, which ends "
+            "in .toml (disttf model --help tells "
             "more)");
   for (const char* shape : {"28x", "x28", "28x28x1x1", "28*28", "-3", "28x28x1y"}) {
     EXPECT_THAT(refusal(std::string("model show mlp --input=") + shape),
@@ -79,7 +80,7 @@ TEST(ModelShow, SaysWhatIsWrong) {
 
 TEST(ModelShow, HasAHelp) {
   EXPECT_THAT(said("model --help"), HasSubstr("--input"));
-  EXPECT_THAT(said("model show --help"), HasSubstr("oftmax, mlp, lenet or cnn"));
+  EXPECT_THAT(said("model show --help"), HasSubstr("oftmax, mlp, lenet, cnn, or a model file"));
 }
 
 }  // namespace

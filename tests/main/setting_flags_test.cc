@@ -44,6 +44,7 @@ struct AnotherValue {
   std::string operator()(const roles::Choice& value) const {
     return std::string(value.name(run) == value.names()[0] ? value.names()[1] : value.names()[0]);
   }
+  std::string operator()(const roles::Model& /*value*/) const { return "cnn"; }
   std::string operator()(const roles::NumberList& /*value*/) const { return "7,8"; }
   std::string operator()(const roles::Compression& /*value*/) const { return "topk:0.5"; }
   std::string operator()(const roles::Word& /*value*/) const { return "other"; }
@@ -76,6 +77,7 @@ struct BeyondBounds {
   std::vector<std::string> operator()(const roles::Choice& /*value*/) const {
     return {"", "none!"};
   }
+  std::vector<std::string> operator()(const roles::Model& /*value*/) const { return {"", "none!"}; }
   std::vector<std::string> operator()(const roles::NumberList& value) const {
     return {"", "1,", std::to_string(value.most + 1), std::to_string(value.least - 1)};
   }

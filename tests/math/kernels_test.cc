@@ -211,13 +211,79 @@ TEST_P(KernelsOf, ReluBackwardPassesWhereTheOutputWasPositive) {
   EXPECT_EQ(gradient, (std::vector<float>{0.0F, 6.0F, 0.0F, -8.0F}));
 }
 
+// ---- Tanh and sigmoid ----
+
+// Numbers from -100 to 100, close together near 0; and what borders on nothing or infinity.
+std::vector<float> arguments() {
+  std::vector<float> all = {-0.0F, 0.0F, 1e-30F, -1e-30F, 3e38F, -3e38F, INFINITY, -INFINITY};
+  for (int i = -10000; i <= 10000; ++i) {
+    const float root = static_cast<float>(i) * 1e-3F;
+    all.push_back(root < 0 ? -root * root : root * root);
+  }
+  return all;
+}
+
+TEST_P(KernelsOf, TanhIsTheLibrarysWithinTwoUnits) {
+  const std::vector<float> from = arguments();
+  std::vector<float> values = from;
+  table().tanh(values.data(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double expected = std::tanh(static_cast<double>(from[i]));
+    ASSERT_NEAR(values[i], expected, 2 * 1.2e-7 * std::abs(expected)) << from[i];
+  }
+}
+
+TEST_P(KernelsOf, SigmoidIsTheLibrarysWithinTwoUnits) {
+  const std::vector<float> from = arguments();
+  std::vector<float> values = from;
+  table().sigmoid(values.data(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = std::max(static_cast<double>(from[i]), -87.0);
+    const double expected = 1 / (1 + std::exp(-x));
+    ASSERT_NEAR(values[i], expected, 2 * 1.2e-7 * expected) << from[i];
+  }
+}
+
+TEST_P(KernelsOf, TanhAndSigmoidKeepNotANumber) {
+  for (const auto function : {table().tanh, table().sigmoid}) {
+    std::vector<float> values = {std::numeric_limits<float>::quiet_NaN(), 1.0F};
+    function(values.data(), values.size());
+    EXPECT_TRUE(std::isnan(values[0]));
+    EXPECT_FALSE(std::isnan(values[1]));
+  }
+}
+
+TEST_P(KernelsOf, TanhAndSigmoidHaveTheBitsOfTheGenericSet) {
+  const Kernels& generic = kernels(Isa::kGeneric);
+  const std::vector<float> output = arguments();  // whatever may stand there: bits alone count
+  const auto bits_by = [&](auto function) {
+    std::vector<float> values = arguments();
+    function(values);
+    return bits_of(values);
+  };
+  for (const auto function : {&Kernels::tanh, &Kernels::sigmoid}) {
+    const auto on = [&](const Kernels& set) {
+      return bits_by([&](auto& values) { (set.*function)(values.data(), values.size()); });
+    };
+    EXPECT_EQ(on(table()), on(generic));
+  }
+  for (const auto function : {&Kernels::tanh_backward, &Kernels::sigmoid_backward}) {
+    const auto on = [&](const Kernels& set) {
+      return bits_by(
+          [&](auto& values) { (set.*function)(output.data(), values.data(), values.size()); });
+    };
+    EXPECT_EQ(on(table()), on(generic));
+  }
+}
+
 // ---- Softmax and cross-entropy ----
 
 class SoftmaxCrossEntropy : public KernelsOf {
  protected:
   // Loss and gradient of one image.
-  static double run(std::vector<float>& logits, std::uint8_t label, float scale = 1.0F) {
-    return table().softmax_cross_entropy(logits.data(), &label, 1, logits.size(), scale);
+  static double run(std::vector<float>& logits, std::uint8_t label, float scale = 1.0F,
+                    float smoothing = 0.0F) {
+    return table().softmax_cross_entropy(logits.data(), &label, 1, logits.size(), scale, smoothing);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Isas, SoftmaxCrossEntropy, testing::ValuesIn(kEveryIsa), isa_test_name);
@@ -229,6 +295,16 @@ TEST_P(SoftmaxCrossEntropy, MatchesACaseWorkedByHand) {
   EXPECT_NEAR(logits[0], 2.0 * 0.125, 1e-6);
   EXPECT_NEAR(logits[1], 2.0 * (0.25 - 1.0), 1e-6);
   EXPECT_NEAR(logits[2], 2.0 * 0.625, 1e-6);
+}
+
+// As above; of the target a fifth is spread: (1, 13, 1) / 15.
+TEST_P(SoftmaxCrossEntropy, WithSmoothingMatchesACaseWorkedByHand) {
+  std::vector<float> logits = {0.0F, 0.69314718F, 1.60943791F};
+  EXPECT_NEAR(run(logits, 1, 2.0F, 0.2F), std::log(8.0) - (13 * std::log(2.0) + std::log(5.0)) / 15,
+              1e-6);
+  EXPECT_NEAR(logits[0], 2.0 * (0.125 - 1.0 / 15), 1e-6);
+  EXPECT_NEAR(logits[1], 2.0 * (0.25 - 13.0 / 15), 1e-6);
+  EXPECT_NEAR(logits[2], 2.0 * (0.625 - 1.0 / 15), 1e-6);
 }
 
 // The kernel's own exp and log against the C library's, over the whole range that matters.
@@ -260,6 +336,14 @@ TEST_P(SoftmaxCrossEntropy, IsFiniteForTheLargestLogits) {
   EXPECT_NEAR(logits[2], 0.0F, 1e-37);
 }
 
+TEST_P(SoftmaxCrossEntropy, WithSmoothingIsFiniteForTheLargestLogits) {
+  constexpr float kHuge = std::numeric_limits<float>::max();
+  std::vector<float> logits = {kHuge, -kHuge};
+  EXPECT_DOUBLE_EQ(run(logits, 1, 1.0F, 0.5F), 1.5 * static_cast<double>(kHuge));
+  EXPECT_EQ(logits[0], 0.75F);
+  EXPECT_EQ(logits[1], -0.75F);
+}
+
 TEST_P(SoftmaxCrossEntropy, LetsNotANumberThrough) {
   std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
   EXPECT_TRUE(std::isnan(run(logits, 0)));
@@ -271,7 +355,7 @@ TEST_P(SoftmaxCrossEntropy, TakesEachRowByItself) {
   const std::vector<std::uint8_t> labels = {0, 2};
   std::vector<float> first(both.begin(), both.begin() + 3);
   std::vector<float> second(both.begin() + 3, both.end());
-  const double sum = table().softmax_cross_entropy(both.data(), labels.data(), 2, 3, 1.0F);
+  const double sum = table().softmax_cross_entropy(both.data(), labels.data(), 2, 3, 1.0F, 0.0F);
   EXPECT_DOUBLE_EQ(sum, run(first, 0) + run(second, 2));
   first.insert(first.end(), second.begin(), second.end());
   EXPECT_EQ(bits_of(both), bits_of(first));
@@ -283,13 +367,15 @@ TEST_P(SoftmaxCrossEntropy, HasTheBitsOfTheGenericSet) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     labels[i] = static_cast<std::uint8_t>(i % 10);
   }
-  std::vector<float> here(numbers.span().begin(), numbers.span().end());
-  std::vector<float> generic = here;
-  const double loss = table().softmax_cross_entropy(here.data(), labels.data(), 100, 10, 0.01F);
-  EXPECT_EQ(
-      loss,
-      kernels(Isa::kGeneric).softmax_cross_entropy(generic.data(), labels.data(), 100, 10, 0.01F));
-  EXPECT_EQ(bits_of(here), bits_of(generic));
+  for (const float smoothing : {0.0F, 0.1F}) {
+    std::vector<float> here(numbers.span().begin(), numbers.span().end());
+    std::vector<float> generic = here;
+    const auto on = [&](const Kernels& set, std::vector<float>& logits) {
+      return set.softmax_cross_entropy(logits.data(), labels.data(), 100, 10, 0.01F, smoothing);
+    };
+    EXPECT_EQ(on(table(), here), on(kernels(Isa::kGeneric), generic));
+    EXPECT_EQ(bits_of(here), bits_of(generic));
+  }
 }
 
 }  // namespace

@@ -36,6 +36,16 @@ ModelSpec model_of(const Shape& input, std::vector<LayerSpec> layers) {
   return {.input = input, .classes = 3, .layers = std::move(layers)};
 }
 
+ModelSpec ending_in(ModelSpec spec, const std::vector<LayerSpec>& layers) {
+  spec.layers.insert(spec.layers.end(), layers.begin(), layers.end());
+  return spec;
+}
+
+ModelSpec smoothed(ModelSpec spec, float label_smoothing) {
+  spec.label_smoothing = label_smoothing;
+  return spec;
+}
+
 // Odd sizes throughout: strips that are not whole, rows that no tile divides, windows that leave a
 // position out.
 std::vector<Case> cases() {
@@ -72,10 +82,24 @@ std::vector<Case> cases() {
       {"PoolingFirst", model_of(image, {layer("max_pool", {{"size", 2.0}}), small})},
       {"Relu",
        model_of(image, {layer("flatten"), layer("dense", {{"units", 7.0}}), layer("relu")})},
+      {"Tanh",
+       model_of(image, {layer("flatten"), layer("dense", {{"units", 7.0}}), layer("tanh")})},
+      {"TanhFirst", model_of(image, {layer("tanh"), small})},
+      {"Sigmoid",
+       model_of(image, {layer("flatten"), layer("dense", {{"units", 7.0}}), layer("sigmoid")})},
+      {"SigmoidBehindTanh", model_of(image, {small, layer("tanh"), layer("sigmoid")})},
+      {"SigmoidBehindRelu", model_of(image, {small, layer("relu"), layer("sigmoid")})},
+      {"DropoutBehindTanh", model_of(image, {small, layer("tanh"), layer("flatten"),
+                                             layer("dropout", {{"rate", 0.3}})})},
+      {"ReluLast", ending_in(model_of(image, {small}), {layer("relu")})},
+      {"TanhLast", ending_in(model_of(image, {small}), {layer("tanh")})},
+      {"DropoutBehindTanhLast",
+       ending_in(model_of(image, {small}), {layer("tanh"), layer("dropout", {{"rate", 0.3}})})},
       {"ReluFirst", model_of(image, {layer("relu"), small})},
       {"Dropout",
        model_of(image, {small, layer("relu"), layer("dropout", {{"rate", 0.3}}), layer("flatten"),
                         layer("dense", {{"units", 7.0}}), layer("dropout", {{"rate", 0.5}})})},
+      {"LabelSmoothing", smoothed(model_of(image, {small, layer("relu")}), 0.3F)},
       {"DropoutFirst", model_of(image, {layer("dropout", {{"rate", 0.2}})})},
   };
 }
@@ -259,7 +283,7 @@ TEST(LayerSpecs, AreRefusedWithLayerFieldAndValue) {
   EXPECT_EQ(
       refused(layer("conv3d")),
       "layer 2 (conv3d): type: \"conv3d\" is not one of dense, conv2d, max_pool, average_pool, "
-      "relu, dropout, flatten");
+      "relu, tanh, sigmoid, dropout, flatten");
   EXPECT_EQ(refused(layer("dense", {{"units", 0.0}})),
             "layer 2 (dense): units: 0 is not a whole number from 1 to 65536");
   EXPECT_EQ(refused(layer("dense", {{"units", 1.5}})),
@@ -279,6 +303,35 @@ TEST(LayerSpecs, AreRefusedWithLayerFieldAndValue) {
             "padding");
   EXPECT_EQ(refused(layer("max_pool", {{"size", 8.0}})),
             "layer 2 (max_pool): size: 8 is larger than the image, which is 7x9x1");
+}
+
+TEST(LayerSpecs, HaveNamesThatVariablesCanBeCalledBy) {
+  const auto named = [](const std::string& first, const std::string& second) {
+    std::vector<LayerSpec> layers = {layer("dense", {{"units", 4.0}}),
+                                     layer("dense", {{"units", 4.0}})};
+    layers[0].name = first;
+    layers[1].name = second;
+    ModelSpec spec{.input = {.channels = 4}, .classes = 4, .layers = layers};
+    try {
+      validate(spec);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(named("a_1", "B"), "");
+  EXPECT_EQ(named("a", "a"), "layer 2 (dense): name: \"a\" is another layer's already");
+  EXPECT_EQ(named("dense2", ""), "layer 2 (dense): name: \"dense2\" is another layer's already");
+  EXPECT_EQ(named("a b", ""),
+            "layer 1 (dense): name: \"a b\" is not 1 to 32 of a-z, A-Z, 0-9 and _");
+  EXPECT_EQ(named("", std::string(33, 'x')), "layer 2 (dense): name: \"" + std::string(32, 'x') +
+                                                 "\" is not 1 to 32 of a-z, A-Z, 0-9 and _");
+}
+
+TEST(LayerSpecs, AreAtMostAsManyAsDropoutCanTellApart) {
+  EXPECT_EQ(refusal_of(model_of({.channels = 4}, std::vector(62, layer("relu")))), "");
+  EXPECT_EQ(refusal_of(model_of({.channels = 4}, std::vector(63, layer("relu")))),
+            "number of layers: 64 is not allowed, it must be from 1 to 63");
 }
 
 TEST(LayerSpecs, MustEndWithANumberForEachClass) {

@@ -407,6 +407,7 @@ TEST_P(Evaluate, CountsImagesWhoseLargestLogitIsTheirLabel) {
   const Evaluation result = model.evaluate(parameters.span(), {.images = pixels, .labels = labels});
   EXPECT_EQ(result.correct, 3U);
   EXPECT_DOUBLE_EQ(result.accuracy(), 0.6);
+  EXPECT_EQ(result.confusion, (std::vector<std::uint64_t>{0, 0, 1, 0, 0, 1, 0, 0, 3}));
 }
 
 TEST_P(Evaluate, GivesATieToTheFirstClass) {
@@ -425,7 +426,9 @@ TEST_P(Evaluate, NeverCountsNotANumberAsCorrect) {
   const std::vector<std::uint8_t> pixels(3 * 4, 100);
   const std::vector<std::uint8_t> labels = {0, 1, 2};
   Model model(spec, 3, isa());
-  EXPECT_EQ(model.evaluate(parameters.span(), {.images = pixels, .labels = labels}).correct, 0U);
+  const Evaluation result = model.evaluate(parameters.span(), {.images = pixels, .labels = labels});
+  EXPECT_EQ(result.correct, 0U);
+  EXPECT_THAT(result.confusion, testing::Each(0U)) << "judged to be of no class";
 }
 
 TEST_P(Evaluate, OfNoImagesIsZero) {

@@ -135,9 +135,9 @@ TEST_P(OptimizerOf, AdagradDividesByTheRootOfTheSumOfSquares) {
               1 - 0.2 / std::sqrt(4.1) + 0.1 / std::sqrt(5.1), 1e-6);
 }
 
-// By the formula in double, with the powers multiplied out.
-TEST_P(OptimizerOf, AdamFollowsItsFormula) {
-  const std::vector<float> gradients = {2, -1, 0.5F, 3};
+// By the formula in double, with the powers multiplied out: the parameter that was 1. `decay`: of
+// the weight, not of what adam makes its step from.
+double adam_by_hand(const std::vector<float>& gradients, double decay) {
   double m = 0;
   double v = 0;
   double w = 1;
@@ -149,8 +149,15 @@ TEST_P(OptimizerOf, AdamFollowsItsFormula) {
     v = 0.999 * v + 0.001 * g * g;
     power1 *= 0.9;
     power2 *= 0.999;
-    w -= 0.01 * std::sqrt(1 - power2) / (1 - power1) * m / (std::sqrt(v) + 1e-8);
+    const double step = std::sqrt(1 - power2) / (1 - power1) * m / (std::sqrt(v) + 1e-8);
+    w -= 0.01 * (step + decay * w);
   }
+  return w;
+}
+
+TEST_P(OptimizerOf, AdamFollowsItsFormula) {
+  const std::vector<float> gradients = {2, -1, 0.5F, 3};
+  const double w = adam_by_hand(gradients, 0);
   EXPECT_NEAR(follow({.kind = OptimizerKind::kAdam, .learning_rate = 0.01F}, gradients), w, 1e-6);
 }
 
@@ -297,23 +304,9 @@ TEST_P(OptimizerOf, WeightDecayGoesThroughTheMomentum) {
   EXPECT_FLOAT_EQ(follow(spec, {2, -1}), 0.6875F);
 }
 
-// By the formula in double: the decay is of the weight, not of what adam makes its step from.
 TEST_P(OptimizerOf, AdamwFollowsItsFormula) {
   const std::vector<float> gradients = {2, -1, 0.5F, 3};
-  double m = 0;
-  double v = 0;
-  double w = 1;
-  double power1 = 1;
-  double power2 = 1;
-  for (const float gradient : gradients) {
-    const double g = gradient;
-    m = 0.9 * m + 0.1 * g;
-    v = 0.999 * v + 0.001 * g * g;
-    power1 *= 0.9;
-    power2 *= 0.999;
-    const double step = std::sqrt(1 - power2) / (1 - power1) * m / (std::sqrt(v) + 1e-8);
-    w -= 0.01 * (step + 0.25 * w);
-  }
+  const double w = adam_by_hand(gradients, 0.25);
   EXPECT_NEAR(follow(spec_of(OptimizerKind::kAdamw, 0.25F), gradients), w, 1e-6);
 }
 

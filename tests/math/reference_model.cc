@@ -22,10 +22,19 @@ std::ptrdiff_t padding_before(std::size_t length, std::size_t size, std::size_t 
   return std::max(all, std::ptrdiff_t{0}) / 2;
 }
 
+bool acts_by_element(const std::string& type) {
+  return type == "relu" || type == "tanh" || type == "sigmoid" || type == "dropout";
+}
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+
 }  // namespace
 
 ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
-    : layout_(layout_of(spec)), input_(spec.input), place_(place) {
+    : layout_(layout_of(spec)),
+      input_(spec.input),
+      smoothing_(static_cast<double>(spec.label_smoothing)),
+      place_(place) {
   std::size_t variable = 0;
   Shape shape = spec.input;
   for (const LayerSpec& each : layers_of(spec)) {
@@ -61,7 +70,7 @@ ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
       layer.stride = stride == 0 ? layer.size : stride;
       layer.output = {(shape.height - layer.size) / layer.stride + 1,
                       (shape.width - layer.size) / layer.stride + 1, shape.channels};
-    } else if (each.type != "relu" && each.type != "dropout") {
+    } else if (!acts_by_element(each.type)) {
       std::abort();  // a layer that this file does not know yet
     }
     if (each.type == "dense" || each.type == "conv2d") {
@@ -82,6 +91,21 @@ double ReferenceModel::factor(const ReferenceLayer& layer, std::size_t place,
   return drawn < std::round(layer.rate * 65536) ? 0 : 1 / (1 - layer.rate);
 }
 
+void ReferenceModel::for_each_place(
+    const ReferenceLayer& layer, std::size_t y, std::size_t x,
+    const std::function<void(std::size_t, std::size_t, std::size_t)>& visit) {
+  for (std::size_t number = 0; number < layer.size * layer.size; ++number) {
+    const auto row =
+        static_cast<std::ptrdiff_t>(y * layer.stride + number / layer.size) - layer.top;
+    const auto column =
+        static_cast<std::ptrdiff_t>(x * layer.stride + number % layer.size) - layer.left;
+    if (row >= 0 && row < static_cast<std::ptrdiff_t>(layer.input.height) && column >= 0 &&
+        column < static_cast<std::ptrdiff_t>(layer.input.width)) {
+      visit(number, static_cast<std::size_t>(row), static_cast<std::size_t>(column));
+    }
+  }
+}
+
 ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, const Image& input,
                                                 std::span<const double> parameters,
                                                 std::size_t place) const {
@@ -96,10 +120,12 @@ ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, con
     }
     return output;
   }
-  if (layer.type == "flatten" || layer.type == "relu" || layer.type == "dropout") {
+  if (layer.type == "flatten" || acts_by_element(layer.type)) {
     for (std::size_t i = 0; i < input.values.size(); ++i) {
       const double value = input.values[i];
       output.values[i] = layer.type == "relu"      ? std::max(value, 0.0)
+                         : layer.type == "tanh"    ? std::tanh(value)
+                         : layer.type == "sigmoid" ? sigmoid_of(value)
                          : layer.type == "dropout" ? value * factor(layer, place, i)
                                                    : value;
     }
@@ -110,28 +136,17 @@ ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, con
       for (std::size_t u = 0; u < units; ++u) {
         double sum = layer.type == "conv2d" ? parameters[layer.bias + u] : 0;
         double largest = -INFINITY;
-        for (std::size_t i = 0; i < layer.size; ++i) {
-          for (std::size_t j = 0; j < layer.size; ++j) {
-            const auto at_y = static_cast<std::ptrdiff_t>(y * layer.stride + i) - layer.top;
-            const auto at_x = static_cast<std::ptrdiff_t>(x * layer.stride + j) - layer.left;
-            if (at_y < 0 || at_y >= static_cast<std::ptrdiff_t>(input.shape.height) || at_x < 0 ||
-                at_x >= static_cast<std::ptrdiff_t>(input.shape.width)) {
-              continue;
-            }
-            const auto row = static_cast<std::size_t>(at_y);
-            const auto column = static_cast<std::size_t>(at_x);
-            if (layer.type != "conv2d") {
-              sum += input.at(row, column, u);
-              largest = std::max(largest, input.at(row, column, u));
-              continue;
-            }
-            for (std::size_t c = 0; c < input.shape.channels; ++c) {
-              const std::size_t weight =
-                  ((i * layer.size + j) * input.shape.channels + c) * units + u;
-              sum += input.at(row, column, c) * parameters[layer.weights + weight];
-            }
+        for_each_place(layer, y, x, [&](std::size_t number, std::size_t row, std::size_t column) {
+          if (layer.type != "conv2d") {
+            sum += input.at(row, column, u);
+            largest = std::max(largest, input.at(row, column, u));
+            return;
           }
-        }
+          for (std::size_t c = 0; c < input.shape.channels; ++c) {
+            const std::size_t weight = (number * input.shape.channels + c) * units + u;
+            sum += input.at(row, column, c) * parameters[layer.weights + weight];
+          }
+        });
         const auto places = static_cast<double>(layer.size * layer.size);
         output.at(y, x, u) = layer.type == "conv2d"         ? sum
                              : layer.type == "average_pool" ? sum / places
@@ -160,10 +175,13 @@ ReferenceModel::Image ReferenceModel::backward(const ReferenceLayer& layer, cons
     }
     return below;
   }
-  if (layer.type == "flatten" || layer.type == "relu" || layer.type == "dropout") {
+  if (layer.type == "flatten" || acts_by_element(layer.type)) {
     for (std::size_t i = 0; i < input.values.size(); ++i) {
       const double value = delta.values[i];
-      below.values[i] = layer.type == "relu"      ? (input.values[i] > 0 ? value : 0)
+      const double x = input.values[i];
+      below.values[i] = layer.type == "relu"      ? (x > 0 ? value : 0)
+                        : layer.type == "tanh"    ? value / (std::cosh(x) * std::cosh(x))
+                        : layer.type == "sigmoid" ? value * sigmoid_of(x) * sigmoid_of(-x)
                         : layer.type == "dropout" ? value * factor(layer, place, i)
                                                   : value;
     }
@@ -178,33 +196,23 @@ ReferenceModel::Image ReferenceModel::backward(const ReferenceLayer& layer, cons
         }
         double* largest = nullptr;
         double most = -INFINITY;
-        for (std::size_t i = 0; i < layer.size; ++i) {
-          for (std::size_t j = 0; j < layer.size; ++j) {
-            const auto at_y = static_cast<std::ptrdiff_t>(y * layer.stride + i) - layer.top;
-            const auto at_x = static_cast<std::ptrdiff_t>(x * layer.stride + j) - layer.left;
-            if (at_y < 0 || at_y >= static_cast<std::ptrdiff_t>(input.shape.height) || at_x < 0 ||
-                at_x >= static_cast<std::ptrdiff_t>(input.shape.width)) {
-              continue;
+        for_each_place(layer, y, x, [&](std::size_t number, std::size_t row, std::size_t column) {
+          if (layer.type == "average_pool") {
+            below.at(row, column, u) += by_output / static_cast<double>(layer.size * layer.size);
+          } else if (layer.type == "max_pool") {
+            if (input.at(row, column, u) > most) {
+              most = input.at(row, column, u);
+              largest = &below.at(row, column, u);
             }
-            const auto row = static_cast<std::size_t>(at_y);
-            const auto column = static_cast<std::size_t>(at_x);
-            if (layer.type == "average_pool") {
-              below.at(row, column, u) += by_output / static_cast<double>(layer.size * layer.size);
-            } else if (layer.type == "max_pool") {
-              if (input.at(row, column, u) > most) {
-                most = input.at(row, column, u);
-                largest = &below.at(row, column, u);
-              }
-            } else {
-              for (std::size_t c = 0; c < input.shape.channels; ++c) {
-                const std::size_t weight =
-                    layer.weights + ((i * layer.size + j) * input.shape.channels + c) * units + u;
-                gradient[weight] += input.at(row, column, c) * by_output;
-                below.at(row, column, c) += parameters[weight] * by_output;
-              }
+          } else {
+            for (std::size_t c = 0; c < input.shape.channels; ++c) {
+              const std::size_t weight =
+                  layer.weights + (number * input.shape.channels + c) * units + u;
+              gradient[weight] += input.at(row, column, c) * by_output;
+              below.at(row, column, c) += parameters[weight] * by_output;
             }
           }
-        }
+        });
         if (largest != nullptr) {
           *largest += by_output;
         }
@@ -228,6 +236,12 @@ std::vector<ReferenceModel::Image> ReferenceModel::forward(std::span<const doubl
   return images;
 }
 
+std::vector<double> ReferenceModel::target(std::uint8_t label, std::size_t classes) const {
+  std::vector<double> wanted(classes, smoothing_ / static_cast<double>(classes));
+  wanted[label] += 1 - smoothing_;
+  return wanted;
+}
+
 double ReferenceModel::loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const {
   double total = 0;
@@ -238,7 +252,10 @@ double ReferenceModel::loss(std::span<const double> parameters, const ImageSet& 
     for (const double logit : logits) {
       sum += std::exp(logit - largest);
     }
-    total += largest + std::log(sum) - logits[set.labels[rows[place]]];
+    const std::vector<double> wanted = target(set.labels[rows[place]], logits.size());
+    for (std::size_t j = 0; j < logits.size(); ++j) {
+      total -= wanted[j] * (logits[j] - largest - std::log(sum));
+    }
   }
   return total / static_cast<double>(rows.size());
 }
@@ -259,7 +276,10 @@ std::vector<double> ReferenceModel::gradient(std::span<const double> parameters,
     for (double& value : delta.values) {
       value /= sum * static_cast<double>(rows.size());
     }
-    delta.values[set.labels[rows[place]]] -= 1 / static_cast<double>(rows.size());
+    const std::vector<double> wanted = target(set.labels[rows[place]], delta.values.size());
+    for (std::size_t j = 0; j < wanted.size(); ++j) {
+      delta.values[j] -= wanted[j] / static_cast<double>(rows.size());
+    }
     for (std::size_t layer = layers_.size(); layer-- > 0;) {
       delta = backward(layers_[layer], images[layer], delta, parameters, place, gradient);
     }

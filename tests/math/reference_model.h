@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ class ReferenceModel {
   // `place`: of the batch in its run, for layers that draw.
   explicit ReferenceModel(const ModelSpec& spec, const Model::Place& place = {});
 
-  // Mean cross-entropy of `rows` of `set`. REQUIRES: parameters.size() == layout's size.
+  // Mean cross-entropy, with the spec's label smoothing, of `rows` of `set`. REQUIRES:
+  // parameters.size() == layout's size.
   [[nodiscard]] double loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const;
   // Its gradient by backpropagation, one image at a time.
@@ -55,6 +57,11 @@ class ReferenceModel {
     std::size_t bias = 0;
   };
 
+  // Calls visit(number, row, column) for each place of the window or kernel of output (y, x) that
+  // is within the input: which place it is, row by row, and where in the input.
+  static void for_each_place(
+      const ReferenceLayer& layer, std::size_t y, std::size_t x,
+      const std::function<void(std::size_t, std::size_t, std::size_t)>& visit);
   // What each layer gives for one image, which is the `place`th of the batch; the image first.
   [[nodiscard]] std::vector<Image> forward(std::span<const double> parameters, const ImageSet& set,
                                            std::uint32_t row, std::size_t place) const;
@@ -64,11 +71,14 @@ class ReferenceModel {
   [[nodiscard]] Image backward(const ReferenceLayer& layer, const Image& input, const Image& delta,
                                std::span<const double> parameters, std::size_t place,
                                std::span<double> gradient) const;
+  // What the model is to give for a label: each class's probability.
+  [[nodiscard]] std::vector<double> target(std::uint8_t label, std::size_t classes) const;
   [[nodiscard]] double factor(const ReferenceLayer& layer, std::size_t place,
                               std::size_t element) const;
 
   ParameterLayout layout_;
   Shape input_;
+  double smoothing_;  // of labels
   Model::Place place_;
   std::vector<ReferenceLayer> layers_;
 };

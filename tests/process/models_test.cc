@@ -1,5 +1,9 @@
 // Convolutions, pooling and dropout in a run: the final weights are a function of the configuration
 // alone there, too.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/process/cluster_on_loopback.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -54,10 +58,32 @@ TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
   EXPECT_EQ(weights_hash_in(job), undisturbed());
 }
 
+// The file is the chief's alone: the other worker has the layers from the ps.
+TEST_F(Models, OfAFileAreTrainedByWorkersThatHaveNoFile) {
+  const std::filesystem::path file = scratch() / "small.toml";
+  std::ofstream(file) << "[[layer]]\ntype = 'conv2d'\nchannels = 4\nkernel = 3\nstride = 2\n"
+                         "[[layer]]\ntype = 'relu'\n[[layer]]\ntype = 'flatten'\n"
+                         "[[layer]]\ntype = 'dense'\nunits = 10\n";
+  const Words flags = {"--model=" + file.string(), "--batch_size=10", "--train_steps=30",
+                       "--print_weights_hash"};
+  const ClusterOnLoopback cluster;
+  const Words addresses = cluster.host_flags();
+  run("ps", Words{"ps", "--task_index=0"} + addresses);
+  Process& other = run("other", Words{"worker", "--task_index=1"} + addresses + data_flags());
+  Process& chief =
+      run("chief", Words{"worker", "--task_index=0"} + flags + addresses + data_flags());
+  EXPECT_TRUE(exits(chief, kExitDone));
+  EXPECT_TRUE(exits(other, kExitDone));
+  Process& launch = run("launch", Words{"launch", "--workers=2"} + flags + data_flags());
+  EXPECT_TRUE(exits(launch, kExitDone));
+  EXPECT_EQ(weights_hash_in(chief), weights_hash_in(launch));
+  EXPECT_EQ(weights_hash_in(chief).size(), 64U);
+}
+
 TEST_F(Models, WithNoSuchNameAreRefused) {
   Process& job = run("launch", Words{"launch", "--model=resnet"});
   EXPECT_TRUE(exits(job, kExitUsage));
-  EXPECT_TRUE(says(job, "--model: \"resnet\" is not softmax, mlp, lenet or cnn"));
+  EXPECT_TRUE(says(job, "--model: \"resnet\" is not softmax, mlp, lenet, cnn, or a model file"));
 }
 
 }  // namespace

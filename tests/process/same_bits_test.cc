@@ -65,20 +65,41 @@ TEST_F(SameBits, WithAllThatPeopleTuneWhateverTheNumberOfPs) {
   const Words tuned = {"--workers=3",           "--optimizer=adamw",
                        "--weight_decay=0.05",   "--learning_rate_decay=one_cycle",
                        "--warmup_steps=10",     "--clip_norm=0.5",
-                       "--hidden_units=100,50", "--ema=0.9"};
+                       "--hidden_units=100,50", "--ema=0.9",
+                       "--label_smoothing=0.1"};
   const std::string one = hash_of_launch(tuned);
   ASSERT_EQ(one.size(), 64U);
   for (const char* other : {"--ps=2", "--ps=3", "--transport=tcp", "--threads=2"}) {
     EXPECT_EQ(hash_of_launch(tuned + Words{other}), one) << other;
   }
-  for (const std::string other : {"--weight_decay=0", "--learning_rate_decay=cosine",
-                                  "--warmup_steps=0", "--clip_norm=0", "--ema=0"}) {
+  for (const std::string other :
+       {"--weight_decay=0", "--learning_rate_decay=cosine", "--warmup_steps=0", "--clip_norm=0",
+        "--ema=0", "--label_smoothing=0"}) {
     Words flags = tuned;
     const std::string name = other.substr(0, other.find('=') + 1);
     std::ranges::replace_if(
         flags, [&](const std::string& flag) { return flag.starts_with(name); }, other);
     EXPECT_NE(hash_of_launch(flags), one) << other << ", or the flag does nothing";
   }
+}
+
+// What is drawn anew in each step, for dropout and for what becomes of the images, is the same
+// whoever computes it.
+TEST_F(SameBits, WithRandomlyChangedImagesWhoeverComputes) {
+  const Words changed = {"--model=cnn",         "--train_steps=6",       "--batch_size=8",
+                         "--augment_shift=0.1", "--augment_rotate=15",   "--augment_scale=0.1",
+                         "--augment_shear=0.1", "--augment_elastic=0.2", "--augment_cutout=0.2",
+                         "--augment_flip",      "--print_weights_hash",  "--micro_batches=3"};
+  const auto hash_with = [&](const Words& others) {
+    Process& job = run("launch", Words{"launch"} + changed + others + data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  };
+  const std::string one = hash_with({"--workers=3"});
+  ASSERT_EQ(one.size(), 64U);
+  EXPECT_EQ(hash_with({"--workers=1", "--ps=3"}), one);
+  EXPECT_EQ(hash_with({"--workers=2", "--ps=2", "--transport=tcp", "--threads=2"}), one);
+  EXPECT_NE(hash_with({"--workers=3", "--seed=2"}), one);
 }
 
 // Large enough that over tcp a gradient is pushed while it is computed, unless its norm is needed.

@@ -78,6 +78,14 @@ std::vector<Mutation> mutations() {
       {"wire_dtype", [](RunConfig& c) { c.wire_dtype = WireDtype::kBf16; }},
       {"ema", [](RunConfig& c) { c.optimizer.average_decay = 0.999F; }},
       {"clip_norm", [](RunConfig& c) { c.clip_norm = 1.5F; }},
+      {"augment_shift", [](RunConfig& c) { c.augmentation.shift = 0.1F; }},
+      {"augment_rotate", [](RunConfig& c) { c.augmentation.rotate = 10; }},
+      {"augment_scale", [](RunConfig& c) { c.augmentation.scale = 0.1F; }},
+      {"augment_shear", [](RunConfig& c) { c.augmentation.shear = 0.1F; }},
+      {"augment_elastic", [](RunConfig& c) { c.augmentation.elastic = 0.1F; }},
+      {"augment_cutout", [](RunConfig& c) { c.augmentation.cutout = 0.1F; }},
+      {"augment_flip", [](RunConfig& c) { c.augmentation.flip = true; }},
+      {"label_smoothing", [](RunConfig& c) { c.model.label_smoothing = 0.1F; }},
       {"compress", [](RunConfig& c) { c.top_k = 0.01F; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},
       {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
@@ -145,13 +153,13 @@ INSTANTIATE_TEST_SUITE_P(RunConfig, EachField, testing::ValuesIn(mutations()),
 
 TEST(RunConfig, NoFieldIsForgotten) {
   // Does not compile when RunConfig gains a member: give it a row in settings.cc, and name it here.
-  // (model and optimizer hold several settings; the rest of them is the same in every run.) What is
-  // made of a row, tests/main/setting_flags_test.cc looks at.
+  // (model, optimizer and augmentation hold several settings; the rest of them is the same in every
+  // run.) What is made of a row, tests/main/setting_flags_test.cc looks at.
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, warmup_steps,
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
-                                replicas_to_aggregate, max_staleness, seed, trainers, micro_batches,
-                                min_workers, ps_replicas, wire_dtype, clip_norm, top_k,
-                                eval_every] = base_config();
+                                replicas_to_aggregate, max_staleness, augmentation, seed, trainers,
+                                micro_batches, min_workers, ps_replicas, wire_dtype, clip_norm,
+                                top_k, eval_every] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -247,6 +255,56 @@ TEST(RunConfigFromJson, RefusesNamesThatThisVersionDoesNotKnow) {
 TEST(RunConfigFromJson, RefusesTooManyLayers) {
   EXPECT_THAT(message_with("hidden_units", std::vector<int>(17, 1)),
               HasSubstr("is not a list of at most 16 layers"));
+}
+
+RunConfig config_of_layers() {
+  RunConfig config = base_config();
+  config.model.layers = {
+      {.type = "conv2d", .name = "", .fields = {{"channels", 8.0}, {"padding", "same"}}},
+      {.type = "dropout", .name = "", .fields = {{"rate", 0.1}}},
+      {.type = "dense", .name = "sm", .fields = {{"units", 10.0}}}};
+  return config;
+}
+
+TEST(PublishedModel, IsAListWhereItHasNoName) {
+  EXPECT_EQ(json::parse(to_json(config_of_layers())).at("model").dump(),
+            R"([{"channels":8,"padding":"same","type":"conv2d"},{"rate":0.1,"type":"dropout"},)"
+            R"({"name":"sm","type":"dense","units":10}])");
+  EXPECT_EQ(run_config_from_json(to_json(config_of_layers())).model, config_of_layers().model);
+}
+
+TEST(PublishedModel, IsShownByItsNumberOfLayersWhereItContradicts) {
+  EXPECT_EQ(
+      contradiction(base_config(), {"model"}, config_of_layers()).value_or(""),
+      "--model: this task was given \"mlp\", the chief published a list of 3 layers; leave the "
+      "flag out or give the chief's value");
+}
+
+// What a peer could send instead of layers. (Types and fields that do not exist are validate()'s.)
+TEST(PublishedModel, IsRefusedWhereItIsNoListOfLayers) {
+  const json whole = json::parse(to_json(base_config()));
+  const std::string no_layer = "is not a layer: a type, and fields that are numbers or words";
+  const std::string word(65, 'x');
+  for (const auto& [model, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"[]", "[] is not a name, or a list of 1 to 63 layers"},
+           {json(std::vector<json>(64, json::object())).dump(),
+            "a list of 64 layers is not a name, or a list of 1 to 63 layers"},
+           {"[1]", "1 " + no_layer},
+           {"[{}]", no_layer},
+           {R"([{"units": 3}])", no_layer},
+           {R"([{"type": 3}])", no_layer},
+           {R"([{"type": "relu", "name": 3}])", no_layer},
+           {R"([{"type": "relu", "x": null}])", no_layer},
+           {R"([{"type": "relu", "x": [1]}])", no_layer},
+           {R"([{"type": ")" + word + R"("}])", no_layer},
+           {R"([{"type": "relu", ")" + word + R"(": 1}])", no_layer},
+           {R"([{"type": "a\nb"}])", no_layer}}) {
+    json with = whole;
+    with["model"] = json::parse(model);
+    EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(with.dump())); }),
+                HasSubstr(sentence))
+        << model;
+  }
 }
 
 TEST(RunConfigFromJson, CutsALongValueShort) {

@@ -212,14 +212,19 @@ class Leading {
     task_.emplace(options_.task);
     task_->incarnation = trainer_.client().incarnation();
     checkpointer_.emplace(*task_, options_.checkpoint, config(), trainer_.model().layout());
-    next_evaluation_ = config().eval_every;
     trainer_.client().lead(to_json(config()),
                            [this] { return state_to_train(*leader_, trainer_, *checkpointer_); });
   }
 
   void evaluate_after(std::uint64_t step) {
     const std::uint64_t every = config().eval_every;
-    if (every != 0 && step >= next_evaluation_ && step < config().train_steps) {
+    if (every == 0) {
+      return;
+    }
+    if (next_evaluation_ == 0) {  // the first step, which is the run's first or any other one
+      next_evaluation_ = ((step - 1) / every + 1) * every;
+    }
+    if (step >= next_evaluation_ && step < config().train_steps) {
       trainer_.print_evaluation(step);
       next_evaluation_ = (step / every + 1) * every;
     }
@@ -250,7 +255,7 @@ class Leading {
   std::optional<RunLeader> leader_;
   std::optional<Task> task_;  // with the incarnation that this chief has come to have
   std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
-  std::uint64_t next_evaluation_ = 0;
+  std::uint64_t next_evaluation_ = 0;         // 0: not known yet
   std::optional<Failure> failure_;
 };
 

@@ -14,6 +14,7 @@
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/trainer/core/divergence.h"
+#include "roles/trainer/core/result_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -35,7 +36,9 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       background_(options.task, stop),
       dataset_(open_dataset(options.data, stop)),
       client_(options.task, stop),
-      progress_(options.progress_fd) {
+      progress_(options.progress_fd),
+      metrics_(rank() == 0 ? options.metrics_file : std::string()),
+      began_(net::Clock::now()) {
   client_.on_incarnation(
       [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
   client_.on_joined([this](net::Generation generation) { background_.set_generation(generation); });
@@ -76,6 +79,9 @@ void Trainer::allocate(const RunConfig& config) {
                            .batch_size = config.batch_size,
                            .trainers = config.slots(),
                            .random_bits = &math::random_bits});
+  if (config.augmentation.any()) {
+    augmented_.emplace(config.augmentation, config.model.input, config.seed, config.batch_size);
+  }
   if (config.ps_replicas > 1) {
     client_.expect_replicas();
   }
@@ -144,7 +150,7 @@ void Trainer::train(const StepHooks& hooks) {
   round_parameters();
   stepper_->replied(reply_);
   log_info(fmt::format("Training begins at global step {}", reply_.step));
-  const auto begin = std::chrono::steady_clock::now();
+  began_ = net::Clock::now();
   const std::uint64_t first_step = reply_.step;
   while (stepper_->next() != Stepper::Action::kLeave) {
     take_step(hooks);
@@ -156,7 +162,7 @@ void Trainer::train(const StepHooks& hooks) {
     std::ranges::copy(reply_.parameters, parameters_.data());
     reply_.parameters = parameters_.span();
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> elapsed = net::Clock::now() - began_;
   if (config_.ps_replicas > 1) {
     const std::vector<std::uint64_t> counts = client_.acknowledged();
     for (std::size_t range = 0; range < counts.size(); ++range) {
@@ -206,9 +212,14 @@ void Trainer::round_parameters() {
 
 void Trainer::load(const Stepper::Batch& batch) {
   sampler_->batch(batch.step, batch.slot, rows_);
-  model_->load(
-      train_set(), rows_,
-      {.seed = config_.seed, .step = batch.step, .first = batch.slot * config_.batch_size});
+  const math::Model::Place place{
+      .seed = config_.seed, .step = batch.step, .first = batch.slot * config_.batch_size};
+  if (augmented_) {
+    model_->load(augmented_->make(train_set(), rows_, place.step, place.first), augmented_->rows(),
+                 place);
+  } else {
+    model_->load(train_set(), rows_, place);
+  }
   loaded_ = batch;
 }
 
@@ -320,6 +331,17 @@ void Trainer::print_evaluation(std::uint64_t step) {
       fmt::format("After {} training step(s), validation cross entropy = {:.6g}, "
                   "test accuracy = {:.4f}",
                   step, result.validation.cross_entropy, result.test.accuracy()));
+  write_metrics(step, result, /*is_last=*/false);
+}
+
+void Trainer::write_metrics(std::uint64_t step, const Result& result, bool is_last) {
+  const std::chrono::duration<double> elapsed = net::Clock::now() - began_;
+  metrics_.append(metrics_line(
+      {.step = step,
+       .seconds = elapsed.count(),
+       .validation = &result.validation,
+       .test = &result.test,
+       .result_classes = is_last ? std::optional(dataset_.class_names) : std::nullopt}));
 }
 
 std::optional<Failure> Trainer::print_result_lines() {
@@ -338,6 +360,12 @@ std::optional<Failure> Trainer::print_result_lines() {
   }
   print_result(fmt::format("After {} training step(s), validation cross entropy = {:.6g}", step,
                            result.validation.cross_entropy));
+  write_metrics(reply_.step, result, /*is_last=*/true);
+  if (options_.print_classes) {
+    for (const std::string& line : class_table(result.test, dataset_.class_names)) {
+      print_result(line);
+    }
+  }
   if (options_.print_weights_hash) {
     print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
   }

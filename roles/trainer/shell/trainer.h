@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "data/sampler.h"
 #include "math/aligned.h"
+#include "math/augmentation.h"
 #include "math/model.h"
 #include "math/top_k.h"
 #include "roles/download/dataset_source.h"
@@ -25,6 +26,7 @@
 #include "roles/run/task.h"
 #include "roles/trainer/core/stepper.h"
 #include "roles/trainer/shell/background.h"
+#include "roles/trainer/shell/metrics_file.h"
 #include "roles/trainer/shell/ps_client.h"
 
 namespace disttf::roles {
@@ -36,6 +38,8 @@ struct TrainerOptions {
   DataOptions data;
   std::uint64_t log_every = 500;  // local steps between log lines; 0: none
   bool print_weights_hash = false;
+  bool print_classes = false;
+  std::string metrics_file;  // of the trainer of rank 0; empty: none
   // Testing: before each push wait a random time of at most this long.
   std::chrono::milliseconds max_injected_delay{0};
   CheckpointOptions checkpoint;  // chief
@@ -99,6 +103,8 @@ class Trainer {
     math::Evaluation test;
   };
   Result evaluate();
+  // Adds a line to --metrics_file, where this is the task that does.
+  void write_metrics(std::uint64_t step, const Result& result, bool is_last);
   void allocate(const RunConfig& config);
   void set_back();
   void take_step(const StepHooks& hooks);
@@ -124,11 +130,14 @@ class Trainer {
   data::Dataset dataset_;
   PsClient client_;
   ProgressWriter progress_;
+  MetricsFile metrics_;
+  net::Clock::time_point began_;  // the last train()
   RunConfig config_;
   WireFormat wire_;
   std::optional<math::Model> model_;
   std::optional<data::Sampler> sampler_;
-  std::optional<math::TopK> top_k_;  // --compress: what has not been pushed yet
+  std::optional<math::AugmentedBatch> augmented_;  // where images are changed at random
+  std::optional<math::TopK> top_k_;                // --compress: what has not been pushed yet
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   std::vector<std::uint32_t> rows_;

@@ -1,0 +1,34 @@
+#include "math/evaluation.h"
+
+#include <gtest/gtest.h>
+
+namespace disttf::math {
+namespace {
+
+// Of 10, 5 and 0 images; nothing is judged to be of class 2.
+const Evaluation kThree{
+    .correct = 12, .rows = 16, .classes = 3, .confusion = {8, 2, 0, 1, 4, 0, 0, 0, 0}};
+
+TEST(Evaluation, CountsByLabelAndByJudgement) {
+  EXPECT_EQ(kThree.count(0, 1), 2U);
+  EXPECT_EQ(kThree.of_class(0), 10U);
+  EXPECT_EQ(kThree.judged_as(0), 9U);
+  EXPECT_EQ(kThree.judged_as(1), 6U);
+}
+
+TEST(Evaluation, HasPrecisionOfWhatIsJudgedAndRecallOfWhatIs) {
+  EXPECT_DOUBLE_EQ(kThree.precision(0), 8.0 / 9);
+  EXPECT_DOUBLE_EQ(kThree.recall(0), 0.8);
+  EXPECT_DOUBLE_EQ(kThree.precision(1), 4.0 / 6);
+  EXPECT_DOUBLE_EQ(kThree.recall(1), 0.8);
+  EXPECT_DOUBLE_EQ(kThree.accuracy(), 0.75) << "of all images, those of no class among them";
+}
+
+TEST(Evaluation, IsZeroWhereItWouldBeAShareOfNothing) {
+  EXPECT_EQ(kThree.precision(2), 0);
+  EXPECT_EQ(kThree.recall(2), 0);
+  EXPECT_EQ(Evaluation{}.accuracy(), 0);
+}
+
+}  // namespace
+}  // namespace disttf::math

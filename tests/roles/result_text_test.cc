@@ -1,0 +1,78 @@
+#include "roles/trainer/core/result_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace disttf::roles {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+constexpr std::array<std::string_view, 2> kNames = {"cat", "terrier"};
+
+math::Evaluation two_classes() {
+  return {
+      .cross_entropy = 0.25, .correct = 15, .rows = 20, .classes = 2, .confusion = {9, 1, 4, 6}};
+}
+
+TEST(ClassTable, HasARowForEachClassThenWhichIsTakenForWhich) {
+  EXPECT_THAT(class_table(two_classes(), kNames),
+              ElementsAre("class     images  precision  recall",  //
+                          "cat           10     0.6923  0.9000",  //
+                          "terrier       10     0.8571  0.6000",  //
+                          "class    judged to be",                //
+                          "cat          9     1",                 //
+                          "terrier      4     6"));
+}
+
+TEST(ClassTable, OfClassesWithoutNamesHasTheirNumbers) {
+  EXPECT_THAT(class_table(two_classes(), {})[2], testing::StartsWith("1 "));
+}
+
+TEST(ClassTable, OfManyClassesHasNoConfusionMatrix) {
+  const std::size_t classes = kMostClassesOfATable + 1;
+  EXPECT_THAT(
+      class_table(
+          {.classes = classes, .confusion = std::vector<std::uint64_t>(classes * classes, 1)}, {}),
+      SizeIs(1 + classes));
+}
+
+TEST(MetricsLine, IsAnObjectOnALineOfItsOwn) {
+  const math::Evaluation validation = two_classes();
+  math::Evaluation test = two_classes();
+  test.cross_entropy = 0.5;
+  const std::string line =
+      metrics_line({.step = 7, .seconds = 1.5, .validation = &validation, .test = &test});
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(json::parse(line), json::parse(R"({"step": 7, "seconds": 1.5,
+      "validation_cross_entropy": 0.25, "validation_accuracy": 0.75,
+      "test_cross_entropy": 0.5, "test_accuracy": 0.75, "result": false})"));
+}
+
+TEST(MetricsLine, OfTheResultHasTheClasses) {
+  const math::Evaluation test = two_classes();
+  const json line = json::parse(metrics_line(
+      {.step = 9, .validation = &test, .test = &test, .result_classes = std::span(kNames)}));
+  EXPECT_EQ(line["result"], true);
+  EXPECT_EQ(line["confusion"], json::parse("[[9, 1], [4, 6]]"));
+  ASSERT_THAT(line["classes"], SizeIs(2));
+  EXPECT_EQ(line["classes"][1],
+            json({{"class", "terrier"}, {"images", 10}, {"precision", 6.0 / 7}, {"recall", 0.6}}));
+}
+
+TEST(MetricsLine, HasNullForALossThatIsNoNumber) {
+  math::Evaluation test = two_classes();
+  test.cross_entropy = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(json::parse(metrics_line({.validation = &test, .test = &test}))["test_cross_entropy"]
+                  .is_null());
+}
+
+}  // namespace
+}  // namespace disttf::roles
