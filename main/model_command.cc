@@ -51,6 +51,7 @@ struct Line {
   std::string type;
   std::string output;
   std::uint64_t parameters = 0;
+  std::uint64_t running = 0;  // of them are running statistics
   std::uint64_t multiply_adds = 0;
 };
 
@@ -69,6 +70,7 @@ std::vector<Line> lines_of(const math::ModelSpec& spec) {
         size *= length;
       }
       line.parameters += size;
+      line.running += variable.momentum ? size : 0;
     }
   }
   return lines;
@@ -78,6 +80,7 @@ Line total_of(const std::vector<Line>& lines) {
   Line total{.name = "total", .type = {}, .output = {}};
   for (const Line& line : lines) {
     total.parameters += line.parameters;
+    total.running += line.running;
     total.multiply_adds += line.multiply_adds;
   }
   return total;
@@ -93,7 +96,12 @@ std::string table_of(const math::ModelSpec& spec, const std::vector<Line>& lines
                         line.parameters, line.multiply_adds, line.parameters * sizeof(float));
   };
   std::ranges::for_each(lines, add);
-  add(total_of(lines));
+  const Line total = total_of(lines);
+  add(total);
+  if (total.running != 0) {
+    text += fmt::format("\n{} of the parameters are trained, {} are running statistics.",
+                        total.parameters - total.running, total.running);
+  }
   text += fmt::format(
       "\nMultiply-adds are those of one example on its way forward; bytes those of the "
       "parameters.\n"
@@ -109,6 +117,7 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
                       {"type", line.type},
                       {"output", line.output},
                       {"parameters", line.parameters},
+                      {"trained_parameters", line.parameters - line.running},
                       {"multiply_adds", line.multiply_adds},
                       {"bytes", line.parameters * sizeof(float)}});
   }
@@ -119,6 +128,7 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
       {"classes", spec.classes},
       {"layers", layers},
       {"parameters", total.parameters},
+      {"trained_parameters", total.parameters - total.running},
       {"multiply_adds", total.multiply_adds},
       {"bytes", total.parameters * sizeof(float)},
       {"bytes_of_an_example", math::activation_floats(spec) * sizeof(float)}};

@@ -7,16 +7,24 @@
 
 namespace disttf::math {
 
-double norm_of(std::span<const float> values, Isa isa) noexcept {
-  // std::sqrt is exact by the standard of the arithmetic.
-  return std::sqrt(kernels(isa).sum_of_squares(values.data(), values.size()));
+double norm_of(std::span<const float> values, std::span<const Range> ranges, Isa isa) noexcept {
+  double sum = 0;
+  for (const Range& range : ranges) {
+    assert(range.end <= values.size());
+    sum += kernels(isa).sum_of_squares(values.data() + range.begin, range.size());
+  }
+  return std::sqrt(sum);  // exact by the standard of the arithmetic
 }
 
-void clip_by_norm(std::span<float> gradient, float most, Isa isa) noexcept {
+void clip_by_norm(std::span<float> gradient, std::span<const Range> ranges, float most,
+                  Isa isa) noexcept {
   assert(most > 0);
-  const double norm = norm_of(gradient, isa);
+  const double norm = norm_of(gradient, ranges, isa);
   if (norm > double{most}) {
-    kernels(isa).scale(gradient.data(), static_cast<float>(double{most} / norm), gradient.size());
+    const auto factor = static_cast<float>(double{most} / norm);
+    for (const Range& range : ranges) {
+      kernels(isa).scale(gradient.data() + range.begin, factor, range.size());
+    }
   }
 }
 

@@ -81,6 +81,14 @@ struct PoolingShape {
   std::size_t out_width = 0;
 };
 
+// What batch norm's way back needs of each channel.
+struct ChannelDeltas {
+  const float* means = nullptr;
+  const float* scales = nullptr;
+  const float* shared = nullptr;
+  const float* slopes = nullptr;
+};
+
 // A sum of gradients: sum[i], or sum[i] + last[i] where `last` is not null.
 struct GradientSum {
   const float* sum = nullptr;
@@ -173,8 +181,31 @@ struct Kernels {
   void (*average_pool_backward)(const float* delta, float* image,
                                 const PoolingShape& shape) noexcept;
 
+  // Batch norm, of rows [positions, channels]. Of each channel of one row the mean over the
+  // positions, and the sum of the squares of what the values have beside it. A sum over positions
+  // is four chains, chain j the positions p with p % 4 = j in order, and then (0 + 1) + (2 + 3).
+  void (*channel_moments)(const float* values, float* means, float* squares, std::size_t positions,
+                          std::size_t channels) noexcept;
+  // `moments` [rows, 2 channels]: of each row both. Of all of them together: the mean m of their
+  // means, and the sum of squares + positions * (mean - m)^2, each from the first row to the last.
+  void (*merge_moments)(const float* moments, float* means, float* squares, std::size_t rows,
+                        std::size_t positions, std::size_t channels) noexcept;
+  // Of one row, as in channel_moments(): the sums of delta and of delta * ((value - mean) *
+  // factor).
+  void (*channel_delta_sums)(const float* values, const float* delta, const float* means,
+                             const float* factors, float* sums, float* products,
+                             std::size_t positions, std::size_t channels) noexcept;
+  // out = value * scale + shift
+  void (*scale_channels)(const float* values, const float* scales, const float* shifts, float* out,
+                         std::size_t positions, std::size_t channels) noexcept;
+  // out = scale * ((delta - shared) - (value - mean) * slope)
+  void (*batch_norm_backward)(const float* values, const float* delta, const ChannelDeltas& of,
+                              float* out, std::size_t positions, std::size_t channels) noexcept;
+
   // By OptimizerKind.
   void (*update[OptimizerRules::kCount])(const OptimizerUpdate& update) noexcept;
+  // Of running statistics: momentum w + (1 - momentum) g, without rate, decay and state.
+  void (*update_running)(const OptimizerUpdate& update, float momentum) noexcept;
   // average[i] -= rate * (average[i] - w[i])
   void (*average)(float* average, const float* w, float rate, std::size_t count) noexcept;
   // to[i] = a[i] + b[i]; `to` may be `a`: the other exception

@@ -186,10 +186,19 @@ ParameterLayout layout_of(const ModelSpec& spec) {
   ParameterLayout layout;
   for (const PlacedLayer& placed : make_layers(spec)) {
     for (const LayerVariable& variable : placed.layer->variables()) {
-      layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape, variable.decays);
+      layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape, variable.decays,
+                 variable.momentum);
     }
   }
   return layout;
+}
+
+std::size_t least_rows(const ModelSpec& spec) {
+  std::size_t least = 1;
+  for (const PlacedLayer& placed : make_layers(spec)) {
+    least = std::max(least, placed.layer->least_rows());
+  }
+  return least;
 }
 
 std::size_t activation_floats(const ModelSpec& spec) {

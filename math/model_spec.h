@@ -81,6 +81,9 @@ struct PlacedLayer {
 // Where the variables of a model lie. Throws as validate(spec) does.
 [[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
 
+// Of a batch that is trained on. Throws as validate(spec) does.
+[[nodiscard]] std::size_t least_rows(const ModelSpec& spec);
+
 // Floats that a trainer keeps for each row of a batch: the example, what each layer makes of it and
 // keeps, and the loss by that. At most: some of it is smaller where the processor allows it. Throws
 // as validate(spec) does.

@@ -123,7 +123,8 @@ void validate(const OptimizerSpec& spec) {
 }
 
 Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads,
-                     const std::optional<std::vector<Range>>& decaying)
+                     const std::optional<std::vector<Range>>& decaying,
+                     const std::vector<RunningRange>& running)
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
@@ -135,27 +136,43 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
   if (averages()) {
     state_.emplace_back(size);
   }
-  plan_stretches(decaying);
+  plan_stretches(decaying, running);
   reset();
 }
 
-// Without weight decay the range is one stretch, so that an update is one loop over it.
-void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying) {
-  std::size_t end = 0;
-  const auto until = [&](std::size_t next, bool decays) {
-    if (next > end) {
-      stretches_.push_back({.end = next, .decays = decays});
-      end = next;
-    }
+// Without weight decay and running statistics the range is one stretch, so that an update is one
+// loop over it.
+void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying,
+                               const std::vector<RunningRange>& running) {
+  struct Marked {
+    Range range;
+    Stretch as;
   };
+  std::vector<Marked> marked;
   if (spec_.weight_decay != 0.0F) {
+    assert(decaying || running.empty());
     for (const Range& range : decaying.value_or(std::vector<Range>{{0, size_}})) {
-      assert(range.begin >= end && range.end <= size_);
-      until(range.begin, false);
-      until(range.end, true);
+      marked.push_back({.range = range, .as = {.end = range.end, .decays = true, .momentum = {}}});
     }
   }
-  until(size_, false);
+  for (const RunningRange& each : running) {
+    marked.push_back(
+        {.range = each.range, .as = {.end = each.range.end, .momentum = each.momentum}});
+  }
+  std::ranges::sort(marked, {}, [](const Marked& each) { return each.range.begin; });
+  std::size_t end = 0;
+  const auto until = [&](const Stretch& stretch) {
+    if (stretch.end > end) {
+      stretches_.push_back(stretch);
+      end = stretch.end;
+    }
+  };
+  for (const Marked& each : marked) {
+    assert(each.range.begin >= end && each.range.end <= size_);
+    until({.end = each.range.begin, .momentum = {}});
+    until(each.as);
+  }
+  until({.end = size_, .momentum = {}});
 }
 
 void Optimizer::reset() {
@@ -204,10 +221,11 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
                            std::size_t end) noexcept {
   std::size_t at = begin;
   for (const Stretch& stretch : stretches_) {
-    const std::size_t stop = std::min(stretch.end, end);
-    if (stop > at) {
-      apply_stretch(whole, at, stop, stretch.decays);
-      at = stop;
+    Stretch part = stretch;
+    part.end = std::min(stretch.end, end);
+    if (part.end > at) {
+      apply_stretch(whole, at, part);
+      at = part.end;
     }
   }
   if (averages()) {
@@ -216,8 +234,8 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
   }
 }
 
-void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin, std::size_t end,
-                              bool decays) noexcept {
+void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
+                              const Stretch& stretch) noexcept {
   OptimizerUpdate part = whole;
   part.w += begin;
   part.w_next += begin;
@@ -228,8 +246,12 @@ void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin, s
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
     part.state[each] += begin;
   }
-  part.count = end - begin;
-  if (!decays) {
+  part.count = stretch.end - begin;
+  if (stretch.momentum) {
+    kernels_->update_running(part, *stretch.momentum);
+    return;
+  }
+  if (!stretch.decays) {
     part.decay = 0.0F;
   }
   kernels_->update[static_cast<std::size_t>(spec_.kind)](part);

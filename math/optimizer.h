@@ -15,10 +15,16 @@
 // of an L2 penalty of weight_decay / 2 |w|^2. It is of the parameters that Variable::decays says:
 // weights, not biases.
 //
+// Running statistics (math/parameter_layout.h) are none of this; what is pushed of them is averaged
+// as gradients are, and then, without rate or decay:
+//   v = momentum v + (1 - momentum) g
+//
 // Averaged parameters, where there is an average_decay d: after update t of a run
 //   e -= (1 - d_t) (e - w),  d_t = min(d, (1 + t) / (10 + t)):  d_t e + (1 - d_t) w
 // as TensorFlow's ExponentialMovingAverage has it with num_updates, whose smaller d_t soon forgets
-// the start. e begins with the parameters, and is one more tensor of the state.
+// the start. e begins with the parameters, and is one more tensor of the state. Running statistics
+// are averaged as well: they are then those of about the parameters that the others are averaged
+// of.
 //
 // The updates use + - * / sqrt alone, each rounded once: the same bits on every instruction set
 // and machine, for the whole vector or any pieces of it.
@@ -73,10 +79,12 @@ class Optimizer {
   // `size`: floats in the range; may be 0. Throws as validate() does. `threads`: how many compute
   // an update, the caller among them; fewer where it is too small to be worth it. The bits do not
   // depend on them. `decaying`: the floats of the range that spec.weight_decay is for, in order,
-  // disjoint (ParameterLayout::decaying()); none given: all of them. REQUIRES: isa is in
-  // supported_isas(); threads > 0.
+  // disjoint (ParameterLayout::decaying()); none given: all of them. `running`: those that are
+  // running statistics (ParameterLayout::running()), likewise. REQUIRES: isa is in
+  // supported_isas(); threads > 0; with `running`, `decaying` is given, and they are disjoint.
   Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads = 1,
-            const std::optional<std::vector<Range>>& decaying = std::nullopt);
+            const std::optional<std::vector<Range>>& decaying = std::nullopt,
+            const std::vector<RunningRange>& running = {});
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
   // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
@@ -104,18 +112,20 @@ class Optimizer {
   [[nodiscard]] std::span<const float> average() const noexcept { return state_.back().span(); }
 
  private:
-  // Of the range: floats that all decay, or none of which does.
+  // Of the range: floats that all decay, or none of which does; or running statistics.
   struct Stretch {
     std::size_t end = 0;  // it begins where the one before it ends
     bool decays = false;
+    std::optional<float> momentum;  // of running statistics
   };
 
-  void plan_stretches(const std::optional<std::vector<Range>>& decaying);
+  void plan_stretches(const std::optional<std::vector<Range>>& decaying,
+                      const std::vector<RunningRange>& running);
   // Of the floats [begin, end) of what `whole` updates.
   void apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                   std::size_t end) noexcept;
-  void apply_stretch(const OptimizerUpdate& whole, std::size_t begin, std::size_t end,
-                     bool decays) noexcept;
+  void apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
+                     const Stretch& stretch) noexcept;
 
   OptimizerSpec spec_;
   const Kernels* kernels_;

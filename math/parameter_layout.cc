@@ -13,6 +13,13 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// What of it lies in `within`, from whose beginning it is counted.
+Range part_of(const Variable& variable, Range within) noexcept {
+  const std::size_t begin = std::max(variable.offset, within.begin);
+  const std::size_t end = std::min(variable.offset + variable.size, within.end);
+  return begin < end ? Range{begin - within.begin, end - within.begin} : Range{};
+}
+
 }  // namespace
 
 std::string shape_text(std::span<const std::size_t> shape) {
@@ -23,10 +30,11 @@ std::string shape_text(std::span<const std::size_t> shape) {
   return "[" + text + "]";
 }
 
-void ParameterLayout::add(std::string name, std::vector<std::size_t> shape, bool decays) {
+void ParameterLayout::add(std::string name, std::vector<std::size_t> shape, bool decays,
+                          std::optional<float> momentum) {
   const std::size_t size =
       std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
-  variables_.push_back({std::move(name), std::move(shape), size_, size, decays});
+  variables_.push_back({std::move(name), std::move(shape), size_, size, decays, momentum});
   size_ = round_up(size_ + size, kVariableAlignmentFloats);
 }
 
@@ -38,10 +46,37 @@ std::size_t ParameterLayout::parameter_count() const noexcept {
 std::vector<Range> ParameterLayout::decaying(Range within) const {
   std::vector<Range> parts;
   for (const Variable& variable : variables_) {
-    const std::size_t begin = std::max(variable.offset, within.begin);
-    const std::size_t end = std::min(variable.offset + variable.size, within.end);
-    if (variable.decays && begin < end) {
-      parts.push_back({begin - within.begin, end - within.begin});
+    const Range part = part_of(variable, within);
+    if (variable.decays && !variable.momentum && part.size() > 0) {
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+std::vector<RunningRange> ParameterLayout::running(Range within) const {
+  std::vector<RunningRange> parts;
+  for (const Variable& variable : variables_) {
+    const Range part = part_of(variable, within);
+    if (variable.momentum && part.size() > 0) {
+      parts.push_back({.range = part, .momentum = *variable.momentum});
+    }
+  }
+  return parts;
+}
+
+std::vector<Range> ParameterLayout::trained() const {
+  std::vector<Range> parts;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (variables_[i].momentum) {
+      continue;
+    }
+    const std::size_t begin = variables_[i].offset;
+    const std::size_t end = i + 1 < variables_.size() ? variables_[i + 1].offset : size_;
+    if (!parts.empty() && parts.back().end == begin) {
+      parts.back().end = end;
+    } else {
+      parts.push_back({begin, end});
     }
   }
   return parts;

@@ -1,5 +1,10 @@
-// All trainable variables lie end to end in one float32 vector; this says where each one is,
-// and which contiguous range of the vector each ps owns.
+// All variables lie end to end in one float32 vector; this says where each one is, and which
+// contiguous range of the vector each ps owns.
+//
+// Most are trained. Others are running statistics: trainers push what a batch has of them where
+// they push the gradient of the others, and an update makes of it, averaged as gradients are,
+//   v = momentum v + (1 - momentum) statistic
+// whatever the optimizer, its rate and its decay.
 //
 // Every variable starts on a 64-byte boundary (16 floats); the gap before the next is padding
 // that stays zero: gradients are zero there, and every optimizer maps (0, gradient 0) to 0.
@@ -9,19 +14,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace disttf::math {
 
-// One trainable variable, e.g. hid_w [784, 100], row-major.
+// One variable, e.g. hid_w [784, 100], row-major.
 struct Variable {
   std::string name;
   std::vector<std::size_t> shape;
   std::size_t offset = 0;  // in floats from the start of the vector; a multiple of 16
   std::size_t size = 0;    // in floats, without padding: the product of shape
   bool decays = true;      // weight decay is of it: of weights, not of biases
+  // Of a running statistic; none: it is trained. 0 <= momentum < 1.
+  std::optional<float> momentum = std::nullopt;
 };
 
 // "[784, 100]"
@@ -35,6 +43,13 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+// Floats that are running statistics.
+struct RunningRange {
+  Range range;
+  float momentum = 0;
+  friend bool operator==(const RunningRange&, const RunningRange&) = default;
+};
+
 // 64 bytes: a cache line, and the widest vector register that a kernel loads.
 inline constexpr std::size_t kVariableAlignmentFloats = 16;
 
@@ -44,16 +59,21 @@ inline constexpr std::size_t kShardAlignmentFloats = 4096 / sizeof(float);
 class ParameterLayout {
  public:
   // Appends a variable at the next 64-byte boundary.
-  void add(std::string name, std::vector<std::size_t> shape, bool decays = true);
+  void add(std::string name, std::vector<std::size_t> shape, bool decays = true,
+           std::optional<float> momentum = std::nullopt);
   // Borrowed from the layout, hence not from one that is about to go.
   [[nodiscard]] std::span<const Variable> variables() const& noexcept { return variables_; }
   std::span<const Variable> variables() const&& = delete;
   // The whole vector in floats, padding included; a multiple of 16.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // Trainable values, padding not counted.
+  // Values, padding not counted.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
   // The parts of `within` whose variables decay, in order, each counted from within.begin.
   [[nodiscard]] std::vector<Range> decaying(Range within) const;
+  // Those that are running statistics, likewise.
+  [[nodiscard]] std::vector<RunningRange> running(Range within) const;
+  // The whole vector but these, as few ranges as it takes; each begins at a variable.
+  [[nodiscard]] std::vector<Range> trained() const;
 
  private:
   std::vector<Variable> variables_;

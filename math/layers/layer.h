@@ -5,9 +5,10 @@
 // A batch goes through the layers from the first to the last, forward(), and the loss by each
 // layer's output, its delta, comes back from the last to the first, backward(). Both are given some
 // rows of the batch, so that threads share it: a row's bits must not depend on which other rows a
-// call is given, nor on `scratch`. Then gradient() makes the loss by the parameters, of all rows of
-// the batch; there the threads share what is computed. A sum's order is fixed and said in the
-// layer's header.
+// call is given, nor on `scratch`. A layer for which a row does depend on the others (batch norm)
+// measures the batch first: shared_floats(). Then gradient() makes the loss by the parameters, of
+// all rows of the batch; there the threads share what is computed. A sum's order is fixed and said
+// in the layer's header.
 //
 // Immutable: callable from any thread. Nothing here allocates after construction.
 #pragma once
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -34,15 +36,19 @@ struct Rows {
   [[nodiscard]] std::size_t count() const noexcept { return end - begin; }
 };
 
-// A trainable variable of a layer. Its elements are drawn from the normal distribution of this
-// deviation, cut at two; 0: all are 0.
+// A variable of a layer. Its elements are drawn from the normal distribution of this deviation, cut
+// at two; 0: all are `initial`.
 struct LayerVariable {
   std::string_view suffix;  // behind the layer's name: "w", "b"
   std::vector<std::size_t> shape;
   double deviation = 0;
+  float initial = 0;
   bool decays = true;  // with --weight_decay: weights do, biases do not
+  // Of a running statistic its momentum (math/parameter_layout.h): gradient() writes what the batch
+  // has, in the place of the loss by the variable. None: it is trained.
+  std::optional<float> momentum = std::nullopt;
 };
-inline constexpr std::size_t kMostLayerVariables = 2;
+inline constexpr std::size_t kMostLayerVariables = 4;
 
 // Where the random numbers of a layer come from: functions of these and of who asks for which.
 struct LayerDraws {
@@ -67,6 +73,7 @@ struct LayerPass {
   float* input_delta = nullptr;         // the loss by the input
   const float* prepared = nullptr;      // what prepare() has made of the variables
   float* kept = nullptr;                // kept_floats() for each row, from forward() on
+  float* shared = nullptr;              // shared_floats(), of the batch
   const LayerDraws* draws = nullptr;    // null: the model is evaluated, not trained
   float* scratch = nullptr;             // scratch_floats(), this thread's; 64-byte aligned
 };
@@ -101,6 +108,20 @@ class Layer {
   // Floats for each row of a batch that forward() leaves for the way back.
   [[nodiscard]] virtual std::size_t kept_floats() const noexcept { return 0; }
   [[nodiscard]] virtual std::size_t scratch_floats() const noexcept { return 0; }
+
+  // Not 0: forward() and backward() need something of all rows of the batch, which is made first
+  // and lies in so many floats. measure_rows() leaves in `kept` what is needed of some rows, whose
+  // input is there; then measure_batch(), once for each batch, makes `shared` of all rows' in a
+  // fixed order. Of a model that is evaluated measure_batch() alone is called: rows have nothing to
+  // do with each other there. The last two are the same before backward(), where the rows' output
+  // deltas are there; also of the first layer.
+  [[nodiscard]] virtual std::size_t shared_floats() const noexcept { return 0; }
+  virtual void measure_rows(const LayerPass& /*pass*/) const noexcept {}
+  virtual void measure_batch(const LayerPass& /*pass*/) const noexcept {}
+  virtual void measure_rows_back(const LayerPass& /*pass*/) const noexcept {}
+  virtual void measure_batch_back(const LayerPass& /*pass*/) const noexcept {}
+  // Of a batch that is trained on.
+  [[nodiscard]] virtual std::size_t least_rows() const noexcept { return 1; }
 
   // What backward() needs of the variables in another order: made once for each batch, for all
   // threads. Not of the first layer.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "math/layers/activations.h"
+#include "math/layers/batch_norm.h"
 #include "math/layers/convolution.h"
 #include "math/layers/dense.h"
 #include "math/layers/dropout.h"
@@ -15,8 +16,9 @@
 namespace disttf::math {
 namespace {
 
-const std::array kTypes = {&dense(), &convolution(), &max_pooling(), &average_pooling(), &relu(),
-                           &tanh(),  &sigmoid(),     &dropout(),     &flatten()};
+const std::array kTypes = {&dense(),   &convolution(), &max_pooling(), &average_pooling(),
+                           &relu(),    &tanh(),        &sigmoid(),     &batch_norm(),
+                           &dropout(), &flatten()};
 
 }  // namespace
 

@@ -48,6 +48,22 @@ void check_memory(const RunConfig& config) {
   }
 }
 
+// What is rounded to a block's exponent, or kept back, may be a variance, which then is 0 for long.
+void check_running_statistics(const RunConfig& config) {
+  const math::ParameterLayout layout = math::layout_of(config.model);
+  if (layout.running({0, layout.size()}).empty()) {
+    return;
+  }
+  if (config.wire_dtype == WireDtype::kInt8 || config.wire_dtype == WireDtype::kInt4) {
+    refuse_setting("wire_dtype", std::string(wire_dtype_name(config.wire_dtype)),
+                   "allowed with running statistics, as batch_norm has them; f32 and bf16 are");
+  }
+  if (config.top_k != 0) {
+    refuse_setting("compress", compress_name(config.top_k),
+                   "allowed with running statistics, as batch_norm has them: each step needs all");
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config) {
@@ -75,6 +91,12 @@ void validate(const RunConfig& config) {
     refuse_setting("hidden_units",
                    std::to_string(math::layout_of(config.model).size()) + " parameters",
                    "within 2147483648 parameters in all");
+  }
+  check_running_statistics(config);
+  if (const std::size_t least = math::least_rows(config.model); config.batch_size < least) {
+    refuse_setting("batch_size", std::to_string(config.batch_size),
+                   "at least " + std::to_string(least) +
+                       ", without which the batch_norm of plain numbers has no variance");
   }
   if (!math::can_multiply(config.isa, config.compute_dtype)) {
     refuse_setting("compute_dtype", std::string(math::compute_dtype_name(config.compute_dtype)),

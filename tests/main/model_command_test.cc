@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <variant>
@@ -39,6 +40,26 @@ TEST(ModelShow, CountsWhatAConvolutionMultiplies) {
   EXPECT_EQ(model.at("layers").size(), 11U);
   EXPECT_EQ(model.at("layers")[3].at("name"), "conv2");
   EXPECT_EQ(model.at("layers")[3].at("output"), "14x14x64");
+}
+
+TEST(ModelShow, TellsWhatIsTrainedFromRunningStatistics) {
+  const std::string path = testing::TempDir() + "model_command_test_norm.toml";
+  std::ofstream(path) << "[[layer]]\ntype = 'batch_norm'\n"
+                         "[[layer]]\ntype = 'dense'\nunits = 3\n";
+  const std::string line = "model show " + path + " --input 4 --classes 3";
+  EXPECT_THAT(
+      said(line),
+      HasSubstr(
+          "batch_norm1   batch_norm    4                     16               4            64\n"
+          "dense1        dense         3                     15              12            60\n"
+          "total                                             31              16           124\n"
+          "\n"
+          "23 of the parameters are trained, 8 are running statistics.\n"
+          "Multiply-adds"));
+  const auto model = nlohmann::json::parse(said(line + " --json"));
+  EXPECT_EQ(model.at("parameters"), 31);
+  EXPECT_EQ(model.at("trained_parameters"), 23);
+  EXPECT_EQ(model.at("layers")[0].at("trained_parameters"), 8);
 }
 
 TEST(ModelShow, TakesTheShapeOfTheExamples) {

@@ -97,6 +97,28 @@ TEST_P(Allocation, DoesNotHappenInAStepOfConvolutions) {
       << "its confusion matrix";
 }
 
+TEST_P(Allocation, DoesNotHappenInAStepOfBatchNorm) {
+  const ModelSpec spec{.input = {.height = 4, .width = 4, .channels = 3},
+                       .layers = {{.type = "batch_norm", .name = {}, .fields = {}},
+                                  {.type = "dense", .name = {}, .fields = {{"units", 10.0}}},
+                                  {.type = "batch_norm", .name = {}, .fields = {}}}};
+  const MadeUpImages images(10, spec.input.size(), spec.classes);
+  const std::vector<std::uint32_t> rows = row_numbers(0, 10);
+  Model model(spec, 10, isa());
+  AlignedVector parameters = made_up_parameters(model.layout(), 0.1F);
+  AlignedVector gradient(model.layout().size());
+  const Range all{.begin = 0, .end = parameters.size()};
+  Optimizer optimizer({.weight_decay = 0.1F}, parameters.size(), isa(), 1,
+                      model.layout().decaying(all), model.layout().running(all));
+  EXPECT_EQ(count([&] {
+              model.gradient(parameters.span(), images.set(), rows, gradient.span());
+              optimizer.apply(parameters.span(), gradient.span(), 0.5F, 1);
+            }),
+            0U);
+  EXPECT_EQ(count([&] { static_cast<void>(model.evaluate(parameters.span(), images.set())); }), 1U)
+      << "its confusion matrix";
+}
+
 TEST_P(Allocation, DoesNotHappenInTheBareProducts) {
   StepProducts products({}, 100, isa());
   EXPECT_EQ(count([&] { products.run(); }), 0U);

@@ -19,8 +19,11 @@ using Values = std::vector<float>;
 class Clip : public IsaTest {
  protected:
   static Values clipped(Values gradient, float most) {
-    clip_by_norm(gradient, most, isa());
+    clip_by_norm(gradient, all_of(gradient), most, isa());
     return gradient;
+  }
+  static std::vector<Range> all_of(std::span<const float> values) {
+    return {{.begin = 0, .end = values.size()}};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Isas, Clip, testing::ValuesIn(kEveryIsa), isa_test_name);
@@ -39,12 +42,21 @@ TEST_P(Clip, LeavesAShorterOneAndOneOfThatLength) {
 // In float the squares would be infinite, and the small ones 0.
 TEST_P(Clip, HoldsForNumbersWhoseSquaresNoFloatHolds) {
   EXPECT_THAT(clipped({3e30F, -4e30F}, 5), ElementsAre(3, -4));
-  EXPECT_FLOAT_EQ(static_cast<float>(norm_of(Values{3e-30F, -4e-30F}, isa())), 5e-30F);
+  EXPECT_FLOAT_EQ(
+      static_cast<float>(norm_of(Values{3e-30F, -4e-30F}, std::vector<Range>{{0, 2}}, isa())),
+      5e-30F);
 }
 
 TEST_P(Clip, LeavesWhatIsNoNumber) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(clipped({kNan, 7}, 1), ElementsAre(testing::IsNan(), 7));
+}
+
+// 2, 3 and 6 have the length 7; the others are running statistics, say.
+TEST_P(Clip, LeavesWhatIsInNoRange) {
+  Values gradient = {100, 2, 3, 100, 100, 6, 100};
+  clip_by_norm(gradient, std::vector<Range>{{1, 3}, {5, 6}}, 3.5F, isa());
+  EXPECT_THAT(gradient, ElementsAre(100, 1, 1.5F, 100, 100, 3, 100));
 }
 
 // By the order that clip.h names, of numbers whose sum another order would round otherwise.
@@ -59,7 +71,7 @@ TEST_P(Clip, AddsTheSquaresInSixteenChains) {
     for (const double chain : chains) {
       sum += chain;
     }
-    EXPECT_EQ(norm_of(values.span(), isa()), std::sqrt(sum)) << size;
+    EXPECT_EQ(norm_of(values.span(), all_of(values.span()), isa()), std::sqrt(sum)) << size;
   }
 }
 

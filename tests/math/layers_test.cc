@@ -99,6 +99,22 @@ std::vector<Case> cases() {
       {"Dropout",
        model_of(image, {small, layer("relu"), layer("dropout", {{"rate", 0.3}}), layer("flatten"),
                         layer("dense", {{"units", 7.0}}), layer("dropout", {{"rate", 0.5}})})},
+      {"BatchNorm", model_of(image, {small, layer("batch_norm"), layer("relu")})},
+      {"BatchNormOfManyChannels",
+       model_of(colours, {layer("conv2d", {{"channels", 35.0}, {"kernel", 3.0}}),
+                          layer("batch_norm", {{"epsilon", 0.01}, {"momentum", 0.5}}),
+                          layer("max_pool", {{"size", 2.0}})})},
+      {"BatchNormOfNumbers", model_of(image, {layer("flatten"), layer("dense", {{"units", 19.0}}),
+                                              layer("batch_norm"), layer("relu")})},
+      {"BatchNormFirst", model_of(colours, {layer("batch_norm"), small})},
+      {"BatchNormLast", ending_in(model_of(image, {small}), {layer("batch_norm")})},
+      {"BatchNormTwice",
+       model_of(image, {small, layer("batch_norm"), layer("batch_norm"), layer("tanh"),
+                        layer("max_pool", {{"size", 2.0}}), layer("batch_norm"), small})},
+      {"BatchNormFirstAndAgain", model_of(colours, {layer("batch_norm"), layer("batch_norm")})},
+      {"BatchNormBetweenDropouts",
+       model_of(image, {small, layer("tanh"), layer("dropout", {{"rate", 0.3}}),
+                        layer("batch_norm"), layer("dropout", {{"rate", 0.3}})})},
       {"LabelSmoothing", smoothed(model_of(image, {small, layer("relu")}), 0.3F)},
       {"DropoutFirst", model_of(image, {layer("dropout", {{"rate", 0.2}})})},
   };
@@ -143,6 +159,9 @@ TEST_P(Layers, TheReferenceAgreesWithCentralDifferences) {
   // Of each variable some, as far apart as can be: each takes two ways forward.
   const ParameterLayout layout = layout_of(spec());
   for (const Variable& variable : layout.variables()) {
+    if (variable.momentum) {
+      continue;  // the batch's statistic, and no gradient
+    }
     for (std::size_t i = 0; i < variable.size; i += variable.size / 15 + 1) {
       const std::size_t parameter = variable.offset + i;
       ASSERT_NEAR(gradient[parameter],
@@ -159,14 +178,24 @@ TEST_P(Layers, TheGradientIsTheReferences) {
   const ReferenceModel reference(spec(), kPlace);
   const auto rows = row_numbers(1, kRows);
   const std::vector<double> expected = reference.gradient(parameters, images.set(), rows);
-  const double largest = *std::ranges::max_element(expected);
+  const ParameterLayout layout = layout_of(spec());
+  double largest = 0;
+  for (const Range& range : layout.trained()) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      largest = std::max(largest, expected[i]);
+    }
+  }
   for (const Isa isa : supported_isas()) {
     float loss = 0;
     const AlignedVector gradient = gradient_of(spec(), isa, 1, &loss);
     EXPECT_NEAR(loss, reference.loss(parameters, images.set(), rows), 1e-5);
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_NEAR(gradient.data()[i], expected[i], 1e-5 * largest)
-          << isa_name(isa) << ", parameter " << i;
+    for (const Variable& variable : layout.variables()) {
+      for (std::size_t i = variable.offset; i < variable.offset + variable.size; ++i) {
+        const double size = variable.momentum ? std::max(1.0, expected[i]) : largest;
+        ASSERT_NEAR(gradient.data()[i], expected[i], 1e-5 * size)
+            << isa_name(isa) << ", " << variable.name << " from " << variable.offset << ", at "
+            << i;
+      }
     }
   }
 }
@@ -283,7 +312,7 @@ TEST(LayerSpecs, AreRefusedWithLayerFieldAndValue) {
   EXPECT_EQ(
       refused(layer("conv3d")),
       "layer 2 (conv3d): type: \"conv3d\" is not one of dense, conv2d, max_pool, average_pool, "
-      "relu, tanh, sigmoid, dropout, flatten");
+      "relu, tanh, sigmoid, batch_norm, dropout, flatten");
   EXPECT_EQ(refused(layer("dense", {{"units", 0.0}})),
             "layer 2 (dense): units: 0 is not a whole number from 1 to 65536");
   EXPECT_EQ(refused(layer("dense", {{"units", 1.5}})),
@@ -294,6 +323,10 @@ TEST(LayerSpecs, AreRefusedWithLayerFieldAndValue) {
             "layer 2 (dense): units: is missing; it must be a whole number from 1 to 65536");
   EXPECT_EQ(refused(layer("relu", {{"units", 1.0}})),
             "layer 2 (relu): units: relu has no such field; its fields are none");
+  EXPECT_EQ(refused(layer("batch_norm", {{"momentum", 1.0}})),
+            "layer 2 (batch_norm): momentum: 1 is not a number from 0 to below 1");
+  EXPECT_EQ(refused(layer("batch_norm", {{"epsilon", 0.0}})),
+            "layer 2 (batch_norm): epsilon: 0 is not a number from 1e-09 to below 1");
   EXPECT_EQ(refused(layer("dropout", {{"rate", 1.0}})),
             "layer 2 (dropout): rate: 1 is not a number from 0 to below 1");
   EXPECT_EQ(refused(layer("conv2d", {{"channels", 2.0}, {"kernel", 3.0}, {"padding", "full"}})),

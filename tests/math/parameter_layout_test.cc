@@ -48,10 +48,37 @@ TEST(ParameterLayout, TellsWhichPartsOfARangeDecay) {
   EXPECT_EQ(layout.decaying({40, 40}), Ranges{});
 }
 
+ParameterLayout with_running_statistics() {
+  ParameterLayout layout;
+  layout.add("w", {20});
+  layout.add("gamma", {3}, /*decays=*/false);
+  layout.add("mean", {3}, /*decays=*/false, /*momentum=*/0.5F);
+  layout.add("variance", {3}, /*decays=*/true, /*momentum=*/0.25F);
+  layout.add("w2", {5});
+  return layout;
+}
+
+TEST(ParameterLayout, TellsWhichPartsOfARangeAreRunningStatistics) {
+  using RunningRanges = std::vector<RunningRange>;
+  const ParameterLayout layout = with_running_statistics();
+  EXPECT_EQ(layout.running({0, 96}), (RunningRanges{{{48, 51}, 0.5F}, {{64, 67}, 0.25F}}));
+  EXPECT_EQ(layout.running({50, 65}), (RunningRanges{{{0, 1}, 0.5F}, {{14, 15}, 0.25F}}));
+  EXPECT_EQ(layout.running({51, 64}), RunningRanges{});
+}
+
+TEST(ParameterLayout, LeavesRunningStatisticsOutOfWhatIsTrainedAndDecays) {
+  using Ranges = std::vector<Range>;
+  const ParameterLayout layout = with_running_statistics();
+  EXPECT_EQ(layout.trained(), (Ranges{{0, 48}, {80, 96}}));
+  EXPECT_EQ(layout.decaying({0, 96}), (Ranges{{0, 20}, {80, 85}}));
+  EXPECT_EQ(layout.parameter_count(), 34U);
+}
+
 TEST(ParameterLayout, IsEmptyWithoutVariables) {
   const ParameterLayout layout;
   EXPECT_EQ(layout.size(), 0U);
   EXPECT_EQ(layout.parameter_count(), 0U);
+  EXPECT_TRUE(layout.trained().empty());
 }
 
 class ShardRange : public testing::TestWithParam<std::size_t> {

@@ -70,12 +70,18 @@ ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
       layer.stride = stride == 0 ? layer.size : stride;
       layer.output = {(shape.height - layer.size) / layer.stride + 1,
                       (shape.width - layer.size) / layer.stride + 1, shape.channels};
+    } else if (each.type == "batch_norm") {
+      layer.epsilon = static_cast<float>(number_of(each, "epsilon", 1e-5));
     } else if (!acts_by_element(each.type)) {
       std::abort();  // a layer that this file does not know yet
     }
-    if (each.type == "dense" || each.type == "conv2d") {
+    if (each.type == "dense" || each.type == "conv2d" || each.type == "batch_norm") {
       layer.weights = layout_.variables()[variable++].offset;
       layer.bias = layout_.variables()[variable++].offset;
+    }
+    if (each.type == "batch_norm") {
+      layer.mean = layout_.variables()[variable++].offset;
+      layer.variance = layout_.variables()[variable++].offset;
     }
     shape = layer.output;
     layers_.push_back(layer);
@@ -108,7 +114,7 @@ void ReferenceModel::for_each_place(
 
 ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, const Image& input,
                                                 std::span<const double> parameters,
-                                                std::size_t place) const {
+                                                std::size_t place, bool trains) const {
   Image output{.shape = layer.output, .values = std::vector<double>(layer.output.size())};
   const std::size_t units = layer.output.channels;
   if (layer.type == "dense") {
@@ -123,11 +129,11 @@ ReferenceModel::Image ReferenceModel::output_of(const ReferenceLayer& layer, con
   if (layer.type == "flatten" || acts_by_element(layer.type)) {
     for (std::size_t i = 0; i < input.values.size(); ++i) {
       const double value = input.values[i];
-      output.values[i] = layer.type == "relu"      ? std::max(value, 0.0)
-                         : layer.type == "tanh"    ? std::tanh(value)
-                         : layer.type == "sigmoid" ? sigmoid_of(value)
-                         : layer.type == "dropout" ? value * factor(layer, place, i)
-                                                   : value;
+      output.values[i] = layer.type == "relu"                ? std::max(value, 0.0)
+                         : layer.type == "tanh"              ? std::tanh(value)
+                         : layer.type == "sigmoid"           ? sigmoid_of(value)
+                         : layer.type == "dropout" && trains ? value * factor(layer, place, i)
+                                                             : value;
     }
     return output;
   }
@@ -222,66 +228,167 @@ ReferenceModel::Image ReferenceModel::backward(const ReferenceLayer& layer, cons
   return below;
 }
 
-std::vector<ReferenceModel::Image> ReferenceModel::forward(std::span<const double> parameters,
-                                                           const ImageSet& set, std::uint32_t row,
-                                                           std::size_t place) const {
-  Image image{.shape = input_, .values = std::vector<double>(input_.size())};
-  for (std::size_t i = 0; i < input_.size(); ++i) {
-    image.values[i] = set.images[row * input_.size() + i] / 255.0;
+std::vector<ReferenceModel::Batch> ReferenceModel::forward(std::span<const double> parameters,
+                                                           const ImageSet& set,
+                                                           std::span<const std::uint32_t> rows,
+                                                           bool trains) const {
+  Batch images;
+  for (const std::uint32_t row : rows) {
+    Image& image = images.emplace_back(Image{input_, std::vector<double>(input_.size())});
+    for (std::size_t i = 0; i < input_.size(); ++i) {
+      image.values[i] = set.images[row * input_.size() + i] / 255.0;
+    }
   }
-  std::vector<Image> images = {image};
+  std::vector<Batch> batches = {images};
   for (const ReferenceLayer& layer : layers_) {
-    images.push_back(output_of(layer, images.back(), parameters, place));
+    if (layer.type == "batch_norm") {
+      batches.push_back(normalized(layer, batches.back(), parameters, trains));
+      continue;
+    }
+    Batch outputs;
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+      outputs.push_back(output_of(layer, batches.back()[place], parameters, place, trains));
+    }
+    batches.push_back(outputs);
   }
-  return images;
+  return batches;
 }
 
-std::vector<double> ReferenceModel::target(std::uint8_t label, std::size_t classes) const {
-  std::vector<double> wanted(classes, smoothing_ / static_cast<double>(classes));
-  wanted[label] += 1 - smoothing_;
+ReferenceModel::Moments ReferenceModel::moments_of(const Batch& batch, std::size_t channel) {
+  std::vector<double> values;
+  for (const Image& image : batch) {
+    for (std::size_t i = channel; i < image.values.size(); i += image.shape.channels) {
+      values.push_back(image.values[i]);
+    }
+  }
+  Moments moments{.values = static_cast<double>(values.size())};
+  for (const double value : values) {
+    moments.mean += value / moments.values;
+  }
+  for (const double value : values) {
+    moments.variance += (value - moments.mean) * (value - moments.mean) / moments.values;
+  }
+  return moments;
+}
+
+ReferenceModel::Batch ReferenceModel::normalized(const ReferenceLayer& layer, const Batch& input,
+                                                 std::span<const double> parameters, bool trains) {
+  Batch output = input;
+  for (std::size_t c = 0; c < layer.input.channels; ++c) {
+    const Moments of = trains ? moments_of(input, c)
+                              : Moments{.mean = parameters[layer.mean + c],
+                                        .variance = parameters[layer.variance + c]};
+    for (Image& image : output) {
+      for (std::size_t i = c; i < image.values.size(); i += layer.input.channels) {
+        image.values[i] = parameters[layer.weights + c] * (image.values[i] - of.mean) /
+                              std::sqrt(of.variance + layer.epsilon) +
+                          parameters[layer.bias + c];
+      }
+    }
+  }
+  return output;
+}
+
+// By the chain rule through mean and variance, as the paper has it.
+ReferenceModel::Batch ReferenceModel::normalized_backward(const ReferenceLayer& layer,
+                                                          const Batch& input, const Batch& delta,
+                                                          std::span<const double> parameters,
+                                                          std::span<double> gradient) {
+  Batch below = input;
+  const std::size_t channels = layer.input.channels;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const Moments of = moments_of(input, c);
+    const double root = std::sqrt(of.variance + layer.epsilon);
+    const double gamma = parameters[layer.weights + c];
+    double by_mean = 0;
+    double by_variance = 0;
+    for (std::size_t row = 0; row < input.size(); ++row) {
+      for (std::size_t i = c; i < input[row].values.size(); i += channels) {
+        const double beside = input[row].values[i] - of.mean;
+        const double by_output = delta[row].values[i];
+        gradient[layer.bias + c] += by_output;
+        gradient[layer.weights + c] += by_output * beside / root;
+        by_mean -= by_output * gamma / root;
+        by_variance -= by_output * gamma * beside / (2 * root * root * root);
+      }
+    }
+    for (std::size_t row = 0; row < input.size(); ++row) {
+      for (std::size_t i = c; i < input[row].values.size(); i += channels) {
+        below[row].values[i] = delta[row].values[i] * gamma / root + by_mean / of.values +
+                               by_variance * 2 * (input[row].values[i] - of.mean) / of.values;
+      }
+    }
+    gradient[layer.mean + c] = of.mean;
+    gradient[layer.variance + c] = of.variance * of.values / (of.values - 1);
+  }
+  return below;
+}
+
+std::vector<double> ReferenceModel::target(std::uint8_t label, std::size_t classes,
+                                           double smoothing) {
+  std::vector<double> wanted(classes, smoothing / static_cast<double>(classes));
+  wanted[label] += 1 - smoothing;
   return wanted;
+}
+
+double ReferenceModel::mean_loss(const Batch& logits, const ImageSet& set,
+                                 std::span<const std::uint32_t> rows, double smoothing) {
+  double total = 0;
+  for (std::size_t place = 0; place < rows.size(); ++place) {
+    const std::vector<double>& values = logits[place].values;
+    const double largest = *std::ranges::max_element(values);
+    double sum = 0;
+    for (const double logit : values) {
+      sum += std::exp(logit - largest);
+    }
+    const std::vector<double> wanted = target(set.labels[rows[place]], values.size(), smoothing);
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      total -= wanted[j] * (values[j] - largest - std::log(sum));
+    }
+  }
+  return total / static_cast<double>(rows.size());
 }
 
 double ReferenceModel::loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const {
-  double total = 0;
-  for (std::size_t place = 0; place < rows.size(); ++place) {
-    const std::vector<double> logits = forward(parameters, set, rows[place], place).back().values;
-    const double largest = *std::ranges::max_element(logits);
-    double sum = 0;
-    for (const double logit : logits) {
-      sum += std::exp(logit - largest);
-    }
-    const std::vector<double> wanted = target(set.labels[rows[place]], logits.size());
-    for (std::size_t j = 0; j < logits.size(); ++j) {
-      total -= wanted[j] * (logits[j] - largest - std::log(sum));
-    }
-  }
-  return total / static_cast<double>(rows.size());
+  return mean_loss(forward(parameters, set, rows).back(), set, rows, smoothing_);
+}
+
+double ReferenceModel::evaluated_loss(std::span<const double> parameters, const ImageSet& set,
+                                      std::span<const std::uint32_t> rows) const {
+  return mean_loss(forward(parameters, set, rows, /*trains=*/false).back(), set, rows, 0);
 }
 
 std::vector<double> ReferenceModel::gradient(std::span<const double> parameters,
                                              const ImageSet& set,
                                              std::span<const std::uint32_t> rows) const {
   std::vector<double> gradient(parameters.size());
+  const std::vector<Batch> batches = forward(parameters, set, rows);
+  Batch deltas = batches.back();  // the loss by the layer's output
   for (std::size_t place = 0; place < rows.size(); ++place) {
-    const std::vector<Image> images = forward(parameters, set, rows[place], place);
-    Image delta = images.back();  // the loss by the layer's output
-    const double largest = *std::ranges::max_element(delta.values);
+    std::vector<double>& delta = deltas[place].values;
+    const double largest = *std::ranges::max_element(delta);
     double sum = 0;
-    for (double& value : delta.values) {
+    for (double& value : delta) {
       value = std::exp(value - largest);
       sum += value;
     }
-    for (double& value : delta.values) {
+    for (double& value : delta) {
       value /= sum * static_cast<double>(rows.size());
     }
-    const std::vector<double> wanted = target(set.labels[rows[place]], delta.values.size());
+    const std::vector<double> wanted = target(set.labels[rows[place]], delta.size(), smoothing_);
     for (std::size_t j = 0; j < wanted.size(); ++j) {
-      delta.values[j] -= wanted[j] / static_cast<double>(rows.size());
+      delta[j] -= wanted[j] / static_cast<double>(rows.size());
     }
-    for (std::size_t layer = layers_.size(); layer-- > 0;) {
-      delta = backward(layers_[layer], images[layer], delta, parameters, place, gradient);
+  }
+  for (std::size_t layer = layers_.size(); layer-- > 0;) {
+    if (layers_[layer].type == "batch_norm") {
+      deltas = normalized_backward(layers_[layer], batches[layer], deltas, parameters, gradient);
+      continue;
+    }
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+      deltas[place] = backward(layers_[layer], batches[layer][place], deltas[place], parameters,
+                               place, gradient);
     }
   }
   return gradient;

@@ -23,7 +23,11 @@ class ReferenceModel {
   // parameters.size() == layout's size.
   [[nodiscard]] double loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const;
-  // Its gradient by backpropagation, one image at a time.
+  // The same as the model is evaluated: nothing is drawn, and what was gathered in training counts.
+  [[nodiscard]] double evaluated_loss(std::span<const double> parameters, const ImageSet& set,
+                                      std::span<const std::uint32_t> rows) const;
+  // Its gradient by backpropagation, one layer at a time; in the place of running statistics those
+  // of the batch.
   [[nodiscard]] std::vector<double> gradient(std::span<const double> parameters,
                                              const ImageSet& set,
                                              std::span<const std::uint32_t> rows) const;
@@ -53,8 +57,17 @@ class ReferenceModel {
     std::ptrdiff_t top = 0;  // of the padding
     std::ptrdiff_t left = 0;
     double rate = 0;
+    double epsilon = 0;
     std::size_t weights = 0;  // in the flat vector
     std::size_t bias = 0;
+    std::size_t mean = 0;
+    std::size_t variance = 0;
+  };
+  using Batch = std::vector<Image>;
+  struct Moments {
+    double mean = 0;
+    double variance = 0;  // biased
+    double values = 0;    // of which they are
   };
 
   // Calls visit(number, row, column) for each place of the window or kernel of output (y, x) that
@@ -62,17 +75,30 @@ class ReferenceModel {
   static void for_each_place(
       const ReferenceLayer& layer, std::size_t y, std::size_t x,
       const std::function<void(std::size_t, std::size_t, std::size_t)>& visit);
-  // What each layer gives for one image, which is the `place`th of the batch; the image first.
-  [[nodiscard]] std::vector<Image> forward(std::span<const double> parameters, const ImageSet& set,
-                                           std::uint32_t row, std::size_t place) const;
+  // What each layer gives for the images of the batch; these first.
+  [[nodiscard]] std::vector<Batch> forward(std::span<const double> parameters, const ImageSet& set,
+                                           std::span<const std::uint32_t> rows,
+                                           bool trains = true) const;
+  [[nodiscard]] static Moments moments_of(const Batch& batch, std::size_t channel);
+  [[nodiscard]] static Batch normalized(const ReferenceLayer& layer, const Batch& input,
+                                        std::span<const double> parameters, bool trains);
+  [[nodiscard]] static Batch normalized_backward(const ReferenceLayer& layer, const Batch& input,
+                                                 const Batch& delta,
+                                                 std::span<const double> parameters,
+                                                 std::span<double> gradient);
+  // Of the logits.
+  [[nodiscard]] static double mean_loss(const Batch& logits, const ImageSet& set,
+                                        std::span<const std::uint32_t> rows, double smoothing);
   [[nodiscard]] Image output_of(const ReferenceLayer& layer, const Image& input,
-                                std::span<const double> parameters, std::size_t place) const;
+                                std::span<const double> parameters, std::size_t place,
+                                bool trains) const;
   // The loss by the input; that by the parameters is added to `gradient`.
   [[nodiscard]] Image backward(const ReferenceLayer& layer, const Image& input, const Image& delta,
                                std::span<const double> parameters, std::size_t place,
                                std::span<double> gradient) const;
   // What the model is to give for a label: each class's probability.
-  [[nodiscard]] std::vector<double> target(std::uint8_t label, std::size_t classes) const;
+  [[nodiscard]] static std::vector<double> target(std::uint8_t label, std::size_t classes,
+                                                  double smoothing);
   [[nodiscard]] double factor(const ReferenceLayer& layer, std::size_t place,
                               std::size_t element) const;
 

@@ -409,6 +409,31 @@ const std::vector<Invalid>& invalid_configs() {
        },
        "--compress: topk:0.01 is not allowed with --min_workers, --max_workers or --micro_batches: "
        "whoever computes a micro-batch must come to the same gradient"},
+      {"BlocksOfRunningStatistics",
+       [](RunConfig& c) {
+         c.model.layers = {{.type = "batch_norm", .name = {}, .fields = {}}};
+         c.model.layers.push_back({.type = "dense", .name = {}, .fields = {{"units", 10.0}}});
+         c.wire_dtype = WireDtype::kInt8;
+       },
+       "--wire_dtype: int8 is not allowed with running statistics, as batch_norm has them; f32 and "
+       "bf16 are"},
+      {"SomeOfTheRunningStatistics",
+       [](RunConfig& c) {
+         c.model.layers = {{.type = "batch_norm", .name = {}, .fields = {}}};
+         c.model.layers.push_back({.type = "dense", .name = {}, .fields = {{"units", 10.0}}});
+         c.top_k = 0.5F;
+       },
+       "--compress: topk:0.5 is not allowed with running statistics, as batch_norm has them: each "
+       "step needs all"},
+      {"VarianceOfOneNumber",
+       [](RunConfig& c) {
+         c.model.layers = {{.type = "flatten", .name = {}, .fields = {}},
+                           {.type = "batch_norm", .name = {}, .fields = {}},
+                           {.type = "dense", .name = {}, .fields = {{"units", 10.0}}}};
+         c.batch_size = 1;
+       },
+       "--batch_size: 1 is not at least 2, without which the batch_norm of plain numbers has no "
+       "variance"},
       {"StalenessWithSync", [](RunConfig& c) { c.max_staleness = 3; },
        "--max_staleness: 3 is not allowed without --sync_replicas=false"},
       {"NoLayer", [](RunConfig& c) { c.model.hidden.clear(); },

@@ -69,6 +69,7 @@ void Trainer::allocate(const RunConfig& config) {
   model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
                  threads_of(options_.task));
   const std::size_t size = model_->layout().size();
+  trained_ = model_->layout().trained();
   parameters_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
@@ -192,7 +193,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
 
 void Trainer::reduce_gradient() {
   if (config_.clip_norm != 0) {
-    math::clip_by_norm(client_.gradient(), config_.clip_norm, config_.isa);
+    math::clip_by_norm(client_.gradient(), trained_, config_.clip_norm, config_.isa);
   }
   if (top_k_) {
     top_k_->select(client_.gradient());

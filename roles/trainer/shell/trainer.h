@@ -135,6 +135,7 @@ class Trainer {
   RunConfig config_;
   WireFormat wire_;
   std::optional<math::Model> model_;
+  std::vector<math::Range> trained_;  // of the vector; the rest is running statistics
   std::optional<data::Sampler> sampler_;
   std::optional<math::AugmentedBatch> augmented_;  // where images are changed at random
   std::optional<math::TopK> top_k_;                // --compress: what has not been pushed yet
