@@ -40,6 +40,21 @@ void set_size(Scenario& scenario, std::size_t floats) {
   scenario.size = math::layout_of(scenario.config.model).size();
 }
 
+// Of a vector of the same size the end are running statistics: those of batch norm behind a dense
+// layer, with scale and shift. Where it is long enough.
+void keep_running_statistics(Scenario& scenario) {
+  constexpr std::size_t kOthers = 5 * kClasses;  // and the dense layer's bias
+  if (scenario.size < kOthers + kClasses) {
+    return;
+  }
+  roles::RunConfig& config = scenario.config;
+  config.model.input = {.channels = (scenario.size - kOthers) / kClasses};
+  config.model.layers = {
+      {.type = "dense", .name = {}, .fields = {{"units", static_cast<double>(kClasses)}}},
+      {.type = "batch_norm", .name = {}, .fields = {{"momentum", 0.875}}}};
+  config.batch_size = 2;  // as few as there may be
+}
+
 Scenario plain(std::uint64_t seed) {
   Scenario scenario;
   scenario.seed = seed;
@@ -282,6 +297,9 @@ Scenario scenario_of(std::uint64_t seed) {
   if (scenario.config.every_gradient_counts() && Dice(seed, Draw::kAverage).one_in(4)) {
     scenario.config.optimizer.average_decay = 0.75F;
   }
+  if (scenario.config.every_gradient_counts() && Dice(seed, Draw::kRunning).one_in(3)) {
+    keep_running_statistics(scenario);
+  }
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
     const bool is_short = launch.one_in(4);  // of tries
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
@@ -316,6 +334,7 @@ std::string to_string(const Scenario& scenario) {
                      " trainers, " + std::to_string(config.train_steps) + " steps, " +
                      std::string(math::optimizer_name(config.optimizer.kind));
   text += config.optimizer.average_decay != 0 ? ", averaged" : "";
+  text += config.model.layers.empty() ? "" : ", running statistics";
   if (config.elastic()) {
     text += ", elastic with " + std::to_string(config.micro_batches) + " micro-batches, at least " +
             std::to_string(config.min_workers) + " workers";

@@ -27,7 +27,12 @@ void compute_gradient(std::span<const float> parameters, std::uint64_t step, std
 }
 
 Oracle::Oracle(const roles::RunConfig& config, std::size_t size)
-    : config_(config), first_(size), second_(size), sum_(size), gradient_(size) {
+    : config_(config),
+      layout_(math::layout_of(config.model)),
+      first_(size),
+      second_(size),
+      sum_(size),
+      gradient_(size) {
   states_.emplace_back(size);
   initialize(states_.back());
   average_ = states_.back();
@@ -99,6 +104,12 @@ void Oracle::advance() {
         second_[i] = spec.beta2 * second_[i] + (1.0F - spec.beta2) * (g * g);
         next[i] = old[i] - rate * first_[i] / (std::sqrt(second_[i]) + spec.epsilon);
         break;
+    }
+  }
+  for (const math::Variable& variable : layout_.variables()) {
+    for (std::size_t i = variable.offset; variable.momentum && i < variable.offset + variable.size;
+         ++i) {
+      next[i] = *variable.momentum * old[i] + (1.0F - *variable.momentum) * (sum_[i] * share);
     }
   }
   const auto count = static_cast<double>(step + 1);

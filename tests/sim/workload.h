@@ -35,6 +35,7 @@ class Oracle {
   void advance();
 
   const roles::RunConfig config_;
+  const math::ParameterLayout layout_;
   std::vector<Values> states_;  // by step
   Values first_;                // the optimizer's
   Values second_;

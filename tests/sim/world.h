@@ -39,6 +39,7 @@ enum class Draw : std::uint32_t {
   kLaunch,
   kClock,
   kAverage,
+  kRunning,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.

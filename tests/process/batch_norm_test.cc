@@ -1,0 +1,121 @@
+// Batch norm in a run: its running values are state of the ps like the weights, and as exact,
+// whoever computes, and whoever is lost on the way.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+// With all that must leave the running values alone: clipping, decay, a rate that falls.
+const Words kRun = {"--batch_size=10",    "--train_steps=60",    "--optimizer=adamw",
+                    "--weight_decay=0.1", "--clip_norm=0.5",     "--ema=0.9",
+                    "--seed=3",           "--print_weights_hash"};
+const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
+
+class BatchNorm : public ProcessTest {
+ protected:
+  // The running values lie in the first page of the vector and in the last.
+  Words model_flags() const {
+    const std::filesystem::path file = scratch() / "norm.toml";
+    std::ofstream(file) << "[[layer]]\ntype = 'conv2d'\nchannels = 4\nkernel = 3\nstride = 2\n"
+                           "[[layer]]\ntype = 'batch_norm'\n[[layer]]\ntype = 'relu'\n"
+                           "[[layer]]\ntype = 'flatten'\n"
+                           "[[layer]]\ntype = 'dense'\nunits = 20\n"
+                           "[[layer]]\ntype = 'batch_norm'\nmomentum = 0.8\n"
+                           "[[layer]]\ntype = 'relu'\n[[layer]]\ntype = 'dense'\nunits = 10\n";
+    return {"--model=" + file.string()};
+  }
+  Process& launch(const Words& flags) {
+    Process& job = run("launch", Words{"launch"} + model_flags() + flags + data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+    return job;
+  }
+  std::string hash_of_launch(const Words& flags) { return weights_hash_in(launch(kRun + flags)); }
+};
+
+TEST_F(BatchNorm, HasTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
+  const std::string one = hash_of_launch({"--workers=3"});
+  ASSERT_EQ(one.size(), 64U);
+  for (const Words& other :
+       {Words{"--workers=3", "--ps=2", "--threads=2"},
+        Words{"--workers=3", "--ps=3", "--transport=tcp"},
+        Words{"--workers=2", "--micro_batches=3", "--min_workers=1", "--ps=2"}}) {
+    EXPECT_EQ(hash_of_launch(other), one) << other.back();
+  }
+}
+
+TEST_F(BatchNorm, HasTheSameBitsWithVectorsOfAnotherLength) {
+  if (__builtin_cpu_supports("avx512f") == 0) {
+    GTEST_SKIP() << "this CPU lacks AVX-512";
+  }
+  EXPECT_EQ(hash_of_launch({"--workers=2", "--isa=avx2"}),
+            hash_of_launch({"--workers=2", "--isa=avx512"}));
+}
+
+TEST_F(BatchNorm, HasTheSameBitsWhereWorkersAndPsAreLost) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
+  const Words flags = model_flags() + kRun + kSlowly;
+  Tasks tasks = run_cluster(cluster, flags);
+  ASSERT_TRUE(says(tasks.chief(), "global step: 15,"));
+  tasks.trainers[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.trainers[1], SIGKILL));
+  tasks.trainers[1] = &run_task(cluster, Job::kWorker, 1, flags);
+  ASSERT_TRUE(says(tasks.chief(), "global step: 30,"));
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, Job::kPs, 1);
+  EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step [1-9][0-9]*, generation 2"));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  EXPECT_EQ(weights_hash_in(tasks.chief()), hash_of_launch({"--workers=2"}));
+}
+
+TEST_F(BatchNorm, HasTheSameBitsWhereACopyTakesOver) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
+  const Words flags = model_flags() + kRun + kSlowly + Words{"--ps_replicas=2"};
+  Tasks tasks = run_cluster(cluster, flags);
+  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
+  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, flags);
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  EXPECT_EQ(weights_hash_in(tasks.chief()), hash_of_launch({"--workers=2"}));
+}
+
+TEST_F(BatchNorm, GoesOnFromACheckpointOnAnotherNumberOfPs) {
+  const Words saved = {"--workers=2", "--train_dir=" + (scratch() / "run").string()};
+  Process& first = run(
+      "first", Words{"launch", "--ps=1"} + model_flags() + kRun + saved + kSlowly + data_flags());
+  ASSERT_TRUE(says(first, "global step: 25,"));
+  first.send(SIGTERM);
+  ASSERT_TRUE(exits(first, kExitTerminated));
+  EXPECT_EQ(hash_of_launch(saved + Words{"--ps=3"}), hash_of_launch({"--workers=2"}));
+}
+
+// What the running values are good for is seen when the model is evaluated. Statistics that were
+// cut with the gradient would be next to 0.
+TEST_F(BatchNorm, LearnsInEveryMode) {
+  const Words longer = {"--workers=3", "--batch_size=50", "--train_steps=150",
+                        "--learning_rate=0.01"};
+  for (const char* mode : {"--sync_replicas=true", "--sync_replicas=false",
+                           "--replicas_to_aggregate=2", "--wire_dtype=bf16", "--clip_norm=0.001"}) {
+    EXPECT_GT(accuracy_in(launch(longer + Words{mode})), 0.85) << mode;
+  }
+}
+
+TEST_F(BatchNorm, IsRefusedWhereItsStatisticsWouldBeLostOnTheWay) {
+  for (const char* flag : {"--wire_dtype=int8", "--wire_dtype=int4", "--compress=topk:0.5"}) {
+    Process& job =
+        run("launch", Words{"launch", "--workers=2", flag} + model_flags() + data_flags());
+    EXPECT_TRUE(exits(job, kExitUsage)) << flag;
+    EXPECT_TRUE(says(job, "is not allowed with running statistics")) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::test_process
