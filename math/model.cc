@@ -71,10 +71,11 @@ struct Model::Impl {
   void prepare(const float* parameters) noexcept;
   // What the stages need that measure batches, when the model is evaluated.
   void prepare_evaluation(const float* parameters) noexcept;
-  [[nodiscard]] LayerPass pass_of_batch(std::size_t index, const float* parameters) noexcept;
   // What stage `index` computes with; its rows are to be filled in.
   [[nodiscard]] LayerPass pass_of(std::size_t index, const float* parameters,
                                   std::size_t member) noexcept;
+  // The same in training, with all rows of the batch.
+  [[nodiscard]] LayerPass pass_of_batch(std::size_t index, const float* parameters) noexcept;
   [[nodiscard]] std::size_t classes() const noexcept { return spec.classes; }
 
   void plan_rounds();

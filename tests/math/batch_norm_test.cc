@@ -7,10 +7,12 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "math/aligned.h"
+#include "math/kernels_table.h"
 #include "math/model.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
@@ -131,6 +133,90 @@ TEST(BatchNorm, OfNumbersNeedsTwoRows) {
   EXPECT_EQ(least_rows(ending_in_three({.height = 2, .width = 1, .channels = 4},
                                        {layer_of("batch_norm")})),
             1U);
+}
+
+// ---- The sums, each number by the order that kernels_table.h names ----
+
+struct Sums {
+  std::vector<float> means;
+  std::vector<float> squares;
+};
+
+// Of the positions of one channel.
+template <typename Term>
+float in_four_chains(std::size_t positions, const Term& term) {
+  float chains[4] = {};
+  for (std::size_t p = 0; p < positions; ++p) {
+    chains[p % 4] += term(p);
+  }
+  return (chains[0] + chains[1]) + (chains[2] + chains[3]);
+}
+
+Sums moments_by_hand(std::span<const float> row, std::size_t channels) {
+  const std::size_t positions = row.size() / channels;
+  Sums sums;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto value = [&](std::size_t p) { return row[p * channels + c]; };
+    const float mean = in_four_chains(positions, value) / static_cast<float>(positions);
+    sums.means.push_back(mean);
+    sums.squares.push_back(in_four_chains(
+        positions, [&](std::size_t p) { return (value(p) - mean) * (value(p) - mean); }));
+  }
+  return sums;
+}
+
+class ChannelSums : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isas, ChannelSums, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+TEST_P(ChannelSums, OfARowAreFourChainsOverItsPositions) {
+  for (const std::size_t channels : {1U, 5U, 16U, 35U}) {
+    for (const std::size_t positions : {1U, 2U, 3U, 4U, 7U, 49U}) {
+      const AlignedVector row = made_up_numbers(positions * channels, channels);
+      const AlignedVector delta = made_up_numbers(positions * channels, 100 + channels);
+      Sums found{std::vector<float>(channels), std::vector<float>(channels)};
+      kernels(isa()).channel_moments(row.data(), found.means.data(), found.squares.data(),
+                                     positions, channels);
+      const Sums expected = moments_by_hand(row.span(), channels);
+      ASSERT_EQ(bits_of(found.means), bits_of(expected.means)) << channels << ", " << positions;
+      ASSERT_EQ(bits_of(found.squares), bits_of(expected.squares)) << channels << ", " << positions;
+      kernels(isa()).channel_delta_sums(row.data(), delta.data(), expected.means.data(),
+                                        expected.squares.data(), found.means.data(),
+                                        found.squares.data(), positions, channels);
+      for (std::size_t c = 0; c < channels; ++c) {
+        const auto by_output = [&](std::size_t p) { return delta.data()[p * channels + c]; };
+        const auto product = [&](std::size_t p) {
+          return by_output(p) *
+                 ((row.data()[p * channels + c] - expected.means[c]) * expected.squares[c]);
+        };
+        ASSERT_EQ(found.means[c], in_four_chains(positions, by_output)) << channels << ", " << c;
+        ASSERT_EQ(found.squares[c], in_four_chains(positions, product)) << channels << ", " << c;
+      }
+    }
+  }
+}
+
+TEST_P(ChannelSums, OfABatchAreAddedFromTheFirstRowToTheLast) {
+  constexpr std::size_t kChannels = 19;
+  constexpr std::size_t kManyRows = 7;
+  const AlignedVector moments = made_up_numbers(kManyRows * 2 * kChannels, 1);
+  Sums found{std::vector<float>(kChannels), std::vector<float>(kChannels)};
+  kernels(isa()).merge_moments(moments.data(), found.means.data(), found.squares.data(), kManyRows,
+                               /*positions=*/3, kChannels);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const auto mean_of = [&](std::size_t row) { return moments.data()[row * 2 * kChannels + c]; };
+    float mean = 0;
+    for (std::size_t row = 0; row < kManyRows; ++row) {
+      mean += mean_of(row);
+    }
+    mean /= static_cast<float>(kManyRows);
+    float squares = 0;
+    for (std::size_t row = 0; row < kManyRows; ++row) {
+      const float beside = mean_of(row) - mean;
+      squares += moments.data()[(row * 2 + 1) * kChannels + c] + 3.0F * (beside * beside);
+    }
+    ASSERT_EQ(found.means[c], mean) << c;
+    ASSERT_EQ(found.squares[c], squares) << c;
+  }
 }
 
 }  // namespace
