@@ -1,4 +1,4 @@
-// A data set that is ready to train on: images as bytes, in memory.
+// A data set that is ready to train on, in memory: images as bytes, or rows of numbers.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,11 @@ struct ImageShape {
   friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
 
-// [rows, height, width, channels] bytes 0..255 and [rows] labels below Dataset::classes. Borrowed
-// from a Dataset.
+// [rows, height, width, channels] bytes 0..255, or as many numbers, and [rows] labels below
+// Dataset::classes. Borrowed from a Dataset.
 struct Split {
   std::span<const std::uint8_t> images;
+  std::span<const float> numbers{};  // where there are no images
   std::span<const std::uint8_t> labels;
 };
 
@@ -33,14 +34,18 @@ struct Split {
 struct Dataset {
   std::string name;      // "MNIST" or "Digits": the word of the result line
   std::string checksum;  // SHA-256 (hex) over the four extracted files' contents in the order
-                         // train images, train labels, test images, test labels: its identity
-  ImageShape shape{};    // of every image
+                         // train images, train labels, test images, test labels: its identity;
+                         // of a user's data as data/own/cache.h has it
+  ImageShape shape{};    // of every image; {1, 1, numbers of a row}
   std::size_t classes = 0;
-  std::span<const std::string_view> class_names{};  // borrowed of literals; none: 0, 1, 2, ...
-  Split train;                                      // MNIST: 55 000 rows
-  Split validation;                                 // 5 000
-  Split test;                                       // 10 000
-  std::shared_ptr<const void> storage;              // the memory that the splits point into
+  std::span<const std::string_view> class_names{};  // of literals or `storage`; none: 0, 1, 2, ...
+  // Of numbers: x is trained on as (x - mean) * scale, by its place in the row. None of images.
+  std::span<const float> means{};
+  std::span<const float> scales{};
+  Split train;                          // MNIST: 55 000 rows
+  Split validation;                     // 5 000
+  Split test;                           // 10 000
+  std::shared_ptr<const void> storage;  // the memory that the splits point into
 };
 
 }  // namespace disttf::data

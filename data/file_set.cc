@@ -313,9 +313,11 @@ Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> co
           .shape = set.shape(),
           .classes = set.classes,
           .class_names = set.class_names,
-          .train = {train_images.subspan(held_out_bytes), train_labels.subspan(held_out)},
-          .validation = {train_images.first(held_out_bytes), train_labels.first(held_out)},
-          .test = {test_images, test_labels},
+          .train = {.images = train_images.subspan(held_out_bytes),
+                    .labels = train_labels.subspan(held_out)},
+          .validation = {.images = train_images.first(held_out_bytes),
+                         .labels = train_labels.first(held_out)},
+          .test = {.images = test_images, .labels = test_labels},
           .storage = std::move(storage)};
 }
 

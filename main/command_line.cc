@@ -11,6 +11,7 @@
 
 #include "main/cluster_source.h"
 #include "main/command_words.h"
+#include "main/data_command.h"
 #include "main/flag_values.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
@@ -47,7 +48,12 @@ std::set<std::string> given_options(const CLI::App& app) {
 
 roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
   roles::DataOptions data;
+  data.own = own_data_options(flags.own_data);
   data.dataset = roles::find_dataset(flags.dataset);  // auto: none
+  if (data.own && data.dataset != nullptr) {
+    throw std::invalid_argument("--dataset: " + net::quoted(flags.dataset) +
+                                " is not allowed together with --data");
+  }
   data.directory = flags.data_dir;
   data.mirrors = flags.data_url;
   data.ca_file = flags.ca_file;
@@ -161,6 +167,9 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
   if (flags.on_finish == "idle") {
     refuse("on_finish idle", "whose end tells the servers that the run is over");
   }
+  if (given.contains("data")) {
+    refuse("data", "whose servers train on the data sets that have a name");
+  }
   net::ClusterAndTask found;
   found.cluster = find_lists(flags, environment);
   found.task = {.job = net::Job::kChief, .index = 0};
@@ -211,6 +220,21 @@ Invocation parse_model(std::vector<std::string> arguments) {
   return invocation;
 }
 
+Invocation parse_data(std::vector<std::string> arguments, const Environment& environment) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kData, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  take_data_words(arguments, flags);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action = InspectData{.data = data_options(flags, environment), .as_json = flags.json};
+  return invocation;
+}
+
 Invocation parse_render(std::vector<std::string> arguments) {
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kRender, flags);
@@ -228,7 +252,10 @@ Invocation parse_render(std::vector<std::string> arguments) {
   invocation.warnings = read_options_file(*app, flags.render);
   render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
   const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
-  deployment.result_word = (dataset == nullptr ? roles::usual_dataset() : *dataset).word();
+  const auto own = own_data_options(flags.own_data);
+  deployment.result_word = own                  ? data::own_data_name(own->path)
+                           : dataset == nullptr ? std::string(roles::usual_dataset().word())
+                                                : std::string(dataset->word());
   check_checkpoint_flags(flags);
   WrittenSettings& settings = flags.settings;
   if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
@@ -355,6 +382,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kModel) {
     return parse_model(std::move(arguments));
+  }
+  if (command == Command::kData) {
+    return parse_data(std::move(arguments), environment);
   }
   if (command == Command::kRender) {
     return parse_render(std::move(arguments));

@@ -44,6 +44,10 @@ struct RunPlus {
 struct RunDownload {
   roles::DataOptions data;
 };
+struct InspectData {  // data.own is set
+  roles::DataOptions data;
+  bool as_json = false;
+};
 struct RunCheckpoint {
   roles::CheckpointCommand command;
 };
@@ -69,7 +73,7 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               RunCheckpoint, RunRender, RunManage, RunNothing>
+               InspectData, RunCheckpoint, RunRender, RunManage, RunNothing>
       action;
 };
 

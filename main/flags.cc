@@ -5,6 +5,7 @@
 
 #include "main/cluster_flags.h"
 #include "main/config_file.h"
+#include "main/data_command.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
 #include "main/launch_command.h"
@@ -180,13 +181,14 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
         ->group(kData);
   }
   if (command != Command::kDownload && command != Command::kServer) {
+    add_own_data_flags(app, flags.own_data, kData, /*has_path=*/true);
     app.add_flag("--download_only", flags.download_only,
                  "fetch and extract the data set, then exit")
         ->transform(boolean())
         ->group(kData);
   }
   app.add_option("--data_dir", flags.data_dir,
-                 "folder that the data set is in, or is downloaded to")
+                 "folder that the data set is in, or is downloaded to, or converted in")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kData);
@@ -310,6 +312,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
       {Command::kModel, "model", "Show what a model consists of"},
+      {Command::kData, "data", "Show what your own data consists of"},
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
@@ -342,6 +345,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
         "verify  reads everything; one line for each file or tensor that is wrong, and then code "
         "3\n"
         "show    step, configuration and tensors of the newest one that is whole");
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kData) {
+    add_data_command_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

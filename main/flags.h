@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "main/own_data_flags.h"
 #include "main/render_flags.h"
 #include "main/setting_flags.h"
 #include "roles/launch/shell/launcher.h"
@@ -30,6 +31,7 @@ enum class Command : std::uint8_t {
   kDownload,
   kCheckpoint,
   kModel,
+  kData,
   kResolve,
   kRender,
   kStatus,
@@ -109,6 +111,7 @@ struct Flags {
   std::string on_finish = "exit";
   // Data
   std::string dataset = "auto";
+  OwnDataFlags own_data;
   std::string data_dir = "./input_data";
   std::vector<std::string> data_url;
   std::string ca_file;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "main/command_line.h"
+#include "main/data_command.h"
 #include "math/denormals.h"
 #include "net/http/tls.h"
 #include "net/transport/descriptor_limit.h"
@@ -74,6 +75,14 @@ int run(const RunDownload& run) {
   const roles::StopSignal stop;
   roles::download_dataset(run.data, stop);
   return roles::kDone;
+}
+
+int run(const InspectData& inspect) {
+  const roles::StopSignal stop;
+  const data::OwnData data = roles::convert_own_dataset(inspect.data, stop);
+  return run(Print{.text = inspect.as_json
+                               ? data_json(data)
+                               : data_text(data, roles::open_dataset(inspect.data, stop).train)});
 }
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }

@@ -118,7 +118,7 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       draws(plan.stages.size()),
       losses(threads) {
   assert(max_batch > 0);
-  takes_pixels = plan.stages.front().layer->takes_pixels(products);
+  takes_pixels = !spec.numbers && plan.stages.front().layer->takes_pixels(products);
   pixels.resize(takes_pixels ? rows * spec.input.size() : 0);
   batch = AlignedVector(takes_pixels ? 0 : rows * spec.input.size());
   std::size_t most = 0;
@@ -168,13 +168,21 @@ void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t pos
   assert(row < set.rows());
   assert(set.labels[row] < spec.classes);
   const std::size_t inputs = spec.input.size();
+  labels[position] = set.labels[row];
+  if (spec.numbers) {
+    const float* const numbers = set.numbers.data() + row * inputs;
+    float* const example = batch.data() + position * inputs;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      example[i] = (numbers[i] - set.means[i]) * set.scales[i];
+    }
+    return;
+  }
   const std::uint8_t* image = set.images.data() + row * inputs;
   if (takes_pixels) {
     std::copy_n(image, inputs, pixels.data() + position * inputs);
   } else {
     kernels.pixels_to_floats(image, batch.data() + position * inputs, inputs);
   }
-  labels[position] = set.labels[row];
 }
 
 LayerPass Model::Impl::pass_of(std::size_t index, const float* parameters,

@@ -3,7 +3,7 @@
 //
 // The loss is the mean over the batch of the softmax cross-entropy of what the last layer gives,
 // the logits [batch, classes], and their labels; in training with ModelSpec::label_smoothing. The
-// first layer takes the batch's pixels times 1/255.
+// first layer takes the batch's pixels times 1/255; or numbers.
 //
 // Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
 #pragma once
@@ -21,10 +21,14 @@
 
 namespace disttf::math {
 
-// Images and their labels as they lie in memory: bytes, one image after the other.
+// Examples and their labels as they lie in memory, one example after the other: images of bytes, or
+// where the model takes numbers (ModelSpec::numbers) those.
 struct ImageSet {
-  std::span<const std::uint8_t> images;  // [rows, inputs], 0..255; becomes x/255 in the batch
-  std::span<const std::uint8_t> labels;  // [rows], each < classes
+  std::span<const std::uint8_t> images{};  // [rows, inputs], 0..255; becomes x/255 in the batch
+  std::span<const std::uint8_t> labels{};  // [rows], each < classes
+  std::span<const float> numbers{};        // [rows, inputs]; become (x - mean) * scale
+  std::span<const float> means{};          // [inputs]
+  std::span<const float> scales{};         // [inputs]
   [[nodiscard]] std::size_t rows() const noexcept { return labels.size(); }
 };
 

@@ -51,6 +51,7 @@ struct ModelSpec {
   Shape input{.height = 28, .width = 28};   // of an example
   std::vector<std::size_t> hidden = {100};  // mlp: units per hidden layer
   std::size_t classes = 10;
+  bool numbers = false;             // an example is so many numbers, and not the bytes of an image
   std::vector<LayerSpec> layers{};  // where it is not one of the above
   // Of what a label says in training so much is spread evenly over all classes: the target is
   // (1 - s) onehot(label) + s / classes. 0 <= s < 1.

@@ -34,6 +34,7 @@ enum class Purpose : std::uint32_t {
   kFrameFault = 6,
   kProcessFault = 7,
   kAugmentation = 8,
+  kHoldOut = 9,
 };
 
 // A stream must be below this: 48 bits of the counter hold it. A step number never gets there.

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
+#include "math/random.h"
 #include "net/transport/descriptor_limit.h"
 #include "roles/download/download.h"
 #include "roles/process/log.h"
@@ -106,13 +109,69 @@ data::Dataset open_downloaded(const DatasetRow& dataset, const DataOptions& opti
   return data::open_file_set(directory, dataset.files(), open);
 }
 
+// A line a second of what a conversion does.
+class ConversionLog {
+ public:
+  explicit ConversionLog(const StopSignal& stop) : stop_(stop) {}
+  void progress(std::uint64_t bytes, std::uint64_t all_bytes) {
+    stop_.throw_if_stopped();
+    const auto now = net::Clock::now();
+    if (now < next_line_) {
+      return;
+    }
+    next_line_ = now + std::chrono::seconds(1);
+    if (all_bytes == 0) {
+      log_info("another task converts the data; waiting for it");
+      return;
+    }
+    constexpr double kMebibyte = 1024.0 * 1024.0;
+    const double seconds = std::chrono::duration<double>(now - began_).count();
+    log_info(fmt::format("Converting: {:.1f} of {:.1f} MiB, {:.1f} MiB/s",
+                         static_cast<double>(bytes) / kMebibyte,
+                         static_cast<double>(all_bytes) / kMebibyte,
+                         static_cast<double>(bytes) / kMebibyte / seconds));
+  }
+
+ private:
+  const StopSignal& stop_;
+  net::Clock::time_point began_ = net::Clock::now();
+  net::Clock::time_point next_line_ = began_ + std::chrono::seconds(1);
+};
+
+// `use` with what it needs to convert; its errors as the user is told of them.
+template <typename Use>
+auto with_own_data(const DataOptions& options, const StopSignal& stop, Use use) {
+  ConversionLog log(stop);
+  data::OwnDataHooks hooks;
+  hooks.cache_directory = options.directory;
+  hooks.purpose = static_cast<std::uint32_t>(math::Purpose::kHoldOut);
+  hooks.random_bits = &math::random_bits;
+  hooks.threads = std::max(std::thread::hardware_concurrency(), 1U);
+  hooks.on_progress = [&log](std::uint64_t bytes, std::uint64_t all) { log.progress(bytes, all); };
+  hooks.on_message = [](const std::string& sentence) { log_info(sentence); };
+  try {
+    return use(*options.own, hooks);
+  } catch (const data::UnusableData& error) {
+    throw Failure(kBadData, error.what());
+  } catch (const std::system_error& error) {
+    throw Failure(kBadData, error.what());
+  }
+}
+
 }  // namespace
+
+data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& stop) {
+  return with_own_data(options, stop, &data::convert_own_data);
+}
 
 data::Dataset open_built_in_dataset(const DatasetRow& dataset, const DataOptions& options) {
   return dataset.make(options.directory, open_options());
 }
 
 data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
+  if (options.own) {
+    return with_own_data(options, stop, &data::open_own_data);
+  }
   const DatasetRow& wanted = options.dataset != nullptr ? *options.dataset : usual_dataset();
   const DatasetRow& substitute = built_in_dataset();
   if (wanted.is_built_in()) {

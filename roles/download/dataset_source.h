@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/own/own_data.h"
 #include "net/http/http_proxy.h"
 #include "roles/download/datasets.h"
 #include "roles/process/stop_signal.h"
@@ -14,6 +16,8 @@
 namespace disttf::roles {
 
 struct DataOptions {
+  // A user's own, which then is the data set, converted in the directory.
+  std::optional<data::OwnDataOptions> own;
   // Null: the usual one, and the built-in one with a warning where that cannot be had.
   const DatasetRow* dataset = nullptr;
   // A set whose files have the usual one's names is in the directory of its own name in it, unless
@@ -30,6 +34,9 @@ struct DataOptions {
 // ("Successfully downloaded ...", "Extracting ...") as log lines. Throws Failure: kBadData with a
 // sentence that names the file or each mirror's error; a signal's code when interrupted.
 [[nodiscard]] data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop);
+// A user's own data, converted where that has not been done yet. REQUIRES: options.own. Throws as
+// open_dataset() does.
+[[nodiscard]] data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& stop);
 // That set, whatever options.dataset says. REQUIRES: it is built in.
 [[nodiscard]] data::Dataset open_built_in_dataset(const DatasetRow& dataset,
                                                   const DataOptions& options);

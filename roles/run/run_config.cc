@@ -110,6 +110,9 @@ void validate(const RunConfig& config) {
     refuse_setting("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
                    "allowed with --sync_replicas=false");
   }
+  if (config.model.numbers && config.augmentation.any()) {
+    refuse_setting("data", "a table", "allowed with --augment_..., which change images");
+  }
   if (config.warmup_steps >= config.train_steps) {
     refuse_setting("warmup_steps", std::to_string(config.warmup_steps),
                    "below --train_steps, " + std::to_string(config.train_steps));
@@ -135,14 +138,19 @@ void validate(const RunConfig& config) {
   }
 }
 
-void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_t classes) {
-  if (config.model.input.size() != pixels) {
-    refuse_setting("inputs", std::to_string(config.model.input.size()),
-                   std::to_string(pixels) + ", the pixels of an image");
+void validate_for(const ExampleKind& examples, const RunConfig& config) {
+  if (config.model.input != examples.shape) {
+    refuse_setting("inputs", math::to_string(config.model.input),
+                   math::to_string(examples.shape) + ", the shape of an example");
   }
-  if (config.model.classes != classes) {
+  if (config.model.numbers != examples.numbers) {
+    refuse_setting(
+        "numbers", config.model.numbers ? "true" : "false",
+        std::string("allowed for ") + (examples.numbers ? "rows of numbers" : "images of bytes"));
+  }
+  if (config.model.classes != examples.classes) {
     refuse_setting("classes", std::to_string(config.model.classes),
-                   std::to_string(classes) + ", the classes of the data set");
+                   std::to_string(examples.classes) + ", the classes of the data set");
   }
 }
 

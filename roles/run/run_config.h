@@ -104,9 +104,14 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // Throws std::invalid_argument naming the flag, the value and what is allowed.
 void validate(const RunConfig& config);
 
-// The same unless the model takes images of so many pixels and tells apart so many classes. A ps,
-// which never sees an image, serves any model; a worker that did would read beside its images.
-void validate_for_images(const RunConfig& config, std::size_t pixels, std::size_t classes);
+// The same unless the model takes such examples and tells apart so many classes. A ps, which never
+// sees an example, serves any model; a worker that did would read beside its examples.
+struct ExampleKind {
+  math::Shape shape{};
+  bool numbers = false;  // math::ModelSpec::numbers
+  std::size_t classes = 0;
+};
+void validate_for(const ExampleKind& examples, const RunConfig& config);
 
 // The first flag in `explicit_flags` (names as on the command line, without dashes) on which
 // `mine` contradicts what the chief published, as a sentence with both values; else nullopt.

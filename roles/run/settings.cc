@@ -67,6 +67,8 @@ std::vector<Setting> make_settings() {
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.input.channels; }}},
       {.name = "classes",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.classes; }}},
+      {.name = "numbers",
+       .value = Switch{[](auto& run) -> auto& { return run.model.numbers; }}},
       {.name = "optimizer",
        .value = Choice{[](auto& run) -> auto& { return run.optimizer.kind; },
                        math::optimizer_names()},

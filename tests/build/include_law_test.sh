@@ -11,6 +11,7 @@ allowed() {
   local process="$run|data|net/transport|roles/process"
   case $1 in
     data | net/wire) echo 'nothing' ;;
+    data/own) echo 'data' ;;
     math) echo 'math/layers' ;;
     math/layers) echo 'math' ;;
     net/transport | net/resolvers | main/render) echo 'net/wire' ;;
@@ -22,7 +23,7 @@ allowed() {
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|roles/checkpoint/core" ;;
-    roles/download) echo "$process|net/http" ;;
+    roles/download) echo "$process|data/own|net/http" ;;
     roles/ps/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
     roles/trainer/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
     roles/chief/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/shell" ;;

@@ -21,7 +21,8 @@ allowed() {
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process' ;;
-    disttf_download) echo 'process|http' ;;
+    disttf_own_data) echo 'data' ;;
+    disttf_download) echo 'process|http|own_data' ;;
     disttf_ps) echo 'ps_core|checkpoint' ;;
     disttf_trainer) echo 'trainer_core|checkpoint|download' ;;
     disttf_chief) echo 'chief_core|trainer' ;;

@@ -43,7 +43,7 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
     const Print help = print(line);
     EXPECT_EQ(help.exit_code, roles::kDone);
     for (const char* command : {"launch", "ps", "worker", "chief", "train", "server", "plus",
-                                "download", "checkpoint", "model", "render"}) {
+                                "download", "checkpoint", "model", "data", "render"}) {
       EXPECT_THAT(help.text, HasSubstr(std::string("\n  ") + command + " ")) << line;
     }
   }
@@ -63,7 +63,7 @@ TEST(CommandLine, PrintsACommandsHelp) {
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-            "download, checkpoint, model, resolve, render, status, endpoints, logs, pods, "
+            "download, checkpoint, model, data, resolve, render, status, endpoints, logs, pods, "
             "update");
 }
 

@@ -58,6 +58,7 @@ std::vector<Mutation> mutations() {
       {"width", [](RunConfig& c) { c.model.input.width = 7; }},
       {"channels", [](RunConfig& c) { c.model.input.channels = 2; }},
       {"classes", [](RunConfig& c) { c.model.classes = 2; }},
+      {"numbers", [](RunConfig& c) { c.model.numbers = true; }},
       {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
       {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = math::RateDecay::kNone; }},
@@ -472,16 +473,29 @@ TEST(Validate, RefusesWhatModelAndOptimizerRefuse) {
   EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("momentum: 1 "));
 }
 
-TEST(ValidateForImages, RefusesModelsOfOtherImagesAndClasses) {
+TEST(ValidateFor, RefusesModelsOfOtherExamplesAndClasses) {
+  const ExampleKind images{.shape = {28, 28, 1}, .classes = 10};
   RunConfig config = base_config();
-  EXPECT_NO_THROW(validate_for_images(config, 784, 10));
-  config.model.input = {.channels = 785};
-  EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
-            "--inputs: 785 is not 784, the pixels of an image");
+  EXPECT_NO_THROW(validate_for(images, config));
+  config.model.input = {.channels = 784};
+  EXPECT_EQ(message_of([&] { validate_for(images, config); }),
+            "--inputs: 784 is not 28x28x1, the shape of an example");
+  config = base_config();
+  config.model.numbers = true;
+  EXPECT_EQ(message_of([&] { validate_for(images, config); }),
+            "--numbers: true is not allowed for images of bytes");
   config = base_config();
   config.model.classes = 9;
-  EXPECT_EQ(message_of([&] { validate_for_images(config, 784, 10); }),
+  EXPECT_EQ(message_of([&] { validate_for(images, config); }),
             "--classes: 9 is not 10, the classes of the data set");
+}
+
+TEST(Validate, ChangesNoTables) {
+  RunConfig config = base_config();
+  config.model.numbers = true;
+  config.augmentation.shift = 0.1F;
+  EXPECT_EQ(message_of([&] { validate(config); }),
+            "--data: a table is not allowed with --augment_..., which change images");
 }
 
 TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {

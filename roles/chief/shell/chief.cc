@@ -70,10 +70,10 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
   RunConfig config = options.config;
   config.dataset = dataset.name;
   config.data_checksum = dataset.checksum;
-  config.model.input = {.height = dataset.shape.height,
-                        .width = dataset.shape.width,
-                        .channels = dataset.shape.channels};
-  config.model.classes = dataset.classes;
+  const ExampleKind examples = kind_of_examples(dataset);
+  config.model.input = examples.shape;
+  config.model.numbers = examples.numbers;
+  config.model.classes = examples.classes;
   config.trainers = options.task.cluster.trainer_count();
   try {
     validate(config);

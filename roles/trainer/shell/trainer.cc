@@ -19,8 +19,12 @@
 namespace disttf::roles {
 namespace {
 
-math::ImageSet image_set(const data::Split& split) {
-  return {.images = split.images, .labels = split.labels};
+math::ImageSet image_set(const data::Dataset& dataset, const data::Split& split) {
+  return {.images = split.images,
+          .labels = split.labels,
+          .numbers = split.numbers,
+          .means = dataset.means,
+          .scales = dataset.scales};
 }
 
 std::string diverged(double learning_rate) {
@@ -29,6 +33,14 @@ std::string diverged(double learning_rate) {
 }
 
 }  // namespace
+
+ExampleKind kind_of_examples(const data::Dataset& dataset) {
+  return {.shape = {.height = dataset.shape.height,
+                    .width = dataset.shape.width,
+                    .channels = dataset.shape.channels},
+          .numbers = !dataset.train.numbers.empty(),
+          .classes = dataset.classes};
+}
 
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     : options_(options),
@@ -50,7 +62,7 @@ void Trainer::use_built_in(const DatasetRow& dataset) {
 
 std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options_.task.self); }
 
-math::ImageSet Trainer::train_set() const { return image_set(dataset_.train); }
+math::ImageSet Trainer::train_set() const { return image_set(dataset_, dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config) {
   try {
@@ -322,8 +334,9 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
 
 Trainer::Result Trainer::evaluate() {
   loaded_.reset();
-  return {.validation = model_->evaluate(reply_.parameters, image_set(dataset_.validation)),
-          .test = model_->evaluate(reply_.parameters, image_set(dataset_.test))};
+  return {
+      .validation = model_->evaluate(reply_.parameters, image_set(dataset_, dataset_.validation)),
+      .test = model_->evaluate(reply_.parameters, image_set(dataset_, dataset_.test))};
 }
 
 void Trainer::print_evaluation(std::uint64_t step) {

@@ -149,6 +149,9 @@ class Trainer {
   math::AlignedVector kept_result_;
 };
 
+// What a model of this data set takes.
+[[nodiscard]] ExampleKind kind_of_examples(const data::Dataset& dataset);
+
 // SHA-256 (hex) over all variables in order, each as little-endian float32, padding left out.
 [[nodiscard]] std::string weights_hash(const math::ParameterLayout& layout,
                                        std::span<const float> parameters);

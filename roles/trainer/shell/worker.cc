@@ -14,10 +14,10 @@ Failure unusable(const std::invalid_argument& error) {
   return {kError, std::string("the chief published what this version cannot use: ") + error.what()};
 }
 
-// Whether its model takes this task's images.
-void check_for_images(const RunConfig& published, const data::Dataset& own) {
+// Whether its model takes this task's examples.
+void check_examples(const RunConfig& published, const data::Dataset& own) {
   try {
-    validate_for_images(published, own.shape.size(), own.classes);
+    validate_for(kind_of_examples(own), published);
   } catch (const std::invalid_argument& error) {
     throw unusable(error);
   }
@@ -41,7 +41,7 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
   }
   const data::Dataset& own = trainer.dataset();
   if (own.name == published.dataset) {
-    check_for_images(published, own);
+    check_examples(published, own);
   }
   if (own.name != published.dataset || own.checksum != published.data_checksum) {
     throw Failure(kBadData, "--dataset: the chief trains on " + published.dataset + " (SHA-256 " +

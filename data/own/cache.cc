@@ -1,0 +1,348 @@
+#include "data/own/cache.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/json_depth.h"
+#include "data/own/row_source.h"
+#include "data/posix_file_system.h"
+#include "data/sha256.h"
+
+namespace disttf::data {
+namespace {
+
+using Json = nlohmann::json;
+using Path = std::filesystem::path;
+
+constexpr int kCacheVersion = 1;
+constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
+constexpr const char* kIndexName = "index.json";
+constexpr std::array<const char*, kParts> kPartNames = {"train", "validation", "test"};
+
+[[noreturn]] void fail_at(const std::string& what, const Path& path) {
+  throw std::system_error(errno, std::generic_category(), what + " " + path.string());
+}
+
+Path examples_of(const Path& directory, Part part) {
+  return directory / (std::string(part_name(part)) + ".examples");
+}
+Path labels_of(const Path& directory, Part part) {
+  return directory / (std::string(part_name(part)) + ".labels");
+}
+
+// A new file that grows.
+class GrowingFile {
+ public:
+  explicit GrowingFile(Path path)
+      : path_(std::move(path)),
+        file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    if (!file_.is_open()) fail_at("cannot create", path_);
+  }
+  void append(std::span<const std::byte> bytes) {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    if (buffer_.size() >= kBufferBytes) flush();
+  }
+  void flush() {
+    for (std::span<const std::byte> left = buffer_; !left.empty();) {
+      const ssize_t count = ::write(file_.number(), left.data(), left.size());
+      if (count < 0 && errno != EINTR) fail_at("cannot write", path_);
+      if (count > 0) left = left.subspan(static_cast<std::size_t>(count));
+    }
+    buffer_.clear();
+  }
+  void sync() {
+    if (::fsync(file_.number()) != 0) fail_at("cannot sync", path_);
+  }
+  [[nodiscard]] int number() const noexcept { return file_.number(); }
+  [[nodiscard]] const Path& path() const noexcept { return path_; }
+
+ private:
+  static constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
+  Path path_;
+  FileDescriptor file_;
+  std::vector<std::byte> buffer_;
+};
+
+// A file in memory, as long as this lives; nothing of one that is empty.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(int file, std::size_t bytes, int protection, int flags, const Path& path)
+      : bytes_(bytes) {
+    if (bytes == 0) return;
+    at_ = ::mmap(nullptr, bytes, protection, flags, file, 0);
+    if (at_ == MAP_FAILED) {
+      at_ = nullptr;
+      fail_at("cannot map", path);
+    }
+  }
+  Mapping(Mapping&& other) noexcept
+      : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (at_ != nullptr) ::munmap(at_, bytes_);
+  }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
+    return {static_cast<std::byte*>(at_), bytes_};
+  }
+
+ private:
+  void* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+Json json_of(const ColumnSummary& column) {
+  return {{"name", column.name},           {"least", column.least},
+          {"most", column.most},           {"mean", column.mean},
+          {"deviation", column.deviation}, {"counts_rows", column.counts_rows}};
+}
+
+// All but the source and the checksum.
+Json contents_of(const CacheIndex& index) {
+  Json columns = Json::array();
+  for (const ColumnSummary& column : index.columns) {
+    columns.push_back(json_of(column));
+  }
+  Json parts = Json::object();
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const CachedPart& part = index.parts[i];
+    parts[kPartNames[i]] = {{"rows", part.rows},
+                            {"examples_sha256", part.examples_sha256},
+                            {"labels_sha256", part.labels_sha256},
+                            {"rows_of_class", part.rows_of_class}};
+  }
+  return {{"version", kCacheVersion},           {"name", index.name},
+          {"label_column", index.label_column}, {"classes", index.classes},
+          {"columns", std::move(columns)},      {"parts", std::move(parts)}};
+}
+
+std::string checksum_of(const CacheIndex& index) {
+  const std::string text = contents_of(index).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+// REQUIRES: json is what contents_of() makes. Throws Json::exception where it is not.
+CacheIndex index_from(const Json& json) {
+  CacheIndex index;
+  index.name = json.at("name");
+  index.source = json.at("source");
+  index.label_column = json.at("label_column");
+  index.classes = json.at("classes").get<std::vector<std::string>>();
+  for (const Json& column : json.at("columns")) {
+    index.columns.push_back({.name = column.at("name"),
+                             .least = column.at("least"),
+                             .most = column.at("most"),
+                             .mean = column.at("mean"),
+                             .deviation = column.at("deviation"),
+                             .counts_rows = column.at("counts_rows")});
+  }
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const Json& part = json.at("parts").at(kPartNames[i]);
+    index.parts[i] = {.rows = part.at("rows"),
+                      .examples_sha256 = part.at("examples_sha256"),
+                      .labels_sha256 = part.at("labels_sha256"),
+                      .rows_of_class = part.at("rows_of_class").get<std::vector<std::uint64_t>>()};
+  }
+  index.checksum = json.at("checksum");
+  return index;
+}
+
+// What a data set's spans point into.
+struct CacheStorage {
+  CacheIndex index;
+  std::array<Mapping, kParts> examples;
+  std::array<Mapping, kParts> labels;
+  std::vector<std::string_view> class_names;
+  std::vector<float> means;
+  std::vector<float> scales;
+};
+
+Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha256) {
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path, status);
+  if (static_cast<std::size_t>(status.st_size) != bytes) {
+    throw UnusableData(path.string() + ": " + std::to_string(status.st_size) +
+                       " bytes where its index says " + std::to_string(bytes) +
+                       "; remove the folder, and it is made again");
+  }
+  Mapping mapping(file.number(), bytes, PROT_READ, MAP_PRIVATE, path);
+  if (sha256_hex(mapping.bytes()) != sha256) {
+    throw UnusableData(path.string() +
+                       ": its SHA-256 is not the one in its index; remove the folder, and it is "
+                       "made again");
+  }
+  return mapping;
+}
+
+}  // namespace
+
+const char* part_name(Part part) noexcept { return kPartNames[static_cast<std::size_t>(part)]; }
+
+// ----------------------------------------------------------------------------------------- writing
+
+struct CacheWriter::PartFiles {
+  PartFiles(const Path& directory, Part part)
+      : examples(examples_of(directory, part)), labels(labels_of(directory, part)) {}
+
+  // Gives the labels their final places, and counts them.
+  void finish(CachedPart& part, std::span<const std::uint8_t> final_places, std::size_t classes) {
+    examples.flush();
+    examples.sync();
+    labels.flush();
+    part.rows = rows;
+    part.examples_sha256 = sum.hex();
+    part.rows_of_class.assign(classes, 0);
+    const Mapping mapped(labels.number(), rows, PROT_READ | PROT_WRITE, MAP_SHARED, labels.path());
+    for (std::byte& label : mapped.bytes()) {
+      const std::uint8_t place = final_places[std::to_integer<std::size_t>(label)];
+      ++part.rows_of_class[place];
+      label = std::byte{place};
+    }
+    part.labels_sha256 = sha256_hex(mapped.bytes());
+    labels.sync();
+  }
+
+  GrowingFile examples;
+  GrowingFile labels;
+  Sha256 sum;  // of the examples
+  std::uint64_t rows = 0;
+};
+
+CacheWriter::CacheWriter(Path directory) : directory_(std::move(directory)) {
+  std::string name = directory_.string() + std::string(kTemporaryMark) + "XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) fail_at("cannot create", name);
+  temporary_ = name;
+  // Only its maker may enter what mkdtemp makes; others may want to train on it.
+  std::error_code ignored;
+  std::filesystem::permissions(temporary_, std::filesystem::perms(0755), ignored);
+  for (std::size_t i = 0; i < kParts; ++i) {
+    parts_[i] = std::make_unique<PartFiles>(temporary_, static_cast<Part>(i));
+  }
+}
+
+CacheWriter::~CacheWriter() {
+  if (!temporary_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary_, ignored);
+  }
+}
+
+void CacheWriter::append(Part part, std::span<const float> numbers,
+                         std::span<const std::uint8_t> labels) {
+  PartFiles& files = *parts_[static_cast<std::size_t>(part)];
+  files.examples.append(std::as_bytes(numbers));
+  files.sum.update(std::as_bytes(numbers));
+  files.labels.append(std::as_bytes(labels));
+  files.rows += labels.size();
+}
+
+void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_places) {
+  for (std::size_t i = 0; i < kParts; ++i) {
+    parts_[i]->finish(index.parts[i], final_places, index.classes.size());
+  }
+  index.checksum = checksum_of(index);
+  Json json = contents_of(index);
+  json["source"] = index.source;
+  json["checksum"] = index.checksum;
+  const std::string text = json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  GrowingFile file(temporary_ / kIndexName);
+  file.append(bytes);
+  file.flush();
+  file.sync();
+  sync_directory(temporary_);
+  // Onto a folder that has something in it no other can be renamed.
+  std::error_code ignored;
+  const Path old = temporary_.string() + ".old";
+  std::filesystem::rename(directory_, old, ignored);
+  std::filesystem::rename(temporary_, directory_);
+  temporary_.clear();
+  std::filesystem::remove_all(old, ignored);
+  sync_directory(directory_.has_parent_path() ? directory_.parent_path() : Path("."));
+}
+
+// ----------------------------------------------------------------------------------------- reading
+
+std::optional<CacheIndex> read_cache_index(const Path& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory / kIndexName, error)) {
+    return std::nullopt;
+  }
+  constexpr std::size_t kDeepest = 8;
+  const std::vector<std::uint8_t> bytes = read_file(directory / kIndexName, kMostIndexBytes);
+  const std::string text(bytes.begin(), bytes.end());
+  const Json json = json_depth(text) <= kDeepest
+                        ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
+                        : Json(Json::value_t::discarded);
+  try {
+    if (!json.is_object() || json.at("version") != kCacheVersion) {
+      return std::nullopt;
+    }
+    return index_from(json);
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Dataset open_cache(const Path& directory, const CacheIndex& index) {
+  auto storage = std::make_shared<CacheStorage>();
+  storage->index = index;
+  Dataset dataset;
+  const std::array<Split*, kParts> splits = {&dataset.train, &dataset.validation, &dataset.test};
+  const std::size_t columns = index.columns.size();
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const CachedPart& part = index.parts[i];
+    const auto which = static_cast<Part>(i);
+    const std::size_t bytes = part.rows * columns * sizeof(float);
+    storage->examples[i] = map_verified(examples_of(directory, which), bytes, part.examples_sha256);
+    storage->labels[i] = map_verified(labels_of(directory, which), part.rows, part.labels_sha256);
+    // Mapped memory begins at a page, and so is aligned for floats.
+    splits[i]->numbers = {reinterpret_cast<const float*>(storage->examples[i].bytes().data()),
+                          part.rows * columns};
+    splits[i]->labels = {reinterpret_cast<const std::uint8_t*>(storage->labels[i].bytes().data()),
+                         part.rows};
+    for (const std::uint8_t label : splits[i]->labels) {
+      if (label >= index.classes.size()) {
+        throw UnusableData(labels_of(directory, which).string() + ": class " +
+                           std::to_string(label) + " of " + std::to_string(index.classes.size()));
+      }
+    }
+  }
+  for (const std::string& name : storage->index.classes) {
+    storage->class_names.emplace_back(name);
+  }
+  for (const ColumnSummary& column : index.columns) {
+    storage->means.push_back(static_cast<float>(column.mean));
+    // A column that is the same everywhere says nothing: it becomes zeros.
+    const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
+    storage->scales.push_back(is_constant ? 1.0F : static_cast<float>(1 / column.deviation));
+  }
+  dataset.name = index.name;
+  dataset.checksum = index.checksum;
+  dataset.shape = {.height = 1, .width = 1, .channels = columns};
+  dataset.classes = index.classes.size();
+  dataset.class_names = storage->class_names;
+  dataset.means = storage->means;
+  dataset.scales = storage->scales;
+  dataset.storage = std::move(storage);
+  return dataset;
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,77 @@
+// A user's data as a step reads it: arrays in files that are mapped into memory. A folder:
+//
+//   train.examples       [rows, columns] float32, little-endian
+//   train.labels         [rows] bytes: places in the list of classes
+//   validation.examples, validation.labels, test.examples, test.labels
+//   index.json           what they are, written last; with its SHA-256 of each
+//
+// All of it is made under another name and then renamed, so a folder that is there is whole. It is
+// made again where the version, the source or how that is to be read has changed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/own/column_summary.h"
+#include "data/own/hold_out.h"
+
+namespace disttf::data {
+
+struct CachedPart {
+  std::uint64_t rows = 0;
+  std::string examples_sha256;
+  std::string labels_sha256;
+  std::vector<std::uint64_t> rows_of_class;
+};
+
+// What index.json says.
+struct CacheIndex {
+  std::string name;    // Dataset::name
+  std::string source;  // the files that it was made of, and how they were read; compared as it is
+  std::string label_column;
+  std::vector<std::string> classes;
+  std::vector<ColumnSummary> columns;
+  std::array<CachedPart, kParts> parts{};  // by Part
+  std::string checksum;                    // SHA-256 over all that is above, but for the source
+};
+
+[[nodiscard]] const char* part_name(Part part) noexcept;  // "train", ...
+
+// Makes such a folder. What is not finished is removed with it. Throws std::system_error with a
+// sentence that names the path.
+class CacheWriter {
+ public:
+  // Beside `directory`, which is what finish() makes of it.
+  explicit CacheWriter(std::filesystem::path directory);
+  ~CacheWriter();
+  CacheWriter(const CacheWriter&) = delete;
+  CacheWriter& operator=(const CacheWriter&) = delete;
+
+  // Rows of a part, in their order; `labels` are places in a list that may not be in order yet.
+  void append(Part part, std::span<const float> numbers, std::span<const std::uint8_t> labels);
+  // Label L becomes final_places[L]; `index` gets the rows and sums of the parts, and the checksum.
+  // A folder that is there already gives way.
+  void finish(CacheIndex& index, std::span<const std::uint8_t> final_places);
+
+ private:
+  struct PartFiles;
+  std::filesystem::path directory_;
+  std::filesystem::path temporary_;  // empty: it has its name
+  std::array<std::unique_ptr<PartFiles>, kParts> parts_;
+};
+
+// None: there is no such folder, or one of another version.
+[[nodiscard]] std::optional<CacheIndex> read_cache_index(const std::filesystem::path& directory);
+
+// The data set, mapped; `index` is the folder's. Compares the checksums. Throws UnusableData where
+// they differ, and std::system_error where it cannot be read.
+[[nodiscard]] Dataset open_cache(const std::filesystem::path& directory, const CacheIndex& index);
+
+}  // namespace disttf::data

@@ -1,0 +1,42 @@
+// Tables as text: CSV as RFC 4180 has it, or with semicolons, tabs or bars between the cells.
+//
+//   sepal_length,sepal_width,species
+//   5.1,3.5,setosa
+//
+// One column is the label, the others are numbers. What is not told is found out:
+//
+//   delimiter   the one of , ; tab | that the first line has most of
+//   names       the first line is one of names if a cell of it is no number and the one below is,
+//               or if there are no numbers in it; else the columns are called 1, 2, ...
+//   label       the column called label, class, target or species, in any case; else the last
+//
+// Numbers are as in C, with a point; blanks around a cell do not count, empty lines neither.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/own/row_source.h"
+
+namespace disttf::data {
+
+struct CsvOptions {
+  std::string label_column{};                  // a name, or a number from 1; empty: found out
+  std::vector<std::string> ignored_columns{};  // the same; neither numbers nor label
+  std::size_t skipped_lines = 0;               // at the beginning of the file
+  std::size_t threads = 1;                     // that parse
+};
+
+// Throws UnusableData, and std::system_error where the file cannot be read.
+[[nodiscard]] std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path,
+                                                  const CsvOptions& options);
+
+// The same in pieces of so many bytes, for tests.
+[[nodiscard]] std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path,
+                                                  const CsvOptions& options,
+                                                  std::size_t piece_bytes);
+
+}  // namespace disttf::data

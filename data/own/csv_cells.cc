@@ -1,0 +1,121 @@
+#include "data/own/csv_cells.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+namespace disttf::data {
+namespace {
+
+bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r'; }
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::string_view CsvCells::next() {
+  is_malformed_ = false;
+  // A tab may be the delimiter, and then is no blank.
+  while (!rest_.empty() && rest_.front() != delimiter_ && is_blank(rest_.front())) {
+    rest_.remove_prefix(1);
+  }
+  const std::string_view cell = rest_.starts_with('"') ? quoted() : plain();
+  end_cell();
+  return cell;
+}
+
+std::string_view CsvCells::quoted() {
+  rest_.remove_prefix(1);
+  std::size_t end = rest_.find('"');
+  std::string_view cell = rest_.substr(0, end);
+  if (end != std::string_view::npos && rest_.substr(end + 1).starts_with('"')) {
+    unescaped_.clear();
+    for (;;) {
+      unescaped_ += rest_.substr(0, end);
+      if (end == std::string_view::npos || !rest_.substr(end + 1).starts_with('"')) break;
+      unescaped_ += '"';
+      rest_.remove_prefix(end + 2);
+      end = rest_.find('"');
+    }
+    cell = unescaped_;
+  }
+  if (end == std::string_view::npos) {
+    is_malformed_ = true;
+    rest_ = {};
+    return cell;
+  }
+  rest_.remove_prefix(end + 1);
+  is_malformed_ = !trimmed(plain()).empty();
+  return cell;
+}
+
+std::string_view CsvCells::plain() noexcept {
+  std::size_t end = 0;
+  while (end < rest_.size() && rest_[end] != delimiter_ && rest_[end] != '\n') ++end;
+  const std::string_view cell = rest_.substr(0, end);
+  rest_.remove_prefix(end);
+  return trimmed(cell);
+}
+
+void CsvCells::end_cell() noexcept {
+  line_ended_ = rest_.empty() || rest_.front() == '\n';
+  if (!rest_.empty()) {
+    rest_.remove_prefix(1);
+  }
+}
+
+bool CsvCells::skip_empty_line() noexcept {
+  const std::size_t end = rest_.find_first_not_of(" \t\r");
+  if (end == std::string_view::npos || rest_[end] == '\n') {
+    const bool is_one = !rest_.empty();
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    return is_one;
+  }
+  return false;
+}
+
+std::vector<std::string> cells_of_line(std::string_view text, char delimiter) {
+  std::vector<std::string> cells;
+  CsvCells line(text, delimiter);
+  do {
+    cells.emplace_back(line.next());
+  } while (!line.line_ended());
+  return cells;
+}
+
+std::string printable(std::string_view cell) {
+  constexpr std::size_t kMost = 60;
+  std::string text(cell.substr(0, kMost));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return cell.size() > kMost ? text + "..." : text;
+}
+
+bool read_number(std::string_view cell, float& number) noexcept {
+  const char* const begin = cell.data() + (cell.starts_with('+') ? 1 : 0);
+  const char* const end = cell.data() + cell.size();
+  float parsed = 0;
+  auto result = std::from_chars(begin, end, parsed);
+  if (result.ec == std::errc::result_out_of_range) {
+    // Too large; or so small that it is 0, which is as good as any.
+    double wide = 0;
+    result = std::from_chars(begin, end, wide);
+    if (result.ec == std::errc() && !(std::abs(wide) < std::numeric_limits<float>::max())) {
+      return false;
+    }
+    parsed = static_cast<float>(wide);
+  }
+  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(parsed)) {
+    return false;
+  }
+  number = parsed;
+  return true;
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,54 @@
+// The cells of one line of a table, one after the other.
+//
+// Values; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace disttf::data {
+
+// Takes a line's cells off the beginning of `text`, which ends with the last line.
+class CsvCells {
+ public:
+  CsvCells(std::string_view text, char delimiter) noexcept : rest_(text), delimiter_(delimiter) {}
+
+  // The next cell, without the quotes and the blanks around it; it is valid until the next call.
+  // REQUIRES: !at_end().
+  [[nodiscard]] std::string_view next();
+  // Whether the last cell was its line's last one; the line's end has been taken then.
+  [[nodiscard]] bool line_ended() const noexcept { return line_ended_; }
+  // Whether the text is used up.
+  [[nodiscard]] bool at_end() const noexcept { return rest_.empty() && line_ended_; }
+  // Whether that cell is not as RFC 4180 has them: a quote that nothing closes, or something
+  // behind the one that does.
+  [[nodiscard]] bool is_malformed() const noexcept { return is_malformed_; }
+  // Takes an empty line off, if there is one.
+  [[nodiscard]] bool skip_empty_line() noexcept;
+  [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view quoted();
+  std::string_view plain() noexcept;
+  // Takes what separates cells or ends a line.
+  void end_cell() noexcept;
+
+  std::string_view rest_;
+  char delimiter_;
+  bool line_ended_ = true;
+  bool is_malformed_ = false;
+  std::string unescaped_;  // of a quoted cell with quotes in it
+};
+
+// All cells of the first line of `text`.
+[[nodiscard]] std::vector<std::string> cells_of_line(std::string_view text, char delimiter);
+
+// For people: control characters become question marks, what is long is cut.
+[[nodiscard]] std::string printable(std::string_view cell);
+
+// Whether it is a number as tables have them, finite, of 32 bits: then `number` has it.
+[[nodiscard]] bool read_number(std::string_view cell, float& number) noexcept;
+
+}  // namespace disttf::data

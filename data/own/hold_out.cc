@@ -1,0 +1,45 @@
+#include "data/own/hold_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace disttf::data {
+namespace {
+
+// How many of the first `groups` groups' rows are of a part that has `share` of all.
+std::uint64_t rows_until(std::uint64_t groups, double share) {
+  // A tenth of 20 rows is 2, also where the product is a little below.
+  constexpr double kTolerance = 1e-9;
+  return static_cast<std::uint64_t>(
+      std::floor(static_cast<double>(groups * HoldOut::kGroupRows) * share + kTolerance));
+}
+
+std::size_t rows_of(std::uint64_t group, double share) {
+  return static_cast<std::size_t>(rows_until(group + 1, share) - rows_until(group, share));
+}
+
+}  // namespace
+
+Part HoldOut::part_of(std::uint64_t row) {
+  const std::uint64_t group = row / kGroupRows;
+  if (group != group_) {
+    draw(group);
+    group_ = group;
+  }
+  return parts_[row % kGroupRows];
+}
+
+void HoldOut::draw(std::uint64_t group) {
+  std::array<std::uint32_t, kGroupRows> order{};
+  permute(order, /*seed=*/0, purpose_, group, random_bits_);
+  const std::size_t validation = rows_of(group, shares_.validation);
+  // Where both are rounded up there may be no row left.
+  const std::size_t test = std::min(rows_of(group, shares_.test), kGroupRows - validation);
+  parts_.fill(Part::kTrain);
+  for (std::size_t i = 0; i < validation + test; ++i) {
+    parts_[order[i]] = i < validation ? Part::kValidation : Part::kTest;
+  }
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,374 @@
+#include "data/own/own_data.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/own/csv.h"
+#include "data/own/csv_cells.h"
+#include "data/posix_file_system.h"
+#include "data/sha256.h"
+
+namespace disttf::data {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::array<std::string_view, 3> kEndings = {".csv", ".tsv", ".txt"};
+constexpr std::size_t kMostClasses = 256;  // a label is one byte
+// Of the name that the result line begins with.
+constexpr std::size_t kMostNameBytes = 40;
+constexpr std::chrono::minutes kConversionPatience{30};
+
+struct SourceFile {
+  Path path;
+  std::optional<Part> part;  // none: its rows are shared out
+  std::uint64_t bytes = 0;
+};
+
+bool is_known(const Path& path) {
+  return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
+}
+
+std::uint64_t bytes_of(const Path& path) {
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path, status);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::optional<Path> file_of_part(const Path& directory, Part part) {
+  std::optional<Path> found;
+  for (const std::string_view ending : kEndings) {
+    const Path path = directory / (part_name(part) + std::string(ending));
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
+    if (found) {
+      throw UnusableData("--data: " + directory.string() + " has both " +
+                         found->filename().string() + " and " + path.filename().string() +
+                         "; one of them is allowed");
+    }
+    found = path;
+  }
+  return found;
+}
+
+std::vector<SourceFile> files_of(const Path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    if (error) throw std::system_error(error, "--data: cannot read " + path.string());
+    if (!is_known(path)) {
+      throw UnusableData("--data: " + path.string() +
+                         " ends with none of .csv, .tsv and .txt, and is no folder");
+    }
+    return {{.path = path, .part = std::nullopt, .bytes = bytes_of(path)}};
+  }
+  std::vector<SourceFile> files;
+  for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
+    if (const auto found = file_of_part(path, part)) {
+      files.push_back({.path = *found, .part = part, .bytes = bytes_of(*found)});
+    } else if (part == Part::kTrain) {
+      throw UnusableData("--data: " + path.string() +
+                         " has none of train.csv, train.tsv and train.txt");
+    }
+  }
+  return files;
+}
+
+// What of a file's rows is held out: nothing of a part that has a file of its own.
+HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
+                  const HeldOut& wanted) {
+  const auto has_file = [&all](Part part) {
+    return std::ranges::any_of(all, [part](const SourceFile& each) { return each.part == part; });
+  };
+  if (file.part.value_or(Part::kTrain) != Part::kTrain) {
+    return {.validation = 0, .test = 0};
+  }
+  return {.validation = has_file(Part::kValidation) ? 0 : wanted.validation,
+          .test = has_file(Part::kTest) ? 0 : wanted.test};
+}
+
+// All that the converted form depends on.
+std::string source_text(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
+  std::string text = "label " + options.label_column + "\nignored";
+  for (const std::string& column : options.ignored_columns) {
+    text += " " + column;
+  }
+  text += "\nskipped " + std::to_string(options.skipped_lines) + "\nheld out " +
+          std::to_string(options.held_out.validation) + " " +
+          std::to_string(options.held_out.test) + "\n";
+  for (const SourceFile& file : files) {
+    const auto written = std::filesystem::last_write_time(file.path).time_since_epoch().count();
+    text += std::filesystem::absolute(file.path).string() + " " + std::to_string(file.bytes) + " " +
+            std::to_string(written) + "\n";
+  }
+  return text;
+}
+
+// One for each path and way to read it.
+Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  OwnDataOptions named = options;
+  const std::string text =
+      std::filesystem::absolute(options.path).string() + "\n" + source_text(named, {});
+  constexpr std::size_t kDigits = 12;
+  return hooks.cache_directory /
+         (own_data_name(options.path) + "-" +
+          sha256_hex(std::as_bytes(std::span(text))).substr(0, kDigits) + ".data");
+}
+
+// The classes in the order that they are found, and in the one that they are to have.
+class Classes {
+ public:
+  // The place of each word of a block.
+  std::vector<std::uint8_t> places_of(const std::vector<std::string>& words, const Path& path,
+                                      const std::string& column) {
+    std::vector<std::uint8_t> places;
+    for (const std::string& word : words) {
+      const auto [found, is_new] = places_.try_emplace(word, names_.size());
+      if (is_new) {
+        names_.push_back(word);
+      }
+      if (names_.size() > kMostClasses) {
+        throw UnusableData(path.string() + ": column \"" + column +
+                           "\" has more than 256 values; so many classes are allowed, and "
+                           "--label_column says which column has them");
+      }
+      places.push_back(static_cast<std::uint8_t>(found->second));
+    }
+    return places;
+  }
+  // By value where all of them are numbers, else as words.
+  std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const {
+    std::vector<std::size_t> order(names_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<float> numbers(names_.size());
+    bool are_numbers = true;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      are_numbers = are_numbers && read_number(names_[i], numbers[i]);
+    }
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+      return are_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b]
+                                                     : names_[a] < names_[b];
+    });
+    std::vector<std::string> sorted;
+    final_places.assign(kMostClasses, 0);
+    for (const std::size_t place : order) {
+      final_places[place] = static_cast<std::uint8_t>(sorted.size());
+      sorted.push_back(printable(names_[place]));
+    }
+    return sorted;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+};
+
+// Reads all files of a set and writes the folder.
+class Conversion {
+ public:
+  Conversion(const OwnDataOptions& options, const OwnDataHooks& hooks,
+             const std::vector<SourceFile>& files, const Path& directory)
+      : options_(options), hooks_(hooks), files_(files), writer_(directory) {}
+
+  CacheIndex run(std::string source) {
+    for (const SourceFile& file : files_) {
+      convert(file);
+      bytes_before_ += file.bytes;
+    }
+    check_parts();
+    CacheIndex index;
+    index.name = own_data_name(options_.path);
+    index.source = std::move(source);
+    index.label_column = label_column_;
+    index.columns = sums_->summaries();
+    std::vector<std::uint8_t> final_places;
+    index.classes = classes_.in_order(final_places);
+    writer_.finish(index, final_places);
+    return index;
+  }
+
+ private:
+  void convert(const SourceFile& file) {
+    const std::unique_ptr<RowSource> source =
+        open_csv(file.path, {.label_column = options_.label_column,
+                             .ignored_columns = options_.ignored_columns,
+                             .skipped_lines = options_.skipped_lines,
+                             .threads = hooks_.threads});
+    check_columns(*source, file);
+    HoldOut hold_out(shares_of(file, files_, options_.held_out), hooks_.purpose,
+                     hooks_.random_bits);
+    std::uint64_t row = 0;
+    RowBlock block;
+    while (source->next(block)) {
+      take(block, file, hold_out, row);
+      row += block.rows();
+      if (row > std::numeric_limits<std::uint32_t>::max()) {
+        throw UnusableData(file.path.string() + ": it has more than 2^32 rows");
+      }
+      if (hooks_.on_progress) {
+        hooks_.on_progress(bytes_before_ + source->bytes_read(), all_bytes());
+      }
+    }
+  }
+  // All files of a set have the same columns.
+  void check_columns(const RowSource& source, const SourceFile& file) {
+    if (!sums_) {
+      columns_ = source.columns();
+      label_column_ = source.label_column();
+      sums_.emplace(columns_);
+      if (hooks_.on_message) {
+        hooks_.on_message("Converting " + options_.path.string() + ": " +
+                          std::to_string(columns_.size()) +
+                          (columns_.size() == 1 ? " column" : " columns") +
+                          " of numbers, the label is in column " + label_column_);
+      }
+      return;
+    }
+    if (source.columns() != columns_ || source.label_column() != label_column_) {
+      throw UnusableData(file.path.string() + ": its columns are not those of " +
+                         files_.front().path.string() + " (" +
+                         std::to_string(source.columns().size()) + " of numbers and the label " +
+                         source.label_column() + ", there " + std::to_string(columns_.size()) +
+                         " and " + label_column_ + ")");
+    }
+  }
+  void take(const RowBlock& block, const SourceFile& file, HoldOut& hold_out, std::uint64_t row) {
+    const std::vector<std::uint8_t> places =
+        classes_.places_of(block.words, file.path, label_column_);
+    std::vector<std::uint8_t> labels(block.rows());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      labels[i] = places[block.labels[i]];
+    }
+    trained_.clear();
+    const std::size_t columns = columns_.size();
+    const auto part_of = [&](std::size_t i) {
+      const Part drawn = hold_out.part_of(row + i);
+      return drawn == Part::kTrain ? file.part.value_or(Part::kTrain) : drawn;
+    };
+    for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
+      const Part part = part_of(begin);
+      for (end = begin + 1; end < labels.size() && part_of(end) == part;) ++end;
+      const std::span<const float> numbers =
+          std::span(block.numbers).subspan(begin * columns, (end - begin) * columns);
+      writer_.append(part, numbers, std::span(labels).subspan(begin, end - begin));
+      rows_[static_cast<std::size_t>(part)] += end - begin;
+      if (part == Part::kTrain) {
+        trained_.insert(trained_.end(), numbers.begin(), numbers.end());
+      }
+    }
+    sums_->add(trained_);
+  }
+  void check_parts() const {
+    for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
+      if (rows_[static_cast<std::size_t>(part)] == 0) {
+        throw UnusableData("--data: " + options_.path.string() + " has " +
+                           std::to_string(rows_[0] + rows_[1] + rows_[2]) +
+                           " rows, of which none is for " + part_name(part) +
+                           "; more rows, or larger shares in --hold_out, are needed");
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t all_bytes() const {
+    std::uint64_t sum = 0;
+    for (const SourceFile& file : files_) sum += file.bytes;
+    return sum;
+  }
+
+  const OwnDataOptions& options_;
+  const OwnDataHooks& hooks_;
+  const std::vector<SourceFile>& files_;
+  CacheWriter writer_;
+  Classes classes_;
+  std::vector<std::string> columns_;
+  std::string label_column_;
+  std::optional<ColumnSums> sums_;  // of the rows that are trained on
+  std::vector<float> trained_;      // of one block
+  std::array<std::uint64_t, kParts> rows_{};
+  std::uint64_t bytes_before_ = 0;  // of the files before this one
+};
+
+// The lock on the folder that everything is converted to. Not held where there are no locks, and
+// when whoever holds it does so for longer than any conversion should take.
+DirectoryLock locked(const OwnDataHooks& hooks) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kInterval{250};
+  for (const auto began = Clock::now();;) {
+    const auto asked = Clock::now();
+    DirectoryLock lock(hooks.cache_directory, kInterval);
+    const bool waited = Clock::now() - asked >= kInterval;
+    if (lock.is_held() || !waited || Clock::now() - began >= kConversionPatience) {
+      return lock;
+    }
+    if (hooks.on_progress) {
+      hooks.on_progress(0, 0);
+    }
+  }
+}
+
+// What converters that were killed have left. REQUIRES: nobody else converts.
+void remove_unfinished(const Path& directory) {
+  const std::string beginning = directory.filename().string() + std::string(kTemporaryMark);
+  std::error_code error;
+  std::vector<Path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.parent_path(), error)) {
+    if (entry.path().filename().string().starts_with(beginning)) found.push_back(entry.path());
+  }
+  for (const Path& path : found) std::filesystem::remove_all(path, error);
+}
+
+}  // namespace
+
+// The word of the result line: letters, digits and signs that a configuration may have.
+std::string own_data_name(const std::filesystem::path& path) {
+  Path named = path.has_filename() ? path : path.parent_path();
+  std::string name = named.stem().string().substr(0, kMostNameBytes);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c <= ' ' || c > '~'; }, '_');
+  return name.empty() ? "data" : name;
+}
+
+OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  const std::vector<SourceFile> files = files_of(options.path);
+  const std::string source = source_text(options, files);
+  OwnData result{.directory = cache_of(options, hooks), .index = {}};
+  const auto is_done = [&] {
+    auto index = read_cache_index(result.directory);
+    if (!index || index->source != source) return false;
+    result.index = std::move(*index);
+    return true;
+  };
+  if (is_done()) {
+    return result;
+  }
+  PosixFileSystem file_system;
+  create_directories(file_system, hooks.cache_directory);
+  const DirectoryLock lock = locked(hooks);
+  if (is_done()) {  // by whoever had the lock
+    return result;
+  }
+  if (lock.is_held()) {
+    remove_unfinished(result.directory);
+  }
+  result.index = Conversion(options, hooks, files, result.directory).run(source);
+  return result;
+}
+
+Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  const OwnData data = convert_own_data(options, hooks);
+  return open_cache(data.directory, data.index);
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,93 @@
+#include "data/own/text_pieces.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/own/row_source.h"
+
+namespace disttf::data {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+std::size_t quotes_in(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '"'));
+}
+
+// The length of all whole lines of `text`, which begins outside of quotes; 0: it has none.
+std::size_t whole_lines(std::string_view text) {
+  std::size_t quotes = quotes_in(text);
+  for (std::size_t end = text.rfind('\n'); end != std::string_view::npos;
+       end = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1)) {
+    quotes -= quotes_in(text.substr(end));
+    if (quotes % 2 == 0) {
+      return end + 1;
+    }
+    text = text.substr(0, end);
+  }
+  return 0;
+}
+
+}  // namespace
+
+TextPieces::TextPieces(const std::filesystem::path& path, std::size_t piece_bytes)
+    : path_(path), piece_bytes_(piece_bytes) {
+  struct stat status {};
+  file_ = open_for_reading(path, status);
+  size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+bool TextPieces::read_more(std::string& text) {
+  const std::size_t before = text.size();
+  text.resize(before + piece_bytes_);
+  std::size_t done = 0;
+  while (done < piece_bytes_) {
+    const ssize_t count = ::pread(file_.number(), text.data() + before + done, piece_bytes_ - done,
+                                  static_cast<off_t>(offset_));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot read " + path_.string());
+    }
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+    offset_ += static_cast<std::uint64_t>(count);
+  }
+  text.resize(before + done);
+  return done > 0;
+}
+
+bool TextPieces::next(TextPiece& piece) {
+  std::string text = std::exchange(rest_, {});
+  const bool is_first = offset_ == 0;
+  for (;;) {
+    const bool has_more = read_more(text);
+    if (is_first && text.starts_with(kByteOrderMark)) {
+      text.erase(0, kByteOrderMark.size());
+    }
+    const std::size_t length = has_more ? whole_lines(text) : text.size();
+    if (length > 0) {
+      rest_ = text.substr(length);
+      text.resize(length);
+      break;
+    }
+    if (!has_more) {
+      return false;
+    }
+    if (text.size() > kMostLineBytes) {
+      throw UnusableData(path_.string() + ", line " + std::to_string(line_) +
+                         ": it is longer than 64 MiB; is there a quote that nothing closes?");
+    }
+  }
+  piece.text = std::move(text);
+  piece.first_line = line_;
+  line_ += static_cast<std::uint64_t>(std::ranges::count(piece.text, '\n'));
+  return true;
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,185 @@
+#include "main/data_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "main/own_data_flags.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+namespace {
+
+using data::CacheIndex;
+using data::Part;
+
+constexpr const char* kDataGroup = "Data";
+constexpr std::size_t kShownRows = 5;
+constexpr std::size_t kShownColumns = 8;
+// Of a class that is trained on: fewer rows say little.
+constexpr std::uint64_t kFewRows = 10;
+
+const data::CachedPart& part_of(const CacheIndex& index, Part part) {
+  return index.parts[static_cast<std::size_t>(part)];
+}
+
+std::size_t width_of(const CacheIndex& index) {
+  std::size_t width = index.label_column.size();
+  for (const data::ColumnSummary& column : index.columns) {
+    width = std::max(width, column.name.size());
+  }
+  for (const std::string& name : index.classes) {
+    width = std::max(width, name.size());
+  }
+  return std::min<std::size_t>(width, 40);
+}
+
+std::string columns_text(const CacheIndex& index, std::size_t width) {
+  std::string text = fmt::format("{:<{}} {:>12} {:>12} {:>12} {:>12}\n", "column", width, "least",
+                                 "most", "mean", "deviation");
+  for (const data::ColumnSummary& column : index.columns) {
+    text += fmt::format("{:<{}} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n", column.name, width,
+                        column.least, column.most, column.mean, column.deviation);
+  }
+  return text;
+}
+
+std::string classes_text(const CacheIndex& index, std::size_t width) {
+  std::string text = fmt::format("{:<{}} {:>12} {:>12} {:>12}\n", index.label_column, width,
+                                 "train", "validation", "test");
+  for (std::size_t each = 0; each < index.classes.size(); ++each) {
+    text += fmt::format("{:<{}} {:>12} {:>12} {:>12}\n", index.classes[each], width,
+                        part_of(index, Part::kTrain).rows_of_class[each],
+                        part_of(index, Part::kValidation).rows_of_class[each],
+                        part_of(index, Part::kTest).rows_of_class[each]);
+  }
+  return text;
+}
+
+std::string rows_text(const CacheIndex& index, const data::Split& rows) {
+  std::string text;
+  const std::size_t columns = index.columns.size();
+  for (std::size_t row = 0; row < std::min(kShownRows, rows.labels.size()); ++row) {
+    for (std::size_t i = 0; i < std::min(columns, kShownColumns); ++i) {
+      text += fmt::format("{:g} ", rows.numbers[row * columns + i]);
+    }
+    text += (columns > kShownColumns ? "... " : "") + index.classes[rows.labels[row]] + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_data_command_flags(CLI::App& app, Flags& flags) {
+  // For the help; the words are taken off the command line before the flags are read.
+  app.add_option("ACTION")->description("inspect");
+  app.add_option("PATH")->description("a CSV file, or a folder with train.csv and test.csv");
+  add_own_data_flags(app, flags.own_data, kDataGroup, /*has_path=*/false);
+  app.add_option("--data_dir", flags.data_dir, "folder that it is converted in")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group(kDataGroup);
+  app.add_flag("--json", flags.json, "print JSON")->group(kDataGroup);
+}
+
+void take_data_words(std::vector<std::string>& arguments, Flags& flags) {
+  const auto fail = [](const std::string& sentence) {
+    throw std::invalid_argument(sentence + " (disttf data --help tells more)");
+  };
+  if (arguments.empty()) {
+    fail("data: what to do is missing; inspect");
+  }
+  if (arguments.front() != "inspect") {
+    fail("data: " + net::quoted(arguments.front()) + " is not inspect");
+  }
+  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
+    fail("data inspect: the path is missing; a CSV file or a folder");
+  }
+  flags.own_data.path = arguments[1];
+  arguments.erase(arguments.begin(), arguments.begin() + 2);
+}
+
+std::vector<std::string> what_looks_wrong(const CacheIndex& index) {
+  std::vector<std::string> sentences;
+  for (const data::ColumnSummary& column : index.columns) {
+    if (column.least == column.most) {
+      sentences.push_back("column " + net::quoted(column.name) +
+                          " has the same number in every row: it says nothing");
+    } else if (column.counts_rows) {
+      sentences.push_back("column " + net::quoted(column.name) +
+                          " counts the rows; --ignore_columns leaves it out");
+    }
+  }
+  const data::CachedPart& train = part_of(index, Part::kTrain);
+  for (std::size_t each = 0; each < index.classes.size(); ++each) {
+    const std::uint64_t rows = train.rows_of_class[each];
+    if (rows < kFewRows) {
+      sentences.push_back("class " + net::quoted(index.classes[each]) + " has " +
+                          std::to_string(rows) + (rows == 1 ? " row" : " rows") + " to train on");
+    }
+  }
+  if (index.classes.size() < 2) {
+    sentences.emplace_back("there is but one class: nothing can be told apart");
+  }
+  return sentences;
+}
+
+std::string data_text(const data::OwnData& data, const data::Split& first) {
+  const CacheIndex& index = data.index;
+  std::uint64_t rows = 0;
+  for (const data::CachedPart& part : index.parts) {
+    rows += part.rows;
+  }
+  const std::size_t width = width_of(index);
+  std::string text = fmt::format(
+      "{}: {} rows of {} numbers, {} classes in column {}\n{} to train on, {} for validation, {} "
+      "for the test\nconverted in {}\nSHA-256 {}\n\n",
+      index.name, rows, index.columns.size(), index.classes.size(), index.label_column,
+      part_of(index, Part::kTrain).rows, part_of(index, Part::kValidation).rows,
+      part_of(index, Part::kTest).rows, data.directory.string(), index.checksum);
+  text += columns_text(index, width) + "\n" + classes_text(index, width) +
+          "\nThe first rows to train on:\n" + rows_text(index, first);
+  const std::vector<std::string> wrong = what_looks_wrong(index);
+  if (!wrong.empty()) {
+    text += "\nLooks wrong:\n";
+  }
+  for (const std::string& sentence : wrong) {
+    text += sentence + "\n";
+  }
+  return text;
+}
+
+std::string data_json(const data::OwnData& data) {
+  const CacheIndex& index = data.index;
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const data::ColumnSummary& column : index.columns) {
+    columns.push_back({{"name", column.name},
+                       {"least", column.least},
+                       {"most", column.most},
+                       {"mean", column.mean},
+                       {"deviation", column.deviation}});
+  }
+  nlohmann::ordered_json classes = nlohmann::ordered_json::array();
+  for (std::size_t each = 0; each < index.classes.size(); ++each) {
+    classes.push_back({{"name", index.classes[each]},
+                       {"train", part_of(index, Part::kTrain).rows_of_class[each]},
+                       {"validation", part_of(index, Part::kValidation).rows_of_class[each]},
+                       {"test", part_of(index, Part::kTest).rows_of_class[each]}});
+  }
+  const nlohmann::ordered_json out = {{"name", index.name},
+                                      {"train", part_of(index, Part::kTrain).rows},
+                                      {"validation", part_of(index, Part::kValidation).rows},
+                                      {"test", part_of(index, Part::kTest).rows},
+                                      {"label_column", index.label_column},
+                                      {"columns", std::move(columns)},
+                                      {"classes", std::move(classes)},
+                                      {"looks_wrong", what_looks_wrong(index)},
+                                      {"directory", data.directory.string()},
+                                      {"sha256", index.checksum}};
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace disttf

@@ -1,0 +1,92 @@
+#include "main/own_data_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+namespace {
+
+constexpr std::uint64_t kMostSkippedLines = 1000;
+
+// "0.1,0.2": two shares, both together below 1.
+CLI::Validator two_shares() {
+  return {[](std::string& text) -> std::string {
+            std::vector<std::string> parts = split_at_commas({text});
+            if (parts.size() != 2 || !fraction_below_one()(parts[0]).empty() ||
+                !fraction_below_one()(parts[1]).empty() ||
+                !(std::stod(parts[0]) + std::stod(parts[1]) < 1)) {
+              return net::quoted(text) +
+                     " is not VALIDATION,TEST: two shares of the rows, below 1 together";
+            }
+            return {};
+          },
+          ""};
+}
+
+}  // namespace
+
+void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& group,
+                        bool has_path) {
+  if (has_path) {
+    app.add_option("--data", flags.path,
+                   "[your own](operations.md#your-own-data): a CSV file, or a folder with "
+                   "`train.csv` and `test.csv`")
+        ->type_name("PATH")
+        ->group(group);
+  }
+  app.add_option("--label_column", flags.label_column,
+                 "of `--data`: the column that is to be told, by name or number [label, class, "
+                 "target or species; else the last]")
+      ->type_name("COLUMN")
+      ->group(group);
+  app.add_option_function<std::vector<std::string>>(
+         "--ignore_columns",
+         [&flags](const std::vector<std::string>& texts) {
+           flags.ignored_columns = split_at_commas(texts);
+         },
+         "of `--data`: columns that are left out, by name or number")
+      ->type_name("COLUMN,...")
+      ->group(group);
+  app.add_option("--skip_lines", flags.skipped_lines,
+                 "of `--data`: lines at the beginning of each file that are left out")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostSkippedLines))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option(
+         "--hold_out", flags.hold_out,
+         "of `--data`: shares of the rows for validation and for the test, where these have "
+         "no files of their own")
+      ->type_name("V,T")
+      ->check(two_shares())
+      ->capture_default_str()
+      ->group(group);
+}
+
+std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) {
+  if (flags.path.empty()) {
+    const OwnDataFlags usual;
+    const char* const given = !flags.label_column.empty()                  ? "label_column"
+                              : !flags.ignored_columns.empty()             ? "ignore_columns"
+                              : flags.skipped_lines != usual.skipped_lines ? "skip_lines"
+                              : flags.hold_out != usual.hold_out           ? "hold_out"
+                                                                           : nullptr;
+    if (given != nullptr) {
+      throw std::invalid_argument(std::string("--") + given +
+                                  ": allowed together with --data alone");
+    }
+    return std::nullopt;
+  }
+  const std::vector<std::string> shares = split_at_commas({flags.hold_out});
+  return data::OwnDataOptions{
+      .path = flags.path,
+      .label_column = flags.label_column,
+      .ignored_columns = flags.ignored_columns,
+      .skipped_lines = flags.skipped_lines,
+      .held_out = {.validation = std::stod(shares.at(0)), .test = std::stod(shares.at(1))}};
+}
+
+}  // namespace disttf

@@ -1,0 +1,44 @@
+#include "data/own/column_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace disttf::data {
+namespace {
+
+TEST(ColumnSums, AreOfEachColumn) {
+  ColumnSums sums({"a", "b"});
+  sums.add(std::vector<float>{1, 10, 3, 10});
+  sums.add(std::vector<float>{5, 10});
+  const auto columns = sums.summaries();
+  EXPECT_EQ(columns[0].name, "a");
+  EXPECT_EQ(columns[0].least, 1);
+  EXPECT_EQ(columns[0].most, 5);
+  EXPECT_DOUBLE_EQ(columns[0].mean, 3);
+  EXPECT_DOUBLE_EQ(columns[0].deviation, 1.6329931618554521);  // sqrt(8/3)
+  EXPECT_DOUBLE_EQ(columns[1].mean, 10);
+  EXPECT_DOUBLE_EQ(columns[1].deviation, 0);
+}
+
+// The mean square of the numbers less the square of their mean would be 0 here, or worse.
+TEST(ColumnSums, KeepTheDeviationOfLargeNumbers) {
+  ColumnSums sums({"a"});
+  for (int block = 0; block < 100; ++block) {
+    sums.add(std::vector<float>{16'000'000, 16'000'001, 16'000'002});
+  }
+  EXPECT_NEAR(sums.summaries()[0].deviation, 0.816496580927726, 1e-9);  // sqrt(2/3)
+}
+
+TEST(ColumnSums, SeeWhichColumnsCountRows) {
+  ColumnSums sums({"id", "other", "late"});
+  sums.add(std::vector<float>{7, 1, 1, 8, 2, 2});
+  sums.add(std::vector<float>{9, 2, 4});
+  const auto columns = sums.summaries();
+  EXPECT_TRUE(columns[0].counts_rows);
+  EXPECT_FALSE(columns[1].counts_rows);
+  EXPECT_FALSE(columns[2].counts_rows);
+}
+
+}  // namespace
+}  // namespace disttf::data

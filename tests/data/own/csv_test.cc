@@ -1,0 +1,224 @@
+// Tables as text: what is found out of them, and one sentence for what cannot be read.
+#include "data/own/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/own/csv_cells.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// All rows of a file.
+struct Table {
+  std::vector<std::string> columns;
+  std::string label_column;
+  std::vector<float> numbers{};
+  std::vector<std::string> labels{};
+  std::size_t blocks = 0;
+};
+
+class Csv : public testing::Test {
+ protected:
+  Table read(std::string_view text, const CsvOptions& options = {}, std::size_t piece = 1U << 20U) {
+    const auto path = scratch_.path() / "t.csv";
+    test::write(path, test::bytes_of(text));
+    const auto source = open_csv(path, options, piece);
+    Table table{.columns = source->columns(), .label_column = source->label_column()};
+    RowBlock block;
+    while (source->next(block)) {
+      EXPECT_GT(block.rows(), 0U);
+      ++table.blocks;
+      table.numbers.insert(table.numbers.end(), block.numbers.begin(), block.numbers.end());
+      for (const std::uint32_t label : block.labels) {
+        table.labels.push_back(block.words.at(label));
+      }
+    }
+    EXPECT_EQ(source->bytes_read(), text.size());
+    return table;
+  }
+  // What it says, without the path of the folder.
+  std::string refusal(std::string_view text, const CsvOptions& options = {},
+                      std::size_t piece = 1U << 20U) {
+    try {
+      static_cast<void>(read(text, options, piece));
+    } catch (const UnusableData& error) {
+      std::string sentence = error.what();
+      const std::string folder = scratch_.path().string() + "/";
+      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
+        sentence.erase(at, folder.size());
+      }
+      return sentence;
+    }
+    return "nothing";
+  }
+
+  test::ScratchDirectory scratch_;
+};
+
+TEST_F(Csv, HasNamesNumbersAndLabels) {
+  const Table table = read("length,width,species\n5.1,3.5,setosa\n6.2,2.5e-1,\"virginica\"\n");
+  EXPECT_THAT(table.columns, ElementsAre("length", "width"));
+  EXPECT_EQ(table.label_column, "species");
+  EXPECT_THAT(table.numbers, ElementsAre(5.1F, 3.5F, 6.2F, 0.25F));
+  EXPECT_THAT(table.labels, ElementsAre("setosa", "virginica"));
+}
+
+TEST_F(Csv, WithoutALineOfNamesNumbersItsColumns) {
+  const Table table = read("1,2,0\n3,4,1\n");
+  EXPECT_THAT(table.columns, ElementsAre("1", "2"));
+  EXPECT_EQ(table.label_column, "3");
+  EXPECT_THAT(table.labels, ElementsAre("0", "1"));
+  EXPECT_THAT(read("1,2,yes\n3,4,no\n").labels, ElementsAre("yes", "no"));
+}
+
+TEST_F(Csv, TellsNamesByTheNumbersBelowThem) {
+  EXPECT_THAT(read("0,1,target\n3,4,1\n").columns, ElementsAre("0", "1"));
+  EXPECT_THAT(read("a,b,target\n3,4,1\n").columns, ElementsAre("a", "b"));
+}
+
+TEST_F(Csv, FindsTheLabelByItsName) {
+  const Table table = read("Class,a,b\nx,1,2\n");
+  EXPECT_EQ(table.label_column, "Class");
+  EXPECT_THAT(table.columns, ElementsAre("a", "b"));
+  EXPECT_EQ(read("a,TARGET,b\n1,x,2\n").label_column, "TARGET");
+}
+
+TEST_F(Csv, TakesTheLabelThatIsAskedForByNameOrNumber) {
+  EXPECT_EQ(read("a,b,label\n1,2,3\n", {.label_column = "b"}).label_column, "b");
+  EXPECT_EQ(read("a,b,label\n1,2,3\n", {.label_column = "1"}).label_column, "a");
+  EXPECT_EQ(refusal("a,b,label\n1,2,3\n", {.label_column = "c"}),
+            "--label_column: t.csv has no column \"c\"; a name of its first line or a number from "
+            "1 to 3 is allowed");
+  EXPECT_EQ(refusal("1,2\n", {.label_column = "3"}),
+            "--label_column: t.csv has no column \"3\"; a name of its first line or a number from "
+            "1 to 2 is allowed");
+}
+
+TEST_F(Csv, LeavesIgnoredColumnsAndSkippedLinesOut) {
+  const Table table = read("made by hand\nid,a,note,label\n7,1,hello,x\n8,2,,y\n",
+                           {.ignored_columns = {"id", "3"}, .skipped_lines = 1});
+  EXPECT_THAT(table.columns, ElementsAre("a"));
+  EXPECT_THAT(table.numbers, ElementsAre(1, 2));
+  EXPECT_EQ(read("a,b,c\n1,x,2\n", {.ignored_columns = {"c"}}).label_column, "b");
+}
+
+TEST_F(Csv, MaySeparateCellsOtherwise) {
+  EXPECT_THAT(read("a;b;label\n1;2;x\n").numbers, ElementsAre(1, 2));
+  EXPECT_THAT(read("a\tb\tlabel\n1\t2\tx\n").numbers, ElementsAre(1, 2));
+  EXPECT_THAT(read("a|b|label\n1|2|x, y\n").labels, ElementsAre("x, y"));
+}
+
+TEST_F(Csv, TakesBlanksEmptyLinesAndOtherLineEnds) {
+  const Table table = read("\xEF\xBB\xBF\n a , b ,label\r\n\r\n 1 ,\t2 , x \r\n\n3,4,y");
+  EXPECT_THAT(table.columns, ElementsAre("a", "b"));
+  EXPECT_THAT(table.numbers, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(table.labels, ElementsAre("x", "y"));
+}
+
+TEST_F(Csv, HasQuotesAsRfc4180) {
+  const Table table = read("a,label\n\"1\",\"two\nlines, and \"\"quotes\"\"\"\n2,\"\"\"\"\n");
+  EXPECT_THAT(table.numbers, ElementsAre(1, 2));
+  EXPECT_THAT(table.labels, ElementsAre("two\nlines, and \"quotes\"", "\""));
+  EXPECT_EQ(refusal("a,label\n1,\"x\n"),
+            "t.csv, line 2, column 2 (label): a quote is not closed at the cell's end");
+  EXPECT_EQ(refusal("a,label\n1,\"x\"y\n"),
+            "t.csv, line 2, column 2 (label): a quote is not closed at the cell's end");
+}
+
+TEST_F(Csv, IsTheSameInAnyPiecesAndThreads) {
+  std::string text = "a,b,label\n";
+  std::vector<float> numbers;
+  for (int row = 0; row < 500; ++row) {
+    numbers.push_back(static_cast<float>(row));
+    numbers.push_back(static_cast<float>(row) / 8);
+    text += std::to_string(row) + "," + std::to_string(static_cast<double>(row) / 8) + ",\"c\n" +
+            std::to_string(row % 7) + "\"\n";
+  }
+  const Table whole = read(text);
+  EXPECT_EQ(whole.blocks, 1U);
+  EXPECT_EQ(whole.numbers, numbers);
+  for (const std::size_t piece : {1U, 7U, 64U, 1000U}) {
+    for (const std::size_t threads : {1U, 3U}) {
+      const Table table = read(text, {.threads = threads}, piece);
+      EXPECT_EQ(table.numbers, whole.numbers) << piece;
+      EXPECT_EQ(table.labels, whole.labels) << piece;
+    }
+  }
+  EXPECT_GT(read(text, {}, 1000).blocks, 5U);
+}
+
+TEST_F(Csv, NamesThePlaceOfWhatIsNoNumber) {
+  EXPECT_EQ(refusal("a,b,label\n1,2,x\n\n3,4 cm,y\n"),
+            "t.csv, line 4, column 2 (b): \"4 cm\" is not a number of 32 bits");
+  EXPECT_EQ(refusal("1,2,x\n3,,y\n"),
+            "t.csv, line 2, column 2: the cell is empty; a number is expected");
+  EXPECT_EQ(refusal("a,label\n1,x\n2,\n"), "t.csv, line 3, column 2 (label): the label is missing");
+  for (const char* const cell : {"nan", "inf", "-inf", "1e39", "0x10", "1,5", "1_000", "--1"}) {
+    EXPECT_THAT(refusal("a;label\n1;x\n" + std::string(cell) + ";x\n"),
+                testing::HasSubstr("line 3, column 1 (a): \"" + std::string(cell)))
+        << cell;
+  }
+}
+
+TEST_F(Csv, CountsLinesOverPieces) {
+  std::string text = "a,label\n";
+  for (int row = 0; row < 300; ++row) {
+    text += "1,\"x\ny\"\n";
+  }
+  text += "wrong,x\n";
+  EXPECT_EQ(refusal(text, {.threads = 2}, 64),
+            "t.csv, line 602, column 1 (a): \"wrong\" is not a number of 32 bits");
+}
+
+TEST_F(Csv, RefusesRaggedLines) {
+  EXPECT_EQ(refusal("a,b,label\n1,2,x\n1,x\n"),
+            "t.csv, line 3: 2 cells where the first line has 3");
+  EXPECT_EQ(refusal("a,b,label\n1,2,x,4,5\n"), "t.csv, line 2: 5 cells where the first line has 3");
+}
+
+TEST_F(Csv, RefusesFilesWithoutATable) {
+  EXPECT_EQ(refusal(""), "t.csv: the file is empty");
+  EXPECT_EQ(refusal("\n \n"), "t.csv: there are no lines in it");
+  EXPECT_EQ(refusal("a,b\n1,2\n", {.skipped_lines = 9}),
+            "t.csv: there are no lines in it behind those that are skipped");
+  EXPECT_EQ(refusal("label\nx\n"), "t.csv: it has no column of numbers beside the label \"label\"");
+  EXPECT_THAT(read("a,label\n").numbers, IsEmpty());
+}
+
+TEST_F(Csv, RefusesALabelOfThousandsOfValues) {
+  std::string text = "a,price\n";
+  for (int row = 0; row < 5000; ++row) {
+    text += "1," + std::to_string(row) + "\n";
+  }
+  EXPECT_EQ(refusal(text),
+            "t.csv: column \"price\" has more than 4096 values, which are not classes; "
+            "--label_column says which one is");
+}
+
+TEST(ReadNumber, TakesWhatTablesHave) {
+  const auto number = [](std::string_view text) {
+    float value = -1;
+    return read_number(text, value) ? value : 99.0F;
+  };
+  EXPECT_EQ(number("1"), 1);
+  EXPECT_EQ(number("+1.5"), 1.5F);
+  EXPECT_EQ(number("-.5e1"), -5);
+  EXPECT_EQ(number("1e-60"), 0);
+  EXPECT_EQ(number("0.1"), 0.1F);
+  EXPECT_EQ(number("16777217"), 16777216);
+  EXPECT_EQ(number(""), 99);
+  EXPECT_EQ(number("1 2"), 99);
+  EXPECT_EQ(number("4e38"), 99);
+}
+
+}  // namespace
+}  // namespace disttf::data

@@ -1,0 +1,258 @@
+// Files of a user become a data set: parts, classes, what is converted anew and what is not.
+#include "data/own/own_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "math/random.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class OwnDataTest : public testing::Test {
+ protected:
+  std::filesystem::path put(const std::string& name, std::string_view text) {
+    const auto path = scratch_.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    test::write(path, test::bytes_of(text));
+    return path;
+  }
+  // So many rows: the number itself and a constant, two classes in turn.
+  static std::string rows(int count, int first = 0) {
+    std::string text = "n,same,label\n";
+    for (int row = first; row < first + count; ++row) {
+      text += std::to_string(row) + ",2," + (row % 2 == 0 ? "even" : "odd") + "\n";
+    }
+    return text;
+  }
+  OwnDataHooks hooks() {
+    OwnDataHooks hooks;
+    hooks.cache_directory = scratch_.path() / "cache";
+    hooks.purpose = static_cast<std::uint32_t>(math::Purpose::kHoldOut);
+    hooks.random_bits = &math::random_bits;
+    hooks.threads = 2;
+    hooks.on_message = [this](const std::string& sentence) { said_.push_back(sentence); };
+    return hooks;
+  }
+  Dataset open(const OwnDataOptions& options) { return open_own_data(options, hooks()); }
+  std::string refusal(const OwnDataOptions& options) {
+    try {
+      static_cast<void>(open(options));
+    } catch (const std::runtime_error& error) {  // UnusableData, or std::system_error
+      std::string sentence = error.what();
+      const std::string folder = scratch_.path().string() + "/";
+      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
+        sentence.erase(at, folder.size());
+      }
+      return sentence;
+    }
+    return "nothing";
+  }
+
+  std::vector<std::string> names_in_cache() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path() / "cache")) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  test::ScratchDirectory scratch_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(OwnDataTest, OfOneFileIsSharedOut) {
+  const Dataset dataset = open({.path = put("numbers.csv", rows(200))});
+  EXPECT_EQ(dataset.name, "numbers");
+  EXPECT_EQ(dataset.shape, (ImageShape{.height = 1, .width = 1, .channels = 2}));
+  EXPECT_EQ(dataset.classes, 2U);
+  EXPECT_THAT(dataset.class_names, ElementsAre("even", "odd"));
+  EXPECT_EQ(dataset.train.labels.size(), 160U);
+  EXPECT_EQ(dataset.validation.labels.size(), 20U);
+  EXPECT_EQ(dataset.test.labels.size(), 20U);
+  std::vector<int> seen(200);
+  for (const Split* split : {&dataset.train, &dataset.validation, &dataset.test}) {
+    ASSERT_EQ(split->numbers.size(), split->labels.size() * 2);
+    for (std::size_t row = 0; row < split->labels.size(); ++row) {
+      const int number = static_cast<int>(split->numbers[2 * row]);
+      ++seen.at(static_cast<std::size_t>(number));
+      EXPECT_EQ(split->numbers[2 * row + 1], 2);
+      EXPECT_EQ(split->labels[row], number % 2);
+    }
+  }
+  EXPECT_THAT(seen, testing::Each(1));
+}
+
+TEST_F(OwnDataTest, HasMeansAndScalesOfWhatIsTrainedOn) {
+  put("d/train.csv", "a,b,label\n1,5,x\n3,5,y\n");
+  put("d/validation.csv", "a,b,label\n100,7,x\n");
+  put("d/test.csv", "a,b,label\n100,7,x\n");
+  const Dataset dataset = open({.path = scratch_.path() / "d"});
+  EXPECT_THAT(dataset.means, ElementsAre(2, 5));
+  EXPECT_THAT(dataset.scales, ElementsAre(1, 1)) << "a constant column becomes zeros";
+}
+
+TEST_F(OwnDataTest, OfAFolderHasThePartsOfItsFiles) {
+  put("d/train.csv", rows(40));
+  put("d/test.tsv", "n\tsame\tlabel\n7\t2\todd\n");
+  const Dataset dataset = open({.path = scratch_.path() / "d"});
+  EXPECT_EQ(dataset.name, "d");
+  EXPECT_EQ(dataset.train.labels.size(), 36U);
+  EXPECT_EQ(dataset.validation.labels.size(), 4U) << "drawn from train's rows";
+  EXPECT_THAT(dataset.test.numbers, ElementsAre(7, 2));
+}
+
+TEST_F(OwnDataTest, OrdersClassesThatAreNumbersByValue) {
+  std::string text = "a,label\n";
+  for (const char* const label : {"10", "9", "-1"}) {
+    for (int row = 0; row < 20; ++row) {
+      text += "1," + std::string(label) + "\n";
+    }
+  }
+  EXPECT_THAT(open({.path = put("t.csv", text)}).class_names, ElementsAre("-1", "9", "10"));
+}
+
+TEST_F(OwnDataTest, IsConvertedOnce) {
+  const auto path = put("t.csv", rows(60));
+  const std::string checksum = open({.path = path}).checksum;
+  EXPECT_EQ(said_.size(), 1U);
+  EXPECT_EQ(open({.path = path}).checksum, checksum);
+  EXPECT_EQ(said_.size(), 1U) << "it was converted again";
+  EXPECT_NE(open({.path = path, .held_out = {.validation = 0.2, .test = 0.2}}).checksum, checksum);
+  EXPECT_EQ(said_.size(), 2U);
+}
+
+TEST_F(OwnDataTest, IsConvertedAnewWhenTheFileHasChanged) {
+  const auto path = put("t.csv", rows(60));
+  const std::string checksum = open({.path = path}).checksum;
+  put("t.csv", rows(60, 100));
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  EXPECT_NE(open({.path = path}).checksum, checksum);
+}
+
+TEST_F(OwnDataTest, OfTheSameBytesIsTheSameWhereverItLies) {
+  const auto first = put("one/t.csv", rows(60));
+  const auto second = put("two/t.csv", rows(60));
+  EXPECT_EQ(open({.path = first}).checksum, open({.path = second}).checksum);
+}
+
+TEST_F(OwnDataTest, StaysWhereItIsMappedWhileItIsConvertedAnew) {
+  const auto path = put("t.csv", rows(60));
+  const Dataset before = open({.path = path});
+  const std::vector<float> numbers(before.train.numbers.begin(), before.train.numbers.end());
+  put("t.csv", rows(60, 100));
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  static_cast<void>(open({.path = path}));
+  EXPECT_TRUE(std::ranges::equal(before.train.numbers, numbers));
+}
+
+TEST_F(OwnDataTest, LeavesNothingBehindWhereItFails) {
+  const auto path = put("t.csv", rows(60) + "1,2,\n");
+  EXPECT_EQ(refusal({.path = path}), "t.csv, line 62, column 3 (label): the label is missing");
+  EXPECT_THAT(names_in_cache(), IsEmpty());
+}
+
+TEST_F(OwnDataTest, RemovesWhatAKilledConverterHasLeft) {
+  const auto path = put("t.csv", rows(60));
+  const auto directory = convert_own_data({.path = path}, hooks()).directory;
+  std::filesystem::remove_all(directory);
+  const auto left = directory.string() + ".disttf-abcdef";
+  std::filesystem::create_directory(left);
+  static_cast<void>(open({.path = path}));
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(directory));
+}
+
+TEST_F(OwnDataTest, IsMadeOnceWhereSeveralTasksWantIt) {
+  const auto path = put("t.csv", rows(5000));
+  const int done = test::in_children(
+      4, [&] { return open_own_data({.path = path}, hooks()).train.labels.size() == 4000; });
+  EXPECT_EQ(done, 4);
+  EXPECT_THAT(names_in_cache(), testing::SizeIs(1));
+}
+
+TEST_F(OwnDataTest, IsRefusedWhereItsFilesWereChanged) {
+  const auto path = put("t.csv", rows(60));
+  const auto directory = convert_own_data({.path = path}, hooks()).directory;
+  auto bytes = test::read(directory / "train.examples");
+  bytes[5] ^= 1U;
+  test::write(directory / "train.examples", bytes);
+  EXPECT_THAT(refusal({.path = path}),
+              HasSubstr("train.examples: its SHA-256 is not the one in its index; remove the "
+                        "folder, and it is made again"));
+  bytes.pop_back();
+  test::write(directory / "train.examples", bytes);
+  EXPECT_THAT(refusal({.path = path}), HasSubstr("train.examples: 383 bytes where its index says"));
+}
+
+TEST_F(OwnDataTest, IsMadeAgainWhereItsIndexIsNone) {
+  const auto path = put("t.csv", rows(60));
+  const auto directory = convert_own_data({.path = path}, hooks()).directory;
+  for (const char* const index : {"", "[1]", "{\"version\": 1}", "{\"version\": 99}"}) {
+    test::write(directory / "index.json", test::bytes_of(index));
+    said_.clear();
+    EXPECT_EQ(open({.path = path}).train.labels.size(), 48U);
+    EXPECT_EQ(said_.size(), 1U) << index;
+  }
+}
+
+TEST_F(OwnDataTest, RefusesWhatIsNoData) {
+  EXPECT_EQ(refusal({.path = scratch_.path() / "absent.csv"}),
+            "--data: cannot read absent.csv: No such file or directory");
+  EXPECT_EQ(refusal({.path = put("t.pdf", "x")}),
+            "--data: t.pdf ends with none of .csv, .tsv and .txt, and is no folder");
+  std::filesystem::create_directory(scratch_.path() / "empty");
+  EXPECT_EQ(refusal({.path = scratch_.path() / "empty"}),
+            "--data: empty has none of train.csv, train.tsv and train.txt");
+  put("two/train.csv", rows(40));
+  put("two/train.tsv", rows(40));
+  EXPECT_EQ(refusal({.path = scratch_.path() / "two"}),
+            "--data: two has both train.csv and train.tsv; one of them is allowed");
+  put("other/train.csv", rows(40));
+  put("other/test.csv", "m,same,label\n1,2,odd\n");
+  EXPECT_EQ(refusal({.path = scratch_.path() / "other"}),
+            "other/test.csv: its columns are not those of other/train.csv (2 of numbers and the "
+            "label label, there 2 and label)");
+}
+
+TEST_F(OwnDataTest, RefusesTooFewRowsAndTooManyClasses) {
+  EXPECT_EQ(refusal({.path = put("few.csv", rows(60)), .held_out = {.validation = 0, .test = 0.1}}),
+            "--data: few.csv has 60 rows, of which none is for validation; more rows, or larger "
+            "shares in --hold_out, are needed");
+  std::string text = "a,label\n";
+  for (int row = 0; row < 300; ++row) {
+    text += "1," + std::to_string(row) + "\n";
+  }
+  EXPECT_EQ(refusal({.path = put("many.csv", text)}),
+            "many.csv: column \"label\" has more than 256 values; so many classes are allowed, and "
+            "--label_column says which column has them");
+}
+
+TEST_F(OwnDataTest, StopsWhereProgressThrows) {
+  const auto path = put("t.csv", rows(60));
+  OwnDataHooks stopped = hooks();
+  stopped.on_progress = [](std::uint64_t, std::uint64_t) { throw std::runtime_error("stopped"); };
+  EXPECT_THROW(static_cast<void>(convert_own_data({.path = path}, stopped)), std::runtime_error);
+  EXPECT_THAT(names_in_cache(), IsEmpty());
+}
+
+TEST(OwnDataName, IsAWord) {
+  EXPECT_EQ(own_data_name("x/iris.csv"), "iris");
+  EXPECT_EQ(own_data_name("x/my data/"), "my_data");
+  EXPECT_EQ(own_data_name(std::string(100, 'a') + ".csv"), std::string(40, 'a'));
+}
+
+}  // namespace
+}  // namespace disttf::data
