@@ -256,6 +256,9 @@ Invocation parse_render(std::vector<std::string> arguments) {
   deployment.result_word = own                  ? data::own_data_name(own->path)
                            : dataset == nullptr ? std::string(roles::usual_dataset().word())
                                                 : std::string(dataset->word());
+  if (own && own->label_is_number) {
+    deployment.result_measure = "mean absolute error";
+  }
   check_checkpoint_flags(flags);
   WrittenSettings& settings = flags.settings;
   if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {

@@ -59,14 +59,22 @@ std::string classes_text(const CacheIndex& index, std::size_t width) {
   return text;
 }
 
+std::string target_text(const data::ColumnSummary& target) {
+  return fmt::format("The label {}: from {:g} to {:g}, mean {:.6g}, deviation {:.6g}\n",
+                     target.name, target.least, target.most, target.mean, target.deviation);
+}
+
 std::string rows_text(const CacheIndex& index, const data::Split& rows) {
   std::string text;
   const std::size_t columns = index.columns.size();
-  for (std::size_t row = 0; row < std::min(kShownRows, rows.labels.size()); ++row) {
+  for (std::size_t row = 0; row < std::min(kShownRows, rows.rows()); ++row) {
     for (std::size_t i = 0; i < std::min(columns, kShownColumns); ++i) {
       text += fmt::format("{:g} ", rows.numbers[row * columns + i]);
     }
-    text += (columns > kShownColumns ? "... " : "") + index.classes[rows.labels[row]] + "\n";
+    text += columns > kShownColumns ? "... " : "";
+    text +=
+        (index.target ? fmt::format("{:g}", rows.targets[row]) : index.classes[rows.labels[row]]) +
+        "\n";
   }
   return text;
 }
@@ -121,8 +129,8 @@ std::vector<std::string> what_looks_wrong(const CacheIndex& index) {
                           std::to_string(rows) + (rows == 1 ? " row" : " rows") + " to train on");
     }
   }
-  if (index.classes.size() < 2) {
-    sentences.emplace_back("there is but one class: nothing can be told apart");
+  if (index.target ? index.target->least == index.target->most : index.classes.size() < 2) {
+    sentences.emplace_back("all labels are the same: there is nothing to learn");
   }
   return sentences;
 }
@@ -135,12 +143,14 @@ std::string data_text(const data::OwnData& data, const data::Split& first) {
   }
   const std::size_t width = width_of(index);
   std::string text = fmt::format(
-      "{}: {} rows of {} numbers, {} classes in column {}\n{} to train on, {} for validation, {} "
+      "{}: {} rows of {} numbers, {} in column {}\n{} to train on, {} for validation, {} "
       "for the test\nconverted in {}\nSHA-256 {}\n\n",
-      index.name, rows, index.columns.size(), index.classes.size(), index.label_column,
-      part_of(index, Part::kTrain).rows, part_of(index, Part::kValidation).rows,
+      index.name, rows, index.columns.size(),
+      index.target ? "the label" : std::to_string(index.classes.size()) + " classes",
+      index.label_column, part_of(index, Part::kTrain).rows, part_of(index, Part::kValidation).rows,
       part_of(index, Part::kTest).rows, data.directory.string(), index.checksum);
-  text += columns_text(index, width) + "\n" + classes_text(index, width) +
+  text += columns_text(index, width) + "\n" +
+          (index.target ? target_text(*index.target) : classes_text(index, width)) +
           "\nThe first rows to train on:\n" + rows_text(index, first);
   const std::vector<std::string> wrong = what_looks_wrong(index);
   if (!wrong.empty()) {
@@ -169,16 +179,22 @@ std::string data_json(const data::OwnData& data) {
                        {"validation", part_of(index, Part::kValidation).rows_of_class[each]},
                        {"test", part_of(index, Part::kTest).rows_of_class[each]}});
   }
-  const nlohmann::ordered_json out = {{"name", index.name},
-                                      {"train", part_of(index, Part::kTrain).rows},
-                                      {"validation", part_of(index, Part::kValidation).rows},
-                                      {"test", part_of(index, Part::kTest).rows},
-                                      {"label_column", index.label_column},
-                                      {"columns", std::move(columns)},
-                                      {"classes", std::move(classes)},
-                                      {"looks_wrong", what_looks_wrong(index)},
-                                      {"directory", data.directory.string()},
-                                      {"sha256", index.checksum}};
+  nlohmann::ordered_json out = {{"name", index.name},
+                                {"train", part_of(index, Part::kTrain).rows},
+                                {"validation", part_of(index, Part::kValidation).rows},
+                                {"test", part_of(index, Part::kTest).rows},
+                                {"label_column", index.label_column},
+                                {"columns", std::move(columns)},
+                                {"classes", std::move(classes)},
+                                {"looks_wrong", what_looks_wrong(index)},
+                                {"directory", data.directory.string()},
+                                {"sha256", index.checksum}};
+  if (index.target) {
+    out["label"] = {{"least", index.target->least},
+                    {"most", index.target->most},
+                    {"mean", index.target->mean},
+                    {"deviation", index.target->deviation}};
+  }
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -42,6 +42,13 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
                  "target or species; else the last]")
       ->type_name("COLUMN")
       ->group(group);
+  app.add_option("--label_type", flags.label_type,
+                 "of `--data`: `class`, which is to be told from others; or `number`, which is to "
+                 "be come near to (regression)")
+      ->type_name("NAME")
+      ->check(one_of({"class", "number"}))
+      ->capture_default_str()
+      ->group(group);
   app.add_option_function<std::vector<std::string>>(
          "--ignore_columns",
          [&flags](const std::vector<std::string>& texts) {
@@ -70,6 +77,7 @@ std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) 
   if (flags.path.empty()) {
     const OwnDataFlags usual;
     const char* const given = !flags.label_column.empty()                  ? "label_column"
+                              : flags.label_type != usual.label_type       ? "label_type"
                               : !flags.ignored_columns.empty()             ? "ignore_columns"
                               : flags.skipped_lines != usual.skipped_lines ? "skip_lines"
                               : flags.hold_out != usual.hold_out           ? "hold_out"
@@ -84,6 +92,7 @@ std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) 
   return data::OwnDataOptions{
       .path = flags.path,
       .label_column = flags.label_column,
+      .label_is_number = flags.label_type == "number",
       .ignored_columns = flags.ignored_columns,
       .skipped_lines = flags.skipped_lines,
       .held_out = {.validation = std::stod(shares.at(0)), .test = std::stod(shares.at(1))}};

@@ -14,6 +14,7 @@ namespace disttf {
 struct OwnDataFlags {
   std::string path;  // empty: a data set that has a name
   std::string label_column;
+  std::string label_type = "class";
   std::vector<std::string> ignored_columns;
   std::uint64_t skipped_lines = 0;
   std::string hold_out = "0.1,0.1";

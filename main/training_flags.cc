@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "math/losses/registry.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -19,6 +20,19 @@ math::Isa isa_of(const WrittenSettings& settings) {
     refuse_isa(std::string(math::isa_name(isa)));
   }
   return isa;
+}
+
+// What is known of `config` before the data is. Of a user's own data neither inputs nor outputs
+// are: the chief looks at the model when it has opened it.
+void check(roles::RunConfig config, bool is_own_data) {
+  if (is_own_data) {
+    config.model = {.label_smoothing = config.model.label_smoothing};
+  } else if (math::loss_type(config.model.loss).of_numbers) {
+    throw std::invalid_argument("--loss: " + net::quoted(math::loss_type(config.model.loss).name) +
+                                " is allowed for labels that are numbers: --data with "
+                                "--label_type number");
+  }
+  roles::validate(config);
 }
 
 }  // namespace
@@ -60,7 +74,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
                                   " trainers that the cluster has");
     }
   }
-  roles::validate(config);
+  check(config, !flags.own_data.path.empty());
   return config;
 }
 

@@ -1,5 +1,8 @@
 #include "math/evaluation.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace disttf::math {
 namespace {
 
@@ -17,6 +20,30 @@ double Evaluation::precision(std::size_t one) const noexcept {
 
 double Evaluation::recall(std::size_t one) const noexcept {
   return share(count(one, one), of_class(one));
+}
+
+std::optional<double> area_under_curve(std::span<Margin> margins) {
+  if (std::ranges::any_of(margins,
+                          [](const Margin& each) { return std::isnan(each.towards_one); })) {
+    return std::nullopt;
+  }
+  std::ranges::sort(margins, {}, &Margin::towards_one);
+  // Mann and Whitney's statistic: with each example of class 1 those of class 0 below it, and half
+  // of those beside it.
+  double pairs = 0;
+  std::uint64_t zeros = 0;  // below the margin that is looked at
+  for (std::size_t begin = 0, end = 0; begin < margins.size(); begin = end) {
+    std::uint64_t ones = 0;
+    for (; end < margins.size() && margins[end].towards_one == margins[begin].towards_one; ++end) {
+      ones += margins[end].is_one ? 1U : 0U;
+    }
+    const std::uint64_t beside = end - begin - ones;
+    pairs +=
+        static_cast<double>(ones) * (static_cast<double>(zeros) + static_cast<double>(beside) / 2);
+    zeros += beside;
+  }
+  const double all = static_cast<double>(zeros) * static_cast<double>(margins.size() - zeros);
+  return all == 0 ? std::nullopt : std::optional(pairs / all);
 }
 
 std::uint64_t Evaluation::of_class(std::size_t label) const noexcept {

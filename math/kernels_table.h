@@ -159,6 +159,11 @@ struct Kernels {
   // Finite for finite logits, however large. REQUIRES: labels[i] < classes; 0 <= smoothing < 1.
   double (*softmax_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
                                   std::size_t classes, float scale, float smoothing) noexcept;
+  // The same of (sigmoid(z) - target) * scale / classes, where the target is onehot(label)
+  // (1 - smoothing) + smoothing / 2. Returns the sum over the rows of the means over the classes of
+  // log(1 + exp(z)) - target z, classes added in double in their order.
+  double (*sigmoid_cross_entropy)(float* logits, const std::uint8_t* labels, std::size_t rows,
+                                  std::size_t classes, float scale, float smoothing) noexcept;
 
   // Each element one chain from start[u], in the order of the weights.
   void (*convolve)(const float* image, const float* weights, const float* start, float* output,

@@ -10,6 +10,7 @@
 #include "math/initial_values.h"
 #include "math/kernels_table.h"
 #include "math/layers/layer.h"
+#include "math/losses/registry.h"
 #include "math/model_plan.h"
 #include "math/thread_pool.h"
 
@@ -57,9 +58,12 @@ struct Model::Impl {
   // `trains`: layers draw random numbers, and the rows are measured.
   void forward(const float* parameters, Rows rows, Phase part, std::size_t member,
                bool trains) noexcept;
-  // Logits -> their gradient times `scale`, where the last layer's delta lies. Returns the sum of
-  // the rows' losses.
-  double cross_entropy(Rows rows, float scale, float smoothing) noexcept;
+  // The rows' outputs -> the loss by them times `scale`, where the last layer's delta lies. Returns
+  // the sum of the rows' losses.
+  double differentiate_loss(Rows rows, float scale, float smoothing) noexcept;
+  // Judges the first `count` rows of the batch by their outputs; of two classes, `margins` has room
+  // for them.
+  void judge(std::size_t count, const ImageSet& set, Evaluation& result, Margin* margins) noexcept;
   // The loss by what the rows' segments of `part` give -> by what each layer in them does.
   void propagate(const float* parameters, Rows rows, Phase part, std::size_t member) noexcept;
   // The batch forward and back; its rows in `parts`. Returns the sum of the rows' losses.
@@ -77,6 +81,7 @@ struct Model::Impl {
   // The same in training, with all rows of the batch.
   [[nodiscard]] LayerPass pass_of_batch(std::size_t index, const float* parameters) noexcept;
   [[nodiscard]] std::size_t classes() const noexcept { return spec.classes; }
+  [[nodiscard]] bool of_numbers() const noexcept { return loss_type(spec.loss).of_numbers; }
 
   void plan_rounds();
   // Of a stage's gradient `rows`, shared by all threads.
@@ -94,7 +99,8 @@ struct Model::Impl {
   std::vector<std::uint8_t> pixels;  // [max_batch, inputs]: x * 255, where it does; else empty
   AlignedVector batch;               // [max_batch, inputs]: x, where it does not; else empty
   std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
-  std::vector<std::uint8_t> labels;  // [max_batch]
+  std::vector<std::uint8_t> labels;  // [max_batch], where they are classes
+  std::vector<float> targets;        // [max_batch], where they are numbers
   ThreadPool pool;
   std::vector<AlignedVector> scratch;  // by member
   std::vector<LayerDraws> draws;       // by stage
@@ -113,7 +119,8 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       products(math::products(isa, dtype)),
       max_batch(rows),
       plan(make_plan(spec, layout, rows)),
-      labels(rows),
+      labels(of_numbers() ? 0 : rows),
+      targets(of_numbers() ? rows : 0),
       pool(threads),
       draws(plan.stages.size()),
       losses(threads) {
@@ -166,9 +173,13 @@ void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
 
 void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept {
   assert(row < set.rows());
-  assert(set.labels[row] < spec.classes);
   const std::size_t inputs = spec.input.size();
-  labels[position] = set.labels[row];
+  if (of_numbers()) {
+    targets[position] = (set.targets[row] - set.target_mean) * set.target_scale;
+  } else {
+    assert(set.labels[row] < spec.classes);
+    labels[position] = set.labels[row];
+  }
   if (spec.numbers) {
     const float* const numbers = set.numbers.data() + row * inputs;
     float* const example = batch.data() + position * inputs;
@@ -255,14 +266,20 @@ void Model::Impl::forward(const float* parameters, Rows rows, Phase part, std::s
   }
 }
 
-double Model::Impl::cross_entropy(Rows rows, float scale, float smoothing) noexcept {
-  const float* const logits = plan.outputs.back() + rows.begin * classes();
+double Model::Impl::differentiate_loss(Rows rows, float scale, float smoothing) noexcept {
+  const float* const outputs = plan.outputs.back() + rows.begin * classes();
   float* const delta = plan.deltas.back() + rows.begin * classes();
-  if (delta != logits) {
-    std::copy_n(logits, rows.count() * classes(), delta);
+  if (delta != outputs) {
+    std::copy_n(outputs, rows.count() * classes(), delta);
   }
-  return kernels.softmax_cross_entropy(delta, labels.data() + rows.begin, rows.count(), classes(),
-                                       scale, smoothing);
+  const LossPass pass{.kernels = &kernels,
+                      .rows = rows.count(),
+                      .outputs = classes(),
+                      .labels = of_numbers() ? nullptr : labels.data() + rows.begin,
+                      .targets = of_numbers() ? targets.data() + rows.begin : nullptr,
+                      .scale = scale,
+                      .smoothing = smoothing};
+  return loss_type(spec.loss).differentiate(pass, delta);
 }
 
 // A stage that measures is the first of a phase on the way forward. On the way back it is measured
@@ -304,7 +321,7 @@ double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& 
   }
   run([&](std::size_t number, Rows rows, std::size_t member) {
     forward(parameters, rows, plan.phases[last], member, /*trains=*/true);
-    losses[number] = cross_entropy(rows, scale, spec.label_smoothing);
+    losses[number] = differentiate_loss(rows, scale, spec.label_smoothing);
     propagate(parameters, rows, plan.phases[last], member);
   });
   for (std::size_t phase = last; phase-- > 0;) {
@@ -413,16 +430,40 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   return loss;
 }
 
+void Model::Impl::judge(std::size_t count, const ImageSet& set, Evaluation& result,
+                        Margin* margins) noexcept {
+  const std::span<const float> outputs(plan.outputs.back(), count * classes());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::span<const float> row = outputs.subspan(i * classes(), classes());
+    if (of_numbers()) {
+      const double error =
+          static_cast<double>(row[0] - targets[i]) / static_cast<double>(set.target_scale);
+      result.squared_error += error * error;
+      result.absolute_error += std::abs(error);
+      continue;
+    }
+    const std::size_t judged = judged_class(row);
+    result.correct += judged == labels[i] ? 1U : 0U;
+    if (judged < classes()) {
+      ++result.confusion[labels[i] * classes() + judged];
+    }
+    if (margins != nullptr) {
+      margins[i] = {.towards_one = static_cast<double>(row[1]) - static_cast<double>(row[0]),
+                    .is_one = labels[i] == 1};
+    }
+  }
+}
+
 Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& set) {
   Impl& model = *impl_;
   assert(parameters.size() == model.layout.size());
-  const std::size_t classes = model.spec.classes;
+  const std::size_t classes = model.of_numbers() ? 0 : model.spec.classes;
   Evaluation result{.rows = set.rows(),
                     .classes = classes,
                     .confusion = std::vector<std::uint64_t>(classes * classes)};
+  std::vector<Margin> margins(classes == 2 ? set.rows() : 0);
   model.batch_rows = 0;
   model.prepare_evaluation(parameters.data());
-  double loss = 0.0;
   for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
     const std::size_t count = std::min(model.max_batch, set.rows() - begin);
     const EvenParts parts(count, kPanelRows, model.pool.size());
@@ -435,17 +476,14 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
                     member,
                     /*trains=*/false);
     });
-    const std::span<const float> logits(model.plan.outputs.back(), count * classes);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t judged = judged_class(logits.subspan(i * classes, classes));
-      result.correct += judged == model.labels[i] ? 1U : 0U;
-      if (judged < classes) {
-        ++result.confusion[model.labels[i] * classes + judged];
-      }
-    }
-    loss += model.cross_entropy({0, count}, 1.0F /* the gradient is thrown away */, 0.0F);
+    model.judge(count, set, result, margins.empty() ? nullptr : margins.data() + begin);
+    result.loss += model.differentiate_loss({0, count}, 1.0F /* the gradient is thrown away */, 0);
   }
-  result.cross_entropy = result.rows == 0 ? 0.0 : loss / static_cast<double>(result.rows);
+  const double rows = std::max<double>(1, static_cast<double>(result.rows));
+  result.loss /= rows;
+  result.squared_error /= rows;
+  result.absolute_error /= rows;
+  result.area_under_curve = area_under_curve(margins);
   return result;
 }
 

@@ -1,8 +1,8 @@
 // A model that computes: parameters + a batch of images -> loss and gradient. What it consists of
 // is a ModelSpec (math/model_spec.h), what its layers do stands in math/layers/.
 //
-// The loss is the mean over the batch of the softmax cross-entropy of what the last layer gives,
-// the logits [batch, classes], and their labels; in training with ModelSpec::label_smoothing. The
+// The loss (math/losses/) is the mean over the batch of that of each row of what the last layer
+// gives, [batch, classes], and its label; in training with ModelSpec::label_smoothing. The
 // first layer takes the batch's pixels times 1/255; or numbers.
 //
 // Errors: a ModelSpec is the user's, so validate() throws; everything else is our own bug.
@@ -25,11 +25,14 @@ namespace disttf::math {
 // where the model takes numbers (ModelSpec::numbers) those.
 struct ImageSet {
   std::span<const std::uint8_t> images{};  // [rows, inputs], 0..255; becomes x/255 in the batch
-  std::span<const std::uint8_t> labels{};  // [rows], each < classes
+  std::span<const std::uint8_t> labels{};  // [rows], each < classes; or `targets`
   std::span<const float> numbers{};        // [rows, inputs]; become (x - mean) * scale
   std::span<const float> means{};          // [inputs]
   std::span<const float> scales{};         // [inputs]
-  [[nodiscard]] std::size_t rows() const noexcept { return labels.size(); }
+  std::span<const float> targets{};        // [rows], where labels are numbers; (t - mean) * scale
+  float target_mean = 0;
+  float target_scale = 1;
+  [[nodiscard]] std::size_t rows() const noexcept { return labels.size() + targets.size(); }
 };
 
 // One model with its workspace. Not thread-safe: one object per computing thread.

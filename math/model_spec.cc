@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "math/layers/registry.h"
+#include "math/losses/registry.h"
 #include "math/names.h"
 
 namespace disttf::math {
@@ -147,7 +148,15 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   require_between("width", spec.input.width, 1, kMaxInputs);
   require_between("channels", spec.input.channels, 1, kMaxInputs);
   require_between("inputs", spec.input.size(), 1, kMaxInputs);
-  require_between("classes", spec.classes, 2, kMaxClasses);
+  if (loss_type(spec.loss).of_numbers) {
+    require_between("classes", spec.classes, 1, 1);
+    if (spec.label_smoothing != 0) {
+      throw std::invalid_argument("label_smoothing: it is not allowed with the loss " +
+                                  std::string(loss_type(spec.loss).name));
+    }
+  } else {
+    require_between("classes", spec.classes, 2, kMaxClasses);
+  }
   if (spec.layers.empty() && spec.kind == ModelKind::kMlp) {
     require_between("number of hidden layers", spec.hidden.size(), 1, kMaxHiddenLayers);
     for (const std::size_t units : spec.hidden) {
@@ -175,7 +184,8 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   if (shape.size() != spec.classes) {
     throw std::invalid_argument("layer " + std::to_string(placed.size()) + " gives " +
                                 to_string(shape) + ", and there are " +
-                                std::to_string(spec.classes) + " classes");
+                                std::to_string(spec.classes) +
+                                (spec.classes == 1 ? " numbers to tell" : " classes"));
   }
   return placed;
 }

@@ -26,6 +26,7 @@
 
 #include "math/layers/layer.h"
 #include "math/layers/layer_spec.h"
+#include "math/losses/loss.h"
 #include "math/parameter_layout.h"
 #include "math/shape.h"
 
@@ -50,7 +51,8 @@ struct ModelSpec {
   ModelKind kind = ModelKind::kMlp;
   Shape input{.height = 28, .width = 28};   // of an example
   std::vector<std::size_t> hidden = {100};  // mlp: units per hidden layer
-  std::size_t classes = 10;
+  std::size_t classes = 10;                 // what the last layer gives; 1 where labels are numbers
+  LossKind loss = LossKind::kSoftmaxCrossEntropy;
   bool numbers = false;             // an example is so many numbers, and not the bytes of an image
   std::vector<LayerSpec> layers{};  // where it is not one of the above
   // Of what a label says in training so much is spread evenly over all classes: the target is

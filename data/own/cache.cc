@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::json;
 using Path = std::filesystem::path;
 
-constexpr int kCacheVersion = 1;
+constexpr int kCacheVersion = 2;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
 constexpr const char* kIndexName = "index.json";
 constexpr std::array<const char*, kParts> kPartNames = {"train", "validation", "test"};
@@ -128,14 +128,27 @@ Json contents_of(const CacheIndex& index) {
                             {"labels_sha256", part.labels_sha256},
                             {"rows_of_class", part.rows_of_class}};
   }
-  return {{"version", kCacheVersion},           {"name", index.name},
-          {"label_column", index.label_column}, {"classes", index.classes},
-          {"columns", std::move(columns)},      {"parts", std::move(parts)}};
+  return {{"version", kCacheVersion},
+          {"name", index.name},
+          {"label_column", index.label_column},
+          {"classes", index.classes},
+          {"target", index.target ? json_of(*index.target) : Json()},
+          {"columns", std::move(columns)},
+          {"parts", std::move(parts)}};
 }
 
 std::string checksum_of(const CacheIndex& index) {
   const std::string text = contents_of(index).dump(-1, ' ', true, Json::error_handler_t::replace);
   return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+ColumnSummary column_from(const Json& json) {
+  return {.name = json.at("name"),
+          .least = json.at("least"),
+          .most = json.at("most"),
+          .mean = json.at("mean"),
+          .deviation = json.at("deviation"),
+          .counts_rows = json.at("counts_rows")};
 }
 
 // REQUIRES: json is what contents_of() makes. Throws Json::exception where it is not.
@@ -145,13 +158,11 @@ CacheIndex index_from(const Json& json) {
   index.source = json.at("source");
   index.label_column = json.at("label_column");
   index.classes = json.at("classes").get<std::vector<std::string>>();
+  if (!json.at("target").is_null()) {
+    index.target = column_from(json.at("target"));
+  }
   for (const Json& column : json.at("columns")) {
-    index.columns.push_back({.name = column.at("name"),
-                             .least = column.at("least"),
-                             .most = column.at("most"),
-                             .mean = column.at("mean"),
-                             .deviation = column.at("deviation"),
-                             .counts_rows = column.at("counts_rows")});
+    index.columns.push_back(column_from(column));
   }
   for (std::size_t i = 0; i < kParts; ++i) {
     const Json& part = json.at("parts").at(kPartNames[i]);
@@ -201,7 +212,7 @@ struct CacheWriter::PartFiles {
   PartFiles(const Path& directory, Part part)
       : examples(examples_of(directory, part)), labels(labels_of(directory, part)) {}
 
-  // Gives the labels their final places, and counts them.
+  // Gives the labels their final places, and counts them, where there are classes.
   void finish(CachedPart& part, std::span<const std::uint8_t> final_places, std::size_t classes) {
     examples.flush();
     examples.sync();
@@ -209,14 +220,23 @@ struct CacheWriter::PartFiles {
     part.rows = rows;
     part.examples_sha256 = sum.hex();
     part.rows_of_class.assign(classes, 0);
-    const Mapping mapped(labels.number(), rows, PROT_READ | PROT_WRITE, MAP_SHARED, labels.path());
-    for (std::byte& label : mapped.bytes()) {
+    const std::size_t label_bytes = classes == 0 ? sizeof(float) : 1;
+    const Mapping mapped(labels.number(), rows * label_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                         labels.path());
+    for (std::byte& label : mapped.bytes().first(classes == 0 ? 0 : rows)) {
       const std::uint8_t place = final_places[std::to_integer<std::size_t>(label)];
       ++part.rows_of_class[place];
       label = std::byte{place};
     }
     part.labels_sha256 = sha256_hex(mapped.bytes());
     labels.sync();
+  }
+  void append(std::span<const float> numbers, std::span<const std::byte> label_bytes,
+              std::size_t count) {
+    examples.append(std::as_bytes(numbers));
+    sum.update(std::as_bytes(numbers));
+    labels.append(label_bytes);
+    rows += count;
   }
 
   GrowingFile examples;
@@ -246,11 +266,12 @@ CacheWriter::~CacheWriter() {
 
 void CacheWriter::append(Part part, std::span<const float> numbers,
                          std::span<const std::uint8_t> labels) {
-  PartFiles& files = *parts_[static_cast<std::size_t>(part)];
-  files.examples.append(std::as_bytes(numbers));
-  files.sum.update(std::as_bytes(numbers));
-  files.labels.append(std::as_bytes(labels));
-  files.rows += labels.size();
+  parts_[static_cast<std::size_t>(part)]->append(numbers, std::as_bytes(labels), labels.size());
+}
+
+void CacheWriter::append(Part part, std::span<const float> numbers,
+                         std::span<const float> targets) {
+  parts_[static_cast<std::size_t>(part)]->append(numbers, std::as_bytes(targets), targets.size());
 }
 
 void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_places) {
@@ -301,46 +322,69 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
   }
 }
 
+namespace {
+
+// What numbers are trained on with: one that is the same everywhere says nothing, it becomes 0.
+float scale_of(const ColumnSummary& column) {
+  const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
+  return is_constant ? 1.0F : static_cast<float>(1 / column.deviation);
+}
+
+// Maps a part and hands its memory to `split`.
+void open_part(const Path& directory, Part part, CacheStorage& storage, Split& split) {
+  const CacheIndex& index = storage.index;
+  const auto place = static_cast<std::size_t>(part);
+  const CachedPart& cached = index.parts[place];
+  const std::size_t numbers = cached.rows * index.columns.size();
+  const std::size_t label_bytes = index.target ? sizeof(float) : 1;
+  Mapping& examples = storage.examples[place];
+  Mapping& labels = storage.labels[place];
+  examples =
+      map_verified(examples_of(directory, part), numbers * sizeof(float), cached.examples_sha256);
+  labels =
+      map_verified(labels_of(directory, part), cached.rows * label_bytes, cached.labels_sha256);
+  // Mapped memory begins at a page, and so is aligned for floats.
+  split.numbers = {reinterpret_cast<const float*>(examples.bytes().data()), numbers};
+  if (index.target) {
+    split.targets = {reinterpret_cast<const float*>(labels.bytes().data()), cached.rows};
+    return;
+  }
+  split.labels = {reinterpret_cast<const std::uint8_t*>(labels.bytes().data()), cached.rows};
+  for (const std::uint8_t label : split.labels) {
+    if (label >= index.classes.size()) {
+      throw UnusableData(labels_of(directory, part).string() + ": class " + std::to_string(label) +
+                         " of " + std::to_string(index.classes.size()));
+    }
+  }
+}
+
+}  // namespace
+
 Dataset open_cache(const Path& directory, const CacheIndex& index) {
   auto storage = std::make_shared<CacheStorage>();
   storage->index = index;
   Dataset dataset;
-  const std::array<Split*, kParts> splits = {&dataset.train, &dataset.validation, &dataset.test};
-  const std::size_t columns = index.columns.size();
-  for (std::size_t i = 0; i < kParts; ++i) {
-    const CachedPart& part = index.parts[i];
-    const auto which = static_cast<Part>(i);
-    const std::size_t bytes = part.rows * columns * sizeof(float);
-    storage->examples[i] = map_verified(examples_of(directory, which), bytes, part.examples_sha256);
-    storage->labels[i] = map_verified(labels_of(directory, which), part.rows, part.labels_sha256);
-    // Mapped memory begins at a page, and so is aligned for floats.
-    splits[i]->numbers = {reinterpret_cast<const float*>(storage->examples[i].bytes().data()),
-                          part.rows * columns};
-    splits[i]->labels = {reinterpret_cast<const std::uint8_t*>(storage->labels[i].bytes().data()),
-                         part.rows};
-    for (const std::uint8_t label : splits[i]->labels) {
-      if (label >= index.classes.size()) {
-        throw UnusableData(labels_of(directory, which).string() + ": class " +
-                           std::to_string(label) + " of " + std::to_string(index.classes.size()));
-      }
-    }
-  }
+  open_part(directory, Part::kTrain, *storage, dataset.train);
+  open_part(directory, Part::kValidation, *storage, dataset.validation);
+  open_part(directory, Part::kTest, *storage, dataset.test);
   for (const std::string& name : storage->index.classes) {
     storage->class_names.emplace_back(name);
   }
   for (const ColumnSummary& column : index.columns) {
     storage->means.push_back(static_cast<float>(column.mean));
-    // A column that is the same everywhere says nothing: it becomes zeros.
-    const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
-    storage->scales.push_back(is_constant ? 1.0F : static_cast<float>(1 / column.deviation));
+    storage->scales.push_back(scale_of(column));
   }
   dataset.name = index.name;
   dataset.checksum = index.checksum;
-  dataset.shape = {.height = 1, .width = 1, .channels = columns};
+  dataset.shape = {.height = 1, .width = 1, .channels = index.columns.size()};
   dataset.classes = index.classes.size();
   dataset.class_names = storage->class_names;
   dataset.means = storage->means;
   dataset.scales = storage->scales;
+  if (index.target) {
+    dataset.target_mean = static_cast<float>(index.target->mean);
+    dataset.target_scale = scale_of(*index.target);
+  }
   dataset.storage = std::move(storage);
   return dataset;
 }

@@ -1,7 +1,8 @@
 // A user's data as a step reads it: arrays in files that are mapped into memory. A folder:
 //
 //   train.examples       [rows, columns] float32, little-endian
-//   train.labels         [rows] bytes: places in the list of classes
+//   train.labels         [rows] bytes: places in the list of classes; or, where labels are numbers,
+//                        float32
 //   validation.examples, validation.labels, test.examples, test.labels
 //   index.json           what they are, written last; with its SHA-256 of each
 //
@@ -36,7 +37,8 @@ struct CacheIndex {
   std::string name;    // Dataset::name
   std::string source;  // the files that it was made of, and how they were read; compared as it is
   std::string label_column;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;     // none: labels are numbers
+  std::optional<ColumnSummary> target;  // then what they are like
   std::vector<ColumnSummary> columns;
   std::array<CachedPart, kParts> parts{};  // by Part
   std::string checksum;                    // SHA-256 over all that is above, but for the source
@@ -56,8 +58,9 @@ class CacheWriter {
 
   // Rows of a part, in their order; `labels` are places in a list that may not be in order yet.
   void append(Part part, std::span<const float> numbers, std::span<const std::uint8_t> labels);
-  // Label L becomes final_places[L]; `index` gets the rows and sums of the parts, and the checksum.
-  // A folder that is there already gives way.
+  void append(Part part, std::span<const float> numbers, std::span<const float> targets);
+  // Label L becomes final_places[L], where there are classes; `index` gets the rows and sums of the
+  // parts, and the checksum. A folder that is there already gives way.
   void finish(CacheIndex& index, std::span<const std::uint8_t> final_places);
 
  private:

@@ -20,7 +20,7 @@ constexpr std::array<char, 4> kDelimiters = {',', ';', '\t', '|'};
 constexpr std::array<std::string_view, 4> kLabelNames = {"label", "class", "target", "species"};
 
 // What one column is.
-enum class Use : std::uint8_t { kNumber, kLabel, kIgnored };
+enum class Use : std::uint8_t { kNumber, kTarget, kLabel, kIgnored };
 
 // How the lines of one file are read. Immutable while they are.
 struct CsvTable {
@@ -125,7 +125,7 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
   const std::size_t label = options.label_column.empty()
                                 ? usual_label(table)
                                 : column_of(table, "label_column", options.label_column);
-  table.uses[label] = Use::kLabel;
+  table.uses[label] = options.label_is_number ? Use::kTarget : Use::kLabel;
   table.label = table.names[label];
   for (std::size_t i = 0; i < table.names.size(); ++i) {
     if (table.uses[i] == Use::kNumber) {
@@ -204,7 +204,6 @@ class PieceParser {
       const char* const begin = cells_.rest().data();
       if (cells_.skip_empty_line()) continue;
       if (cells_.at_end()) break;
-      if (block_.rows() == 0) block_.first_line = line_of(begin);
       row(begin);
     }
     return std::move(block_);
@@ -235,13 +234,13 @@ class PieceParser {
     if (table_.uses[column] == Use::kIgnored) {
       return;
     }
-    if (table_.uses[column] == Use::kNumber) {
+    if (table_.uses[column] != Use::kLabel) {
       float number = 0;
       if (!read_number(cell, number)) {
         check_length(begin);
         throw UnusableData(table_.place(line_of(begin), column) + ": " + why_no_number(cell));
       }
-      block_.numbers.push_back(number);
+      (table_.uses[column] == Use::kTarget ? block_.targets : block_.numbers).push_back(number);
       return;
     }
     if (cell.empty()) {
@@ -251,7 +250,8 @@ class PieceParser {
     if (block_.words.size() > kMostBlockWords) {
       throw UnusableData(table_.path + ": column " + shown(table_.label) + " has more than " +
                          std::to_string(kMostBlockWords) +
-                         " values, which are not classes; --label_column says which one is");
+                         " values, which are not classes; --label_column says which one is, and "
+                         "--label_type number takes numbers");
     }
   }
   // Throws where the line that begins there has another number of cells: then that is what is wrong

@@ -24,7 +24,8 @@
 namespace disttf::data {
 
 struct CsvOptions {
-  std::string label_column{};                  // a name, or a number from 1; empty: found out
+  std::string label_column{};  // a name, or a number from 1; empty: found out
+  bool label_is_number = false;
   std::vector<std::string> ignored_columns{};  // the same; neither numbers nor label
   std::size_t skipped_lines = 0;               // at the beginning of the file
   std::size_t threads = 1;                     // that parse

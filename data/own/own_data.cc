@@ -102,7 +102,8 @@ HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
 
 // All that the converted form depends on.
 std::string source_text(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
-  std::string text = "label " + options.label_column + "\nignored";
+  std::string text =
+      (options.label_is_number ? "number " : "class ") + options.label_column + "\nignored";
   for (const std::string& column : options.ignored_columns) {
     text += " " + column;
   }
@@ -143,11 +144,23 @@ class Classes {
       if (names_.size() > kMostClasses) {
         throw UnusableData(path.string() + ": column \"" + column +
                            "\" has more than 256 values; so many classes are allowed, and "
-                           "--label_column says which column has them");
+                           "--label_column says which column has them; --label_type number takes "
+                           "numbers");
       }
       places.push_back(static_cast<std::uint8_t>(found->second));
     }
     return places;
+  }
+  // Whether they are rather what has been measured: many, and hardly ever the same, of so many
+  // rows.
+  [[nodiscard]] bool look_like_numbers(std::uint64_t rows) const {
+    constexpr std::size_t kMany = 20;
+    constexpr std::uint64_t kRowsOfAClass = 10;
+    return names_.size() > kMany && rows < kRowsOfAClass * names_.size() &&
+           std::ranges::all_of(names_, [](const std::string& name) {
+             float ignored = 0;
+             return read_number(name, ignored);
+           });
   }
   // By value where all of them are numbers, else as words.
   std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const {
@@ -196,6 +209,14 @@ class Conversion {
     index.columns = sums_->summaries();
     std::vector<std::uint8_t> final_places;
     index.classes = classes_.in_order(final_places);
+    if (classes_.look_like_numbers(rows_[0]) && hooks_.on_message) {
+      hooks_.on_message("The labels are " + std::to_string(index.classes.size()) +
+                        " different numbers, taken for classes; --label_type number comes near to "
+                        "them instead");
+    }
+    if (options_.label_is_number) {
+      index.target = target_sums_->summaries().front();
+    }
     writer_.finish(index, final_places);
     return index;
   }
@@ -204,6 +225,7 @@ class Conversion {
   void convert(const SourceFile& file) {
     const std::unique_ptr<RowSource> source =
         open_csv(file.path, {.label_column = options_.label_column,
+                             .label_is_number = options_.label_is_number,
                              .ignored_columns = options_.ignored_columns,
                              .skipped_lines = options_.skipped_lines,
                              .threads = hooks_.threads});
@@ -229,6 +251,7 @@ class Conversion {
       columns_ = source.columns();
       label_column_ = source.label_column();
       sums_.emplace(columns_);
+      target_sums_.emplace(std::vector{label_column_});
       if (hooks_.on_message) {
         hooks_.on_message("Converting " + options_.path.string() + ": " +
                           std::to_string(columns_.size()) +
@@ -246,30 +269,45 @@ class Conversion {
     }
   }
   void take(const RowBlock& block, const SourceFile& file, HoldOut& hold_out, std::uint64_t row) {
-    const std::vector<std::uint8_t> places =
-        classes_.places_of(block.words, file.path, label_column_);
-    std::vector<std::uint8_t> labels(block.rows());
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      labels[i] = places[block.labels[i]];
-    }
+    const std::vector<std::uint8_t> labels = labels_of(block, file);
     trained_.clear();
+    trained_targets_.clear();
     const std::size_t columns = columns_.size();
     const auto part_of = [&](std::size_t i) {
       const Part drawn = hold_out.part_of(row + i);
       return drawn == Part::kTrain ? file.part.value_or(Part::kTrain) : drawn;
     };
-    for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
+    for (std::size_t begin = 0, end = 0; begin < block.rows(); begin = end) {
       const Part part = part_of(begin);
-      for (end = begin + 1; end < labels.size() && part_of(end) == part;) ++end;
+      for (end = begin + 1; end < block.rows() && part_of(end) == part;) ++end;
       const std::span<const float> numbers =
           std::span(block.numbers).subspan(begin * columns, (end - begin) * columns);
-      writer_.append(part, numbers, std::span(labels).subspan(begin, end - begin));
+      if (options_.label_is_number) {
+        const auto targets = std::span(block.targets).subspan(begin, end - begin);
+        writer_.append(part, numbers, targets);
+        if (part == Part::kTrain) {
+          trained_targets_.insert(trained_targets_.end(), targets.begin(), targets.end());
+        }
+      } else {
+        writer_.append(part, numbers, std::span(labels).subspan(begin, end - begin));
+      }
       rows_[static_cast<std::size_t>(part)] += end - begin;
       if (part == Part::kTrain) {
         trained_.insert(trained_.end(), numbers.begin(), numbers.end());
       }
     }
     sums_->add(trained_);
+    target_sums_->add(trained_targets_);
+  }
+  // Of each row its place among the classes; none where labels are numbers.
+  std::vector<std::uint8_t> labels_of(const RowBlock& block, const SourceFile& file) {
+    const std::vector<std::uint8_t> places =
+        classes_.places_of(block.words, file.path, label_column_);
+    std::vector<std::uint8_t> labels(block.labels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      labels[i] = places[block.labels[i]];
+    }
+    return labels;
   }
   void check_parts() const {
     for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
@@ -294,8 +332,11 @@ class Conversion {
   Classes classes_;
   std::vector<std::string> columns_;
   std::string label_column_;
-  std::optional<ColumnSums> sums_;  // of the rows that are trained on
-  std::vector<float> trained_;      // of one block
+  // Of the rows that are trained on, and of their labels where these are numbers.
+  std::optional<ColumnSums> sums_;
+  std::optional<ColumnSums> target_sums_;
+  std::vector<float> trained_;  // of one block
+  std::vector<float> trained_targets_;
   std::array<std::uint64_t, kParts> rows_{};
   std::uint64_t bytes_before_ = 0;  // of the files before this one
 };

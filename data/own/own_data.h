@@ -28,6 +28,7 @@ namespace disttf::data {
 struct OwnDataOptions {
   std::filesystem::path path;
   std::string label_column{};
+  bool label_is_number = false;  // not one of some classes
   std::vector<std::string> ignored_columns{};
   std::size_t skipped_lines = 0;
   HeldOut held_out{};

@@ -21,8 +21,8 @@ struct RowBlock {
   std::vector<float> numbers;         // [rows, columns], each finite
   std::vector<std::uint32_t> labels;  // [rows]: places in `words`
   std::vector<std::string> words;     // the labels of these rows as they are written, each once
-  std::uint64_t first_line = 0;       // of the first row, from 1, for sentences
-  [[nodiscard]] std::size_t rows() const noexcept { return labels.size(); }
+  std::vector<float> targets;         // [rows]: labels that are numbers, and then no others
+  [[nodiscard]] std::size_t rows() const noexcept { return labels.size() + targets.size(); }
 };
 
 // A block has no more labels: whoever has more has no classes.

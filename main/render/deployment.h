@@ -58,13 +58,14 @@ struct Deployment {
   std::string network;             // DC/OS: a virtual network's name; empty: the host's
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
   std::string result_word{};       // what the result line begins with: "MNIST"
+  std::string result_measure = "accuracy";  // what follows there
 
   // nullptr: it has none.
   [[nodiscard]] const TaskGroup* group(net::Job job) const;
   [[nodiscard]] std::size_t task_count() const;
   // `the line "MNIST accuracy: ..."`
   [[nodiscard]] std::string result_line() const {
-    return "the line \"" + result_word + " accuracy: ...\"";
+    return "the line \"" + result_word + " " + result_measure + ": ...\"";
   }
 };
 

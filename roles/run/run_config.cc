@@ -4,6 +4,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "math/losses/registry.h"
 #include "math/names.h"
 #include "roles/run/setting.h"
 
@@ -147,6 +148,11 @@ void validate_for(const ExampleKind& examples, const RunConfig& config) {
     refuse_setting(
         "numbers", config.model.numbers ? "true" : "false",
         std::string("allowed for ") + (examples.numbers ? "rows of numbers" : "images of bytes"));
+  }
+  if (math::loss_type(config.model.loss).of_numbers != examples.labels_are_numbers) {
+    refuse_setting("loss", std::string(math::loss_type(config.model.loss).name),
+                   std::string("allowed where labels are ") +
+                       (examples.labels_are_numbers ? "numbers" : "classes"));
   }
   if (config.model.classes != examples.classes) {
     refuse_setting("classes", std::to_string(config.model.classes),

@@ -108,7 +108,8 @@ void validate(const RunConfig& config);
 // sees an example, serves any model; a worker that did would read beside its examples.
 struct ExampleKind {
   math::Shape shape{};
-  bool numbers = false;  // math::ModelSpec::numbers
+  bool numbers = false;             // math::ModelSpec::numbers
+  bool labels_are_numbers = false;  // math::LossType::of_numbers
   std::size_t classes = 0;
 };
 void validate_for(const ExampleKind& examples, const RunConfig& config);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "math/kernels.h"
+#include "math/losses/registry.h"
 #include "math/model.h"
 #include "math/optimizer.h"
 #include "math/rate_schedule.h"
@@ -112,6 +113,11 @@ std::vector<Setting> make_settings() {
        .about = "the [longest](operations.md#the-optimizer) that the gradient of a batch may be: a "
                 "longer one is scaled to it; 0: any",
        .argument = "NORM"},
+      {.name = "loss",
+       .value = Choice{[](auto& run) -> auto& { return run.model.loss; }, math::loss_names()},
+       .about = "what is [made small](operations.md#the-loss): " + names_text(math::loss_names()) +
+                "; of labels that are numbers (`--label_type number`) the last one",
+       .argument = "NAME"},
       {.name = "label_smoothing",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.model.label_smoothing; },
                          .range = Range::kZeroToBelowOne},

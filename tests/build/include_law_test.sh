@@ -12,7 +12,8 @@ allowed() {
   case $1 in
     data | net/wire) echo 'nothing' ;;
     data/own) echo 'data' ;;
-    math) echo 'math/layers' ;;
+    math) echo 'math/layers|math/losses' ;;
+    math/losses) echo 'math' ;;
     math/layers) echo 'math' ;;
     net/transport | net/resolvers | main/render) echo 'net/wire' ;;
     net/http) echo 'net/wire|net/transport' ;;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
+#include <vector>
+
 namespace disttf::math {
 namespace {
 
@@ -28,6 +32,25 @@ TEST(Evaluation, IsZeroWhereItWouldBeAShareOfNothing) {
   EXPECT_EQ(kThree.precision(2), 0);
   EXPECT_EQ(kThree.recall(2), 0);
   EXPECT_EQ(Evaluation{}.accuracy(), 0);
+}
+
+std::optional<double> area(std::vector<Margin> margins) { return area_under_curve(margins); }
+
+TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
+  EXPECT_EQ(area({{1, true}, {0, false}}), 1.0);
+  EXPECT_EQ(area({{0, true}, {1, false}}), 0.0);
+  // Of the six pairs 4 is above 3 and 1 and 2, 2 above 1 alone: four of them, and 2 beside 2.
+  EXPECT_EQ(area({{4, true}, {2, true}, {3, false}, {1, false}, {2, false}}), 4.5 / 6);
+}
+
+TEST(AreaUnderCurve, IsAHalfWhereNothingIsTold) {
+  EXPECT_EQ(area({{1, true}, {1, false}, {1, false}, {1, true}}), 0.5);
+}
+
+TEST(AreaUnderCurve, IsNoneWithoutPairsOrNumbers) {
+  EXPECT_EQ(area({}), std::nullopt);
+  EXPECT_EQ(area({{1, true}, {2, true}}), std::nullopt);
+  EXPECT_EQ(area({{1, true}, {std::numeric_limits<double>::quiet_NaN(), false}}), std::nullopt);
 }
 
 }  // namespace

@@ -361,6 +361,58 @@ TEST_P(SoftmaxCrossEntropy, TakesEachRowByItself) {
   EXPECT_EQ(bits_of(both), bits_of(first));
 }
 
+class SigmoidCrossEntropy : public KernelsOf {
+ protected:
+  static double run(std::vector<float>& logits, std::uint8_t label, float scale = 1.0F,
+                    float smoothing = 0.0F) {
+    return table().sigmoid_cross_entropy(logits.data(), &label, 1, logits.size(), scale, smoothing);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, SigmoidCrossEntropy, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+// By hand: the logits log 3 and 0 are the probabilities 3/4 and 1/2.
+TEST_P(SigmoidCrossEntropy, MatchesACaseWorkedByHand) {
+  std::vector<float> logits = {1.09861229F, 0.0F};
+  EXPECT_NEAR(run(logits, 0, 2.0F), -(std::log(0.75) + std::log(0.5)) / 2, 1e-6);
+  EXPECT_NEAR(logits[0], 2.0 * (0.75 - 1) / 2, 1e-6);
+  EXPECT_NEAR(logits[1], 2.0 * 0.5 / 2, 1e-6);
+}
+
+// As above; the targets are 0.9 and 0.1.
+TEST_P(SigmoidCrossEntropy, WithSmoothingMatchesACaseWorkedByHand) {
+  std::vector<float> logits = {1.09861229F, 0.0F};
+  EXPECT_NEAR(run(logits, 0, 1.0F, 0.2F),
+              -(0.9 * std::log(0.75) + 0.1 * std::log(0.25) + std::log(0.5)) / 2, 1e-6);
+  EXPECT_NEAR(logits[0], (0.75 - 0.9) / 2, 1e-6);
+  EXPECT_NEAR(logits[1], (0.5 - 0.1) / 2, 1e-6);
+}
+
+TEST_P(SigmoidCrossEntropy, IsFiniteForTheLargestLogits) {
+  constexpr float kHuge = std::numeric_limits<float>::max();
+  std::vector<float> logits = {kHuge, -kHuge};
+  EXPECT_DOUBLE_EQ(run(logits, 1), static_cast<double>(kHuge));
+  EXPECT_EQ(logits[0], 0.5F);
+  EXPECT_EQ(logits[1], -0.5F);
+}
+
+TEST_P(SigmoidCrossEntropy, LetsNotANumberThrough) {
+  std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_TRUE(std::isnan(run(logits, 0)));
+  EXPECT_TRUE(std::isnan(logits[1]));
+}
+
+TEST_P(SigmoidCrossEntropy, HasTheBitsOfTheGenericSet) {
+  const AlignedVector numbers = made_up_numbers(100 * 10, 4, 20.0F);
+  const std::vector<std::uint8_t> labels(100, 7);
+  std::vector<float> here(numbers.span().begin(), numbers.span().end());
+  std::vector<float> generic = here;
+  const auto on = [&](const Kernels& set, std::vector<float>& logits) {
+    return set.sigmoid_cross_entropy(logits.data(), labels.data(), 100, 10, 0.01F, 0.1F);
+  };
+  EXPECT_EQ(on(table(), here), on(kernels(Isa::kGeneric), generic));
+  EXPECT_EQ(bits_of(here), bits_of(generic));
+}
+
 TEST_P(SoftmaxCrossEntropy, HasTheBitsOfTheGenericSet) {
   const AlignedVector numbers = made_up_numbers(100 * 10, 4, 20.0F);
   std::vector<std::uint8_t> labels(100);

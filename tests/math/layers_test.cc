@@ -46,6 +46,21 @@ ModelSpec smoothed(ModelSpec spec, float label_smoothing) {
   return spec;
 }
 
+ModelSpec with_loss(ModelSpec spec, LossKind loss) {
+  spec.loss = loss;
+  return spec;
+}
+
+// Of rows of 11 numbers, and with labels that are numbers.
+ModelSpec of_numbers(std::vector<LayerSpec> layers) {
+  layers.push_back(layer("dense", {{"units", 1.0}}));
+  return {.input = {.channels = 11},
+          .classes = 1,
+          .loss = LossKind::kMeanSquaredError,
+          .numbers = true,
+          .layers = std::move(layers)};
+}
+
 // Odd sizes throughout: strips that are not whole, rows that no tile divides, windows that leave a
 // position out.
 std::vector<Case> cases() {
@@ -116,6 +131,12 @@ std::vector<Case> cases() {
        model_of(image, {small, layer("tanh"), layer("dropout", {{"rate", 0.3}}),
                         layer("batch_norm"), layer("dropout", {{"rate", 0.3}})})},
       {"LabelSmoothing", smoothed(model_of(image, {small, layer("relu")}), 0.3F)},
+      {"SigmoidCrossEntropy",
+       with_loss(model_of(image, {small, layer("relu")}), LossKind::kSigmoidCrossEntropy)},
+      {"SmoothedSigmoidCrossEntropy",
+       smoothed(with_loss(model_of(image, {small}), LossKind::kSigmoidCrossEntropy), 0.3F)},
+      {"SquaredError", of_numbers({layer("dense", {{"units", 5.0}}), layer("tanh")})},
+      {"SquaredErrorOfALineAlone", of_numbers({})},
       {"DropoutFirst", model_of(image, {layer("dropout", {{"rate", 0.2}})})},
   };
 }
@@ -134,7 +155,7 @@ AlignedVector gradient_of(const ModelSpec& spec, Isa isa, std::size_t threads,
   Model model(spec, kRows, isa, ComputeDtype::kF32, threads);
   // Not zero: everything has to be written.
   AlignedVector gradient = made_up_numbers(model.layout().size(), 3);
-  model.load(images.set(), row_numbers(1, kRows), kPlace);
+  model.load(images.set_for(spec), row_numbers(1, kRows), kPlace);
   const float found = model.gradient_of_batch(parameters_of(spec).span(), gradient.span());
   if (loss != nullptr) {
     *loss = found;
@@ -155,7 +176,7 @@ TEST_P(Layers, TheReferenceAgreesWithCentralDifferences) {
   const std::vector<double> parameters(start.span().begin(), start.span().end());
   const ReferenceModel reference(spec(), kPlace);
   const auto rows = row_numbers(1, kRows);
-  const auto gradient = reference.gradient(parameters, images.set(), rows);
+  const auto gradient = reference.gradient(parameters, images.set_for(spec()), rows);
   // Of each variable some, as far apart as can be: each takes two ways forward.
   const ParameterLayout layout = layout_of(spec());
   for (const Variable& variable : layout.variables()) {
@@ -165,7 +186,7 @@ TEST_P(Layers, TheReferenceAgreesWithCentralDifferences) {
     for (std::size_t i = 0; i < variable.size; i += variable.size / 15 + 1) {
       const std::size_t parameter = variable.offset + i;
       ASSERT_NEAR(gradient[parameter],
-                  reference.difference(parameters, parameter, images.set(), rows), 1e-7)
+                  reference.difference(parameters, parameter, images.set_for(spec()), rows), 1e-7)
           << variable.name << ", parameter " << i;
     }
   }
@@ -177,7 +198,7 @@ TEST_P(Layers, TheGradientIsTheReferences) {
   const std::vector<double> parameters(start.span().begin(), start.span().end());
   const ReferenceModel reference(spec(), kPlace);
   const auto rows = row_numbers(1, kRows);
-  const std::vector<double> expected = reference.gradient(parameters, images.set(), rows);
+  const std::vector<double> expected = reference.gradient(parameters, images.set_for(spec()), rows);
   const ParameterLayout layout = layout_of(spec());
   double largest = 0;
   for (const Range& range : layout.trained()) {
@@ -188,7 +209,7 @@ TEST_P(Layers, TheGradientIsTheReferences) {
   for (const Isa isa : supported_isas()) {
     float loss = 0;
     const AlignedVector gradient = gradient_of(spec(), isa, 1, &loss);
-    EXPECT_NEAR(loss, reference.loss(parameters, images.set(), rows), 1e-5);
+    EXPECT_NEAR(loss, reference.loss(parameters, images.set_for(spec()), rows), 1e-5);
     for (const Variable& variable : layout.variables()) {
       for (std::size_t i = variable.offset; i < variable.offset + variable.size; ++i) {
         const double size = variable.momentum ? std::max(1.0, expected[i]) : largest;
@@ -226,7 +247,7 @@ TEST_P(Layers, APieceOfTheGradientIsFinalWhenItIsSaidToBe) {
   Model model(spec(), kRows, supported_isas().front());
   AlignedVector gradient(model.layout().size());
   std::ranges::fill(gradient.span(), std::numeric_limits<float>::quiet_NaN());
-  model.load(images.set(), row_numbers(1, kRows), kPlace);
+  model.load(images.set_for(spec()), row_numbers(1, kRows), kPlace);
   model.gradient_of_batch(parameters_of(spec()).span(), gradient.span(),
                           [&](float, std::size_t ready) {
                             const auto final_ones = std::span(whole).first(ready);
@@ -247,11 +268,11 @@ TEST(NamedModels, TheGradientsAreTheReferences) {
     model.initialize(1, start.span());
     AlignedVector gradient(model.layout().size());
     const auto rows = row_numbers(0, 2);
-    model.load(images.set(), rows, kPlace);
+    model.load(images.set_for(spec), rows, kPlace);
     model.gradient_of_batch(start.span(), gradient.span());
     const std::vector<double> parameters(start.span().begin(), start.span().end());
     const std::vector<double> expected =
-        ReferenceModel(spec, kPlace).gradient(parameters, images.set(), rows);
+        ReferenceModel(spec, kPlace).gradient(parameters, images.set_for(spec), rows);
     const double largest = *std::ranges::max_element(expected);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_NEAR(gradient.data()[i], expected[i], 2e-5 * largest)
@@ -285,12 +306,9 @@ TEST(Dropout, ChangesNothingWhenTheModelIsEvaluated) {
   const ModelSpec without = model_of({.channels = 20}, {});
   const MadeUpImages images(50, 20, 3);
   const AlignedVector parameters = parameters_of(with);
-  EXPECT_EQ(Model(with, 7, supported_isas().front())
-                .evaluate(parameters.span(), images.set())
-                .cross_entropy,
-            Model(without, 7, supported_isas().front())
-                .evaluate(parameters.span(), images.set())
-                .cross_entropy);
+  EXPECT_EQ(
+      Model(with, 7, supported_isas().front()).evaluate(parameters.span(), images.set()).loss,
+      Model(without, 7, supported_isas().front()).evaluate(parameters.span(), images.set()).loss);
 }
 
 // ---- What does not fit ----

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "math/losses/registry.h"
 #include "math/model.h"
 #include "math/random.h"
 
@@ -41,10 +42,15 @@ inline AlignedVector made_up_numbers(std::size_t size, std::uint64_t stream, flo
   return values;
 }
 
-// Images of noise with labels that have nothing to do with them.
+// Examples of noise with labels that have nothing to do with them.
 struct MadeUpImages {
   MadeUpImages(std::size_t rows, std::size_t inputs, std::size_t classes)
-      : images(rows * inputs), labels(rows) {
+      : images(rows * inputs),
+        labels(rows),
+        numbers(made_up_numbers(rows * inputs, 1002, 8)),
+        means(made_up_numbers(inputs, 1003, 3)),
+        scales(made_up_numbers(inputs, 1004, 0.3F)),
+        targets(made_up_numbers(rows, 1005, 50)) {
     for (std::size_t i = 0; i < images.size(); ++i) {
       images[i] = static_cast<std::uint8_t>(random_bits(7, kTestPurpose, 1000, i));
     }
@@ -53,9 +59,32 @@ struct MadeUpImages {
     }
   }
   [[nodiscard]] ImageSet set() const { return {.images = images, .labels = labels}; }
+  // Images or numbers, classes or targets: what such a model takes.
+  [[nodiscard]] ImageSet set_for(const ModelSpec& spec) const {
+    ImageSet examples;
+    if (spec.numbers) {
+      examples.numbers = numbers.span();
+      examples.means = means.span();
+      examples.scales = scales.span();
+    } else {
+      examples.images = images;
+    }
+    if (loss_type(spec.loss).of_numbers) {
+      examples.targets = targets.span();
+      examples.target_mean = 5;
+      examples.target_scale = 0.03F;
+    } else {
+      examples.labels = labels;
+    }
+    return examples;
+  }
 
   std::vector<std::uint8_t> images;
   std::vector<std::uint8_t> labels;
+  AlignedVector numbers;
+  AlignedVector means;
+  AlignedVector scales;
+  AlignedVector targets;
 };
 
 // [begin, begin + count)

@@ -87,5 +87,16 @@ TEST(LayoutOf, WeightsDecayAndBiasesDoNot) {
   }
 }
 
+TEST(ModelSpecTest, OfNumbersHasOneOutputAndNoSmoothing) {
+  ModelSpec spec = softmax(4, 1);
+  spec.loss = LossKind::kMeanSquaredError;
+  EXPECT_NO_THROW(validate(spec));
+  spec.classes = 2;
+  expect_refused(spec, "classes", "2");
+  spec.classes = 1;
+  spec.label_smoothing = 0.1F;
+  expect_refused(spec, "label_smoothing", "mean_squared_error");
+}
+
 }  // namespace
 }  // namespace disttf::math

@@ -377,7 +377,7 @@ TEST_P(Evaluate, HasTheReferencesCrossEntropyWhateverTheChunk) {
   for (const std::size_t chunk : {1U, 7U, 101U, 500U}) {
     Model model(spec, chunk, isa());
     const Evaluation result = model.evaluate(parameters.span(), images.set());
-    EXPECT_NEAR(result.cross_entropy, expected, 1e-5) << "chunks of " << chunk;
+    EXPECT_NEAR(result.loss, expected, 1e-5) << "chunks of " << chunk;
     EXPECT_EQ(result.rows, 101U);
   }
 }
@@ -391,7 +391,7 @@ TEST_P(Evaluate, DoesNotDependOnTheNumberOfThreads) {
   for (const std::size_t threads : {2U, 5U}) {
     Model model(spec, 40, isa(), ComputeDtype::kF32, threads);
     const Evaluation shared = model.evaluate(parameters.span(), images.set());
-    EXPECT_EQ(shared.cross_entropy, one.cross_entropy);
+    EXPECT_EQ(shared.loss, one.loss);
     EXPECT_EQ(shared.correct, one.correct);
   }
 }
@@ -436,8 +436,37 @@ TEST_P(Evaluate, OfNoImagesIsZero) {
   const AlignedVector parameters(model.layout().size());
   const Evaluation result = model.evaluate(parameters.span(), {});
   EXPECT_EQ(result.rows, 0U);
-  EXPECT_EQ(result.cross_entropy, 0.0);
+  EXPECT_EQ(result.loss, 0.0);
   EXPECT_EQ(result.accuracy(), 0.0);
+}
+
+// By hand: weight 2 and bias 1, inputs (10 - 4) * 0.5 = 3 and (0 - 4) * 0.5 = -2, so the outputs
+// are 7 and -3; of targets (t - 100) / 10 = 5 and -3 the errors are 2 and 0, 20 and 0 in their
+// unit.
+TEST(EvaluateNumbers, MatchesACaseWorkedByHand) {
+  ModelSpec spec = softmax(1, 1);
+  spec.loss = LossKind::kMeanSquaredError;
+  spec.numbers = true;
+  const ParameterLayout layout = layout_of(spec);
+  AlignedVector parameters(layout.size());
+  parameters.data()[layout.variables()[0].offset] = 2;
+  parameters.data()[layout.variables()[1].offset] = 1;
+  const std::vector<float> numbers = {10, 0};
+  const std::vector<float> targets = {150, 70};
+  const std::vector<float> means = {4};
+  const std::vector<float> scales = {0.5F};
+  Model model(spec, 2, Isa::kGeneric);
+  const Evaluation result = model.evaluate(parameters.span(), {.numbers = numbers,
+                                                               .means = means,
+                                                               .scales = scales,
+                                                               .targets = targets,
+                                                               .target_mean = 100,
+                                                               .target_scale = 0.1F});
+  EXPECT_EQ(result.rows, 2U);
+  EXPECT_EQ(result.classes, 0U);
+  EXPECT_NEAR(result.loss, 2, 1e-5);
+  EXPECT_NEAR(result.squared_error, 200, 1e-3);
+  EXPECT_NEAR(result.absolute_error, 10, 1e-4);
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
     : layout_(layout_of(spec)),
       input_(spec.input),
+      numbers_(spec.numbers),
+      loss_(spec.loss),
       smoothing_(static_cast<double>(spec.label_smoothing)),
       place_(place) {
   std::size_t variable = 0;
@@ -236,7 +238,11 @@ std::vector<ReferenceModel::Batch> ReferenceModel::forward(std::span<const doubl
   for (const std::uint32_t row : rows) {
     Image& image = images.emplace_back(Image{input_, std::vector<double>(input_.size())});
     for (std::size_t i = 0; i < input_.size(); ++i) {
-      image.values[i] = set.images[row * input_.size() + i] / 255.0;
+      const std::size_t at = row * input_.size() + i;
+      image.values[i] =
+          numbers_ ? (static_cast<double>(set.numbers[at]) - static_cast<double>(set.means[i])) *
+                         static_cast<double>(set.scales[i])
+                   : set.images[at] / 255.0;
     }
   }
   std::vector<Batch> batches = {images};
@@ -324,27 +330,77 @@ ReferenceModel::Batch ReferenceModel::normalized_backward(const ReferenceLayer& 
   return below;
 }
 
-std::vector<double> ReferenceModel::target(std::uint8_t label, std::size_t classes,
-                                           double smoothing) {
-  std::vector<double> wanted(classes, smoothing / static_cast<double>(classes));
-  wanted[label] += 1 - smoothing;
+std::vector<double> ReferenceModel::target(const ImageSet& set, std::uint32_t row,
+                                           std::size_t outputs, double smoothing) const {
+  if (loss_ == LossKind::kMeanSquaredError) {
+    return {(static_cast<double>(set.targets[row]) - static_cast<double>(set.target_mean)) *
+            static_cast<double>(set.target_scale)};
+  }
+  const bool is_softmax = loss_ == LossKind::kSoftmaxCrossEntropy;
+  std::vector<double> wanted(outputs,
+                             is_softmax ? smoothing / static_cast<double>(outputs) : smoothing / 2);
+  wanted[set.labels[row]] += 1 - smoothing;
   return wanted;
 }
 
-double ReferenceModel::mean_loss(const Batch& logits, const ImageSet& set,
-                                 std::span<const std::uint32_t> rows, double smoothing) {
+double ReferenceModel::row_loss(const std::vector<double>& outputs, const ImageSet& set,
+                                std::uint32_t row, double smoothing) const {
+  const std::vector<double> wanted = target(set, row, outputs.size(), smoothing);
+  const double largest = *std::ranges::max_element(outputs);
+  double sum = 0;
+  for (const double output : outputs) {
+    sum += std::exp(output - largest);
+  }
+  double total = 0;
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    switch (loss_) {
+      case LossKind::kSoftmaxCrossEntropy:
+        total -= wanted[j] * (outputs[j] - largest - std::log(sum));
+        break;
+      case LossKind::kSigmoidCrossEntropy: {
+        const double p = sigmoid_of(outputs[j]);
+        total -= (wanted[j] * std::log(p) + (1 - wanted[j]) * std::log(1 - p)) /
+                 static_cast<double>(outputs.size());
+        break;
+      }
+      case LossKind::kMeanSquaredError:
+        total += (outputs[j] - wanted[j]) * (outputs[j] - wanted[j]);
+        break;
+    }
+  }
+  return total;
+}
+
+std::vector<double> ReferenceModel::row_delta(const std::vector<double>& outputs,
+                                              const ImageSet& set, std::uint32_t row) const {
+  const std::vector<double> wanted = target(set, row, outputs.size(), smoothing_);
+  const double largest = *std::ranges::max_element(outputs);
+  double sum = 0;
+  for (const double output : outputs) {
+    sum += std::exp(output - largest);
+  }
+  std::vector<double> delta;
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    switch (loss_) {
+      case LossKind::kSoftmaxCrossEntropy:
+        delta.push_back(std::exp(outputs[j] - largest) / sum - wanted[j]);
+        break;
+      case LossKind::kSigmoidCrossEntropy:
+        delta.push_back((sigmoid_of(outputs[j]) - wanted[j]) / static_cast<double>(outputs.size()));
+        break;
+      case LossKind::kMeanSquaredError:
+        delta.push_back(2 * (outputs[j] - wanted[j]));
+        break;
+    }
+  }
+  return delta;
+}
+
+double ReferenceModel::mean_loss(const Batch& outputs, const ImageSet& set,
+                                 std::span<const std::uint32_t> rows, double smoothing) const {
   double total = 0;
   for (std::size_t place = 0; place < rows.size(); ++place) {
-    const std::vector<double>& values = logits[place].values;
-    const double largest = *std::ranges::max_element(values);
-    double sum = 0;
-    for (const double logit : values) {
-      sum += std::exp(logit - largest);
-    }
-    const std::vector<double> wanted = target(set.labels[rows[place]], values.size(), smoothing);
-    for (std::size_t j = 0; j < values.size(); ++j) {
-      total -= wanted[j] * (values[j] - largest - std::log(sum));
-    }
+    total += row_loss(outputs[place].values, set, rows[place], smoothing);
   }
   return total / static_cast<double>(rows.size());
 }
@@ -367,18 +423,9 @@ std::vector<double> ReferenceModel::gradient(std::span<const double> parameters,
   Batch deltas = batches.back();  // the loss by the layer's output
   for (std::size_t place = 0; place < rows.size(); ++place) {
     std::vector<double>& delta = deltas[place].values;
-    const double largest = *std::ranges::max_element(delta);
-    double sum = 0;
+    delta = row_delta(delta, set, rows[place]);
     for (double& value : delta) {
-      value = std::exp(value - largest);
-      sum += value;
-    }
-    for (double& value : delta) {
-      value /= sum * static_cast<double>(rows.size());
-    }
-    const std::vector<double> wanted = target(set.labels[rows[place]], delta.size(), smoothing_);
-    for (std::size_t j = 0; j < wanted.size(); ++j) {
-      delta[j] -= wanted[j] / static_cast<double>(rows.size());
+      value /= static_cast<double>(rows.size());
     }
   }
   for (std::size_t layer = layers_.size(); layer-- > 0;) {

@@ -19,7 +19,7 @@ class ReferenceModel {
   // `place`: of the batch in its run, for layers that draw.
   explicit ReferenceModel(const ModelSpec& spec, const Model::Place& place = {});
 
-  // Mean cross-entropy, with the spec's label smoothing, of `rows` of `set`. REQUIRES:
+  // The mean loss, with the spec's label smoothing, of `rows` of `set`. REQUIRES:
   // parameters.size() == layout's size.
   [[nodiscard]] double loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const;
@@ -86,9 +86,14 @@ class ReferenceModel {
                                                  const Batch& delta,
                                                  std::span<const double> parameters,
                                                  std::span<double> gradient);
-  // Of the logits.
-  [[nodiscard]] static double mean_loss(const Batch& logits, const ImageSet& set,
-                                        std::span<const std::uint32_t> rows, double smoothing);
+  // Of what the last layer gives.
+  [[nodiscard]] double mean_loss(const Batch& outputs, const ImageSet& set,
+                                 std::span<const std::uint32_t> rows, double smoothing) const;
+  // Of one row, and by its outputs.
+  [[nodiscard]] double row_loss(const std::vector<double>& outputs, const ImageSet& set,
+                                std::uint32_t row, double smoothing) const;
+  [[nodiscard]] std::vector<double> row_delta(const std::vector<double>& outputs,
+                                              const ImageSet& set, std::uint32_t row) const;
   [[nodiscard]] Image output_of(const ReferenceLayer& layer, const Image& input,
                                 std::span<const double> parameters, std::size_t place,
                                 bool trains) const;
@@ -96,14 +101,16 @@ class ReferenceModel {
   [[nodiscard]] Image backward(const ReferenceLayer& layer, const Image& input, const Image& delta,
                                std::span<const double> parameters, std::size_t place,
                                std::span<double> gradient) const;
-  // What the model is to give for a label: each class's probability.
-  [[nodiscard]] static std::vector<double> target(std::uint8_t label, std::size_t classes,
-                                                  double smoothing);
+  // What the model is to give for a row: each class's probability, or the number.
+  [[nodiscard]] std::vector<double> target(const ImageSet& set, std::uint32_t row,
+                                           std::size_t outputs, double smoothing) const;
   [[nodiscard]] double factor(const ReferenceLayer& layer, std::size_t place,
                               std::size_t element) const;
 
   ParameterLayout layout_;
   Shape input_;
+  bool numbers_;  // examples are
+  LossKind loss_;
   double smoothing_;  // of labels
   Model::Place place_;
   std::vector<ReferenceLayer> layers_;

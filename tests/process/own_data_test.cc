@@ -63,6 +63,33 @@ TEST_F(OwnTable, HasTheSameBitsForAnyNumberOfPs) {
   }
 }
 
+// y is 1000 and a sine of the place on the circle, of a radius of 10 on average: numbers to come
+// near to.
+TEST_F(OwnTable, WithNumbersForLabelsTrainsToComeNear) {
+  std::string first;
+  for (const char* const ps : {"--ps=1", "--ps=2"}) {
+    Process& job =
+        run("launch", Words{"launch", "--workers=2", ps, "--data=" + put("heaps.csv", 600),
+                            "--data_dir=" + (scratch() / "data").string(), "--label_column=x",
+                            "--ignore_columns=heap", "--label_type=number", "--train_steps=100",
+                            "--print_weights_hash", "--hidden_units=8"});
+    ASSERT_TRUE(exits(job, kExitDone));
+    EXPECT_TRUE(says(job, "validation mean squared error = [0-9.]+"));
+    EXPECT_TRUE(says(job, "heaps mean absolute error: [0-9.]+, mean squared error: [0-9.]+"));
+    const std::string result = job.standard_output();
+    const std::string hash = result.substr(result.find("SHA-256: "), 73);
+    first = first.empty() ? hash : first;
+    EXPECT_EQ(hash, first);
+  }
+}
+
+TEST_F(OwnTable, RefusesALossOfTheOtherKindOfLabels) {
+  Process& job = run("launch", Words{"launch", "--restart=never", "--loss=mean_squared_error"} +
+                                   flags(put("heaps.csv", 100)));
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "--loss: mean_squared_error is not allowed where labels are classes"));
+}
+
 TEST_F(OwnTable, ThatIsAnotherOneThanTheChiefsIsRefused) {
   const ClusterOnLoopback cluster{{.ps = 1, .workers = 2}};
   const std::string path = put("heaps.csv", 200);

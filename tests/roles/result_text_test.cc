@@ -18,8 +18,7 @@ using testing::SizeIs;
 constexpr std::array<std::string_view, 2> kNames = {"cat", "terrier"};
 
 math::Evaluation two_classes() {
-  return {
-      .cross_entropy = 0.25, .correct = 15, .rows = 20, .classes = 2, .confusion = {9, 1, 4, 6}};
+  return {.loss = 0.25, .correct = 15, .rows = 20, .classes = 2, .confusion = {9, 1, 4, 6}};
 }
 
 TEST(ClassTable, HasARowForEachClassThenWhichIsTakenForWhich) {
@@ -47,7 +46,7 @@ TEST(ClassTable, OfManyClassesHasNoConfusionMatrix) {
 TEST(MetricsLine, IsAnObjectOnALineOfItsOwn) {
   const math::Evaluation validation = two_classes();
   math::Evaluation test = two_classes();
-  test.cross_entropy = 0.5;
+  test.loss = 0.5;
   const std::string line =
       metrics_line({.step = 7, .seconds = 1.5, .validation = &validation, .test = &test});
   EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -69,9 +68,32 @@ TEST(MetricsLine, OfTheResultHasTheClasses) {
 
 TEST(MetricsLine, HasNullForALossThatIsNoNumber) {
   math::Evaluation test = two_classes();
-  test.cross_entropy = std::numeric_limits<double>::quiet_NaN();
+  test.loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(json::parse(metrics_line({.validation = &test, .test = &test}))["test_cross_entropy"]
                   .is_null());
+}
+
+TEST(ResultLine, IsOfClassesOrOfNumbers) {
+  EXPECT_EQ(result_line("MNIST", {.correct = 3, .rows = 4, .classes = 2}),
+            "MNIST accuracy: 0.7500");
+  const math::Evaluation numbers{
+      .loss = 0.5, .rows = 4, .squared_error = 2890.125, .absolute_error = 43.5};
+  EXPECT_EQ(result_line("diabetes", numbers),
+            "diabetes mean absolute error: 43.5, mean squared error: 2890.12");
+  EXPECT_EQ(validation_text(numbers), "validation mean squared error = 2890.12");
+  EXPECT_EQ(test_text(numbers), "test mean absolute error = 43.5");
+  EXPECT_EQ(json::parse(metrics_line({.step = 3, .validation = &numbers, .test = &numbers})),
+            json::parse(R"({"step": 3, "seconds": 0.0, "result": false,
+                            "validation_mean_squared_error": 2890.125,
+                            "validation_mean_absolute_error": 43.5,
+                            "test_mean_squared_error": 2890.125,
+                            "test_mean_absolute_error": 43.5})"));
+}
+
+TEST(ClassTable, OfTwoClassesEndsWithTheAreaUnderTheCurve) {
+  const math::Evaluation test{
+      .correct = 3, .rows = 4, .classes = 2, .confusion = {2, 0, 1, 1}, .area_under_curve = 0.875};
+  EXPECT_EQ(class_table(test, {}).back(), "area under the ROC curve: 0.8750");
 }
 
 }  // namespace

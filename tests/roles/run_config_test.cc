@@ -59,6 +59,7 @@ std::vector<Mutation> mutations() {
       {"channels", [](RunConfig& c) { c.model.input.channels = 2; }},
       {"classes", [](RunConfig& c) { c.model.classes = 2; }},
       {"numbers", [](RunConfig& c) { c.model.numbers = true; }},
+      {"loss", [](RunConfig& c) { c.model.loss = math::LossKind::kSigmoidCrossEntropy; }},
       {"optimizer", [](RunConfig& c) { c.optimizer.kind = math::OptimizerKind::kMomentum; }},
       {"learning_rate", [](RunConfig& c) { c.optimizer.learning_rate = 0.1F; }},
       {"learning_rate_decay", [](RunConfig& c) { c.rate_decay = math::RateDecay::kNone; }},

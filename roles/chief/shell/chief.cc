@@ -74,8 +74,12 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
   config.model.input = examples.shape;
   config.model.numbers = examples.numbers;
   config.model.classes = examples.classes;
+  if (examples.labels_are_numbers && !options.explicit_flags.contains("loss")) {
+    config.model.loss = math::LossKind::kMeanSquaredError;
+  }
   config.trainers = options.task.cluster.trainer_count();
   try {
+    validate_for(examples, config);
     validate(config);
   } catch (const std::invalid_argument& error) {
     throw Failure(kUsage, error.what());

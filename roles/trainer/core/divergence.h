@@ -20,10 +20,7 @@ enum class Learning : std::uint8_t {
   kDiverged,  // not finite; or mostly wrong, and far worse than guessing
 };
 
-// Cross-entropy of a model that knows nothing and says so: the same probability for each class.
-[[nodiscard]] double cross_entropy_of_guessing(std::size_t classes) noexcept;
-
-// Pure function. REQUIRES: classes > 1.
-[[nodiscard]] Learning judge(const math::Evaluation& validation, std::size_t classes) noexcept;
+// Pure function. `guessing`: the loss of a model that knows nothing (math::LossType::of_guessing).
+[[nodiscard]] Learning judge(const math::Evaluation& validation, double guessing) noexcept;
 
 }  // namespace disttf::roles

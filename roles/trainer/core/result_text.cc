@@ -36,7 +36,44 @@ nlohmann::ordered_json confusion_of(const math::Evaluation& test) {
   return rows;
 }
 
+// Its keys, behind "validation_" or "test_".
+void add_measures(nlohmann::ordered_json& line, const std::string& part,
+                  const math::Evaluation& evaluation) {
+  if (evaluation.classes == 0) {
+    line[part + "_mean_squared_error"] = evaluation.squared_error;
+    line[part + "_mean_absolute_error"] = evaluation.absolute_error;
+    return;
+  }
+  line[part + "_cross_entropy"] = evaluation.loss;
+  line[part + "_accuracy"] = evaluation.accuracy();
+  if (evaluation.area_under_curve) {
+    line[part + "_area_under_curve"] = *evaluation.area_under_curve;
+  }
+}
+
 }  // namespace
+
+std::string_view loss_word(const math::Evaluation& evaluation) noexcept {
+  return evaluation.classes == 0 ? "squared error" : "cross entropy";
+}
+
+std::string validation_text(const math::Evaluation& validation) {
+  return validation.classes == 0
+             ? fmt::format("validation mean squared error = {:.6g}", validation.squared_error)
+             : fmt::format("validation cross entropy = {:.6g}", validation.loss);
+}
+
+std::string test_text(const math::Evaluation& test) {
+  return test.classes == 0 ? fmt::format("test mean absolute error = {:.6g}", test.absolute_error)
+                           : fmt::format("test accuracy = {:.4f}", test.accuracy());
+}
+
+std::string result_line(std::string_view name, const math::Evaluation& test) {
+  return test.classes == 0
+             ? fmt::format("{} mean absolute error: {:.6g}, mean squared error: {:.6g}", name,
+                           test.absolute_error, test.squared_error)
+             : fmt::format("{} accuracy: {:.4f}", name, test.accuracy());
+}
 
 std::vector<std::string> class_table(const math::Evaluation& test,
                                      std::span<const std::string_view> names) {
@@ -62,18 +99,18 @@ std::vector<std::string> class_table(const math::Evaluation& test,
     }
     lines.push_back(std::move(line));
   }
+  if (test.area_under_curve) {
+    lines.push_back(fmt::format("area under the ROC curve: {:.4f}", *test.area_under_curve));
+  }
   return lines;
 }
 
 std::string metrics_line(const Metrics& metrics) {
-  nlohmann::ordered_json line = {{"step", metrics.step},
-                                 {"seconds", metrics.seconds},
-                                 {"validation_cross_entropy", metrics.validation->cross_entropy},
-                                 {"validation_accuracy", metrics.validation->accuracy()},
-                                 {"test_cross_entropy", metrics.test->cross_entropy},
-                                 {"test_accuracy", metrics.test->accuracy()},
-                                 {"result", metrics.result_classes.has_value()}};
-  if (metrics.result_classes) {
+  nlohmann::ordered_json line = {{"step", metrics.step}, {"seconds", metrics.seconds}};
+  add_measures(line, "validation", *metrics.validation);
+  add_measures(line, "test", *metrics.test);
+  line["result"] = metrics.result_classes.has_value();
+  if (metrics.result_classes && metrics.test->classes != 0) {
     line["classes"] = classes_of(*metrics.test, *metrics.result_classes);
     line["confusion"] = confusion_of(*metrics.test);
   }

@@ -16,9 +16,19 @@ namespace disttf::roles {
 // More classes than these have no confusion matrix in class_table(): its lines would be too long.
 inline constexpr std::size_t kMostClassesOfATable = 20;
 
+// "cross entropy"; of labels that are numbers "squared error".
+[[nodiscard]] std::string_view loss_word(const math::Evaluation& evaluation) noexcept;
+// "validation cross entropy = 0.0648704"; of labels that are numbers "validation mean squared error
+// = 2890.1", in the square of their unit.
+[[nodiscard]] std::string validation_text(const math::Evaluation& validation);
+// "test accuracy = 0.9771", or "test mean absolute error = 43.1".
+[[nodiscard]] std::string test_text(const math::Evaluation& test);
+// "MNIST accuracy: 0.9771", or "diabetes mean absolute error: 43.1, mean squared error: 2890.1".
+[[nodiscard]] std::string result_line(std::string_view name, const math::Evaluation& test);
+
 // The lines of two tables: images, precision and recall of each class; then how many images of the
-// class of the row are judged to be of the class of the column. `names`: of the classes; none: 0,
-// 1, 2, ...
+// class of the row are judged to be of the class of the column. Of two classes then the area under
+// the receiver operating characteristic. `names`: of the classes; none: 0, 1, 2, ...
 [[nodiscard]] std::vector<std::string> class_table(const math::Evaluation& test,
                                                    std::span<const std::string_view> names);
 

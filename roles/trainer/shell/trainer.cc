@@ -10,6 +10,7 @@
 
 #include "data/sha256.h"
 #include "math/clip.h"
+#include "math/losses/registry.h"
 #include "math/random.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -24,7 +25,10 @@ math::ImageSet image_set(const data::Dataset& dataset, const data::Split& split)
           .labels = split.labels,
           .numbers = split.numbers,
           .means = dataset.means,
-          .scales = dataset.scales};
+          .scales = dataset.scales,
+          .targets = split.targets,
+          .target_mean = dataset.target_mean,
+          .target_scale = dataset.target_scale};
 }
 
 std::string diverged(double learning_rate) {
@@ -39,7 +43,8 @@ ExampleKind kind_of_examples(const data::Dataset& dataset) {
                     .width = dataset.shape.width,
                     .channels = dataset.shape.channels},
           .numbers = !dataset.train.numbers.empty(),
-          .classes = dataset.classes};
+          .labels_are_numbers = !dataset.train.targets.empty(),
+          .classes = std::max<std::size_t>(dataset.classes, 1)};
 }
 
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
@@ -88,7 +93,7 @@ void Trainer::allocate(const RunConfig& config) {
   sampler_.emplace(
       data::SamplerOptions{.seed = config.seed,
                            .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
-                           .rows = static_cast<std::uint32_t>(dataset_.train.labels.size()),
+                           .rows = static_cast<std::uint32_t>(dataset_.train.rows()),
                            .batch_size = config.batch_size,
                            .trainers = config.slots(),
                            .random_bits = &math::random_bits});
@@ -341,10 +346,8 @@ Trainer::Result Trainer::evaluate() {
 
 void Trainer::print_evaluation(std::uint64_t step) {
   const Result result = evaluate();
-  print_result(
-      fmt::format("After {} training step(s), validation cross entropy = {:.6g}, "
-                  "test accuracy = {:.4f}",
-                  step, result.validation.cross_entropy, result.test.accuracy()));
+  print_result(fmt::format("After {} training step(s), {}, {}", step,
+                           validation_text(result.validation), test_text(result.test)));
   write_metrics(step, result, /*is_last=*/false);
 }
 
@@ -362,20 +365,21 @@ std::optional<Failure> Trainer::print_result_lines() {
   const Result result = evaluate();
   const auto step = static_cast<unsigned long long>(reply_.step);
   const auto rate = static_cast<double>(config_.optimizer.learning_rate);
-  const Learning learning = judge(result.validation, config_.model.classes);
+  const double guessing = math::loss_type(config_.model.loss).of_guessing(config_.model.classes);
+  const Learning learning = judge(result.validation, guessing);
   if (learning != Learning::kLearned) {
-    const std::string what = fmt::format(
-        "the validation cross entropy is {:.6g} after step {}, that of guessing {:.4g}",
-        result.validation.cross_entropy, step, cross_entropy_of_guessing(config_.model.classes));
+    const std::string what =
+        fmt::format("the validation {} is {:.6g} after step {}, that of guessing {:.4g}",
+                    loss_word(result.validation), result.validation.loss, step, guessing);
     if (learning == Learning::kDiverged) {
       return Failure(kError, what + ": " + diverged(rate));
     }
     log_warning(what + ": the model has learnt next to nothing");
   }
-  print_result(fmt::format("After {} training step(s), validation cross entropy = {:.6g}", step,
-                           result.validation.cross_entropy));
+  print_result(
+      fmt::format("After {} training step(s), {}", step, validation_text(result.validation)));
   write_metrics(reply_.step, result, /*is_last=*/true);
-  if (options_.print_classes) {
+  if (options_.print_classes && result.test.classes != 0) {
     for (const std::string& line : class_table(result.test, dataset_.class_names)) {
       print_result(line);
     }
@@ -383,7 +387,7 @@ std::optional<Failure> Trainer::print_result_lines() {
   if (options_.print_weights_hash) {
     print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
   }
-  print_result(dataset_.name + fmt::format(" accuracy: {:.4f}", result.test.accuracy()));
+  print_result(result_line(dataset_.name, result.test));
   return std::nullopt;
 }
 

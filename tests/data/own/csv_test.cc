@@ -201,7 +201,7 @@ TEST_F(Csv, RefusesALabelOfThousandsOfValues) {
   }
   EXPECT_EQ(refusal(text),
             "t.csv: column \"price\" has more than 4096 values, which are not classes; "
-            "--label_column says which one is");
+            "--label_column says which one is, and --label_type number takes numbers");
 }
 
 TEST(ReadNumber, TakesWhatTablesHave) {

@@ -122,6 +122,40 @@ TEST_F(OwnDataTest, OrdersClassesThatAreNumbersByValue) {
   EXPECT_THAT(open({.path = put("t.csv", text)}).class_names, ElementsAre("-1", "9", "10"));
 }
 
+TEST_F(OwnDataTest, MayHaveLabelsThatAreNumbers) {
+  std::string text = "a,label\n";
+  for (int row = 0; row < 100; ++row) {
+    text += "1," + std::to_string(row) + ".5\n";
+  }
+  const auto path = put("t.csv", text);
+  const Dataset dataset = open({.path = path, .label_is_number = true});
+  EXPECT_EQ(dataset.classes, 0U);
+  EXPECT_EQ(dataset.train.rows(), 80U);
+  EXPECT_EQ(dataset.train.targets.size(), 80U);
+  double sum = 0;
+  for (const Split* split : {&dataset.train, &dataset.validation, &dataset.test}) {
+    for (const float target : split->targets) {
+      sum += static_cast<double>(target);
+    }
+  }
+  EXPECT_EQ(sum, 5000);
+  double mean = 0;
+  for (const float target : dataset.train.targets) {
+    mean += static_cast<double>(target) / 80;
+  }
+  EXPECT_NEAR(dataset.target_mean, mean, 1e-4);
+  EXPECT_NEAR(dataset.target_scale, 1 / 28.9, 0.002);
+}
+
+TEST_F(OwnDataTest, SaysThatNumbersWereTakenForClasses) {
+  std::string text = "a,label\n";
+  for (int row = 0; row < 100; ++row) {
+    text += "1," + std::to_string(row) + "\n";
+  }
+  EXPECT_EQ(open({.path = put("t.csv", text)}).classes, 100U);
+  EXPECT_THAT(said_.back(), HasSubstr("The labels are 100 different numbers, taken for classes"));
+}
+
 TEST_F(OwnDataTest, IsConvertedOnce) {
   const auto path = put("t.csv", rows(60));
   const std::string checksum = open({.path = path}).checksum;
@@ -237,7 +271,7 @@ TEST_F(OwnDataTest, RefusesTooFewRowsAndTooManyClasses) {
   }
   EXPECT_EQ(refusal({.path = put("many.csv", text)}),
             "many.csv: column \"label\" has more than 256 values; so many classes are allowed, and "
-            "--label_column says which column has them");
+            "--label_column says which column has them; --label_type number takes numbers");
 }
 
 TEST_F(OwnDataTest, StopsWhereProgressThrows) {

@@ -1,0 +1,15 @@
+// Each class is told by itself, p_j = 1 / (1 + exp(-z_j)), as PyTorch's BCEWithLogitsLoss and
+// Keras' BinaryCrossentropy do.
+//   loss  -1/classes sum_j (t_j log p_j + (1 - t_j) log(1 - p_j)), natural logarithm
+//   t     (1 - s) onehot(label) + s / 2, s the smoothing
+//   by z  (p - t) / classes
+// The kernel (math/kernels_table.h) adds up classes in their order, then rows in theirs.
+#pragma once
+
+#include "math/losses/loss.h"
+
+namespace disttf::math {
+
+[[nodiscard]] const LossType& sigmoid_cross_entropy() noexcept;
+
+}  // namespace disttf::math
