@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -79,12 +80,37 @@ std::string rows_text(const CacheIndex& index, const data::Split& rows) {
   return text;
 }
 
+std::uint64_t images_of(const data::Split& split, std::size_t label) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count(split.labels, static_cast<std::uint8_t>(label)));
+}
+
+// Two characters a pixel, so that it is about as wide as high; the mean of its channels.
+std::string blocks_of(std::span<const std::uint8_t> image, const data::ImageShape& shape) {
+  constexpr std::array<const char*, 5> kBlocks = {"  ", "░░", "▒▒", "▓▓", "██"};
+  constexpr std::size_t kMostRows = 64;
+  constexpr std::size_t kMostColumns = 60;
+  std::string text;
+  for (std::size_t y = 0; y < std::min(shape.height, kMostRows); ++y) {
+    for (std::size_t x = 0; x < std::min(shape.width, kMostColumns); ++x) {
+      std::size_t sum = 0;
+      for (std::size_t c = 0; c < shape.channels; ++c) {
+        sum += image[(y * shape.width + x) * shape.channels + c];
+      }
+      text += kBlocks.at(sum / shape.channels * kBlocks.size() / 256);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_data_command_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("ACTION")->description("inspect");
-  app.add_option("PATH")->description("a CSV file, or a folder with train.csv and test.csv");
+  app.add_option("PATH")->description(
+      "a CSV file, or a folder with train.csv and test.csv, or with IDX files");
   add_own_data_flags(app, flags.own_data, kDataGroup, /*has_path=*/false);
   app.add_option("--data_dir", flags.data_dir, "folder that it is converted in")
       ->type_name("DIR")
@@ -160,6 +186,47 @@ std::string data_text(const data::OwnData& data, const data::Split& first) {
     text += sentence + "\n";
   }
   return text;
+}
+
+std::string image_data_text(const data::Dataset& dataset) {
+  const std::size_t rows = dataset.train.rows() + dataset.validation.rows() + dataset.test.rows();
+  std::string text = fmt::format(
+      "{}: {} images of {}x{}x{}, {} classes\n{} to train on, {} for validation, {} for the "
+      "test\nSHA-256 {}\n\n{:<8} {:>12} {:>12} {:>12}\n",
+      dataset.name, rows, dataset.shape.height, dataset.shape.width, dataset.shape.channels,
+      dataset.classes, dataset.train.rows(), dataset.validation.rows(), dataset.test.rows(),
+      dataset.checksum, "class", "train", "validation", "test");
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    text += fmt::format("{:<8} {:>12} {:>12} {:>12}\n", each, images_of(dataset.train, each),
+                        images_of(dataset.validation, each), images_of(dataset.test, each));
+  }
+  text += fmt::format("\nThe first image to train on, of class {}:\n", dataset.train.labels[0]) +
+          blocks_of(dataset.train.images.first(dataset.shape.size()), dataset.shape);
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    if (images_of(dataset.train, each) == 0) {
+      text += fmt::format("\nLooks wrong: there is no image of class {} to train on\n", each);
+    }
+  }
+  return text;
+}
+
+std::string image_data_json(const data::Dataset& dataset) {
+  nlohmann::ordered_json classes = nlohmann::ordered_json::array();
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    classes.push_back({{"name", std::to_string(each)},
+                       {"train", images_of(dataset.train, each)},
+                       {"validation", images_of(dataset.validation, each)},
+                       {"test", images_of(dataset.test, each)}});
+  }
+  const nlohmann::ordered_json out = {
+      {"name", dataset.name},
+      {"train", dataset.train.rows()},
+      {"validation", dataset.validation.rows()},
+      {"test", dataset.test.rows()},
+      {"shape", {dataset.shape.height, dataset.shape.width, dataset.shape.channels}},
+      {"classes", std::move(classes)},
+      {"sha256", dataset.checksum}};
+  return out.dump(2) + "\n";
 }
 
 std::string data_json(const data::OwnData& data) {

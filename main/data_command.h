@@ -17,8 +17,11 @@ void take_data_words(std::vector<std::string>& arguments, Flags& flags);
 
 // What is printed, which ends with a newline; `first` are rows of those that are trained on.
 [[nodiscard]] std::string data_text(const data::OwnData& data, const data::Split& first);
+// The same of images, with the first one in blocks.
+[[nodiscard]] std::string image_data_text(const data::Dataset& dataset);
 // One JSON object.
 [[nodiscard]] std::string data_json(const data::OwnData& data);
+[[nodiscard]] std::string image_data_json(const data::Dataset& dataset);
 
 // What a person should look at: a sentence each.
 [[nodiscard]] std::vector<std::string> what_looks_wrong(const data::CacheIndex& index);

@@ -79,6 +79,11 @@ int run(const RunDownload& run) {
 
 int run(const InspectData& inspect) {
   const roles::StopSignal stop;
+  if (data::holds_images(inspect.data.own.value().path)) {
+    const data::Dataset dataset = roles::open_dataset(inspect.data, stop);
+    return run(
+        Print{.text = inspect.as_json ? image_data_json(dataset) : image_data_text(dataset)});
+  }
   const data::OwnData data = roles::convert_own_dataset(inspect.data, stop);
   return run(Print{.text = inspect.as_json
                                ? data_json(data)

@@ -33,7 +33,7 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
   if (has_path) {
     app.add_option("--data", flags.path,
                    "[your own](operations.md#your-own-data): a CSV file, or a folder with "
-                   "`train.csv` and `test.csv`")
+                   "`train.csv` and `test.csv`, or with images as IDX files")
         ->type_name("PATH")
         ->group(group);
   }

@@ -28,7 +28,6 @@ using Path = std::filesystem::path;
 constexpr int kCacheVersion = 2;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
 constexpr const char* kIndexName = "index.json";
-constexpr std::array<const char*, kParts> kPartNames = {"train", "validation", "test"};
 
 [[noreturn]] void fail_at(const std::string& what, const Path& path) {
   throw std::system_error(errno, std::generic_category(), what + " " + path.string());
@@ -123,10 +122,10 @@ Json contents_of(const CacheIndex& index) {
   Json parts = Json::object();
   for (std::size_t i = 0; i < kParts; ++i) {
     const CachedPart& part = index.parts[i];
-    parts[kPartNames[i]] = {{"rows", part.rows},
-                            {"examples_sha256", part.examples_sha256},
-                            {"labels_sha256", part.labels_sha256},
-                            {"rows_of_class", part.rows_of_class}};
+    parts[part_name(static_cast<Part>(i))] = {{"rows", part.rows},
+                                              {"examples_sha256", part.examples_sha256},
+                                              {"labels_sha256", part.labels_sha256},
+                                              {"rows_of_class", part.rows_of_class}};
   }
   return {{"version", kCacheVersion},
           {"name", index.name},
@@ -165,7 +164,7 @@ CacheIndex index_from(const Json& json) {
     index.columns.push_back(column_from(column));
   }
   for (std::size_t i = 0; i < kParts; ++i) {
-    const Json& part = json.at("parts").at(kPartNames[i]);
+    const Json& part = json.at("parts").at(part_name(static_cast<Part>(i)));
     index.parts[i] = {.rows = part.at("rows"),
                       .examples_sha256 = part.at("examples_sha256"),
                       .labels_sha256 = part.at("labels_sha256"),
@@ -185,6 +184,20 @@ struct CacheStorage {
   std::vector<float> scales;
 };
 
+std::string sha256_of(const FileDescriptor& file, const Path& path) {
+  constexpr std::size_t kBlockBytes = std::size_t{1} << 20U;
+  Sha256 sum;
+  std::vector<std::byte> block(kBlockBytes);
+  for (off_t offset = 0;;) {
+    const ssize_t count = ::pread(file.number(), block.data(), block.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_at("cannot read", path);
+    if (count == 0) return sum.hex();
+    sum.update(std::span(block).first(static_cast<std::size_t>(count)));
+    offset += count;
+  }
+}
+
 Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha256) {
   struct stat status {};
   const FileDescriptor file = open_for_reading(path, status);
@@ -193,18 +206,16 @@ Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha
                        " bytes where its index says " + std::to_string(bytes) +
                        "; remove the folder, and it is made again");
   }
-  Mapping mapping(file.number(), bytes, PROT_READ, MAP_PRIVATE, path);
-  if (sha256_hex(mapping.bytes()) != sha256) {
+  // Read for that, and not mapped: a file larger than memory is not to fill it.
+  if (sha256_of(file, path) != sha256) {
     throw UnusableData(path.string() +
                        ": its SHA-256 is not the one in its index; remove the folder, and it is "
                        "made again");
   }
-  return mapping;
+  return {file.number(), bytes, PROT_READ, MAP_PRIVATE, path};
 }
 
 }  // namespace
-
-const char* part_name(Part part) noexcept { return kPartNames[static_cast<std::size_t>(part)]; }
 
 // ----------------------------------------------------------------------------------------- writing
 

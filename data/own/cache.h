@@ -44,8 +44,6 @@ struct CacheIndex {
   std::string checksum;                    // SHA-256 over all that is above, but for the source
 };
 
-[[nodiscard]] const char* part_name(Part part) noexcept;  // "train", ...
-
 // Makes such a folder. What is not finished is removed with it. Throws std::system_error with a
 // sentence that names the path.
 class CacheWriter {

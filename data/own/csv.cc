@@ -219,18 +219,22 @@ class PieceParser {
   void row(const char* begin) {
     const std::size_t columns = table_.uses.size();
     for (std::size_t column = 0; column < columns; ++column) {
-      const std::string_view cell = cells_.next();
-      if (cells_.is_malformed()) {
-        throw UnusableData(table_.place(line_of(begin), column) +
-                           ": a quote is not closed at the cell's end");
+      float number = 0;
+      if (table_.uses[column] == Use::kNumber && cells_.next_number(number)) {
+        block_.numbers.push_back(number);
+      } else {
+        use(cells_.next(), column, begin);
       }
-      use(cell, column, begin);
       if (cells_.line_ended() != (column + 1 == columns)) {
         check_length(begin);
       }
     }
   }
   void use(std::string_view cell, std::size_t column, const char* begin) {
+    if (cells_.is_malformed()) {
+      throw UnusableData(table_.place(line_of(begin), column) +
+                         ": a quote is not closed at the cell's end");
+    }
     if (table_.uses[column] == Use::kIgnored) {
       return;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ class CsvCells {
   // The next cell, without the quotes and the blanks around it; it is valid until the next call.
   // REQUIRES: !at_end().
   [[nodiscard]] std::string_view next();
+  // The next cell, if it is a number as most are written, with nothing around it; else nothing is
+  // taken, and next() tells what there is. REQUIRES: !at_end().
+  [[nodiscard]] bool next_number(float& number) noexcept;
   // Whether the last cell was its line's last one; the line's end has been taken then.
   [[nodiscard]] bool line_ended() const noexcept { return line_ended_; }
   // Whether the text is used up.

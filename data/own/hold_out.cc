@@ -21,6 +21,11 @@ std::size_t rows_of(std::uint64_t group, double share) {
 
 }  // namespace
 
+const char* part_name(Part part) noexcept {
+  constexpr std::array<const char*, kParts> kNames = {"train", "validation", "test"};
+  return kNames.at(static_cast<std::size_t>(part));
+}
+
 Part HoldOut::part_of(std::uint64_t row) {
   const std::uint64_t group = row / kGroupRows;
   if (group != group_) {

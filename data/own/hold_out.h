@@ -14,6 +14,7 @@ namespace disttf::data {
 
 enum class Part : std::uint8_t { kTrain, kValidation, kTest };
 inline constexpr std::size_t kParts = 3;
+[[nodiscard]] const char* part_name(Part part) noexcept;  // "train", "validation", "test"
 
 // Of all rows; both together below 1.
 struct HeldOut {

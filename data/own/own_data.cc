@@ -19,6 +19,7 @@
 #include "data/file.h"
 #include "data/own/csv.h"
 #include "data/own/csv_cells.h"
+#include "data/own/idx_folder.h"
 #include "data/posix_file_system.h"
 #include "data/sha256.h"
 
@@ -81,7 +82,7 @@ std::vector<SourceFile> files_of(const Path& path) {
       files.push_back({.path = *found, .part = part, .bytes = bytes_of(*found)});
     } else if (part == Part::kTrain) {
       throw UnusableData("--data: " + path.string() +
-                         " has none of train.csv, train.tsv and train.txt");
+                         " has none of train.csv, train.tsv and train.txt, and no IDX files");
     }
   }
   return files;
@@ -407,7 +408,22 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   return result;
 }
 
+bool holds_images(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) && has_idx_files(path);
+}
+
 Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  if (holds_images(options.path)) {
+    if (options.label_is_number || !options.label_column.empty() ||
+        !options.ignored_columns.empty() || options.skipped_lines != 0) {
+      throw UnusableData("--data: " + options.path.string() +
+                         " has images, which have no columns, lines or labels that are numbers");
+    }
+    return open_idx_folder(
+        options.path, own_data_name(options.path),
+        {{.validation = options.held_out.validation, .test = 0}, hooks.purpose, hooks.random_bits});
+  }
   const OwnData data = convert_own_data(options, hooks);
   return open_cache(data.directory, data.index);
 }

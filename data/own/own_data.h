@@ -4,6 +4,7 @@
 //   TABLE.csv, .tsv, .txt      one file (csv.h): rows are drawn from it for validation and test
 //   a folder                   train.csv, test.csv and, if there is one, validation.csv; or with
 //                              the other endings. What is not there is drawn from train's rows
+//   a folder of IDX files      images, which are read as they are (idx_folder.h)
 //
 // Conversion takes bounded memory, whatever the file's size. Several tasks of one machine may want
 // the same: one converts, the others wait for it.
@@ -53,11 +54,15 @@ struct OwnData {
 // The first word of the result line: "iris" of data/iris.csv.
 [[nodiscard]] std::string own_data_name(const std::filesystem::path& path);
 
+// Whether these are images: then there is nothing to convert, and nothing but open_own_data() is to
+// be called.
+[[nodiscard]] bool holds_images(const std::filesystem::path& path);
+
 // Converts it, unless that has been done. Throws UnusableData, and std::system_error where
 // something cannot be read or written, both with a sentence.
 [[nodiscard]] OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
-// The same, and opens it.
+// The same, and opens it; or images.
 [[nodiscard]] Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
 }  // namespace disttf::data

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,16 +16,24 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-std::size_t quotes_in(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count(text, '"'));
+// By memchr, which looks at many bytes at once: most have few of what is counted.
+std::uint64_t count_of(char wanted, std::string_view text) {
+  std::uint64_t count = 0;
+  while (!text.empty()) {
+    const void* const found = std::memchr(text.data(), wanted, text.size());
+    if (found == nullptr) break;
+    ++count;
+    text.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + 1);
+  }
+  return count;
 }
 
 // The length of all whole lines of `text`, which begins outside of quotes; 0: it has none.
 std::size_t whole_lines(std::string_view text) {
-  std::size_t quotes = quotes_in(text);
+  std::uint64_t quotes = count_of('"', text);
   for (std::size_t end = text.rfind('\n'); end != std::string_view::npos;
        end = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1)) {
-    quotes -= quotes_in(text.substr(end));
+    quotes -= count_of('"', text.substr(end));
     if (quotes % 2 == 0) {
       return end + 1;
     }
@@ -86,7 +94,7 @@ bool TextPieces::next(TextPiece& piece) {
   }
   piece.text = std::move(text);
   piece.first_line = line_;
-  line_ += static_cast<std::uint64_t>(std::ranges::count(piece.text, '\n'));
+  line_ += count_of('\n', piece.text);
   return true;
 }
 

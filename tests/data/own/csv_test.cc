@@ -220,5 +220,42 @@ TEST(ReadNumber, TakesWhatTablesHave) {
   EXPECT_EQ(number("4e38"), 99);
 }
 
+// What is read the quick way against what from_chars makes of the same.
+TEST(NextNumber, IsTheNearestFloat) {
+  for (const char* const sign : {"", "-"}) {
+    for (std::uint32_t digits = 1; digits < 99'999'999; digits = digits * 3 + 1) {
+      for (std::size_t decimals = 0; decimals < 12; ++decimals) {
+        std::string text = std::to_string(digits);
+        text.insert(0, text.size() <= decimals ? decimals + 1 - text.size() : 0, '0');
+        text.insert(text.size() - decimals, ".");
+        text.insert(0, sign);
+        const std::string line = text + "\n";
+        CsvCells cells(line, ',');
+        float quick = 0;
+        float slow = 0;
+        ASSERT_TRUE(read_number(text, slow)) << text;
+        if (cells.next_number(quick)) {
+          ASSERT_EQ(quick, slow) << text;
+          ASSERT_TRUE(cells.line_ended() && cells.at_end());
+        } else {
+          ASSERT_TRUE(digits >= 1U << 24U || decimals > 10) << text;
+          ASSERT_EQ(cells.rest(), line);
+        }
+      }
+    }
+  }
+}
+
+TEST(NextNumber, LeavesTheRestToOthers) {
+  for (const char* const text :
+       {"", ".", "-", "-.", "1e5", " 1", "1 ", "\"1\"", "1.2.3", "+1", "x", "12"}) {
+    const std::string line = std::string(text) + (std::string_view(text) == "12" ? "" : ",");
+    CsvCells cells(line, ',');
+    float number = 0;
+    EXPECT_FALSE(cells.next_number(number)) << text;
+    EXPECT_EQ(cells.rest(), line);
+  }
+}
+
 }  // namespace
 }  // namespace disttf::data

@@ -249,7 +249,7 @@ TEST_F(OwnDataTest, RefusesWhatIsNoData) {
             "--data: t.pdf ends with none of .csv, .tsv and .txt, and is no folder");
   std::filesystem::create_directory(scratch_.path() / "empty");
   EXPECT_EQ(refusal({.path = scratch_.path() / "empty"}),
-            "--data: empty has none of train.csv, train.tsv and train.txt");
+            "--data: empty has none of train.csv, train.tsv and train.txt, and no IDX files");
   put("two/train.csv", rows(40));
   put("two/train.tsv", rows(40));
   EXPECT_EQ(refusal({.path = scratch_.path() / "two"}),

@@ -1,0 +1,207 @@
+#include "data/own/idx_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/file.h"
+#include "data/gzip.h"
+#include "data/idx.h"
+#include "data/own/row_source.h"
+#include "data/sha256.h"
+
+namespace disttf::data {
+namespace {
+
+using Path = std::filesystem::path;
+using Bytes = std::vector<std::uint8_t>;
+
+// Of a file, compressed or not: what is read into memory.
+constexpr std::size_t kMostFileBytes = std::size_t{16} << 30U;
+constexpr std::string_view kZipped = ".gz";
+
+// "train-images": which of the four a file is; none of them: nothing.
+std::string kind_of(std::string_view name) {
+  const auto has = [name](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  };
+  if (name.ends_with(kZipped)) {
+    name.remove_suffix(kZipped.size());
+  }
+  const bool is_images =
+      has("images") && (name.ends_with("idx3-ubyte") || name.ends_with("idx4-ubyte"));
+  const bool is_labels = has("labels") && name.ends_with("idx1-ubyte");
+  if (!is_images && !is_labels) {
+    return {};
+  }
+  const bool is_test = has("test") || has("t10k");
+  if (!is_test && !has("train")) {
+    return {};
+  }
+  return std::string(is_test ? "test" : "train") + (is_images ? " images" : " labels");
+}
+
+// By kind; where there is a file and its .gz, the file.
+std::map<std::string, Path> files_in(const Path& directory) {
+  std::map<std::string, Path> found;
+  std::error_code error;
+  std::vector<Path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);  // a file stands before its .gz
+  for (const Path& path : paths) {
+    const std::string kind = kind_of(path.filename().string());
+    if (kind.empty()) continue;
+    const auto [place, is_new] = found.try_emplace(kind, path);
+    if (!is_new && path.string() != place->second.string() + std::string(kZipped)) {
+      throw UnusableData("--data: " + directory.string() + " has both " +
+                         place->second.filename().string() + " and " + path.filename().string() +
+                         "; one of them is allowed");
+    }
+  }
+  return found;
+}
+
+Bytes contents_of(const Path& path) {
+  Bytes bytes = read_file(path, kMostFileBytes);
+  if (path.extension() != kZipped) {
+    return bytes;
+  }
+  Bytes extracted;
+  if (const std::error_code error = gunzip(bytes, kMostFileBytes, extracted)) {
+    throw UnusableData(path.string() + ": " + error.message());
+  }
+  return extracted;
+}
+
+// One of the two parts that there are files for.
+struct Images {
+  Bytes image_bytes;
+  Bytes label_bytes;
+  ImageShape shape;
+  std::span<const std::uint8_t> images;  // of image_bytes
+  std::span<const std::uint8_t> labels;
+};
+
+IdxView parsed(const Bytes& bytes, const Path& path) {
+  IdxView view;
+  std::string detail;
+  if (const std::error_code error = parse_idx(bytes, view, detail)) {
+    throw UnusableData(path.string() + ": " + detail + ": " + error.message());
+  }
+  return view;
+}
+
+Images read_part(const std::map<std::string, Path>& files, const std::string& part,
+                 const Path& directory) {
+  const auto path_of = [&](const std::string& kind) -> const Path& {
+    const auto found = files.find(part + kind);
+    if (found == files.end()) {
+      throw UnusableData("--data: " + directory.string() + " has no IDX file of the " + part +
+                         kind);
+    }
+    return found->second;
+  };
+  const Path& images_path = path_of(" images");
+  const Path& labels_path = path_of(" labels");
+  Images result;
+  result.image_bytes = contents_of(images_path);
+  result.label_bytes = contents_of(labels_path);
+  const IdxView images = parsed(result.image_bytes, images_path);
+  const IdxView labels = parsed(result.label_bytes, labels_path);
+  if (images.dimensions < 3 || labels.dimensions != 1) {
+    throw UnusableData(
+        (images.dimensions < 3 ? images_path : labels_path).string() + ": it has " +
+        std::to_string(images.dimensions < 3 ? images.dimensions : labels.dimensions) +
+        " dimensions; images have 3 or 4, labels 1");
+  }
+  if (images.sizes[0] != labels.sizes[0] || images.sizes[0] == 0) {
+    throw UnusableData(images_path.string() + " has " + std::to_string(images.sizes[0]) +
+                       " images, " + labels_path.string() + " has " +
+                       std::to_string(labels.sizes[0]) +
+                       " labels; as many are expected, and one "
+                       "at least");
+  }
+  result.shape = {.height = images.sizes[1],
+                  .width = images.sizes[2],
+                  .channels = images.dimensions == 4 ? images.sizes[3] : 1};
+  if (result.shape.size() == 0) {
+    throw UnusableData(images_path.string() + ": its images have no pixels");
+  }
+  result.images = images.elements;
+  result.labels = labels.elements;
+  return result;
+}
+
+// What the splits point into.
+struct Storage {
+  std::array<Bytes, kParts> images;
+  std::array<Bytes, kParts> labels;
+};
+
+// Copies row after row to where it belongs.
+void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
+  const std::size_t size = from.shape.size();
+  for (std::size_t row = 0; row < from.labels.size(); ++row) {
+    const Part drawn = hold_out.part_of(row);
+    const auto part = static_cast<std::size_t>(drawn == Part::kTest ? Part::kTrain : drawn);
+    const auto image = from.images.subspan(row * size, size);
+    to.images[part].insert(to.images[part].end(), image.begin(), image.end());
+    to.labels[part].push_back(from.labels[row]);
+  }
+}
+
+}  // namespace
+
+bool has_idx_files(const Path& directory) { return !files_in(directory).empty(); }
+
+Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_out) {
+  const std::map<std::string, Path> files = files_in(directory);
+  auto storage = std::make_shared<Storage>();
+  Images train = read_part(files, "train", directory);
+  const Images test = read_part(files, "test", directory);
+  if (test.shape != train.shape) {
+    const auto text = [](const ImageShape& shape) {
+      return std::to_string(shape.height) + "x" + std::to_string(shape.width) + "x" +
+             std::to_string(shape.channels);
+    };
+    throw UnusableData("--data: " + directory.string() + ": images of " + text(train.shape) +
+                       " to train on, and of " + text(test.shape) + " for the test");
+  }
+  share_out(train, hold_out, *storage);
+  storage->images[2].assign(test.images.begin(), test.images.end());
+  storage->labels[2].assign(test.labels.begin(), test.labels.end());
+  const ImageShape shape = train.shape;
+  train = {};
+  Dataset dataset;
+  dataset.name = std::move(name);
+  dataset.shape = shape;
+  const std::array<Split*, kParts> splits = {&dataset.train, &dataset.validation, &dataset.test};
+  Sha256 sum;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    *splits[part] = {.images = storage->images[part], .labels = storage->labels[part]};
+    if (splits[part]->labels.empty()) {
+      throw UnusableData("--data: " + directory.string() + " has no images for " +
+                         part_name(static_cast<Part>(part)) +
+                         "; more of them, or a larger share in --hold_out, are needed");
+    }
+    dataset.classes = std::max<std::size_t>(
+        dataset.classes, std::size_t{*std::ranges::max_element(splits[part]->labels)} + 1);
+    sum.update(std::as_bytes(splits[part]->images));
+    sum.update(std::as_bytes(splits[part]->labels));
+  }
+  dataset.checksum = sum.hex();
+  dataset.storage = std::move(storage);
+  return dataset;
+}
+
+}  // namespace disttf::data

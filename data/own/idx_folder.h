@@ -1,0 +1,27 @@
+// Images of a user's own as IDX files, the form that MNIST and its kin have: a folder with four of
+// them, each extracted or as .gz, whose names say what they are:
+//
+//   images   ...images...idx3-ubyte, or idx4-ubyte with channels     [rows, height, width(,
+//   channels)] labels   ...labels...idx1-ubyte                                  [rows]
+//
+// With "test" or "t10k" in it a file is of the test, with "train" it is trained on. All images have
+// one shape; there are as many classes as the largest label and one more. Rows for validation are
+// held out of those that are trained on.
+#pragma once
+
+#include <filesystem>
+
+#include "data/dataset.h"
+#include "data/own/hold_out.h"
+
+namespace disttf::data {
+
+// Whether there are such files in it.
+[[nodiscard]] bool has_idx_files(const std::filesystem::path& directory);
+
+// Reads them into memory; `name` is Dataset::name. Throws UnusableData, and std::system_error where
+// a file cannot be read. `hold_out`: its share for the test does not count.
+[[nodiscard]] Dataset open_idx_folder(const std::filesystem::path& directory, std::string name,
+                                      HoldOut hold_out);
+
+}  // namespace disttf::data

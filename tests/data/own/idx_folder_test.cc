@@ -1,0 +1,149 @@
+// Folders of IDX files: which files they are, and one sentence for what they are not.
+#include "data/own/idx_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "data/idx.h"
+#include "data/own/row_source.h"
+#include "math/random.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::data {
+namespace {
+
+using test::Bytes;
+
+class IdxFolder : public testing::Test {
+ protected:
+  // Images of one colour, which is their number, with the classes 0, 1, 2 in turn.
+  static Bytes images(std::uint32_t rows, const ImageShape& shape) {
+    Bytes bytes = images_header(rows, shape);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      bytes.insert(bytes.end(), shape.size(), static_cast<std::uint8_t>(row));
+    }
+    return bytes;
+  }
+  static Bytes labels(std::uint32_t rows) {
+    Bytes bytes = labels_header(rows);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      bytes.push_back(static_cast<std::uint8_t>(row % 3));
+    }
+    return bytes;
+  }
+  void put(const std::string& name, const Bytes& bytes) {
+    test::write(scratch_.path() / name, bytes);
+  }
+  void put_all(const ImageShape& shape = {.height = 3, .width = 2, .channels = 1}) {
+    put("train-images-idx3-ubyte", images(100, shape));
+    put("train-labels-idx1-ubyte", labels(100));
+    put("t10k-images-idx3-ubyte", images(10, shape));
+    put("t10k-labels-idx1-ubyte", labels(10));
+  }
+  Dataset open() {
+    return open_idx_folder(
+        scratch_.path(), "mine",
+        {{}, static_cast<std::uint32_t>(math::Purpose::kHoldOut), &math::random_bits});
+  }
+  std::string refusal() {
+    try {
+      static_cast<void>(open());
+    } catch (const UnusableData& error) {
+      std::string sentence = error.what();
+      const std::string folder = scratch_.path().string() + "/";
+      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
+        sentence.erase(at, folder.size());
+      }
+      return sentence;
+    }
+    return "nothing";
+  }
+  test::ScratchDirectory scratch_;
+};
+
+TEST_F(IdxFolder, HasItsPartsAndShape) {
+  put_all();
+  const Dataset dataset = open();
+  EXPECT_EQ(dataset.shape, (ImageShape{.height = 3, .width = 2, .channels = 1}));
+  EXPECT_EQ(dataset.classes, 3U);
+  EXPECT_EQ(dataset.train.rows(), 90U) << "the share for the test does not count";
+  EXPECT_EQ(dataset.validation.rows(), 10U);
+  EXPECT_EQ(dataset.test.rows(), 10U);
+  std::vector<int> seen(100);
+  for (const Split* split : {&dataset.train, &dataset.validation}) {
+    ASSERT_EQ(split->images.size(), split->rows() * 6);
+    for (std::size_t row = 0; row < split->rows(); ++row) {
+      const std::uint8_t number = split->images[row * 6 + 5];
+      ++seen.at(number);
+      EXPECT_EQ(split->labels[row], number % 3);
+    }
+  }
+  EXPECT_EQ(seen, std::vector<int>(100, 1));
+}
+
+TEST_F(IdxFolder, MayBeCompressedAndHaveChannelsAndLongerNames) {
+  const ImageShape colours{.height = 2, .width = 2, .channels = 3};
+  put("emnist-letters-train-images-idx4-ubyte.gz", test::gzip(images(40, colours)));
+  put("emnist-letters-train-labels-idx1-ubyte.gz", test::gzip(labels(40)));
+  put("emnist-letters-test-images-idx4-ubyte.gz", test::gzip(images(4, colours)));
+  put("emnist-letters-test-labels-idx1-ubyte", labels(4));
+  put("emnist-letters-test-labels-idx1-ubyte.gz", {1, 2, 3});  // the extracted one is read
+  put("emnist-letters-mapping.txt", {1});
+  EXPECT_TRUE(has_idx_files(scratch_.path()));
+  EXPECT_EQ(open().shape, colours);
+  EXPECT_EQ(open().train.rows(), 36U);
+}
+
+TEST_F(IdxFolder, IsNoneWithoutSuchFiles) {
+  put("train.csv", {1});
+  put("images-idx3-ubyte", images(1, {}));
+  EXPECT_FALSE(has_idx_files(scratch_.path()));
+  EXPECT_EQ(refusal(),
+            "--data: " + scratch_.path().string() + " has no IDX file of the train images");
+}
+
+TEST_F(IdxFolder, HasAChecksumOfWhatIsInIt) {
+  put_all();
+  const std::string checksum = open().checksum;
+  EXPECT_EQ(open().checksum, checksum);
+  Bytes changed = labels(100);
+  changed.back() ^= 1U;
+  put("train-labels-idx1-ubyte", changed);
+  EXPECT_NE(open().checksum, checksum);
+}
+
+TEST_F(IdxFolder, RefusesFilesThatDoNotFit) {
+  put_all();
+  put("train-labels-idx1-ubyte", labels(99));
+  EXPECT_EQ(refusal(),
+            "train-images-idx3-ubyte has 100 images, train-labels-idx1-ubyte has 99 labels; "
+            "as many are expected, and one at least");
+  put_all();
+  put("t10k-images-idx3-ubyte", images(10, {.height = 2, .width = 3, .channels = 1}));
+  EXPECT_EQ(refusal(), "--data: " + scratch_.path().string() +
+                           ": images of 3x2x1 to train on, and of 2x3x1 for the test");
+  put_all();
+  put("t10k-labels-idx1-ubyte", {0, 0, 8, 1, 0, 0, 0, 9, 1});
+  EXPECT_EQ(
+      refusal(),
+      "t10k-labels-idx1-ubyte: expected 9 bytes for shape [9] after the header, found 1 byte: "
+      "the file ends before its data does");
+  put_all();
+  put("test-labels-idx1-ubyte", labels(10));
+  EXPECT_EQ(refusal(),
+            "--data: " + scratch_.path().string() +
+                " has both t10k-labels-idx1-ubyte and test-labels-idx1-ubyte; one of them "
+                "is allowed");
+}
+
+TEST_F(IdxFolder, RefusesACompressedFileThatIsNone) {
+  put_all();
+  std::filesystem::remove(scratch_.path() / "t10k-labels-idx1-ubyte");
+  put("t10k-labels-idx1-ubyte.gz", {1, 2, 3});
+  EXPECT_TRUE(refusal().starts_with("t10k-labels-idx1-ubyte.gz: ")) << refusal();
+}
+
+}  // namespace
+}  // namespace disttf::data
