@@ -128,8 +128,8 @@ TEST_F(IdxFolder, RefusesFilesThatDoNotFit) {
   put("t10k-labels-idx1-ubyte", {0, 0, 8, 1, 0, 0, 0, 9, 1});
   EXPECT_EQ(
       refusal(),
-      "t10k-labels-idx1-ubyte: expected 9 bytes for shape [9] after the header, found 1 byte: "
-      "the file ends before its data does");
+      "t10k-labels-idx1-ubyte: expected 9 bytes for shape [9] after the header, found 1 bytes: "
+      "the IDX file is shorter than its header says");
   put_all();
   put("test-labels-idx1-ubyte", labels(10));
   EXPECT_EQ(refusal(),
