@@ -75,6 +75,7 @@ enum class FrameKind : std::uint8_t {
   kResult = 34,       // reply: what came of it
   kRunTask = 35,      // driver -> server: be your task of a run (net/wire/run_order.h)
   kTaskEnded = 36,    // server -> driver: how that task's process has ended
+  kBest = 37,         // chief -> ps, and back; primary -> backup: the best evaluation on the way
 };
 
 enum FrameFlags : std::uint16_t {

@@ -1,5 +1,8 @@
 #include "net/wire/messages.h"
 
+#include <bit>
+#include <cmath>
+
 #include "net/wire/message_fields.h"
 
 namespace disttf::net {
@@ -39,6 +42,7 @@ constexpr MessageFields kRestoreFields{
 constexpr MessageFields kShutdownFields{
     .kind = FrameKind::kShutdown, .step = true, .generation = true};
 constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
+constexpr MessageFields kBestFields{.kind = FrameKind::kBest, .step = true, .sequence = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
   return header.flags & kTensorForms;
@@ -225,6 +229,22 @@ FrameHeader Heartbeat::to_header() const noexcept {
 std::error_code Heartbeat::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kHeartbeatFields)) return error;
   *this = {.request_id = header.request_id, .generation = header.generation};
+  return {};
+}
+
+// The bits of the loss lie where other kinds have a count of pushes.
+FrameHeader Best::to_header() const noexcept {
+  return {.kind = kBestFields.kind,
+          .request_id = request_id,
+          .step = step,
+          .sequence = std::bit_cast<std::uint64_t>(loss)};
+}
+
+std::error_code Best::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kBestFields)) return error;
+  const auto loss_in = std::bit_cast<double>(header.sequence);
+  if (!std::isfinite(loss_in)) return WireError::kBadBody;
+  *this = {.request_id = header.request_id, .step = header.step, .loss = loss_in};
   return {};
 }
 

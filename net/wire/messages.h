@@ -37,8 +37,8 @@ struct Goodbye {
 struct Pull {
   std::uint64_t request_id = 0;
   bool previous = false;  // those from before the newest step
-  // Chief, where not every gradient counts: what this is answered with is the run's result, so no
-  // push changes the parameters any more.
+  // Chief: what this is answered with is the run's result, so no push changes the parameters any
+  // more. Where every gradient counts that is only said to end a run before its last step.
   bool concludes = false;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
@@ -156,6 +156,19 @@ struct Heartbeat {
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+// With --patience: of the evaluations on the way, the one with the least validation loss. The chief
+// tells each ps which one it knows, and each answers with the later one of both, so that a chief
+// that is started again knows what the one before it knew. A primary tells its backup.
+struct Best {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;  // whose parameters were evaluated; 0: there is none yet
+  double loss = 0;         // of the validation set; finite
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Best&, const Best&) = default;
 };
 
 // What a trainer waits to be answered.

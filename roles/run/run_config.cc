@@ -65,6 +65,25 @@ void check_running_statistics(const RunConfig& config) {
   }
 }
 
+// It is judged by evaluations on the way, between which no step may be made without the chief.
+void check_early_end(const RunConfig& config) {
+  if (!config.stops_early()) {
+    return;
+  }
+  const bool has_target = config.target_accuracy != 0;
+  const char* const name = has_target ? "target_accuracy" : "patience";
+  const std::string value =
+      has_target ? shortest_text(config.target_accuracy) : std::to_string(config.patience);
+  if (config.eval_every == 0) {
+    refuse_setting(name, value, "allowed without --eval_every, which says when it is looked at");
+  }
+  if (config.elastic()) {
+    refuse_setting(name, value,
+                   "allowed with --min_workers, --max_workers or --micro_batches: such a run makes "
+                   "steps while the chief evaluates");
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config) {
@@ -119,6 +138,7 @@ void validate(const RunConfig& config) {
                    "below --train_steps, " + std::to_string(config.train_steps));
   }
   check_memory(config);
+  check_early_end(config);
   if (config.elastic() && (!config.sync_replicas || config.replicas_to_aggregate != 0)) {
     refuse_setting("micro_batches", std::to_string(config.micro_batches),
                    "allowed with --sync_replicas=false or --replicas_to_aggregate");

@@ -57,6 +57,10 @@ struct RunConfig {
   float clip_norm = 0;           // of the gradient of a batch, at most; 0: any
   float top_k = 0;               // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
+  // What ends a run before its last step; 0: nothing. Both are about the validation set, at the
+  // evaluations on the way: roles/chief/core/early_stop.h.
+  float target_accuracy = 0;   // of one that is at least this
+  std::uint64_t patience = 0;  // so many in a row none of which was the best so far
 
   // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
   [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
@@ -67,6 +71,7 @@ struct RunConfig {
     return {.decay = rate_decay, .steps = train_steps, .warmup_steps = warmup_steps};
   }
   [[nodiscard]] bool elastic() const noexcept { return micro_batches != 0; }
+  [[nodiscard]] bool stops_early() const noexcept { return target_accuracy != 0 || patience != 0; }
   // Gradients that are computed for one step.
   [[nodiscard]] std::size_t slots() const noexcept { return elastic() ? micro_batches : trainers; }
   // The strictest mode: every trainer's gradient counts in every step, so the final weights are a

@@ -236,6 +236,16 @@ std::vector<Setting> make_settings() {
        .about = "global steps between evaluations by the chief; 0: at the end only",
        .group = SettingGroup::kOutput,
        .changes_weights = false},
+      {.name = "target_accuracy",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.target_accuracy; },
+                         .range = Range::kZeroToBelowOne},
+       .about = "the run [ends](operations.md#ending-early), for all tasks, when an evaluation on the "
+                "way, `--eval_every`, finds this accuracy on the validation set; 0: at `--train_steps` only",
+       .argument = "SHARE"},
+      {.name = "patience",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.patience; }},
+       .about = "the run [ends](operations.md#ending-early), for all tasks, when the loss on the "
+                "validation set has not got better in N evaluations on the way; 0: at `--train_steps` only"},
   };
 // clang-format on
 }

@@ -14,7 +14,8 @@ math::AlignedVector copy_of(const math::AlignedVector& values) {
 }  // namespace
 
 TrainingState copy_of(const TrainingState& state) {
-  TrainingState copy{.step = state.step, .parameters = copy_of(state.parameters)};
+  TrainingState copy{
+      .step = state.step, .parameters = copy_of(state.parameters), .best = state.best};
   for (const TrainingState::Tensor& tensor : state.optimizer) {
     copy.optimizer.push_back({.name = tensor.name, .values = copy_of(tensor.values)});
   }

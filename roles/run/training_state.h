@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "roles/run/best_evaluation.h"
 
 namespace disttf::roles {
 
@@ -24,6 +25,7 @@ struct TrainingState {
   math::AlignedVector parameters = {};  // the whole vector, padding included
   // In the order of math::Optimizer::state(); empty: as a new optimizer begins.
   std::vector<Tensor> optimizer = {};
+  BestEvaluation best = {};  // that the run has had by then
 };
 
 [[nodiscard]] TrainingState copy_of(const TrainingState& state);

@@ -1,6 +1,7 @@
 #include "roles/checkpoint/core/checkpoint_index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -115,12 +116,25 @@ Json layout_to_json(const math::ParameterLayout& layout) {
   return json;
 }
 
+// Only runs with --patience have one.
+BestEvaluation best_from(const Json& json) {
+  const auto found = json.find("best_evaluation");
+  if (found == json.end()) {
+    return {};
+  }
+  BestEvaluation best{.step = count_from(found->at("step")),
+                      .loss = found->at("loss").get<double>()};
+  require(std::isfinite(best.loss), "a loss is no number");
+  return best;
+}
+
 CheckpointIndex index_from(const Json& json) {
   CheckpointIndex index{.step = count_from(json.at("step")),
                         .config_json = json.at("configuration").dump(),
                         .layout = layout_from(json.at("variables")),
                         .optimizer = optimizer_from(json.at("optimizer")),
-                        .files = {}};
+                        .files = {},
+                        .best = best_from(json)};
   std::size_t end = 0;
   for (const Json& entry : json.at("files")) {
     ShardFile file = file_from(entry);
@@ -211,6 +225,9 @@ std::string encode_index(const CheckpointIndex& index) {
               {"optimizer", index.optimizer}, {"files", std::move(files)},
               {"sha256", std::move(hashes)}};
   if (config.contains("seed")) own["seed"] = config["seed"];
+  if (index.best.step != 0) {
+    own["best_evaluation"] = {{"step", index.best.step}, {"loss", index.best.loss}};
+  }
   const Json rest = {{"metadata", {{"total_size", total_bytes}}},
                      {"weight_map", std::move(weight_map)},
                      {"disttf", std::move(own)}};

@@ -218,7 +218,8 @@ TrainingState CheckpointReader::read() const {
   if (!problems.empty()) throw DamagedCheckpoint(problems.front());
   TrainingState state{.step = index_.step,
                       .parameters = math::AlignedVector(index_.layout.size()),
-                      .optimizer = {}};
+                      .optimizer = {},
+                      .best = index_.best};
   for (const std::string& name : index_.optimizer) {
     state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
     std::ranges::fill(state.optimizer.back().values.span(), math::initial_state_value(name));

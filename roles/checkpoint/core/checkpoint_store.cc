@@ -232,7 +232,7 @@ void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
   }
   try {
     const ShardFile file = write_shard(id, 0, 1, shard, layout);
-    commit_shards(id, std::span(&file, 1), layout, config_json, keep);
+    commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.best);
   } catch (...) {
     discard_shards(id);
     throw;
@@ -271,7 +271,8 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
 
 void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
                                     const math::ParameterLayout& layout,
-                                    const std::string& config_json, std::size_t keep) const {
+                                    const std::string& config_json, std::size_t keep,
+                                    const BestEvaluation& best) const {
   const Path partial = path_ / partial_name(id);
   check_shards(files, layout, partial);
   check_presence(*files_, files, partial);
@@ -280,7 +281,8 @@ void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile>
                     .config_json = config_json,
                     .layout = layout,
                     .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
-                    .files = {files.begin(), files.end()}});
+                    .files = {files.begin(), files.end()},
+                    .best = best});
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
   data::write_durably(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);

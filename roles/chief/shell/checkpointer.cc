@@ -89,6 +89,11 @@ class Checkpointer::Impl {
     wake_.wait_until(lock, deadline, [this] { return !job_; });
   }
 
+  void keep_best(const BestEvaluation& best) {
+    const std::scoped_lock lock(mutex_);
+    best_ = best;
+  }
+
   // Of the last job.
   bool is_done() {
     const std::scoped_lock lock(mutex_);
@@ -125,6 +130,11 @@ class Checkpointer::Impl {
   [[nodiscard]] bool is_busy() {
     const std::scoped_lock lock(mutex_);
     return job_.has_value();
+  }
+
+  [[nodiscard]] BestEvaluation best() {
+    const std::scoped_lock lock(mutex_);
+    return best_;
   }
 
   void work() {
@@ -202,6 +212,7 @@ class Checkpointer::Impl {
 
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const KeepState& order) {
     collected_.step = order.step;
+    collected_.best = best();
     const auto shared = std::make_shared<const TrainingState>(std::move(collected_));
     {
       const std::scoped_lock lock(mutex_);
@@ -220,7 +231,8 @@ class Checkpointer::Impl {
   // newest checkpoint; steps are a function of the state, so the bits do not suffer.
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
     const std::scoped_lock lock(directory_mutex_);
-    store_.commit_shards(order.id, order.files, layout_, config_json_, options_.max_to_keep);
+    store_.commit_shards(order.id, order.files, layout_, config_json_, options_.max_to_keep,
+                         best());
     return coordinator_.stored();
   }
 
@@ -281,6 +293,7 @@ class Checkpointer::Impl {
   std::optional<SnapshotRequest> job_;  // under way or about to be
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
+  BestEvaluation best_;
   std::shared_ptr<const TrainingState> newest_;
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
   std::mutex directory_mutex_;
@@ -299,6 +312,8 @@ bool Checkpointer::wants_snapshot(std::uint64_t step) { return impl_->wants_snap
 void Checkpointer::collect(std::uint64_t sequence, net::Generation generation) {
   impl_->start({.sequence = sequence, .generation = generation});
 }
+
+void Checkpointer::keep_best(const BestEvaluation& best) { impl_->keep_best(best); }
 
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
 #include "roles/chief/shell/failover_thread.h"
@@ -94,6 +95,10 @@ class Leading {
       : options_(options), stop_(stop), trainer_(options, stop) {
     const RunConfig config = config_for(trainer_.dataset(), options);
     trainer_.prepare(config);
+    early_stop_.emplace(EarlyStop::Rule{.train_steps = config.train_steps,
+                                        .eval_every = config.eval_every,
+                                        .target_accuracy = config.target_accuracy,
+                                        .patience = config.patience});
     leader_.emplace(RunLeader::Run{.saves = !options.checkpoint.train_dir.empty(),
                                    .every_gradient_counts = config.every_gradient_counts(),
                                    .replicated = config.ps_replicas > 1});
@@ -204,7 +209,7 @@ class Leading {
              [this](std::uint64_t sequence, const StepReply& reply) {
                checkpointer_->collect(sequence, reply.generation);
              },
-         .after_step = [this](std::uint64_t step) { evaluate_after(step); }});
+         .ends_at = [this](const StepReply& reply) { return ends_at(reply); }});
   }
 
   void begin_to_lead() {
@@ -216,27 +221,50 @@ class Leading {
     task_.emplace(options_.task);
     task_->incarnation = trainer_.client().incarnation();
     checkpointer_.emplace(*task_, options_.checkpoint, config(), trainer_.model().layout());
-    trainer_.client().lead(to_json(config()),
-                           [this] { return state_to_train(*leader_, trainer_, *checkpointer_); });
+    trainer_.client().lead(to_json(config()), [this] { return provide_state(); });
   }
 
-  void evaluate_after(std::uint64_t step) {
-    const std::uint64_t every = config().eval_every;
-    if (every == 0) {
-      return;
+  bool ends_at(const StepReply& reply) {
+    if (reply.joined) {
+      agree_on_best();
     }
-    if (next_evaluation_ == 0) {  // the first step, which is the run's first or any other one
-      next_evaluation_ = ((step - 1) / every + 1) * every;
+    const std::uint64_t step = reply.step;
+    if (early_stop_->is_due(step)) {
+      const BestEvaluation before = early_stop_->best();
+      early_stop_->evaluated(step, trainer_.print_evaluation(step));
+      if (early_stop_->best() != before) {
+        agree_on_best();
+      }
+      if (early_stop_->stops_at(step)) {
+        log_info(early_stop_->why());
+      }
     }
-    if (step >= next_evaluation_ && step < config().train_steps) {
-      trainer_.print_evaluation(step);
-      next_evaluation_ = (step / every + 1) * every;
+    return early_stop_->stops_at(step);
+  }
+
+  // With all ps, before a step is made after an evaluation: whoever leads the run from there on
+  // knows it then, too. Anew when the run is joined, as a ps that was lost has lost that with its
+  // state, and the chief before this one has told them more.
+  void agree_on_best() {
+    if (early_stop_->keeps_best()) {
+      early_stop_->learn(trainer_.client().agree_on_best(early_stop_->best()));
+      checkpointer_->keep_best(early_stop_->best());
     }
+  }
+
+  TrainingState provide_state() {
+    TrainingState state = state_to_train(*leader_, trainer_, *checkpointer_);
+    early_stop_->learn(state.best);
+    return state;
   }
 
   // Where training has come to nothing, with what the task is to end: such a run is over, too.
   void conclude() {
     const std::string status = trainer_.client().status(0);
+    if (config().stops_early() && trainer_.reply().step < config().train_steps) {
+      print_result(early_stop_->why().empty() ? "Stopped by the chief before this one"
+                                              : early_stop_->why());
+    }
     failure_ = trainer_.print_result_lines();
     log_summary(config(), status);
     // Who has been told that the run is over does not make the result again. A reader that pauses
@@ -259,7 +287,7 @@ class Leading {
   std::optional<RunLeader> leader_;
   std::optional<Task> task_;  // with the incarnation that this chief has come to have
   std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
-  std::uint64_t next_evaluation_ = 0;         // 0: not known yet
+  std::optional<EarlyStop> early_stop_;
   std::optional<Failure> failure_;
 };
 

@@ -33,6 +33,9 @@ class BackupSender {
   void fill(ConnectionId to, const net::ViewNumber& view);
   // Of an update, before the parameters change.
   void forward(const ShardUpdate& update);
+  // What the chief has said of the evaluations. It is not acknowledged: no step follows it that the
+  // other host has, and this not.
+  void tell_best();
   // What a frame of that host's comes to.
   enum class Heard : std::uint8_t {
     kNothing,

@@ -193,6 +193,8 @@ class RangeReplica {
   template <typename Request>
   BodyPlan ask(PeerConnection& from);
   BodyPlan took_push(BodyPlan plan);
+  void conclude();
+  BodyPlan take_best(PeerConnection& from);
   BodyPlan goodbye(PeerConnection& from);
 
   // The chief's: a run begins, has a state, is over.

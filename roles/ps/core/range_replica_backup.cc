@@ -37,6 +37,10 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from) {
     end(from.id);
     return {};
   }
+  if (net::Best best; header.body_size == 0 && !best.from_header(header)) {
+    state_.learn({.step = best.step, .loss = best.loss});
+    return {};
+  }
   net::Complete complete;
   if (header.body_size != 0 || complete.from_header(header) ||
       !copy_->complete(complete.generation)) {

@@ -43,6 +43,8 @@ BodyPlan RangeReplica::bodiless(PeerConnection& from) {
       return shutdown(from);
     case FrameKind::kStatus:
       return send_status(from);
+    case FrameKind::kBest:
+      return take_best(from);
     default:
       break;
   }
@@ -86,9 +88,8 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
     if (request.concludes && from.rank != 0) {
       return from.refuse(out_, kError, "only the chief fetches the result");
     }
-    if (request.concludes && is_training() && !state_.shard()->config().every_gradient_counts()) {
-      state_.shard()->conclude();
-      end_.conclude();
+    if (request.concludes && is_training()) {
+      conclude();
     }
   }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
@@ -101,6 +102,33 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
     }
   }
   answers_.wait(from.rank, from.id, request, now_);
+  return {};
+}
+
+// Where every gradient counts the last step is the one that is here now, and the run ends as it
+// does after the last of all: whoever waits is answered. Else some may still have to be told of it.
+void RangeReplica::conclude() {
+  state_.shard()->conclude();
+  if (!state_.shard()->config().every_gradient_counts()) {
+    end_.conclude();
+  }
+  count_needed();
+}
+
+BodyPlan RangeReplica::take_best(PeerConnection& from) {
+  net::Best best;
+  if (const auto error = best.from_header(from.header)) {
+    return from.refuse(out_, kError, error.message());
+  }
+  if (from.rank != 0) {
+    return from.refuse(out_, kError, "only the chief judges evaluations");
+  }
+  state_.learn({.step = best.step, .loss = best.loss});
+  backup_.tell_best();
+  out_.send(from.id, net::Best{.request_id = best.request_id,
+                               .step = state_.best().step,
+                               .loss = state_.best().loss}
+                         .to_header());
   return {};
 }
 

@@ -42,6 +42,7 @@ RunConfig RangeState::checked_config(const std::string& json, bool is_replicated
 
 void RangeState::begin_run(const RunConfig& config, std::string json) {
   config_json_.clear();
+  best_ = {};
   drop_shard();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
   const math::Range range = math::shard_range(total, index_, task_.cluster.ps.size());
@@ -89,6 +90,7 @@ void RangeState::drop_for(net::Generation result) noexcept {
 void RangeState::forget() noexcept {
   drop_shard();
   config_json_.clear();
+  best_ = {};
   lineage_ = task_.incarnation;
 }
 

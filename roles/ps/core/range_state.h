@@ -27,6 +27,7 @@
 #include "net/wire/generation.h"
 #include "roles/ps/core/micro_batch_dealer.h"
 #include "roles/ps/core/shard.h"
+#include "roles/run/best_evaluation.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
 
@@ -68,6 +69,11 @@ class RangeState {
   void drop_for(net::Generation result) noexcept;
   // Of the run, too, nothing is known: as if this process had just begun.
   void forget() noexcept;
+
+  // --patience: what the chief, or the primary, knows of the evaluations on the way. It belongs to
+  // the run: a state that the chief sets this host to comes from a run that has it as well.
+  void learn(const BestEvaluation& best) noexcept { best_.learn(best); }
+  [[nodiscard]] const BestEvaluation& best() const noexcept { return best_; }
 
   // --- queries
 
@@ -128,6 +134,7 @@ class RangeState {
   net::Generation generation_ = 0;
   std::uint64_t lineage_;
   std::uint64_t restores_ = 0;
+  BestEvaluation best_;
 };
 
 }  // namespace disttf::roles

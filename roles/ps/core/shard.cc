@@ -413,6 +413,19 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   }
 }
 
+void Shard::conclude() {
+  if (std::exchange(is_concluded_, true) || !strict_) {
+    return;
+  }
+  keep_result();
+  arrived_ = 0;  // the gradients that are here belong to a step that is not made
+  folded_ = 0;
+  for (Slot& slot : slots_) {
+    slot.filled = false;
+    slot.memory.reset();
+  }
+}
+
 // Strict: the average may be set to another while replies with the result are still leaving.
 void Shard::keep_result() {
   if (strict_ && finished() && optimizer_.averages()) {

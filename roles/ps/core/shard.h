@@ -177,7 +177,8 @@ class Shard {
 
   // Another number whenever a trainer may have become answerable() by what another one has done.
   [[nodiscard]] std::uint64_t releases() const noexcept {
-    return config_.sync_replicas ? step_ : clocks_.releases() + (finished() ? 1 : 0);
+    return config_.sync_replicas ? step_ + (is_concluded_ ? 1 : 0)
+                                 : clocks_.releases() + (finished() ? 1 : 0);
   }
 
   // A trainer that has not joined, or has left, holds back nobody in async.
@@ -207,8 +208,8 @@ class Shard {
   // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
   [[nodiscard]] std::optional<Answer> previous() const;
   // No push changes the parameters any more, until the next restore: they are the run's result.
-  // REQUIRES: not every gradient counts.
-  void conclude() noexcept { is_concluded_ = true; }
+  // Strict: of a run that ends before its last step, which has been made for whoever asks.
+  void conclude();
   // Makes a cut of the state as it is.
   void cut_now(std::uint64_t sequence) { make_cut(sequence); }
   // The newest cut, if one was asked for since the last restore.
@@ -226,7 +227,9 @@ class Shard {
   [[nodiscard]] std::size_t lacks() const noexcept {
     return config_.sync_replicas ? wanted() - arrived_ : 0;
   }
-  [[nodiscard]] bool finished() const noexcept { return step_ >= config_.train_steps; }
+  [[nodiscard]] bool finished() const noexcept {
+    return step_ >= config_.train_steps || (strict_ && is_concluded_);
+  }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
 
  private:

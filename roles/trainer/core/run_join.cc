@@ -160,6 +160,9 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
     newest_generation_ = std::max(newest_generation_, session.generation());
   }
   newest_generation_ = net::generation_after(newest_generation_, context_.incarnation);
+  if (ended_) {
+    ended_ = newest_generation_;
+  }
   state_step_ = step;
   at_ = context_.ranges.size() - 1;
   restore(now);
@@ -193,11 +196,19 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
   const std::uint64_t slowest =
       std::ranges::min_element(context_.ranges, {}, &RangeSession::step)->step();
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
+  const bool concludes = holds_result();
   for (const RangeSession& session : context_.ranges) {
     const bool asks_previous = stage == Stage::kPullingPrevious && session.step() > slowest;
-    exchange_.ask(session.index(), net::Pull{.previous = asks_previous}.to_header(),
+    exchange_.ask(session.index(),
+                  net::Pull{.previous = asks_previous, .concludes = concludes}.to_header(),
                   RequestBody::kNone, FrameKind::kParameters, now);
   }
+}
+
+// Chief: what the ps hold is what it has in hand, whether or not all of them know that it is the
+// result.
+bool RunJoin::holds_result() const {
+  return leads_ && ended_ && agree() && context_.ranges.front().generation() == *ended_;
 }
 
 // Each ps that the stage speaks to has answered.
@@ -265,6 +276,7 @@ void RunJoin::finish() {
   }
   newest_generation_ = std::max(newest_generation_, result_.generation);
   result_.joined = true;
+  ended_ = result_.finished ? std::optional(result_.generation) : std::nullopt;
   context_.out.add(NameGeneration{result_.generation});
   stage_ = Stage::kJoined;
 }

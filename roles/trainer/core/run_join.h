@@ -68,6 +68,10 @@ class RunJoin {
   RunJoin(RunContext& context, Connecting& connecting, StepExchange& exchange, net::Backoff pauses);
 
   void lead() noexcept { leads_ = true; }
+  // Chief: the parameters of that state are the run's result, and it has them. Until another state
+  // than that, or one that it is set to again, turns out to be the run's, each ps is told so: one
+  // that has taken the place of another may not know.
+  void has_ended(net::Generation result) noexcept { ended_ = result; }
   void begin(Clock::time_point now);
   void provided(std::uint64_t step, Clock::time_point now);
   // After anything has happened, also to connecting and exchange.
@@ -104,6 +108,7 @@ class RunJoin {
   void finish();
   void state_lost(Clock::time_point now);
   [[nodiscard]] bool has_lost_steps() const;
+  [[nodiscard]] bool holds_result() const;
   void leave_behind();
   void pause(Clock::time_point now);
   // Whether all ps hold a state, and the same one.
@@ -119,6 +124,7 @@ class RunJoin {
   std::size_t at_ = 0;     // the range that is spoken to
   std::uint64_t state_step_ = 0;
   net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
+  std::optional<net::Generation> ended_;   // what has_ended() said
   Clock::time_point resume_at_;
   StepResult result_;
 };

@@ -105,6 +105,16 @@ void RunSession::begin_peek(Clock::time_point now) {
   advance(now);
 }
 
+void RunSession::begin_tell_best(const BestEvaluation& best, Clock::time_point now) {
+  begin(Operation::kTellBest);
+  exchange_.begin(OnLoss::kRepeat);
+  for (const RangeSession& session : context_.ranges) {
+    exchange_.ask(session.index(), net::Best{.step = best.step, .loss = best.loss}.to_header(),
+                  RequestBody::kNone, FrameKind::kBest, now);
+  }
+  advance(now);
+}
+
 void RunSession::push(std::uint64_t micro_batch) {
   for (RangeSession& session : context_.ranges) {
     if (awaiting_ && exchange_.is_answered(session.index())) {
@@ -320,6 +330,12 @@ void RunSession::advance(Clock::time_point now) {
         end(Outcome::kDone);
       }
       return;
+    case Operation::kTellBest:
+      if (exchange_.is_state_lost() || !exchange_.awaits_any()) {
+        exchange_.close_unfinished();
+        end(Outcome::kDone);
+      }
+      return;
     case Operation::kStatus:
       if (!exchange_.awaits(asked_)) {
         has_text_ = exchange_.is_answered(asked_);
@@ -372,14 +388,18 @@ void RunSession::advance_exchange(Clock::time_point now) {
     // Elastic: it had nothing to do, and the others went on without it. Strict: a ps has made the
     // next step already, with a gradient that this trainer pushed before it was set back to this
     // one. No gradient may be computed of two steps.
-    const bool needs_one_step = operation_ == Operation::kAwaitStep ||
-                                (operation_ == Operation::kPushPull && context_.strict);
+    const bool needs_one_step =
+        operation_ == Operation::kAwaitStep ||
+        ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) && context_.strict);
     if (needs_one_step && !reply_.same_step) {
       begin_join(now);
       advance_join(now);
       return;
     }
     awaiting_ = false;
+    if (operation_ == Operation::kPeek && reply_.finished) {
+      join_.has_ended(reply_.generation);
+    }
     end(Outcome::kDone);
   }
 }

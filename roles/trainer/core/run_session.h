@@ -114,8 +114,13 @@ class RunSession {
   void push(std::uint64_t micro_batch);
   // Elastic: until the step has been made. After kNeedsWork: goes on, with the same arguments.
   void begin_await_step(std::uint64_t sequence, bool cut, Clock::time_point now);
-  // The parameters as they are now, on every ps for itself.
+  // Chief: the parameters as they are now, on every ps for itself, are the run's result: no step is
+  // made any more. Where every gradient counts that ends the run before its last step. kDone:
+  // reply().finished, or reply().joined where the state was lost before all ps knew.
   void begin_peek(Clock::time_point now);
+  // Chief: tells every ps the best evaluation that it knows of, and is told what they know. kDone:
+  // best(), the newest. Where the state is lost meanwhile, the next operation finds out.
+  void begin_tell_best(const BestEvaluation& best, Clock::time_point now);
 
   // Worker: says goodbye, and waits until the result is durable. kDone: was_released() says
   // whether it is, or else the ps were set back and the run is to be joined again.
@@ -181,6 +186,7 @@ class RunSession {
   [[nodiscard]] std::optional<std::uint64_t> final_step() const noexcept {
     return farewell_.final_step();
   }
+  [[nodiscard]] const BestEvaluation& best() const noexcept { return exchange_.best(); }
   // Of the last get_config or status: a body has come.
   [[nodiscard]] bool has_text() const noexcept { return has_text_; }
 
@@ -207,6 +213,7 @@ class RunSession {
     kPushPull,
     kAwaitStep,
     kPeek,
+    kTellBest,
     kAwaitEnd,
     kFetchFinal,
     kAwaitOthers,

@@ -30,6 +30,7 @@ void StepExchange::begin(OnLoss on_loss, bool takes_work) {
     item.is_answered = false;
   }
   work_.clear();
+  best_ = {};
   on_loss_ = on_loss;
   takes_work_ = takes_work;
   state_lost_ = false;
@@ -110,10 +111,14 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     item.state = State::kReading;
     return ReplyPlan::kParameters;
   }
-  if (const auto error = net::check(header, {.kind = item.expected})) {
+  net::Best best;
+  const bool is_best = header.kind == FrameKind::kBest;
+  if (const auto error =
+          is_best ? best.from_header(header) : net::check(header, {.kind = item.expected})) {
     close_and_lose(range, error, now);
     return ReplyPlan::kNothing;
   }
+  best_.learn({.step = best.step, .loss = best.loss});
   if (is_text(header.kind)) {
     if (header.body_size > net::kMaxControlBodyBytes) {
       close_and_lose(range, net::WireError::kBodyTooLarge, now);
@@ -387,6 +392,8 @@ StepResult StepExchange::result() const {
     result.same_step = result.same_step && items_[range].reply.step == result.step;
     result.counts_from = std::max(result.counts_from, items_[range].reply.counts_from);
     result.dropped += was_dropped(range) ? 1U : 0U;
+    // Strict: the chief may have ended the run at some of them alone before it was lost.
+    result.finished = result.finished && (items_[range].reply.finished || !context_.strict);
   }
   return result;
 }

@@ -20,6 +20,7 @@
 
 #include "net/wire/frame.h"
 #include "net/wire/messages.h"
+#include "roles/run/best_evaluation.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 
@@ -37,7 +38,7 @@ enum class ReplyPlan : std::uint8_t {
 struct StepResult {
   std::uint64_t step = 0;          // global step of the parameters received (ps 0's)
   net::Generation generation = 0;  // of the run's state
-  bool finished = false;           // ps 0 says that training is over
+  bool finished = false;           // training is over, say all ps; not strict: ps 0
   bool same_step = true;           // all ps answered with parameters of the same step
   bool joined = false;             // the parameters are another state's: a gradient went nowhere
   net::StepShare share = {};       // elastic: what to compute of the step, as ps 0 dealt it
@@ -105,6 +106,8 @@ class StepExchange {
   void forget_work() noexcept { work_.clear(); }
   // REQUIRES: all ranges have answered.
   [[nodiscard]] StepResult result() const;
+  // Of all that a BEST was answered with, the newest one.
+  [[nodiscard]] const BestEvaluation& best() const noexcept { return best_; }
   [[nodiscard]] const net::Parameters& reply(std::size_t range) const noexcept {
     return items_[range].reply;
   }
@@ -157,6 +160,7 @@ class StepExchange {
   Dialer& dialer_;
   std::vector<Item> items_;  // by range; kept, so that a step allocates nothing
   std::vector<std::uint64_t> work_;
+  BestEvaluation best_;
   OnLoss on_loss_ = OnLoss::kRepeat;
   bool takes_work_ = false;
   bool state_lost_ = false;

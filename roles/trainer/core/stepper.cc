@@ -11,6 +11,12 @@ void Stepper::replied(const StepResult& reply) {
     ++made_;
     ++numbered_;
   }
+  go_on(reply);
+}
+
+void Stepper::peeked(const StepResult& reply) { go_on(reply); }
+
+void Stepper::go_on(const StepResult& reply) {
   numbered_ = std::max(numbered_, reply.counts_from);
   reply_ = reply;
   if (reply.finished) {
@@ -70,7 +76,9 @@ bool Stepper::left(bool released) {
     return false;
   }
   const bool is_new = run_.strict && reply_.finished;
-  has_kept_ = has_kept_ || is_new;
+  if (is_new) {
+    kept_ = reply_.step;
+  }
   set_back();
   return is_new;
 }
@@ -86,8 +94,8 @@ void Stepper::run_over() noexcept {
   }
   if (run_.strict && reply_.finished) {
     end(Result::kInHand);
-  } else if (has_kept_) {
-    reply_ = {.step = run_.train_steps, .finished = true};
+  } else if (kept_) {
+    reply_ = {.step = *kept_, .finished = true};
     end(Result::kKept);
   } else {
     next_ = Action::kFetchFinal;  // what the last pushes of others have made since counts too

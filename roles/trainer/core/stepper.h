@@ -24,7 +24,6 @@ class Stepper {
  public:
   // Of the run, and this trainer's place in it.
   struct Run {
-    std::uint64_t train_steps = 0;
     std::size_t rank = 0;
     bool sync_replicas = true;
     bool strict = true;             // every gradient counts
@@ -64,6 +63,9 @@ class Stepper {
   [[nodiscard]] const StepResult& reply() const noexcept { return reply_; }
 
   void replied(const StepResult& reply);
+  // Chief, instead of a step: RunSession::begin_peek() has ended the run before its last one; or
+  // has joined it again, as the ps were set to another state.
+  void peeked(const StepResult& reply);
   void computed() noexcept;
   void pushed();
   // Micro-batches that are missing.
@@ -86,6 +88,7 @@ class Stepper {
   [[nodiscard]] Result result() const noexcept { return result_; }
 
  private:
+  void go_on(const StepResult& reply);
   void begin_step();
   void next_micro_batch();
   void end(Result result) noexcept;
@@ -94,9 +97,9 @@ class Stepper {
   Action next_ = Action::kPull;
   Batch batch_;
   StepResult reply_;
-  std::uint64_t made_ = 0;      // steps, since this trainer has joined
-  std::uint64_t numbered_ = 0;  // the newest push; or what a ps has told to count from
-  bool has_kept_ = false;
+  std::uint64_t made_ = 0;             // steps, since this trainer has joined
+  std::uint64_t numbered_ = 0;         // the newest push; or what a ps has told to count from
+  std::optional<std::uint64_t> kept_;  // the step of the parameters that were kept
   Result result_ = Result::kNone;
   // Elastic: of the step that is being made.
   std::vector<bool> pushed_;            // by micro-batch: computed here

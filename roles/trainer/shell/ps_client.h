@@ -131,9 +131,12 @@ class PsClient {
   [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
                                 StepReply& reply, std::vector<std::uint64_t>& missing);
 
-  // The parameters as they are now, on every ps for itself: into `parameters` once all have come.
-  // Overwrites gradient().
+  // Chief: the parameters as they are now, on every ps for itself, are the run's result: into
+  // `parameters` once all have come. No step is made any more. Overwrites gradient().
   StepReply peek(std::span<float> parameters);
+  // Chief, with --patience: tells every ps the best evaluation that it knows of. Returns the newest
+  // of that and what they know. REQUIRES: pull() has joined the run.
+  [[nodiscard]] BestEvaluation agree_on_best(BestEvaluation best);
 
   // The end.
   //

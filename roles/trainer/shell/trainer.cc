@@ -107,8 +107,7 @@ void Trainer::allocate(const RunConfig& config) {
   if (wire_.components != 0) {
     top_k_.emplace(size, wire_.components, wire_.rounds());
   }
-  stepper_.emplace(Stepper::Run{.train_steps = config.train_steps,
-                                .rank = rank(),
+  stepper_.emplace(Stepper::Run{.rank = rank(),
                                 .sync_replicas = config.sync_replicas,
                                 .strict = config.every_gradient_counts(),
                                 .micro_batches = config.micro_batches});
@@ -171,9 +170,10 @@ void Trainer::train(const StepHooks& hooks) {
   began_ = net::Clock::now();
   const std::uint64_t first_step = reply_.step;
   while (stepper_->next() != Stepper::Action::kLeave) {
-    take_step(hooks);
-    if (hooks.after_step) {
-      hooks.after_step(reply_.step);
+    if (hooks.ends_at && hooks.ends_at(reply_)) {
+      end_here();
+    } else {
+      take_step(hooks);
     }
   }
   if (reply_.parameters.data() != parameters_.data()) {  // in memory of a ps, which may go now
@@ -287,6 +287,14 @@ void Trainer::take_step(const StepHooks& hooks) {
   stepper_->replied(reply_);
 }
 
+// Or the run goes on from another state, where a ps was lost before all knew.
+void Trainer::end_here() {
+  stop_.throw_if_stopped();
+  reply_ = client_.peek(parameters_.span());
+  round_parameters();
+  stepper_->peeked(reply_);
+}
+
 // --compress: what the push did not bring to the parameters is not to be lost.
 void Trainer::keep_unused() {
   if (!top_k_) {
@@ -344,11 +352,12 @@ Trainer::Result Trainer::evaluate() {
       .test = model_->evaluate(reply_.parameters, image_set(dataset_, dataset_.test))};
 }
 
-void Trainer::print_evaluation(std::uint64_t step) {
-  const Result result = evaluate();
+math::Evaluation Trainer::print_evaluation(std::uint64_t step) {
+  Result result = evaluate();
   print_result(fmt::format("After {} training step(s), {}, {}", step,
                            validation_text(result.validation), test_text(result.test)));
   write_metrics(step, result, /*is_last=*/false);
+  return std::move(result.validation);
 }
 
 void Trainer::write_metrics(std::uint64_t step, const Result& result, bool is_last) {

@@ -52,8 +52,9 @@ struct StepHooks {
   std::function<bool(std::uint64_t step)> wants_cut;
   // That push, with this sequence, was answered.
   std::function<void(std::uint64_t sequence, const StepReply& reply)> on_cut;
-  // After each local step.
-  std::function<void(std::uint64_t step)> after_step;
+  // Before a step is made of the parameters that this reply brought: whether none is to be, since
+  // they are the run's result.
+  std::function<bool(const StepReply& reply)> ends_at;
 };
 
 class Trainer {
@@ -89,8 +90,9 @@ class Trainer {
   // When the run is over: whether this trainer has its result, or can still have it from the ps.
   [[nodiscard]] bool has_result();
 
-  // Prints the validation cross-entropy as the tutorials do, and returns the test accuracy.
-  void print_evaluation(std::uint64_t step);
+  // Prints the validation cross-entropy as the tutorials do. Returns what was found on the
+  // validation set.
+  math::Evaluation print_evaluation(std::uint64_t step);
   // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for. Or
   // nothing, when training has diverged: then what the task is to end with.
   [[nodiscard]] std::optional<Failure> print_result_lines();
@@ -108,6 +110,8 @@ class Trainer {
   void allocate(const RunConfig& config);
   void set_back();
   void take_step(const StepHooks& hooks);
+  // Chief: the parameters in hand are the run's result.
+  void end_here();
   // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
   // until the step has been made. Returns the last loss.
   float take_elastic_step(bool cut);

@@ -1,0 +1,51 @@
+#include "roles/chief/core/early_stop.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace disttf::roles {
+
+// A process that has just begun, and finds the run at a multiple, does not know what was made of
+// it: the same evaluation says the same.
+bool EarlyStop::is_due(std::uint64_t step) {
+  if (rule_.eval_every == 0) {
+    return false;
+  }
+  if (!next_) {
+    const bool is_multiple = step != 0 && step % rule_.eval_every == 0;
+    next_ = judges() && is_multiple ? step : (step / rule_.eval_every + 1) * rule_.eval_every;
+  }
+  return step >= *next_ && step < rule_.train_steps;
+}
+
+void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation) {
+  next_ = (step / rule_.eval_every + 1) * rule_.eval_every;
+  // One that is newer than this step was the best of all up to its own: where the run has been set
+  // back this is known already.
+  const double loss = validation.cross_entropy;
+  if (std::isfinite(loss) && step > best_.step && (best_.step == 0 || loss < best_.loss)) {
+    best_ = {.step = step, .loss = loss};
+  }
+  const auto accuracy = static_cast<float>(validation.accuracy());  // as a person writes the target
+  if (rule_.target_accuracy != 0 && accuracy >= rule_.target_accuracy) {
+    stop(step, fmt::format("the validation accuracy {:.4f} reached --target_accuracy {}", accuracy,
+                           rule_.target_accuracy));
+  } else if (rule_.patience != 0 && step > best_.step &&
+             step / rule_.eval_every - best_.step / rule_.eval_every >= rule_.patience) {
+    const std::string best =
+        best_.step == 0 ? std::string("been a number")
+                        : fmt::format("fallen below the {:.6g} of step {}", best_.loss, best_.step);
+    stop(step, fmt::format("the validation cross entropy has not {} in {} evaluation(s), as "
+                           "--patience says",
+                           best, rule_.patience));
+  }
+}
+
+void EarlyStop::stop(std::uint64_t step, std::string why) {
+  stop_ = step;
+  why_ = fmt::format("Stopped at step {}: {}", step, std::move(why));
+}
+
+}  // namespace disttf::roles
