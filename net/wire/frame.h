@@ -80,6 +80,7 @@ enum class FrameKind : std::uint8_t {
 
 enum FrameFlags : std::uint16_t {
   // On parameters: the run is over, these are the final ones. On the chief's pull: so it is to be.
+  // On restore and fill: the state is the result of a run that has ended before its last step.
   kFlagFinished = 1U << 0U,
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
   kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to

@@ -9,8 +9,11 @@ namespace {
 
 constexpr MessageFields kPublishToBackupFields{
     .kind = FrameKind::kPublish, .step = true, .sequence = true, .generation = true};
-constexpr MessageFields kFillFields{
-    .kind = FrameKind::kFill, .step = true, .range_begin = true, .generation = true};
+constexpr MessageFields kFillFields{.kind = FrameKind::kFill,
+                                    .flags = kFlagFinished,
+                                    .step = true,
+                                    .range_begin = true,
+                                    .generation = true};
 constexpr MessageFields kUpdateFields{.kind = FrameKind::kUpdate,
                                       .step = true,
                                       .sequence = true,
@@ -41,6 +44,7 @@ std::error_code PublishToBackup::from_header(const FrameHeader& header) noexcept
 
 FrameHeader Fill::to_header() const noexcept {
   return {.kind = kFillFields.kind,
+          .flags = flag_if(finished, kFlagFinished),
           .request_id = entry,
           .step = step,
           .range_begin = range_begin,
@@ -52,7 +56,8 @@ std::error_code Fill::from_header(const FrameHeader& header) noexcept {
   *this = {.entry = header.request_id,
            .step = header.step,
            .range_begin = header.range_begin,
-           .generation = header.generation};
+           .generation = header.generation,
+           .finished = has(header, kFlagFinished)};
   return {};
 }
 

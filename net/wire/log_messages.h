@@ -29,6 +29,7 @@ struct Fill {
   std::uint64_t step = 0;         // that the state is of
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
+  bool finished = false;  // it is the result of a run that has ended before its last step
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;

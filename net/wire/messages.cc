@@ -37,8 +37,11 @@ constexpr MessageFields kParametersFields{
     .generation = true};
 constexpr MessageFields kWorkFields{
     .kind = FrameKind::kWork, .step = true, .sequence = true, .generation = true};
-constexpr MessageFields kRestoreFields{
-    .kind = FrameKind::kRestore, .step = true, .range_begin = true, .generation = true};
+constexpr MessageFields kRestoreFields{.kind = FrameKind::kRestore,
+                                       .flags = kFlagFinished,
+                                       .step = true,
+                                       .range_begin = true,
+                                       .generation = true};
 constexpr MessageFields kShutdownFields{
     .kind = FrameKind::kShutdown, .step = true, .generation = true};
 constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
@@ -194,6 +197,7 @@ std::error_code Work::from_header(const FrameHeader& header) noexcept {
 
 FrameHeader Restore::to_header() const noexcept {
   return {.kind = kRestoreFields.kind,
+          .flags = flag_if(finished, kFlagFinished),
           .request_id = request_id,
           .step = step,
           .range_begin = range_begin,
@@ -205,7 +209,8 @@ std::error_code Restore::from_header(const FrameHeader& header) noexcept {
   *this = {.request_id = header.request_id,
            .step = header.step,
            .range_begin = header.range_begin,
-           .generation = header.generation};
+           .generation = header.generation,
+           .finished = has(header, kFlagFinished)};
   return {};
 }
 

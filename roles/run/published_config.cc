@@ -277,4 +277,14 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
   return std::nullopt;
 }
 
+bool stops_alike(const RunConfig& config, std::string_view saved_json) {
+  try {
+    const RunConfig saved = run_config_from_json(saved_json);
+    return config.stops_early() && config.eval_every == saved.eval_every &&
+           config.target_accuracy == saved.target_accuracy && config.patience == saved.patience;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 }  // namespace disttf::roles

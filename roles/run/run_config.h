@@ -131,6 +131,9 @@ void validate_for(const ExampleKind& examples, const RunConfig& config);
 [[nodiscard]] std::optional<std::string> difference(const RunConfig& config,
                                                     std::string_view saved_json);
 
+// Whether a run with `config` would have ended early where that one did.
+[[nodiscard]] bool stops_alike(const RunConfig& config, std::string_view saved_json);
+
 // Why a CPU that has `supported` (math::supported_isas()) cannot take part, if it cannot: the
 // published arithmetic is not among them.
 [[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,

@@ -15,7 +15,7 @@ math::AlignedVector copy_of(const math::AlignedVector& values) {
 
 TrainingState copy_of(const TrainingState& state) {
   TrainingState copy{
-      .step = state.step, .parameters = copy_of(state.parameters), .best = state.best};
+      .step = state.step, .parameters = copy_of(state.parameters), .early_end = state.early_end};
   for (const TrainingState::Tensor& tensor : state.optimizer) {
     copy.optimizer.push_back({.name = tensor.name, .values = copy_of(tensor.values)});
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "math/aligned.h"
-#include "roles/run/best_evaluation.h"
+#include "roles/run/early_end.h"
 
 namespace disttf::roles {
 
@@ -25,7 +25,11 @@ struct TrainingState {
   math::AlignedVector parameters = {};  // the whole vector, padding included
   // In the order of math::Optimizer::state(); empty: as a new optimizer begins.
   std::vector<Tensor> optimizer = {};
-  BestEvaluation best = {};  // that the run has had by then
+  EarlyEnd early_end = {};
+  // It is the result of a run that has ended before its last step.
+  [[nodiscard]] bool has_ended_early() const noexcept {
+    return early_end.step != 0 && early_end.step == step;
+  }
 };
 
 [[nodiscard]] TrainingState copy_of(const TrainingState& state);

@@ -30,7 +30,14 @@ TEST(LogMessages, Fill) {
                  "00000000000000000700000000000000"
                  "00000000000000000004000000000000"
                  "030000000000000000000000ecd7df36",
-                 {.step = 1, .range_begin = 1, .generation = 1});
+                 {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
+  expect_message(
+      Fill{.entry = 4, .step = 7, .range_begin = 1024, .generation = 3, .finished = true},
+      "44544631051e01000400000000000000"
+      "00000000000000000700000000000000"
+      "00000000000000000004000000000000"
+      "0300000000000000000000005a7e7a37",
+      {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
 }
 
 TEST(LogMessages, Update) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/net/message_test.h"
 
 namespace disttf::net {
@@ -143,7 +145,14 @@ TEST(Messages, Restore) {
                  "00000000000000000700000000000000"
                  "00000000000000000004000000000000"
                  "030000000000000000000000fec11892",
-                 {.step = 1, .range_begin = 1, .generation = 1});
+                 {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
+  expect_message(
+      Restore{.request_id = 4, .step = 7, .range_begin = 1024, .generation = 3, .finished = true},
+      "44544631050701000400000000000000"
+      "00000000000000000700000000000000"
+      "00000000000000000004000000000000"
+      "0300000000000000000000004868bd93",
+      {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
 }
 
 TEST(Messages, Shutdown) {
@@ -162,6 +171,23 @@ TEST(Messages, Heartbeat) {
                  "00000000000000000000000000000000"
                  "030000000000000000000000f4bda264",
                  {.generation = 1});
+}
+
+// 0.5 is 3f e0 and six zeros.
+TEST(Messages, Best) {
+  expect_message(Best{.request_id = 4, .step = 7, .loss = 0.5},
+                 "44544631052500000400000000000000"
+                 "00000000000000000700000000000000"
+                 "000000000000e03f0000000000000000"
+                 "0000000000000000000000009b47bc4e",
+                 {.step = 1, .sequence = 1});
+}
+
+TEST(Messages, ABestLossIsANumber) {
+  Best best;
+  EXPECT_EQ(best.from_header(Best{.loss = std::numeric_limits<double>::infinity()}.to_header()),
+            WireError::kBadBody);
+  EXPECT_EQ(best, Best{});
 }
 
 TEST(Messages, Fenced) {

@@ -33,11 +33,13 @@ struct FakeHost {
   // Such a request is not answered: another process is in its place from then on.
   std::optional<net::FrameKind> dies_of = {};
   std::optional<net::Refusal> refuses = {};
+  BestEvaluation best = {};
   net::Welcome welcome = {};
 
   // A process that begins.
   void restart(std::uint64_t incarnation) {
     welcome = {.incarnation = incarnation, .standing = welcome.standing};
+    best = {};
     is_up = true;
   }
   void hold(std::uint64_t step, net::Generation generation) {
@@ -253,6 +255,15 @@ class TrainerWorld {
       case FrameKind::kHeartbeat:
         reply.kind = FrameKind::kHeartbeat;
         break;
+      case FrameKind::kBest: {
+        net::Best told;
+        EXPECT_FALSE(told.from_header(request));
+        from.best.learn({.step = told.step, .loss = told.loss});
+        reply =
+            net::Best{.request_id = told.request_id, .step = from.best.step, .loss = from.best.loss}
+                .to_header();
+        break;
+      }
       default:
         break;
     }

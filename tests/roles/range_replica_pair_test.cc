@@ -81,6 +81,30 @@ TEST_F(PairsWithABackupWorker, TheBackupKnowsWhoseGradientsTheStepsWereMadeOf) {
   }
 }
 
+TEST_F(PairedHosts, TheBackupKnowsTheBestEvaluation) {
+  become_a_pair();
+  ASSERT_TRUE(first_.say(chief_, net::Best{.step = 20, .loss = 0.5}.to_header()));
+  carry();
+  EXPECT_EQ(second_.core.state().best(), (BestEvaluation{.step = 20, .loss = 0.5}));
+}
+
+TEST_F(PairedHosts, WhoIsFilledKnowsTheBestEvaluationAndThatTheRunHasEnded) {
+  ASSERT_TRUE(first_.say(chief_, net::Best{.step = 20, .loss = 0.5}.to_header()));
+  ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
+  first_.hang_up(to_second_);
+  second_.hang_up(from_first_);
+  to_second_ = first_.reach_other();
+  from_first_ = second_.connect({.cluster = {},
+                                 .from = ps0_.self,
+                                 .to = ps1_.self,
+                                 .purpose = net::ChannelPurpose::kReplica,
+                                 .replica = 1,
+                                 .incarnation = ps0_.incarnation});
+  carry();
+  EXPECT_EQ(second_.core.state().best(), (BestEvaluation{.step = 20, .loss = 0.5}));
+  EXPECT_TRUE(second_.core.state().shard()->finished());
+}
+
 TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
   carry();
   const auto say_update = [&](std::uint64_t trainers) {

@@ -91,6 +91,8 @@ std::vector<Mutation> mutations() {
       {"compress", [](RunConfig& c) { c.top_k = 0.01F; }},
       {"seed", [](RunConfig& c) { c.seed = 99; }},
       {"eval_every", [](RunConfig& c) { c.eval_every = 5; }},
+      {"target_accuracy", [](RunConfig& c) { c.target_accuracy = 0.5F; }},
+      {"patience", [](RunConfig& c) { c.patience = 3; }},
   };
 }
 
@@ -161,7 +163,7 @@ TEST(RunConfig, NoFieldIsForgotten) {
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, augmentation, seed, trainers,
                                 micro_batches, min_workers, ps_replicas, wire_dtype, clip_norm,
-                                top_k, eval_every] = base_config();
+                                top_k, eval_every, target_accuracy, patience] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -211,6 +213,8 @@ TEST(RunConfig, AValueReadBackIsTheValueNotOnlyTheText) {
   EXPECT_EQ(read.top_k, 0.01F);
   EXPECT_EQ(read.seed, 99U);
   EXPECT_EQ(read.eval_every, 5U);
+  EXPECT_EQ(read.target_accuracy, 0.5F);
+  EXPECT_EQ(read.patience, 3U);
 }
 
 // ---- Bytes from a peer ----

@@ -146,6 +146,97 @@ TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
   EXPECT_EQ(world_.named(), 4U) << "no step follows";
 }
 
+// ------------------------------------------------------------------------------------ an early end
+
+// One of them has been told by a chief that was lost then: this one has to judge for itself.
+TEST_F(RunSessionTest, ARunHasEndedOnceAllPsSaySo) {
+  world_.host(0).last_step = 5;
+  join();
+  EXPECT_FALSE(session().reply().finished);
+  begin_push();
+  world_.host(1).last_step = 5;
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_TRUE(session().reply().finished);
+}
+
+TEST_F(RunSessionTest, WhereNotEveryGradientCountsItHasOncePs0SaysSo) {
+  world_.host(0).last_step = 5;
+  join({.size = kFloats, .strict = false});
+  EXPECT_TRUE(session().reply().finished);
+}
+
+class RunThatEndsEarly : public RunSessionTest {
+ protected:
+  void SetUp() override {
+    join();
+    session().lead();
+    for (const std::size_t range : {0U, 1U}) {
+      world_.host(range).last_step = 5;  // it does as it is told
+    }
+    session().begin_peek(world_.now());
+    ASSERT_EQ(world_.go_on(), Outcome::kDone);
+    ASSERT_TRUE(session().reply().finished);
+    for (const HeardRequest& each : world_.heard()) {
+      ASSERT_EQ(each.header.kind, FrameKind::kPull);
+      ASSERT_EQ(each.header.flags, net::kFlagFinished);
+    }
+  }
+};
+
+TEST_F(RunThatEndsEarly, APsThatIsLostThenIsSetToItAsToTheEnd) {
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  world_.go_on();
+  world_.kill(1);
+  world_.host(1).restart(200);
+  world_.host(1).releases = true;
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  world_.heard();
+  session().provided(5, world_.now());
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  for (const HeardRequest& each : world_.heard()) {
+    const bool says_so =
+        each.header.kind == FrameKind::kRestore || each.header.kind == FrameKind::kPull;
+    EXPECT_EQ(each.header.flags, says_so ? net::kFlagFinished : 0);
+  }
+}
+
+// The copy that takes the place of one that was told need not have been.
+TEST_F(RunThatEndsEarly, AHostThatDoesNotKnowIsTold) {
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  world_.go_on();
+  world_.heard();
+  world_.say(1, {.kind = FrameKind::kFenced, .request_id = world_.last_id(1)});
+  world_.host(1).releases = true;
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  const auto heard = world_.heard();
+  EXPECT_TRUE(std::ranges::any_of(heard, [](const HeardRequest& each) {
+    return each.range == 1 && each.header.kind == FrameKind::kPull &&
+           each.header.flags == net::kFlagFinished;
+  }));
+  EXPECT_FALSE(session().reply().joined);
+}
+
+TEST_F(RunThatEndsEarly, IsForgottenWithItsState) {
+  world_.host(1).releases = false;
+  session().begin_await_others(world_.now());
+  world_.go_on();
+  const std::uint64_t id = world_.last_id(1);
+  for (const std::size_t range : {0U, 1U}) {
+    world_.host(range).hold(2, 4);  // another chief's doing
+  }
+  world_.heard();
+  world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  for (const HeardRequest& each : world_.heard()) {
+    EXPECT_EQ(each.header.flags, 0) << "there are steps to be made from that";
+  }
+}
+
+// ---------------------------------------------------------------------------------------- the end
+
 TEST_F(RunSessionTest, AllAreToldOfTheEndBeforeTheFirstIsLetGo) {
   join();
   world_.host(1).is_mute = true;

@@ -213,6 +213,57 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   EXPECT_EQ(heard[1].header.generation, 5U);
 }
 
+// A chief that is lost between the two leaves ps behind that know it, whatever they hold.
+TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
+  session().know_best({.step = 4, .loss = 0.5});
+  session().lead();
+  session().begin_connect(world_.now());
+  world_.go_on();
+  session().prepare({.size = kFloats});
+  session().begin_pull(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
+  session().know_best({.step = 6, .loss = 0.25});  // from the checkpoint that it has read
+  world_.heard();
+  session().provided(7, world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  for (const std::size_t range : {0U, 1U}) {
+    EXPECT_THAT(world_.heard_by(range),
+                ElementsAre(FrameKind::kBest, FrameKind::kRestore, FrameKind::kPull));
+    EXPECT_EQ(world_.host(range).best, (BestEvaluation{.step = 6, .loss = 0.25}));
+  }
+}
+
+TEST_F(RunSessionTest, TheBestEvaluationIsHeardFromEveryPs) {
+  world_.host(1).best = {.step = 4, .loss = 0.5};
+  session().know_best({});
+  session().lead();
+  join();
+  EXPECT_EQ(session().best(), (BestEvaluation{.step = 4, .loss = 0.5}));
+  session().know_best({.step = 8, .loss = 0.25});
+  session().begin_tell_best(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(world_.host(0).best.step, 8U);
+  EXPECT_EQ(world_.host(1).best.step, 8U);
+}
+
+TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
+  session().know_best({.step = 4, .loss = 0.5});
+  session().lead();
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_tell_best(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.host(1).restart(200);
+  world_.host(1).is_mute = false;
+  world_.cut(1);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  session().provided(5, world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_EQ(world_.host(1).best.step, 4U);
+}
+
 TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHasTaken) {
   constexpr std::uint64_t kTaken = 0x0123456789ABCDEF;
   session().lead();

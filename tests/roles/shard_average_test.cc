@@ -37,6 +37,17 @@ TEST(ShardAverage, IsTheResultAndTheParametersAreUntilThen) {
   EXPECT_EQ(parameter_of(*shard.previous()), 4) << "what a lost trainer's gradient is made of";
 }
 
+TEST(ShardAverage, IsTheResultWhereTheRunEndsBeforeItsLastStep) {
+  Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
+  restore(shard, {8}, 0);
+  push(shard, 0, 0, 4);
+  shard.conclude();
+  const Answer result = shard.answer(0);
+  EXPECT_TRUE(result.finished);
+  EXPECT_FLOAT_EQ(parameter_of(result), first_average(8, 4));
+  EXPECT_EQ(values_of(shard.parameters()), Values{4});
+}
+
 TEST(ShardAverage, IsTheResultOfAsyncRunsAlsoWhereStepsAreMissing) {
   Shard shard(averaged(async_config(1, {}, /*train_steps=*/5)), kOne);
   restore(shard, {8}, 0);

@@ -39,7 +39,7 @@ std::vector<std::size_t> work_of(Stepper& stepper) {
 }
 
 TEST(StepperTest, ComputesItsBatchOfEachStepUntilTheLastIsMade) {
-  Stepper stepper({.train_steps = 7, .rank = 2});
+  Stepper stepper({.rank = 2});
   ASSERT_EQ(stepper.next(), NextAction::kPull);
   stepper.replied({.step = 5, .joined = true});
   EXPECT_EQ(stepper.batch(), (StepBatch{.step = 5, .slot = 2}));
@@ -53,7 +53,7 @@ TEST(StepperTest, ComputesItsBatchOfEachStepUntilTheLastIsMade) {
 }
 
 TEST(StepperTest, ASetBackIsTheNextStepToCompute) {
-  Stepper stepper({.train_steps = 9});
+  Stepper stepper({});
   stepper.replied({.step = 5});
   make_step(stepper, {.step = 2, .joined = true});
   EXPECT_EQ(stepper.batch().step, 2U);
@@ -61,7 +61,7 @@ TEST(StepperTest, ASetBackIsTheNextStepToCompute) {
 }
 
 TEST(StepperTest, AsyncATrainerWalksItsOwnSlices) {
-  Stepper stepper({.train_steps = 9, .rank = 1, .sync_replicas = false, .strict = false});
+  Stepper stepper({.rank = 1, .sync_replicas = false, .strict = false});
   stepper.replied({.step = 40});
   EXPECT_EQ(stepper.batch(), (StepBatch{.step = 0, .slot = 1}));
   make_step(stepper, {.step = 47});
@@ -69,7 +69,7 @@ TEST(StepperTest, AsyncATrainerWalksItsOwnSlices) {
 }
 
 TEST(StepperTest, ElasticComputesItsShareAndThenWhatIsMissing) {
-  Stepper stepper({.train_steps = 9, .micro_batches = 6});
+  Stepper stepper({.micro_batches = 6});
   stepper.replied({.step = 3, .share = share_of(1, 2)});
   EXPECT_EQ(stepper.batch().step, 3U);
   EXPECT_EQ(work_of(stepper), (std::vector<std::size_t>{1, 3, 5}));
@@ -81,13 +81,13 @@ TEST(StepperTest, ElasticComputesItsShareAndThenWhatIsMissing) {
 }
 
 TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
-  Stepper stepper({.train_steps = 9, .micro_batches = 6});
+  Stepper stepper({.micro_batches = 6});
   stepper.replied({.step = 3, .share = {}});
   EXPECT_EQ(stepper.next(), NextAction::kAwaitStep);
 }
 
 TEST(StepperTest, PushesAreNumberedOnFromWhatThePsCount) {
-  Stepper stepper({.train_steps = 40, .sync_replicas = false, .strict = false});
+  Stepper stepper({.sync_replicas = false, .strict = false});
   stepper.replied({.step = 20, .counts_from = 7});
   EXPECT_EQ(stepper.sequence(), 8U);
   EXPECT_EQ(stepper.made(), 0U);
@@ -107,7 +107,7 @@ TEST(StepperTest, PushesAreNumberedOnFromWhatThePsCount) {
 }
 
 TEST(StepperTest, TheResultIsInHandOnceTheRunIsOver) {
-  Stepper stepper({.train_steps = 1});
+  Stepper stepper({});
   stepper.replied({.step = 1, .finished = true});
   EXPECT_FALSE(stepper.left(true));
   stepper.run_over();
@@ -116,7 +116,7 @@ TEST(StepperTest, TheResultIsInHandOnceTheRunIsOver) {
 }
 
 TEST(StepperTest, AResultThatIsMadeAgainIsKept) {
-  Stepper stepper({.train_steps = 4});
+  Stepper stepper({});
   stepper.replied({.step = 4, .finished = true});
   EXPECT_TRUE(stepper.left(false));
   ASSERT_EQ(stepper.next(), NextAction::kPull);
@@ -128,8 +128,29 @@ TEST(StepperTest, AResultThatIsMadeAgainIsKept) {
   EXPECT_EQ(stepper.result(), Stepper::Result::kKept);
 }
 
+TEST(StepperTest, AResultFromBeforeTheLastStepIsKeptAsThatStepsResult) {
+  Stepper stepper({});
+  stepper.replied({.step = 3});
+  stepper.computed();
+  stepper.peeked({.step = 3, .finished = true});
+  ASSERT_EQ(stepper.next(), NextAction::kLeave);
+  EXPECT_EQ(stepper.made(), 0U) << "no step was made";
+  EXPECT_TRUE(stepper.left(false));
+  stepper.replied({.step = 2});
+  stepper.run_over();
+  EXPECT_EQ(stepper.reply().step, 3U);
+}
+
+TEST(StepperTest, ARunThatWasNotEndedGoesOn) {
+  Stepper stepper({});
+  stepper.replied({.step = 3});
+  stepper.peeked({.step = 1, .joined = true});
+  EXPECT_EQ(stepper.next(), NextAction::kCompute);
+  EXPECT_EQ(stepper.batch().step, 1U);
+}
+
 TEST(StepperTest, AChiefThatIsSetBackTrainsOn) {
-  Stepper stepper({.train_steps = 4});
+  Stepper stepper({});
   stepper.replied({.step = 4, .finished = true});
   ASSERT_EQ(stepper.next(), NextAction::kLeave);
   stepper.set_back();
@@ -141,7 +162,7 @@ TEST(StepperTest, AChiefThatIsSetBackTrainsOn) {
 }
 
 TEST(StepperTest, WhereNotEveryGradientCountsTheFinalParametersAreFetched) {
-  Stepper stepper({.train_steps = 4, .sync_replicas = false, .strict = false});
+  Stepper stepper({.sync_replicas = false, .strict = false});
   stepper.replied({.step = 4, .finished = true});
   EXPECT_FALSE(stepper.left(false)) << "will be others the next time";
   stepper.replied({.step = 4, .finished = true});
@@ -153,7 +174,7 @@ TEST(StepperTest, WhereNotEveryGradientCountsTheFinalParametersAreFetched) {
 }
 
 TEST(StepperTest, AResultThatWentWithAPsIsNone) {
-  Stepper stepper({.train_steps = 4});
+  Stepper stepper({});
   stepper.replied({.step = 2});
   stepper.run_over();
   ASSERT_EQ(stepper.next(), NextAction::kFetchFinal);

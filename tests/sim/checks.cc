@@ -65,16 +65,17 @@ void Checks::fill_gradient(std::span<const float> parameters, std::uint64_t step
 void Checks::parameters_came(const std::string& who, std::size_t range,
                              const net::FrameHeader& header, std::span<const std::byte> body) {
   const math::Range part = this->range(range);
-  if (body.size() != part.size() * sizeof(float) || header.step > config_.train_steps) {
+  if (body.size() != part.size() * sizeof(float) || header.step > last_step()) {
     world_.violate(who + " was sent parameters of no step of the run: " +
                    at_step(range, header.generation, header.step));
     return;
   }
   if (is_exact()) {
-    const std::span<const float> expected = header.step == config_.train_steps
-                                                ? oracle_->result()
-                                                : oracle_->parameters_at(header.step);
-    if (std::memcmp(expected.data() + part.begin, body.data(), body.size()) != 0) {
+    const bool is_final = (header.flags & net::kFlagFinished) != 0;
+    const std::span<const float> expected =
+        is_final ? oracle_->result() : oracle_->parameters_at(header.step);
+    if (std::memcmp(expected.data() + part.begin, body.data(), body.size()) != 0 ||
+        (is_final && header.step != last_step())) {
       world_.violate("parameters that are not the oracle's (invariant 1) came to " + who + ": " +
                      at_step(range, header.generation, header.step));
     }
@@ -206,7 +207,7 @@ void Checks::host_made_step(const std::string& who, std::size_t range, const Sta
                             net::ViewNumber view, std::uint64_t step,
                             std::span<const float> parameters, bool is_copy) {
   if (is_exact()) {
-    if (!is_state(step, this->range(range).begin, parameters)) {
+    if (step > last_step() || !is_state(step, this->range(range).begin, parameters)) {
       world_.violate(who + " holds parameters that are not the oracle's (invariants 1, 6): " +
                      at_step(range, state.generation, step));
     }
@@ -231,12 +232,12 @@ bool Checks::is_state(std::uint64_t step, std::size_t begin, std::span<const flo
   const auto is = [&](std::span<const float> expected) {
     return std::memcmp(expected.data() + begin, parameters.data(), parameters.size_bytes()) == 0;
   };
-  return is(oracle_->parameters_at(step)) || (step == config_.train_steps && is(oracle_->result()));
+  return is(oracle_->parameters_at(step)) || (step == last_step() && is(oracle_->result()));
 }
 
 void Checks::snapshot_collected(const std::string& who, std::uint64_t step,
                                 std::span<const float> parameters) {
-  if (is_exact() && (step > config_.train_steps || !is_state(step, 0, parameters))) {
+  if (is_exact() && (step > last_step() || !is_state(step, 0, parameters))) {
     world_.violate(who + " has a snapshot that is not the oracle's (invariant 10): step " +
                    std::to_string(step));
   }
@@ -251,9 +252,12 @@ void Checks::task_is_done(const std::string& who) {
 void Checks::result(const std::string& who, bool is_chief, std::uint64_t step,
                     const std::vector<StateName>& states, std::span<const float> parameters) {
   chief_has_printed_ = chief_has_printed_ || is_chief;
+  if (is_chief && step < config_.train_steps) {
+    world_.mark(Mark::kEndedEarly);
+  }
   if (is_exact()) {
     const std::span<const float> expected = oracle_->result();
-    if (step != config_.train_steps ||
+    if (step != last_step() ||
         std::memcmp(expected.data(), parameters.data(), parameters.size_bytes()) != 0) {
       world_.violate("the result of " + who + " is not the oracle's (invariant 1): step " +
                      std::to_string(step));

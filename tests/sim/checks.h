@@ -130,6 +130,10 @@ class Checks {
   };
 
   [[nodiscard]] bool is_exact() const noexcept { return config_.every_gradient_counts(); }
+  // No step is made after that. (Where the bits depend on time, an early end may be anywhere.)
+  [[nodiscard]] std::uint64_t last_step() {
+    return oracle_ ? oracle_->last_step() : config_.train_steps;
+  }
   // Whether these are the oracle's of a step, from that float on. REQUIRES: is_exact().
   [[nodiscard]] bool is_state(std::uint64_t step, std::size_t begin,
                               std::span<const float> parameters);

@@ -27,7 +27,11 @@ ChiefProcess::ChiefProcess(World& world, Network& network, Checks& checks,
       disk_(disk),
       leader_({.saves = disk != nullptr,
                .every_gradient_counts = config.every_gradient_counts(),
-               .replicated = config.ps_replicas > 1}) {}
+               .replicated = config.ps_replicas > 1}),
+      early_stop_({.train_steps = config.train_steps,
+                   .eval_every = config.eval_every,
+                   .target_accuracy = config.target_accuracy,
+                   .patience = config.patience}) {}
 
 void ChiefProcess::start() {
   prepare();
@@ -83,6 +87,9 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
     case Action::kConnect: {
       const bool is_over = co_await connect(fiber);
       if (!is_over) {
+        if (early_stop_.keeps_best()) {
+          session_.know_best({});
+        }
         session_.lead();
         is_settled_ = true;
         if (views_) {
@@ -107,6 +114,9 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       break;
     }
     case Action::kSave: {
+      early_stop_.learn(session_.best());
+      early_end_ = {.best = early_stop_.best(),
+                    .step = reply_.step < config_.train_steps ? reply_.step : 0};
       const bool is_done = co_await save_final(fiber, leader_.deadline());
       leader_.saved(is_done, now());
       break;
@@ -145,6 +155,24 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
     case Action::kEnd:
       break;
   }
+}
+
+Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
+  const std::uint64_t step = reply_.step;
+  early_stop_.learn(session_.best());
+  if (early_stop_.is_due(step)) {
+    early_stop_.evaluated(step, evaluate(parameters_));
+    if (early_stop_.stops_at(step)) {
+      note(early_stop_.why());
+    }
+  }
+  early_end_ = {.best = early_stop_.best()};
+  if (early_stop_.keeps_best() && early_stop_.best() != session_.best()) {
+    session_.know_best(early_stop_.best());
+    session_.begin_tell_best(begin_now());
+    co_await run(fiber);
+  }
+  co_return early_stop_.stops_at(step);
 }
 
 Routine<void> ChiefProcess::shut_down(Fiber& fiber) {

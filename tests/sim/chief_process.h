@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/failover_controller.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/core/snapshot_coordinator.h"
@@ -35,6 +36,7 @@ class ChiefProcess final : public WorkerProcess {
   void took_incarnation() override;
   bool wants_cut(std::uint64_t step) override;
   void took_cut(std::uint64_t sequence) override;
+  Routine<bool> ends_here(Fiber& fiber) override;
 
  private:
   // The channel over which a host of a range is told views.
@@ -84,6 +86,8 @@ class ChiefProcess final : public WorkerProcess {
   const roles::CheckpointOptions checkpoint_;
   SimulatedDisk* const disk_;
   roles::RunLeader leader_;
+  roles::EarlyStop early_stop_;
+  roles::EarlyEnd early_end_;  // as checkpoints are to have it
   roles::Task task_of_views_;  // with this chief's incarnation
   std::optional<roles::FailoverController> views_;
   std::uint64_t views_begun_ = 0;             // counts them

@@ -26,7 +26,7 @@ std::uint16_t flags_of(const SnapshotRequest& request) {
 }
 
 SavedState saved_state_of(const roles::TrainingState& state) {
-  SavedState saved{.step = state.step, .tensors = {}};
+  SavedState saved{.step = state.step, .tensors = {}, .early_end = state.early_end};
   const auto add = [&saved](std::span<const float> values) {
     saved.tensors.emplace_back(values.begin(), values.end());
   };
@@ -115,6 +115,12 @@ SavedState ChiefProcess::state_to_train() {
       initialize(state->tensors.front());
     }
   }
+  if (early_stop_.keeps_best()) {
+    session_.know_best(state->early_end.best);
+  }
+  if (state->early_end.step != 0 && state->early_end.step == state->step) {
+    session_.provides_result();
+  }
   return std::move(*state);
 }
 
@@ -200,6 +206,7 @@ Duration ChiefProcess::disk_time() {
 SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
   if (const auto* const keep = std::get_if<roles::KeepState>(&order)) {
     collected_.step = keep->step;
+    collected_.early_end = early_end_;
     checks_.snapshot_collected(name(), collected_.step, collected_.parameters.span());
     world_.mark(Mark::kCutCollected);
     newest_ = std::make_shared<const roles::TrainingState>(std::exchange(collected_, {}));
@@ -216,7 +223,7 @@ SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
   if (const auto* const commit = std::get_if<roles::CommitShards>(&order)) {
     disk_->use([&](const roles::CheckpointStore& checkpoints) {
       checkpoints.commit_shards(commit->id, commit->files, disk_->layout(), disk_->config_json(),
-                                checkpoint_.max_to_keep);
+                                checkpoint_.max_to_keep, early_end_);
     });
     world_.mark(Mark::kShardsCommitted);
     disk_->was_saved(commit->id.step);

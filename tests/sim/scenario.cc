@@ -202,6 +202,28 @@ void draw_faults_of_dealing(Scenario& scenario) {
   }
 }
 
+// Some runs end before their last step, and somebody is lost just then.
+void draw_early_end(Scenario& scenario) {
+  Dice dice(scenario.seed, Draw::kEarlyEnd);
+  roles::RunConfig& config = scenario.config;
+  if (config.elastic() || !dice.one_in(3)) {
+    return;
+  }
+  config.eval_every = dice.between(1, 5);
+  config.patience = dice.one_in(3) ? 0 : dice.between(1, 4);
+  config.target_accuracy = config.patience == 0 || dice.one_in(2) ? 0.9F : 0;
+  constexpr std::array kKinds = {FrameKind::kBest, FrameKind::kPull, FrameKind::kParameters,
+                                 FrameKind::kGoodbye, FrameKind::kRestore};
+  for (std::uint64_t count = dice.below(4); count > 0; --count) {
+    Fault fault;
+    fault.kind = dice.one_in(3) ? Fault::Kind::kVanish : Fault::Kind::kKill;
+    fault.on = kKinds[dice.below(kKinds.size())];
+    fault.nth = dice.between(1, 12);
+    fault.to_sender = dice.one_in(2);
+    scenario.faults.push_back(fault);
+  }
+}
+
 // How checkpoints are saved, and what goes wrong with the disk.
 void draw_disk(Scenario& scenario, Dice& dice) {
   roles::CheckpointOptions& checkpoint = scenario.checkpoint;
@@ -300,6 +322,7 @@ Scenario scenario_of(std::uint64_t seed) {
   if (scenario.config.every_gradient_counts() && Dice(seed, Draw::kRunning).one_in(3)) {
     keep_running_statistics(scenario);
   }
+  draw_early_end(scenario);
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
     const bool is_short = launch.one_in(4);  // of tries
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
@@ -347,6 +370,11 @@ std::string to_string(const Scenario& scenario) {
     text += ", " + std::to_string(config.replicas_to_aggregate) + " gradients a step";
   }
   text += config.ps_replicas > 1 ? ", replicas" : "";
+  if (config.stops_early()) {
+    text += ", evaluated every " + std::to_string(config.eval_every) + " steps";
+    text += config.patience != 0 ? ", patience " + std::to_string(config.patience) : "";
+    text += config.target_accuracy != 0 ? ", with a target" : "";
+  }
   text += scenario.clocks_differ ? ", clocks that differ" : "";
   if (scenario.launch) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";

@@ -251,6 +251,9 @@ void TrainerProcess::send(const roles::SendRequest& order) {
       frame.owner = gradient_;
       break;
   }
+  if (order.header.kind == FrameKind::kRestore && (order.header.flags & net::kFlagFinished) != 0) {
+    world_.mark(Mark::kRestoredToEarlyEnd);
+  }
   if ((order.header.flags & net::kFlagPrevious) != 0) {
     world_.mark(Mark::kPrevious);
     note("asks ps " + std::to_string(order.range) + " for the parameters of the step before");

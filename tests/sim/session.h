@@ -25,6 +25,7 @@ struct RunOver {};
 struct SavedState {
   std::uint64_t step = 0;
   std::vector<Values> tensors;  // the parameters; none more: the optimizer begins anew
+  roles::EarlyEnd early_end = {};
 };
 
 class TrainerProcess : public FiberProcess {

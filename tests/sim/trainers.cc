@@ -25,8 +25,7 @@ WorkerProcess::WorkerProcess(World& world, Network& network, Checks& checks,
                      std::move(on_end)),
       pace_(pace),
       rank_(task_.cluster.rank_of(task_.self)),
-      stepper_({.train_steps = config.train_steps,
-                .rank = rank_,
+      stepper_({.rank = rank_,
                 .sync_replicas = config.sync_replicas,
                 .strict = config.every_gradient_counts(),
                 .micro_batches = config.micro_batches}),
@@ -142,8 +141,24 @@ Routine<void> WorkerProcess::train(Fiber& fiber) {
   reply_ = co_await run_step(fiber, parameters_);
   stepper_.replied(reply_);
   while (stepper_.next() != roles::Stepper::Action::kLeave) {
-    co_await take_step(fiber);
+    const bool ends = co_await ends_here(fiber);
+    if (ends) {
+      co_await end_here(fiber);
+    } else {
+      co_await take_step(fiber);
+    }
   }
+}
+
+Routine<bool> WorkerProcess::ends_here(Fiber& /*fiber*/) { co_return false; }
+
+Routine<void> WorkerProcess::end_here(Fiber& fiber) {
+  throw_if_stopped();
+  Values newest(size_);
+  session_.begin_peek(begin_now());
+  reply_ = co_await run_step(fiber, newest);
+  parameters_ = newest;
+  stepper_.peeked(reply_);
 }
 
 Routine<void> WorkerProcess::take_step(Fiber& fiber) {

@@ -39,6 +39,8 @@ class WorkerProcess : public TrainerProcess {
   // Whether a copy of the state of that step is to be kept; then, it is.
   [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
   virtual void took_cut(std::uint64_t /*sequence*/) {}
+  // Whether the parameters of the last reply are the run's result.
+  [[nodiscard]] virtual Routine<bool> ends_here(Fiber& fiber);
   void set_generation(net::Generation generation) override;
   void took_incarnation() override;
 
@@ -57,6 +59,7 @@ class WorkerProcess : public TrainerProcess {
   Routine<void> beat(Fiber& fiber, std::size_t index);
   Routine<void> compute(Fiber& fiber, Checks::Components components);
   Routine<void> take_step(Fiber& fiber);
+  Routine<void> end_here(Fiber& fiber);
   Routine<void> push_pull(Fiber& fiber, bool cut);
   Routine<void> take_elastic_step(Fiber& fiber, bool cut);
   Routine<bool> leave(Fiber& fiber);

@@ -54,7 +54,9 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "rot",
                                                                   "launched again",
                                                                   "launch gives up",
-                                                                  "newer incarnation taken"};
+                                                                  "newer incarnation taken",
+                                                                  "ended early",
+                                                                  "set to an early end again"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

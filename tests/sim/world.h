@@ -40,6 +40,7 @@ enum class Draw : std::uint32_t {
   kClock,
   kAverage,
   kRunning,
+  kEarlyEnd,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -81,6 +82,8 @@ enum class Mark : std::uint8_t {
   kLaunchedAgain,
   kLaunchGivesUp,
   kIncarnationTaken,
+  kEndedEarly,
+  kRestoredToEarlyEnd,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

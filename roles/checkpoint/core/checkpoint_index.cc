@@ -116,16 +116,14 @@ Json layout_to_json(const math::ParameterLayout& layout) {
   return json;
 }
 
-// Only runs with --patience have one.
-BestEvaluation best_from(const Json& json) {
-  const auto found = json.find("best_evaluation");
-  if (found == json.end()) {
-    return {};
+// Only what is not as in any other run is there.
+EarlyEnd early_end_from(const Json& json) {
+  EarlyEnd end{.best = {}, .step = json.value("ended", false) ? count_from(json.at("step")) : 0};
+  if (const auto found = json.find("best_evaluation"); found != json.end()) {
+    end.best = {.step = count_from(found->at("step")), .loss = found->at("loss").get<double>()};
+    require(std::isfinite(end.best.loss), "a loss is no number");
   }
-  BestEvaluation best{.step = count_from(found->at("step")),
-                      .loss = found->at("loss").get<double>()};
-  require(std::isfinite(best.loss), "a loss is no number");
-  return best;
+  return end;
 }
 
 CheckpointIndex index_from(const Json& json) {
@@ -134,7 +132,7 @@ CheckpointIndex index_from(const Json& json) {
                         .layout = layout_from(json.at("variables")),
                         .optimizer = optimizer_from(json.at("optimizer")),
                         .files = {},
-                        .best = best_from(json)};
+                        .early_end = early_end_from(json)};
   std::size_t end = 0;
   for (const Json& entry : json.at("files")) {
     ShardFile file = file_from(entry);
@@ -225,9 +223,11 @@ std::string encode_index(const CheckpointIndex& index) {
               {"optimizer", index.optimizer}, {"files", std::move(files)},
               {"sha256", std::move(hashes)}};
   if (config.contains("seed")) own["seed"] = config["seed"];
-  if (index.best.step != 0) {
-    own["best_evaluation"] = {{"step", index.best.step}, {"loss", index.best.loss}};
+  if (const BestEvaluation& best = index.early_end.best; best.step != 0) {
+    own["best_evaluation"] = {{"step", best.step}, {"loss", best.loss}};
   }
+  // (The one before it may be written when the end has come.)
+  if (index.step != 0 && index.early_end.step == index.step) own["ended"] = true;
   const Json rest = {{"metadata", {{"total_size", total_bytes}}},
                      {"weight_map", std::move(weight_map)},
                      {"disttf", std::move(own)}};

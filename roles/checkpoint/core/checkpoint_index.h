@@ -15,7 +15,7 @@
 
 #include "math/parameter_layout.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/best_evaluation.h"
+#include "roles/run/early_end.h"
 
 namespace disttf::roles {
 
@@ -36,7 +36,7 @@ struct CheckpointIndex {
   math::ParameterLayout layout;
   std::vector<std::string> optimizer;  // names of its tensors; empty: as a new one begins
   std::vector<ShardFile> files;        // their ranges are [0, layout.size()), one after the other
-  BestEvaluation best = {};            // of the run so far, where it has --patience
+  EarlyEnd early_end = {};
 };
 
 // What a file holds of one tensor: all of it, or where a border between two ps cuts it, a part.

@@ -219,7 +219,7 @@ TrainingState CheckpointReader::read() const {
   TrainingState state{.step = index_.step,
                       .parameters = math::AlignedVector(index_.layout.size()),
                       .optimizer = {},
-                      .best = index_.best};
+                      .early_end = index_.early_end};
   for (const std::string& name : index_.optimizer) {
     state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
     std::ranges::fill(state.optimizer.back().values.span(), math::initial_state_value(name));

@@ -232,7 +232,7 @@ void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
   }
   try {
     const ShardFile file = write_shard(id, 0, 1, shard, layout);
-    commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.best);
+    commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
   } catch (...) {
     discard_shards(id);
     throw;
@@ -272,7 +272,7 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
 void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
                                     const math::ParameterLayout& layout,
                                     const std::string& config_json, std::size_t keep,
-                                    const BestEvaluation& best) const {
+                                    const EarlyEnd& early_end) const {
   const Path partial = path_ / partial_name(id);
   check_shards(files, layout, partial);
   check_presence(*files_, files, partial);
@@ -282,7 +282,7 @@ void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile>
                     .layout = layout,
                     .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
                     .files = {files.begin(), files.end()},
-                    .best = best});
+                    .early_end = early_end});
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
   data::write_durably(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);

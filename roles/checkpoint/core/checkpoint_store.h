@@ -105,7 +105,7 @@ class CheckpointStore {
   // see, and shards that together are not the whole vector.
   void commit_shards(const SaveId& id, std::span<const ShardFile> files,
                      const math::ParameterLayout& layout, const std::string& config_json,
-                     std::size_t keep, const BestEvaluation& best = {}) const;
+                     std::size_t keep, const EarlyEnd& early_end = {}) const;
   // ... or, if a ps failed. Never throws: what stays is removed by a later save.
   void discard_shards(const SaveId& id) const noexcept;
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "math/evaluation.h"
-#include "roles/run/best_evaluation.h"
+#include "roles/run/early_end.h"
 
 namespace disttf::roles {
 
@@ -52,7 +52,7 @@ class EarlyStop {
   }
   void stop(std::uint64_t step, std::string why);
 
-  const Rule rule_;
+  Rule rule_;
   std::optional<std::uint64_t> next_;  // evaluation; not known before the first step
   BestEvaluation best_;
   std::uint64_t stop_ = 0;

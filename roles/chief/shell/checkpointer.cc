@@ -89,9 +89,9 @@ class Checkpointer::Impl {
     wake_.wait_until(lock, deadline, [this] { return !job_; });
   }
 
-  void keep_best(const BestEvaluation& best) {
+  void keep(const EarlyEnd& early_end) {
     const std::scoped_lock lock(mutex_);
-    best_ = best;
+    early_end_ = early_end;
   }
 
   // Of the last job.
@@ -123,6 +123,9 @@ class Checkpointer::Impl {
     if (const auto sentence = difference(config_, loaded->config_json)) {
       log_warning(*sentence);
     }
+    if (!stops_alike(config_, loaded->config_json)) {
+      loaded->state.early_end.step = 0;
+    }
     return std::move(loaded->state);
   }
 
@@ -132,9 +135,9 @@ class Checkpointer::Impl {
     return job_.has_value();
   }
 
-  [[nodiscard]] BestEvaluation best() {
+  [[nodiscard]] EarlyEnd early_end() {
     const std::scoped_lock lock(mutex_);
-    return best_;
+    return early_end_;
   }
 
   void work() {
@@ -212,7 +215,7 @@ class Checkpointer::Impl {
 
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const KeepState& order) {
     collected_.step = order.step;
-    collected_.best = best();
+    collected_.early_end = early_end();
     const auto shared = std::make_shared<const TrainingState>(std::move(collected_));
     {
       const std::scoped_lock lock(mutex_);
@@ -232,7 +235,7 @@ class Checkpointer::Impl {
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
     const std::scoped_lock lock(directory_mutex_);
     store_.commit_shards(order.id, order.files, layout_, config_json_, options_.max_to_keep,
-                         best());
+                         early_end());
     return coordinator_.stored();
   }
 
@@ -293,7 +296,7 @@ class Checkpointer::Impl {
   std::optional<SnapshotRequest> job_;  // under way or about to be
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
-  BestEvaluation best_;
+  EarlyEnd early_end_;
   std::shared_ptr<const TrainingState> newest_;
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
   std::mutex directory_mutex_;
@@ -313,7 +316,7 @@ void Checkpointer::collect(std::uint64_t sequence, net::Generation generation) {
   impl_->start({.sequence = sequence, .generation = generation});
 }
 
-void Checkpointer::keep_best(const BestEvaluation& best) { impl_->keep_best(best); }
+void Checkpointer::keep(const EarlyEnd& early_end) { impl_->keep(early_end); }
 
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 

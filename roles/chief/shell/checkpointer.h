@@ -17,8 +17,8 @@
 #include "math/parameter_layout.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/generation.h"
-#include "roles/run/best_evaluation.h"
 #include "roles/run/checkpoint_options.h"
+#include "roles/run/early_end.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
@@ -41,8 +41,8 @@ class Checkpointer {
   // That push, the process's `sequence`th, was answered: the ps keep the snapshot.
   void collect(std::uint64_t sequence, net::Generation generation);
 
-  // --patience: what is written into each checkpoint from now on.
-  void keep_best(const BestEvaluation& best);
+  // What is written into each checkpoint from now on.
+  void keep(const EarlyEnd& early_end);
 
   // What a run goes on from: the newest snapshot, else the newest whole checkpoint, else nothing.
   // Throws Failure when the checkpoints are of another model.

@@ -166,6 +166,9 @@ class Leading {
         break;
       }
       case Action::kSave: {
+        early_stop_->learn(trainer_.client().best());  // it may have come when all was done
+        checkpointer_->keep(
+            {.best = early_stop_->best(), .step = has_ended_early() ? trainer_.reply().step : 0});
         const bool is_done =
             checkpointer_->save_final(trainer_.client().generation(), leader_->deadline());
         leader_->saved(is_done, net::Clock::now());
@@ -221,47 +224,53 @@ class Leading {
     task_.emplace(options_.task);
     task_->incarnation = trainer_.client().incarnation();
     checkpointer_.emplace(*task_, options_.checkpoint, config(), trainer_.model().layout());
+    if (early_stop_->keeps_best()) {
+      trainer_.client().know_best({});
+    }
     trainer_.client().lead(to_json(config()), [this] { return provide_state(); });
   }
 
+  // What the chief before this one knew, the ps have told when the run was joined. What this one
+  // finds out they are told before a step is made after it, so whoever leads the run from there on
+  // knows it, too.
   bool ends_at(const StepReply& reply) {
-    if (reply.joined) {
-      agree_on_best();
-    }
+    PsClient& client = trainer_.client();
     const std::uint64_t step = reply.step;
+    early_stop_->learn(client.best());
     if (early_stop_->is_due(step)) {
-      const BestEvaluation before = early_stop_->best();
       early_stop_->evaluated(step, trainer_.print_evaluation(step));
-      if (early_stop_->best() != before) {
-        agree_on_best();
-      }
       if (early_stop_->stops_at(step)) {
         log_info(early_stop_->why());
       }
     }
+    checkpointer_->keep({.best = early_stop_->best()});
+    if (early_stop_->keeps_best() && early_stop_->best() != client.best()) {
+      client.know_best(early_stop_->best());
+      client.tell_best();
+    }
     return early_stop_->stops_at(step);
   }
 
-  // With all ps, before a step is made after an evaluation: whoever leads the run from there on
-  // knows it then, too. Anew when the run is joined, as a ps that was lost has lost that with its
-  // state, and the chief before this one has told them more.
-  void agree_on_best() {
-    if (early_stop_->keeps_best()) {
-      early_stop_->learn(trainer_.client().agree_on_best(early_stop_->best()));
-      checkpointer_->keep_best(early_stop_->best());
-    }
+  // REQUIRES: it has the result.
+  [[nodiscard]] bool has_ended_early() {
+    return config().stops_early() && trainer_.reply().step < config().train_steps;
   }
 
   TrainingState provide_state() {
     TrainingState state = state_to_train(*leader_, trainer_, *checkpointer_);
-    early_stop_->learn(state.best);
+    if (early_stop_->keeps_best()) {
+      trainer_.client().know_best(state.early_end.best);
+    }
+    if (state.has_ended_early()) {
+      trainer_.client().provides_result();
+    }
     return state;
   }
 
   // Where training has come to nothing, with what the task is to end: such a run is over, too.
   void conclude() {
     const std::string status = trainer_.client().status(0);
-    if (config().stops_early() && trainer_.reply().step < config().train_steps) {
+    if (has_ended_early()) {
       print_result(early_stop_->why().empty() ? "Stopped by the chief before this one"
                                               : early_stop_->why());
     }

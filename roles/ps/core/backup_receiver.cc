@@ -127,7 +127,11 @@ BackupReceiver::Outcome BackupReceiver::fill_trainers() {
 }
 
 BackupReceiver::Outcome BackupReceiver::filled() {
-  std::exchange(shard_, nullptr)->finish_fill(identity_, with_previous_);
+  const std::shared_ptr<Shard> shard = std::exchange(shard_, nullptr);
+  shard->finish_fill(identity_, with_previous_);
+  if ((header_.flags & net::kFlagFinished) != 0) {
+    shard->conclude();
+  }
   state_ = State::kFilled;
   generation_ = header_.generation;
   Filled filled{.step = header_.step,

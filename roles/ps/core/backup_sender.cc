@@ -63,7 +63,8 @@ void BackupSender::send_state() {
             net::Fill{.entry = log_.begin_fill(),
                       .step = identity.step,
                       .range_begin = shard.range().begin,
-                      .generation = state_.generation()}
+                      .generation = state_.generation(),
+                      .finished = shard.has_ended_early()}
                 .to_header(),
             std::move(body));
 }

@@ -118,6 +118,9 @@ BodyPlan RangeReplica::restore_came(PeerConnection& from) {
   state_.finish_restore(header.step, header.generation);
   answers_.share_step();
   end_.begin_steps(/*expects_all=*/!shard->config().elastic());
+  if ((header.flags & net::kFlagFinished) != 0) {
+    conclude();
+  }
   trainers_.need(0, now_);  // that they were too few before does not count
   count_needed();
   send_report();

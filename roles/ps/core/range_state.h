@@ -27,7 +27,7 @@
 #include "net/wire/generation.h"
 #include "roles/ps/core/micro_batch_dealer.h"
 #include "roles/ps/core/shard.h"
-#include "roles/run/best_evaluation.h"
+#include "roles/run/early_end.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
 

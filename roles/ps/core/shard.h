@@ -210,6 +210,8 @@ class Shard {
   // No push changes the parameters any more, until the next restore: they are the run's result.
   // Strict: of a run that ends before its last step, which has been made for whoever asks.
   void conclude();
+  // Strict: that was said, of parameters that are not those of the last step of all.
+  [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
   // Makes a cut of the state as it is.
   void cut_now(std::uint64_t sequence) { make_cut(sequence); }
   // The newest cut, if one was asked for since the last restore.
@@ -228,7 +230,7 @@ class Shard {
     return config_.sync_replicas ? wanted() - arrived_ : 0;
   }
   [[nodiscard]] bool finished() const noexcept {
-    return step_ >= config_.train_steps || (strict_ && is_concluded_);
+    return step_ >= config_.train_steps || has_ended_early();
   }
   [[nodiscard]] const ShardCounters& counters() const noexcept { return counters_; }
 

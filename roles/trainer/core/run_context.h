@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/wire/backoff.h"
+#include "roles/run/early_end.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
 #include "roles/trainer/core/range_session.h"
@@ -27,6 +28,9 @@ struct RunContext {
   bool over = false;        // a ps has said so; from then on it is
   bool strict = true;       // every gradient counts
   bool elastic = false;
+  // Chief, with --patience: the newest that it, or any ps, knows of. It is told to all ps before
+  // they are set to a state, and before steps are made of one.
+  std::optional<BestEvaluation> best = {};
   // All ps have welcomed this process, once; and before that, these have, by index. One that
   // refuses it after that, since another process is this trainer, has heard of one that came later.
   bool has_connected = false;

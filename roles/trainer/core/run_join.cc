@@ -164,8 +164,17 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
     ended_ = newest_generation_;
   }
   state_step_ = step;
-  at_ = context_.ranges.size() - 1;
-  restore(now);
+  tell_best(/*then_restore=*/true, now);
+}
+
+// Before the state: a chief that is lost after that leaves behind one whose ps all know it.
+void RunJoin::tell_best(bool then_restore, Clock::time_point now) {
+  stage_ = Stage::kTellingBest;
+  then_restore_ = then_restore;
+  exchange_.begin(OnLoss::kStateLost);
+  if (context_.best) {
+    exchange_.ask_for_best(now);
+  }
 }
 
 void RunJoin::restore(Clock::time_point now) {
@@ -173,12 +182,13 @@ void RunJoin::restore(Clock::time_point now) {
   stage_ = Stage::kRestoring;
   exchange_.begin(OnLoss::kStateLost);
   session.set_generation(newest_generation_);  // also if the reply is lost: the next is above it
-  exchange_.ask(
-      at_,
-      net::Restore{
-          .step = state_step_, .range_begin = session.range.begin, .generation = newest_generation_}
-          .to_header(),
-      RequestBody::kState, FrameKind::kAck, now);
+  exchange_.ask(at_,
+                net::Restore{.step = state_step_,
+                             .range_begin = session.range.begin,
+                             .generation = newest_generation_,
+                             .finished = ended_.has_value()}
+                    .to_header(),
+                RequestBody::kState, FrameKind::kAck, now);
 }
 
 // All ps hold one state. One that is lost from here on and comes back with nothing would wait for
@@ -218,10 +228,15 @@ void RunJoin::answered(Clock::time_point now) {
       --at_;
       publish(now);
     } else if (agree()) {
-      pull_as_chief(now);
+      tell_best(/*then_restore=*/false, now);
     } else {
       stage_ = Stage::kNeedsState;
     }
+  } else if (stage_ == Stage::kTellingBest && then_restore_) {
+    at_ = context_.ranges.size() - 1;
+    restore(now);
+  } else if (stage_ == Stage::kTellingBest) {
+    pull_as_chief(now);
   } else if (stage_ == Stage::kRestoring) {
     if (at_ > 0) {
       --at_;

@@ -1,6 +1,7 @@
 // How a trainer comes to the run's state: before the first step, and again when a ps lost its own.
-//   connect -> chief: publish -> chief, where they do not agree: restore -> pull -> strict, where
-//   they are not at one step: pull the step before -> pinned
+//   connect -> chief: publish -> chief, with --patience: tell the best evaluation -> chief, where
+//   they do not agree: restore -> pull -> strict, where they are not at one step: pull the step
+//   before -> pinned
 // What fails on that way begins again from its beginning, after a pause.
 #pragma once
 
@@ -68,9 +69,9 @@ class RunJoin {
   RunJoin(RunContext& context, Connecting& connecting, StepExchange& exchange, net::Backoff pauses);
 
   void lead() noexcept { leads_ = true; }
-  // Chief: the parameters of that state are the run's result, and it has them. Until another state
-  // than that, or one that it is set to again, turns out to be the run's, each ps is told so: one
-  // that has taken the place of another may not know.
+  // Chief: the parameters of that state are the run's result, and it has them. Until the run turns
+  // out to be in another state each ps that is pulled from is told so, as one that has taken the
+  // place of another may not know; and so is each that is set to the result again.
   void has_ended(net::Generation result) noexcept { ended_ = result; }
   void begin(Clock::time_point now);
   void provided(std::uint64_t step, Clock::time_point now);
@@ -88,6 +89,7 @@ class RunJoin {
     kConnecting,
     kPublishing,
     kNeedsState,
+    kTellingBest,
     kRestoring,
     kPulling,
     kPullingPrevious,
@@ -100,6 +102,7 @@ class RunJoin {
   void connected(Clock::time_point now);
   // What is said to one ps after the other, beginning with the last: when ps 0 is ready, all are.
   void publish(Clock::time_point now);
+  void tell_best(bool then_restore, Clock::time_point now);
   void restore(Clock::time_point now);
   void pull_as_chief(Clock::time_point now);
   void pull(Stage stage, Clock::time_point now);
@@ -123,6 +126,7 @@ class RunJoin {
   bool was_over_ = false;  // before this attempt
   std::size_t at_ = 0;     // the range that is spoken to
   std::uint64_t state_step_ = 0;
+  bool then_restore_ = false;              // kTellingBest: what follows
   net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
   std::optional<net::Generation> ended_;   // what has_ended() said
   Clock::time_point resume_at_;

@@ -105,13 +105,10 @@ void RunSession::begin_peek(Clock::time_point now) {
   advance(now);
 }
 
-void RunSession::begin_tell_best(const BestEvaluation& best, Clock::time_point now) {
+void RunSession::begin_tell_best(Clock::time_point now) {
   begin(Operation::kTellBest);
   exchange_.begin(OnLoss::kRepeat);
-  for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), net::Best{.step = best.step, .loss = best.loss}.to_header(),
-                  RequestBody::kNone, FrameKind::kBest, now);
-  }
+  exchange_.ask_for_best(now);
   advance(now);
 }
 

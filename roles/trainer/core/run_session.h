@@ -90,6 +90,17 @@ class RunSession {
   // Chief: from now on this trainer publishes, and sets the ps to one state where they hold none.
   void lead() noexcept { join_.lead(); }
 
+  // Chief, with --patience: it has found, or read, that this is the best evaluation; or it knows of
+  // none yet.
+  void know_best(const BestEvaluation& best) {
+    BestEvaluation newest = this->best();
+    newest.learn(best);
+    context_.best = newest;
+  }
+
+  // Chief: the state that it is about to provide is the result of a run that has ended early.
+  void provides_result() noexcept { join_.has_ended(0); }
+
   // --- operations
 
   // To every ps, retrying those that are not up until Timeouts::start has passed. kRunOver: a ps
@@ -118,9 +129,10 @@ class RunSession {
   // made any more. Where every gradient counts that ends the run before its last step. kDone:
   // reply().finished, or reply().joined where the state was lost before all ps knew.
   void begin_peek(Clock::time_point now);
-  // Chief: tells every ps the best evaluation that it knows of, and is told what they know. kDone:
-  // best(), the newest. Where the state is lost meanwhile, the next operation finds out.
-  void begin_tell_best(const BestEvaluation& best, Clock::time_point now);
+  // Chief: tells every ps the best evaluation that it knows of. Where the state is lost meanwhile
+  // the next operation finds out, and they are told when the run is joined again. REQUIRES:
+  // know_best().
+  void begin_tell_best(Clock::time_point now);
 
   // Worker: says goodbye, and waits until the result is durable. kDone: was_released() says
   // whether it is, or else the ps were set back and the run is to be joined again.
@@ -186,7 +198,11 @@ class RunSession {
   [[nodiscard]] std::optional<std::uint64_t> final_step() const noexcept {
     return farewell_.final_step();
   }
-  [[nodiscard]] const BestEvaluation& best() const noexcept { return exchange_.best(); }
+  // After know_best(): the newest that this trainer, or a ps, knows of. Complete once the run has
+  // been joined.
+  [[nodiscard]] BestEvaluation best() const noexcept {
+    return context_.best.value_or(BestEvaluation{});
+  }
   // Of the last get_config or status: a body has come.
   [[nodiscard]] bool has_text() const noexcept { return has_text_; }
 

@@ -30,7 +30,6 @@ void StepExchange::begin(OnLoss on_loss, bool takes_work) {
     item.is_answered = false;
   }
   work_.clear();
-  best_ = {};
   on_loss_ = on_loss;
   takes_work_ = takes_work;
   state_lost_ = false;
@@ -46,6 +45,14 @@ void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBod
   item.is_answered = false;
   item.reply = {};
   send(range, now);
+}
+
+void StepExchange::ask_for_best(Clock::time_point now) {
+  const BestEvaluation best = *context_.best;
+  for (const RangeSession& session : context_.ranges) {
+    ask(session.index(), net::Best{.step = best.step, .loss = best.loss}.to_header(),
+        RequestBody::kNone, FrameKind::kBest, now);
+  }
 }
 
 void StepExchange::send(std::size_t range, Clock::time_point now) {
@@ -118,7 +125,9 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     close_and_lose(range, error, now);
     return ReplyPlan::kNothing;
   }
-  best_.learn({.step = best.step, .loss = best.loss});
+  if (is_best && context_.best) {
+    context_.best->learn({.step = best.step, .loss = best.loss});
+  }
   if (is_text(header.kind)) {
     if (header.body_size > net::kMaxControlBodyBytes) {
       close_and_lose(range, net::WireError::kBodyTooLarge, now);

@@ -20,7 +20,6 @@
 
 #include "net/wire/frame.h"
 #include "net/wire/messages.h"
-#include "roles/run/best_evaluation.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 
@@ -63,6 +62,8 @@ class StepExchange {
   // Sends a range its request. `expected`: what it is answered with.
   void ask(std::size_t range, const net::FrameHeader& request, RequestBody body,
            net::FrameKind expected, Clock::time_point now);
+  // The same of all ranges: the best evaluation that is known here. REQUIRES: there is one to tell.
+  void ask_for_best(Clock::time_point now);
   // From now on who is lost is done without, and so is who is lost now.
   void leave_lost();
   // Who has not answered is closed: an answer may be on its way.
@@ -106,8 +107,6 @@ class StepExchange {
   void forget_work() noexcept { work_.clear(); }
   // REQUIRES: all ranges have answered.
   [[nodiscard]] StepResult result() const;
-  // Of all that a BEST was answered with, the newest one.
-  [[nodiscard]] const BestEvaluation& best() const noexcept { return best_; }
   [[nodiscard]] const net::Parameters& reply(std::size_t range) const noexcept {
     return items_[range].reply;
   }
@@ -160,7 +159,6 @@ class StepExchange {
   Dialer& dialer_;
   std::vector<Item> items_;  // by range; kept, so that a step allocates nothing
   std::vector<std::uint64_t> work_;
-  BestEvaluation best_;
   OnLoss on_loss_ = OnLoss::kRepeat;
   bool takes_work_ = false;
   bool state_lost_ = false;

@@ -162,11 +162,9 @@ StepReply PsClient::peek(std::span<float> parameters) {
   return {newest, parameters};
 }
 
-BestEvaluation PsClient::agree_on_best(BestEvaluation best) {
-  session_.begin_tell_best(best, begin_now());
+void PsClient::tell_best() {
+  session_.begin_tell_best(begin_now());
   run();
-  best.learn(session_.best());
-  return best;
 }
 
 StepReply PsClient::run_step(std::span<float> parameters, const std::function<void()>& meanwhile) {

@@ -134,9 +134,14 @@ class PsClient {
   // Chief: the parameters as they are now, on every ps for itself, are the run's result: into
   // `parameters` once all have come. No step is made any more. Overwrites gradient().
   StepReply peek(std::span<float> parameters);
-  // Chief, with --patience: tells every ps the best evaluation that it knows of. Returns the newest
-  // of that and what they know. REQUIRES: pull() has joined the run.
-  [[nodiscard]] BestEvaluation agree_on_best(BestEvaluation best);
+  // Chief, while it is asked for a state: that is the result of a run that has ended early.
+  void provides_result() noexcept { session_.provides_result(); }
+  // Chief, with --patience: from now on each ps that is joined is told the best evaluation that
+  // this chief, or another ps, knows of: best().
+  void know_best(const BestEvaluation& best) { session_.know_best(best); }
+  [[nodiscard]] BestEvaluation best() const noexcept { return session_.best(); }
+  // All are told at once, before a step is made. REQUIRES: know_best(), and pull() has returned.
+  void tell_best();
 
   // The end.
   //

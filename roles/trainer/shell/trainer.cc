@@ -291,6 +291,11 @@ void Trainer::take_step(const StepHooks& hooks) {
 void Trainer::end_here() {
   stop_.throw_if_stopped();
   reply_ = client_.peek(parameters_.span());
+  if (!reply_.finished && !reply_.joined) {
+    throw Failure(kError,
+                  "a ps does not end the run before its last step; start all tasks from "
+                  "one file");
+  }
   round_parameters();
   stepper_->peeked(reply_);
 }
