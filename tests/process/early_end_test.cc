@@ -102,7 +102,9 @@ TEST_P(EarlyEndAfter, IsWhereItWouldHaveBeen) {
   for (Process* each : killed_ones) {
     ASSERT_TRUE(killed(*each, SIGKILL));
   }
-  if (worker) tasks.trainers[1] = &run_task(cluster, Job::kWorker, 1, kSlowly);
+  if (worker)
+    tasks.trainers[1] =
+        &run_task(cluster, Job::kWorker, 1, kSlowly + Words{"--print_weights_hash"});
   if (chief) tasks.trainers[0] = &run_task(cluster, Job::kWorker, 0, chief_flags);
   if (ps) tasks.ps[0] = &run_task(cluster, Job::kPs, 0);
   EXPECT_TRUE(all_exit(tasks.all(), kExitDone));

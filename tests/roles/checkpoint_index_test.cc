@@ -171,6 +171,15 @@ TEST_F(CheckpointIndexTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(encode_index(index), kGolden);
 }
 
+TEST_F(CheckpointIndexTest, HasWhatMayEndARunEarly) {
+  CheckpointIndex index = parse_index(kGolden, "index");
+  EXPECT_EQ(index.early_end, EarlyEnd{}) << "of a run that has none";
+  index.early_end = {.best = {.step = 3, .loss = 0.1}, .step = 5};
+  EXPECT_EQ(parse_index(encode_index(index), "index").early_end, index.early_end);
+  index.early_end.step = 9;  // the run has gone on from this state
+  EXPECT_EQ(parse_index(encode_index(index), "index").early_end.step, 0U);
+}
+
 // ---- What somebody else made, with the right checksum ----
 
 std::string sign(std::string text) {
@@ -217,6 +226,10 @@ TEST(CheckpointIndexFromOutside, IsRefusedWhereItIsNot) {
       {"\"sm_w\": \"03b8", "\"sm_w\": \"03B8"},
       {"\"sm_w\": \"03b8", "\"sm_v\": \"03b8"},
       {"\"momentum\"\n", "7\n"},
+      {"\"step\": 5", "\"step\": 5, \"ended\": 1"},
+      {"\"step\": 5", "\"step\": 5, \"best_evaluation\": {\"step\": 5}"},
+      {"\"step\": 5", "\"step\": 5, \"best_evaluation\": {\"step\": -5, \"loss\": 1}"},
+      {"\"step\": 5", "\"step\": 5, \"best_evaluation\": {\"step\": 5, \"loss\": \"1\"}"},
       {"\"disttf\"", "\"dist\""},
       {"\"weight_map\": {", "\"weight_map\": "}};
   for (const auto& [from, to] : changes) {

@@ -398,6 +398,16 @@ const std::vector<Invalid>& invalid_configs() {
          c.replicas_to_aggregate = 2;
        },
        "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
+      {"PatienceWithoutEvaluations", [](RunConfig& c) { c.patience = 3; },
+       "--patience: 3 is not allowed without --eval_every, which says when it is looked at"},
+      {"ATargetOfAnElasticRun",
+       [](RunConfig& c) {
+         c.target_accuracy = 0.99F;
+         c.eval_every = 100;
+         c.micro_batches = 4;
+       },
+       "--target_accuracy: 0.99 is not allowed with --min_workers, --max_workers or "
+       "--micro_batches: such a run makes steps while the chief evaluates"},
       {"WarmUpUntilTheEnd", [](RunConfig& c) { c.warmup_steps = c.train_steps; },
        "--warmup_steps: 2000 is not below --train_steps, 2000"},
       {"NoCopyAtAll", [](RunConfig& c) { c.ps_replicas = 0; }, "--ps_replicas: 0 is not 1 or 2"},
@@ -547,6 +557,25 @@ TEST(Contradiction, IgnoresFlagsThatAreNotOfTheRun) {
 }
 
 // ---- missing_isa ----
+
+TEST(StopsAlike, WhereARunWouldHaveEndedAtTheSameEvaluation) {
+  RunConfig config = base_config();
+  EXPECT_FALSE(stops_alike(config, to_json(config))) << "it goes on";
+  config.eval_every = 100;
+  config.patience = 3;
+  const std::string saved = to_json(config);
+  EXPECT_TRUE(stops_alike(config, saved));
+  config.train_steps += 1000;
+  EXPECT_TRUE(stops_alike(config, saved)) << "that is further away";
+  for (const auto change :
+       {+[](RunConfig& c) { c.patience = 4; }, +[](RunConfig& c) { c.target_accuracy = 0.5F; },
+        +[](RunConfig& c) { c.eval_every = 50; }}) {
+    RunConfig other = config;
+    change(other);
+    EXPECT_FALSE(stops_alike(other, saved)) << to_json(other);
+  }
+  EXPECT_FALSE(stops_alike(config, "{}")) << "of an older release";
+}
 
 TEST(MissingIsa, NamesWhatTheCpuLacksAndWhatItHas) {
   RunConfig published = base_config();

@@ -256,6 +256,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   const std::uint64_t sequence = stepper_->sequence();
   const std::uint64_t local_step = stepper_->made();
   const net::Generation generation = reply_.generation;
+  const std::uint64_t step = reply_.step;
   const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {
@@ -283,7 +284,9 @@ void Trainer::take_step(const StepHooks& hooks) {
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
-  log_step(local_step + 1, loss);
+  if (reply_.joined || reply_.step != step) {  // else the run has ended before it was made
+    log_step(local_step + 1, loss);
+  }
   stepper_->replied(reply_);
 }
 
