@@ -167,8 +167,7 @@ class Leading {
       }
       case Action::kSave: {
         early_stop_->learn(trainer_.client().best());  // it may have come when all was done
-        checkpointer_->keep(
-            {.best = early_stop_->best(), .step = has_ended_early() ? trainer_.reply().step : 0});
+        keep({.best = early_stop_->best(), .step = has_ended_early() ? trainer_.reply().step : 0});
         const bool is_done =
             checkpointer_->save_final(trainer_.client().generation(), leader_->deadline());
         leader_->saved(is_done, net::Clock::now());
@@ -243,12 +242,20 @@ class Leading {
         log_info(early_stop_->why());
       }
     }
-    checkpointer_->keep({.best = early_stop_->best()});
+    keep({.best = early_stop_->best()});
     if (early_stop_->keeps_best() && early_stop_->best() != client.best()) {
       client.know_best(early_stop_->best());
       client.tell_best();
     }
     return early_stop_->stops_at(step);
+  }
+
+  // In checkpoints, from now on.
+  void keep(const EarlyEnd& early_end) {
+    if (kept_ != early_end) {  // not in every step: the other thread reads it
+      checkpointer_->keep(early_end);
+      kept_ = early_end;
+    }
   }
 
   // REQUIRES: it has the result.
@@ -297,6 +304,7 @@ class Leading {
   std::optional<Task> task_;  // with the incarnation that this chief has come to have
   std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
   std::optional<EarlyStop> early_stop_;
+  EarlyEnd kept_;  // what checkpoints have
   std::optional<Failure> failure_;
 };
 

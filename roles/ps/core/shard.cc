@@ -92,17 +92,12 @@ void Shard::finish_restore(std::uint64_t step) {
   step_ = step;
   keep_result();
   is_concluded_ = false;
-  arrived_ = 0;
-  folded_ = 0;
+  begin_step();
   has_previous_ = false;
   rounded_[0].is_current = false;
   rounded_[1].is_current = false;
   cut_wanted_.reset();
   cut_.reset();
-  for (Slot& slot : slots_) {
-    slot.filled = false;
-    slot.memory.reset();
-  }
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
     trainer.settled = step;  // what made these parameters is in them
@@ -397,12 +392,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   counters_.applied += count;
   ++step_;
   keep_result();
-  arrived_ = 0;
-  folded_ = 0;
-  for (Slot& slot : slots_) {
-    slot.filled = false;
-    slot.memory.reset();
-  }
+  begin_step();
   for (std::size_t rank = 0; rank < trainers_.size() && has_backup_workers(); ++rank) {
     if (is_used(rank)) {
       trainers_[rank].used = step_;
@@ -413,12 +403,9 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   }
 }
 
-void Shard::conclude() {
-  if (std::exchange(is_concluded_, true) || !strict_) {
-    return;
-  }
-  keep_result();
-  arrived_ = 0;  // the gradients that are here belong to a step that is not made
+// None of its gradients is here.
+void Shard::begin_step() noexcept {
+  arrived_ = 0;
   folded_ = 0;
   for (Slot& slot : slots_) {
     slot.filled = false;

@@ -43,6 +43,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "math/aligned.h"
@@ -209,7 +210,12 @@ class Shard {
   [[nodiscard]] std::optional<Answer> previous() const;
   // No push changes the parameters any more, until the next restore: they are the run's result.
   // Strict: of a run that ends before its last step, which has been made for whoever asks.
-  void conclude();
+  void conclude() {
+    if (!std::exchange(is_concluded_, true) && strict_) {
+      keep_result();
+      begin_step();  // the gradients that are here belong to one that is not made
+    }
+  }
   // Strict: that was said, of parameters that are not those of the last step of all.
   [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
   // Makes a cut of the state as it is.
@@ -283,6 +289,7 @@ class Shard {
   void lay_out(std::span<float> arena);
   void make_cut(std::uint64_t sequence);
   void keep_result();
+  void begin_step() noexcept;
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
   [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
 
