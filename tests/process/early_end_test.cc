@@ -1,5 +1,6 @@
 // Runs that end before their last step: all tasks end with 0 and the same weights, whoever dies.
 #include <csignal>
+#include <ostream>
 #include <regex>
 #include <string>
 
@@ -79,6 +80,7 @@ struct Loss {
   bool worker = false;
   bool chief = false;
   bool ps = false;
+  friend void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
 };
 
 class EarlyEndAfter : public EarlyEnd, public ::testing::WithParamInterface<Loss> {};
