@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "math/layers/registry.h"
-#include "math/losses/registry.h"
 #include "math/names.h"
 
 namespace disttf::math {

@@ -26,7 +26,7 @@
 
 #include "math/layers/layer.h"
 #include "math/layers/layer_spec.h"
-#include "math/losses/loss.h"
+#include "math/losses/registry.h"
 #include "math/parameter_layout.h"
 #include "math/shape.h"
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <system_error>
 
-#include "math/losses/registry.h"
 #include "math/names.h"
 #include "roles/run/setting.h"
 
@@ -74,6 +73,9 @@ void check_early_end(const RunConfig& config) {
   const char* const name = has_target ? "target_accuracy" : "patience";
   const std::string value =
       has_target ? shortest_text(config.target_accuracy) : std::to_string(config.patience);
+  if (has_target && math::loss_type(config.model.loss).of_numbers) {
+    refuse_setting(name, value, "allowed where labels are numbers; --patience is");
+  }
   if (config.eval_every == 0) {
     refuse_setting(name, value, "allowed without --eval_every, which says when it is looked at");
   }

@@ -3,7 +3,6 @@
 #include <map>
 
 #include "math/kernels.h"
-#include "math/losses/registry.h"
 #include "math/model.h"
 #include "math/optimizer.h"
 #include "math/rate_schedule.h"

@@ -21,7 +21,7 @@ const Words kSlowly = {"--debug_delay_ms=10", "--log_every=1"};
 // Between the best evaluation and the end, where somebody has to remember the former.
 int step_between(const std::string& output) {
   static const std::regex kSteps(
-      R"(Stopped at step (\d+): the validation cross entropy has not fallen below the .* of step (\d+) in 3 evaluation)");
+      R"(Stopped at step (\d+): the validation loss has not fallen below the .* of step (\d+) in 3 evaluation)");
   std::smatch steps;
   EXPECT_TRUE(std::regex_search(output, steps, kSteps)) << output;
   return steps.empty() ? 0 : (std::stoi(steps[1]) + std::stoi(steps[2])) / 2;

@@ -13,7 +13,7 @@ namespace disttf::roles {
 namespace {
 
 math::Evaluation evaluation(double loss, std::size_t correct = 0) {
-  return {.cross_entropy = loss, .correct = correct, .rows = 5000, .classes = 10};
+  return {.loss = loss, .correct = correct, .rows = 5000, .classes = 10};
 }
 
 constexpr EarlyStop::Rule kTarget{.train_steps = 1000, .eval_every = 100, .target_accuracy = 0.99F};
@@ -72,7 +72,7 @@ TEST(EarlyStopTest, StopsWhereTheLossHasNotGotBetterForSoLong) {
   EarlyStop early_stop(kPatient);
   EXPECT_EQ(stop_of(early_stop, {0.5, 0.4, 0.45, 0.39, 0.39, 0.41, 0.1}), 600U);
   EXPECT_EQ(early_stop.why(),
-            "Stopped at step 600: the validation cross entropy has not fallen below the 0.39 of "
+            "Stopped at step 600: the validation loss has not fallen below the 0.39 of "
             "step 400 in 2 evaluation(s), as --patience says");
   EXPECT_EQ(early_stop.best(), (BestEvaluation{.step = 400, .loss = 0.39}));
 }

@@ -28,7 +28,7 @@ void compute_gradient(std::span<const float> parameters, std::uint64_t step, std
 
 math::Evaluation evaluate(std::span<const float> parameters) noexcept {
   const std::uint64_t bits = sum_of(std::as_bytes(parameters)) * 0x9E3779B97F4A7C15U;
-  return {.cross_entropy = static_cast<double>(bits >> 40U) * 0x1p-24,
+  return {.loss = static_cast<double>(bits >> 40U) * 0x1p-24,
           .correct = static_cast<std::size_t>((bits & 0xFFFFFFU) % 1000),
           .rows = 1000,
           .classes = 10};
@@ -76,7 +76,7 @@ bool Oracle::ends_at_newest() {
     return false;
   }
   const math::Evaluation found = evaluate(states_.back());
-  losses_.push_back(found.cross_entropy);
+  losses_.push_back(found.loss);
   const auto best = std::ranges::min_element(losses_);
   const auto since = static_cast<std::uint64_t>(losses_.end() - best) - 1;
   return (config_.target_accuracy != 0 && found.accuracy() > double{config_.target_accuracy}) ||

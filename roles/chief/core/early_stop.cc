@@ -24,7 +24,7 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
   next_ = (step / rule_.eval_every + 1) * rule_.eval_every;
   // One that is newer than this step was the best of all up to its own: where the run has been set
   // back this is known already.
-  const double loss = validation.cross_entropy;
+  const double loss = validation.loss;
   if (std::isfinite(loss) && step > best_.step && (best_.step == 0 || loss < best_.loss)) {
     best_ = {.step = step, .loss = loss};
   }
@@ -37,7 +37,7 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
     const std::string best =
         best_.step == 0 ? std::string("been a number")
                         : fmt::format("fallen below the {:.6g} of step {}", best_.loss, best_.step);
-    stop(step, fmt::format("the validation cross entropy has not {} in {} evaluation(s), as "
+    stop(step, fmt::format("the validation loss has not {} in {} evaluation(s), as "
                            "--patience says",
                            best, rule_.patience));
   }

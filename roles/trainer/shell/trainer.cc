@@ -10,7 +10,6 @@
 
 #include "data/sha256.h"
 #include "math/clip.h"
-#include "math/losses/registry.h"
 #include "math/random.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
