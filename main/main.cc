@@ -79,7 +79,7 @@ int run(const RunDownload& run) {
 
 int run(const InspectData& inspect) {
   const roles::StopSignal stop;
-  if (data::holds_images(inspect.data.own.value().path)) {
+  if (roles::own_data_is_images(inspect.data)) {
     const data::Dataset dataset = roles::open_dataset(inspect.data, stop);
     return run(
         Print{.text = inspect.as_json ? image_data_json(dataset) : image_data_text(dataset)});

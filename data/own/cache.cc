@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -327,7 +328,14 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
     if (!json.is_object() || json.at("version") != kCacheVersion) {
       return std::nullopt;
     }
-    return index_from(json);
+    CacheIndex index = index_from(json);
+    const auto is_whole = [&index](const CachedPart& part) {
+      return part.rows_of_class.size() == index.classes.size();
+    };
+    if (checksum_of(index) != index.checksum || !std::ranges::all_of(index.parts, is_whole)) {
+      return std::nullopt;
+    }
+    return index;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

@@ -35,7 +35,7 @@ struct CachedPart {
 // What index.json says.
 struct CacheIndex {
   std::string name;    // Dataset::name
-  std::string source;  // the files that it was made of, and how they were read; compared as it is
+  std::string source;  // SHA-256 of which files it was made of, and how they were read
   std::string label_column;
   std::vector<std::string> classes;     // none: labels are numbers
   std::optional<ColumnSummary> target;  // then what they are like
@@ -68,7 +68,7 @@ class CacheWriter {
   std::array<std::unique_ptr<PartFiles>, kParts> parts_;
 };
 
-// None: there is no such folder, or one of another version.
+// None: there is no such folder, or one of another version, or somebody has changed its index.
 [[nodiscard]] std::optional<CacheIndex> read_cache_index(const std::filesystem::path& directory);
 
 // The data set, mapped; `index` is the folder's. Compares the checksums. Throws UnusableData where

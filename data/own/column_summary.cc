@@ -7,7 +7,7 @@
 namespace disttf::data {
 
 ColumnSums::ColumnSums(const std::vector<std::string>& names)
-    : columns_(names.size()), moments_(names.size()), last_(names.size()) {
+    : columns_(names.size()), moments_(names.size()) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     columns_[i].name = names[i];
   }
@@ -25,10 +25,6 @@ void ColumnSums::add(std::span<const float> numbers) {
     column.least = std::min(column.least, numbers[i]);
     column.most = std::max(column.most, numbers[i]);
     block[i % columns].mean += static_cast<double>(numbers[i]);
-    if (rows_ != 0 || i >= columns) {
-      const float before = i >= columns ? numbers[i - columns] : last_[i];
-      column.counts_rows = column.counts_rows && numbers[i] == before + 1;
-    }
   }
   for (Moments& each : block) {
     each.mean /= static_cast<double>(rows);
@@ -45,7 +41,6 @@ void ColumnSums::add(std::span<const float> numbers) {
     moments_[i].mean += difference * now / all;
     moments_[i].squares += block[i].squares + difference * difference * before * now / all;
   }
-  std::ranges::copy(numbers.last(columns), last_.begin());
   rows_ += rows;
 }
 
@@ -54,9 +49,20 @@ std::vector<ColumnSummary> ColumnSums::summaries() const {
   for (std::size_t i = 0; i < result.size() && rows_ != 0; ++i) {
     result[i].mean = moments_[i].mean;
     result[i].deviation = std::sqrt(moments_[i].squares / static_cast<double>(rows_));
-    result[i].counts_rows = result[i].counts_rows && rows_ > 2;
   }
   return result;
+}
+
+void RowCounters::add(std::span<const float> numbers) {
+  const std::size_t columns = last_.size();
+  for (std::size_t i = 0; i < numbers.size(); i += columns) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const float number = numbers[i + column];
+      still_[column] = still_[column] && (rows_ == 0 || number == last_[column] + 1);
+      last_[column] = number;
+    }
+    ++rows_;
+  }
 }
 
 }  // namespace disttf::data

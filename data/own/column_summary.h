@@ -16,8 +16,8 @@ struct ColumnSummary {
   float least = std::numeric_limits<float>::max();
   float most = std::numeric_limits<float>::lowest();
   double mean = 0;
-  double deviation = 0;     // sqrt of the mean square of what is left without the mean
-  bool counts_rows = true;  // each number is the one before it and 1: an identifier, it seems
+  double deviation = 0;      // sqrt of the mean square of what is left without the mean
+  bool counts_rows = false;  // RowCounters::counts()
 };
 
 // Adds up rows as they come. Sums are made in double, of each block by itself in the rows' order,
@@ -39,6 +39,21 @@ class ColumnSums {
   };
   std::vector<ColumnSummary> columns_;
   std::vector<Moments> moments_;
+  std::uint64_t rows_ = 0;
+};
+
+// Which columns count the rows of the files, each number the one before it and 1: identifiers, it
+// seems.
+class RowCounters {
+ public:
+  explicit RowCounters(std::size_t columns) : still_(columns, true), last_(columns) {}
+
+  // All rows, as they come.
+  void add(std::span<const float> numbers);
+  [[nodiscard]] bool counts(std::size_t column) const { return rows_ > 2 && still_[column]; }
+
+ private:
+  std::vector<bool> still_;
   std::vector<float> last_;  // row
   std::uint64_t rows_ = 0;
 };

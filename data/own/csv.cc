@@ -36,7 +36,7 @@ struct CsvTable {
   [[nodiscard]] std::string place(std::uint64_t line, std::size_t column) const {
     std::string text =
         path + ", line " + std::to_string(line) + ", column " + std::to_string(column + 1);
-    return names_line == 0 ? text : text + " (" + names[column] + ")";
+    return names_line == 0 ? text : text + " (" + printable(names[column]) + ")";
   }
 };
 
@@ -52,19 +52,30 @@ bool is_number(const std::string& cell) {
   return read_number(cell, ignored);
 }
 
-// Where line number `lines` + 1 begins; all of it if there are no so many.
-std::size_t behind_lines(std::string_view text, std::size_t lines) {
-  std::size_t at = 0;
-  for (; lines > 0 && at < text.size(); --lines) {
-    const std::size_t end = text.find('\n', at);
-    at = end == std::string_view::npos ? text.size() : end + 1;
+// Up to the newline that is in no quotes.
+std::string_view first_line_of(std::string_view text) {
+  bool is_quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    is_quoted = text[at] == '"' ? !is_quoted : is_quoted;
+    if (text[at] == '\n' && !is_quoted) {
+      return text.substr(0, at + 1);
+    }
   }
-  return at;
+  return text;
 }
 
 char most_frequent_delimiter(std::string_view line) {
-  const auto frequency = [line](char c) { return std::ranges::count(line, c); };
-  return *std::ranges::max_element(kDelimiters, {}, frequency);
+  std::array<std::size_t, kDelimiters.size()> counts{};
+  bool is_quoted = false;
+  for (const char c : line) {
+    is_quoted = c == '"' ? !is_quoted : is_quoted;
+    const auto* const found = std::ranges::find(kDelimiters, c);
+    if (!is_quoted && found != kDelimiters.end()) {
+      ++counts.at(static_cast<std::size_t>(found - kDelimiters.begin()));
+    }
+  }
+  return kDelimiters.at(
+      static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
 }
 
 // Whether `first` has the names of the columns, whose first row is `second`, if there is one.
@@ -104,7 +115,7 @@ std::size_t usual_label(const CsvTable& table) {
       const auto same = [](char a, char b) {
         return std::tolower(static_cast<unsigned char>(a)) == b;
       };
-      if (std::ranges::equal(table.names[i], wanted, same)) {
+      if (table.uses[i] != Use::kIgnored && std::ranges::equal(table.names[i], wanted, same)) {
         return i;
       }
     }
@@ -114,7 +125,8 @@ std::size_t usual_label(const CsvTable& table) {
       return i;
     }
   }
-  return 0;
+  throw UnusableData("--ignore_columns: all columns of " + table.path +
+                     " are named; a label and a column of numbers are needed");
 }
 
 void choose_columns(CsvTable& table, const CsvOptions& options) {
@@ -125,11 +137,15 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
   const std::size_t label = options.label_column.empty()
                                 ? usual_label(table)
                                 : column_of(table, "label_column", options.label_column);
+  if (table.uses[label] == Use::kIgnored) {
+    throw UnusableData("--label_column: " + shown(options.label_column) +
+                       " is one of --ignore_columns as well");
+  }
   table.uses[label] = options.label_is_number ? Use::kTarget : Use::kLabel;
-  table.label = table.names[label];
+  table.label = printable(table.names[label]);
   for (std::size_t i = 0; i < table.names.size(); ++i) {
     if (table.uses[i] == Use::kNumber) {
-      table.numbers.push_back(table.names[i]);
+      table.numbers.push_back(printable(table.names[i]));
     }
   }
   if (table.numbers.empty()) {
@@ -138,25 +154,27 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
   }
 }
 
-// From the beginning of the file.
+// From the beginning of the table, line `line` of the file; `rows` becomes what follows the line of
+// names.
 CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t line,
-                  const CsvOptions& options) {
+                  const CsvOptions& options, std::string_view& rows) {
   CsvTable table;
   table.path = path;
   CsvCells empty_lines(text, '\n');
   while (empty_lines.skip_empty_line()) ++line;
-  text = empty_lines.rest();
-  if (text.empty()) {
+  rows = empty_lines.rest();
+  if (rows.empty()) {
     throw UnusableData(path + ": there are no lines in it" +
                        (options.skipped_lines == 0 ? "" : " behind those that are skipped"));
   }
-  table.delimiter = most_frequent_delimiter(text.substr(0, text.find('\n')));
-  table.names = cells_of_line(text, table.delimiter);
-  const std::string_view below = text.substr(behind_lines(text, 1));
+  const std::string_view first = first_line_of(rows);
+  const std::string_view below = rows.substr(first.size());
+  table.delimiter = most_frequent_delimiter(first);
+  table.names = cells_of_line(first, table.delimiter);
   if (is_line_of_names(table.names, below.empty() ? std::vector<std::string>()
                                                   : cells_of_line(below, table.delimiter))) {
     table.names_line = line;
-    std::ranges::transform(table.names, table.names.begin(), &printable);
+    rows = below;
   } else {
     for (std::size_t i = 0; i < table.names.size(); ++i) {
       table.names[i] = std::to_string(i + 1);
@@ -286,21 +304,19 @@ class PieceParser {
 class CsvSource final : public RowSource {
  public:
   CsvSource(const std::filesystem::path& path, const CsvOptions& options, std::size_t piece_bytes)
-      : pieces_(path, piece_bytes), ahead_(options.threads) {
+      : pieces_(path, options.skipped_lines, piece_bytes), ahead_(options.threads) {
     TextPiece first;
     if (!pieces_.next(first)) {
-      throw UnusableData(path.string() + ": the file is empty");
+      throw UnusableData(path.string() + (options.skipped_lines == 0
+                                              ? ": the file is empty"
+                                              : ": there are no lines in it behind those that are "
+                                                "skipped"));
     }
-    std::size_t skipped = behind_lines(first.text, options.skipped_lines);
-    table_ = table_of(path.string(), std::string_view(first.text).substr(skipped),
-                      options.skipped_lines + 1, options);
-    if (table_.names_line != 0) {
-      skipped = behind_lines(first.text, table_.names_line);
-    }
-    const std::uint64_t line =
-        1 +
-        static_cast<std::uint64_t>(std::count(
-            first.text.begin(), first.text.begin() + static_cast<std::ptrdiff_t>(skipped), '\n'));
+    std::string_view rows;
+    table_ = table_of(path.string(), first.text, first.first_line, options, rows);
+    const std::size_t skipped = first.text.size() - rows.size();
+    const std::uint64_t line = first.first_line + static_cast<std::uint64_t>(std::ranges::count(
+                                                      first.text.substr(0, skipped), '\n'));
     begin_parsing(std::move(first), skipped, line);
   }
 

@@ -128,14 +128,20 @@ std::vector<std::string> cells_of_line(std::string_view text, char delimiter) {
 
 std::string printable(std::string_view cell) {
   constexpr std::size_t kMost = 60;
-  std::string text(cell.substr(0, kMost));
+  std::size_t length = std::min(cell.size(), kMost);
+  const auto is_inside = [&](std::size_t at) {  // of a character of UTF-8
+    return at < cell.size() && (static_cast<unsigned char>(cell[at]) & 0xC0U) == 0x80U;
+  };
+  while (length > 0 && is_inside(length)) --length;
+  std::string text(cell.substr(0, length));
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return cell.size() > kMost ? text + "..." : text;
+  return cell.size() > length ? text + "..." : text;
 }
 
 bool read_number(std::string_view cell, float& number) noexcept {
-  const char* const begin = cell.data() + (cell.starts_with('+') ? 1 : 0);
+  const bool has_plus = cell.starts_with('+') && !cell.starts_with("+-");
+  const char* const begin = cell.data() + (has_plus ? 1 : 0);
   const char* const end = cell.data() + cell.size();
   float parsed = 0;
   auto result = std::from_chars(begin, end, parsed);

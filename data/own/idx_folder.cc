@@ -28,22 +28,29 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 30U;
 constexpr std::string_view kZipped = ".gz";
 
-// "train-images": which of the four a file is; none of them: nothing.
+// "train images": which of the four a file is; none of them: nothing. What decides are whole words:
+// latest-train-images-idx3-ubyte is none of the test.
 std::string kind_of(std::string_view name) {
-  const auto has = [name](std::string_view word) {
-    return name.find(word) != std::string_view::npos;
-  };
   if (name.ends_with(kZipped)) {
     name.remove_suffix(kZipped.size());
   }
+  const auto has = [name](std::string_view word) {
+    constexpr std::string_view kBetween = "-_. ";
+    for (std::size_t at = name.find(word); at != std::string_view::npos;
+         at = name.find(word, at + 1)) {
+      const std::size_t end = at + word.size();
+      if ((at == 0 || kBetween.find(name[at - 1]) != std::string_view::npos) &&
+          (end == name.size() || kBetween.find(name[end]) != std::string_view::npos)) {
+        return true;
+      }
+    }
+    return false;
+  };
   const bool is_images =
       has("images") && (name.ends_with("idx3-ubyte") || name.ends_with("idx4-ubyte"));
   const bool is_labels = has("labels") && name.ends_with("idx1-ubyte");
-  if (!is_images && !is_labels) {
-    return {};
-  }
   const bool is_test = has("test") || has("t10k");
-  if (!is_test && !has("train")) {
+  if (is_images == is_labels || is_test == has("train")) {
     return {};
   }
   return std::string(is_test ? "test" : "train") + (is_images ? " images" : " labels");
@@ -57,6 +64,7 @@ std::map<std::string, Path> files_in(const Path& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     paths.push_back(entry.path());
   }
+  if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
   std::ranges::sort(paths);  // a file stands before its .gz
   for (const Path& path : paths) {
     const std::string kind = kind_of(path.filename().string());
@@ -151,6 +159,7 @@ struct Storage {
 // Copies row after row to where it belongs.
 void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
   const std::size_t size = from.shape.size();
+  to.images[0].reserve(from.images.size());
   for (std::size_t row = 0; row < from.labels.size(); ++row) {
     const Part drawn = hold_out.part_of(row);
     const auto part = static_cast<std::size_t>(drawn == Part::kTest ? Part::kTrain : drawn);
@@ -198,6 +207,10 @@ Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_ou
         dataset.classes, std::size_t{*std::ranges::max_element(splits[part]->labels)} + 1);
     sum.update(std::as_bytes(splits[part]->images));
     sum.update(std::as_bytes(splits[part]->labels));
+  }
+  if (dataset.classes < 2) {
+    throw UnusableData("--data: " + directory.string() +
+                       ": all labels are 0; two classes at least are needed");
   }
   dataset.checksum = sum.hex();
   dataset.storage = std::move(storage);

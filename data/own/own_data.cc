@@ -101,8 +101,8 @@ HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
           .test = has_file(Part::kTest) ? 0 : wanted.test};
 }
 
-// All that the converted form depends on.
-std::string source_text(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
+// SHA-256 of all that the converted form depends on.
+std::string source_of(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
   std::string text =
       (options.label_is_number ? "number " : "class ") + options.label_column + "\nignored";
   for (const std::string& column : options.ignored_columns) {
@@ -116,14 +116,13 @@ std::string source_text(const OwnDataOptions& options, const std::vector<SourceF
     text += std::filesystem::absolute(file.path).string() + " " + std::to_string(file.bytes) + " " +
             std::to_string(written) + "\n";
   }
-  return text;
+  return sha256_hex(std::as_bytes(std::span(text)));
 }
 
 // One for each path and way to read it.
 Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
-  OwnDataOptions named = options;
   const std::string text =
-      std::filesystem::absolute(options.path).string() + "\n" + source_text(named, {});
+      std::filesystem::absolute(options.path).string() + "\n" + source_of(options, {});
   constexpr std::size_t kDigits = 12;
   return hooks.cache_directory /
          (own_data_name(options.path) + "-" +
@@ -190,6 +189,16 @@ class Classes {
   std::map<std::string, std::size_t, std::less<>> places_;
 };
 
+// What was found out of the table.
+void say(const OwnDataHooks& hooks, const char* what, const Path& path, std::size_t columns,
+         const std::string& label_column) {
+  if (hooks.on_message) {
+    hooks.on_message(std::string(what) + " " + path.string() + ": " + std::to_string(columns) +
+                     (columns == 1 ? " column" : " columns") +
+                     " of numbers, the label is in column " + label_column);
+  }
+}
+
 // Reads all files of a set and writes the folder.
 class Conversion {
  public:
@@ -208,8 +217,16 @@ class Conversion {
     index.source = std::move(source);
     index.label_column = label_column_;
     index.columns = sums_->summaries();
+    for (std::size_t i = 0; i < index.columns.size(); ++i) {
+      index.columns[i].counts_rows = counters_->counts(i);
+    }
     std::vector<std::uint8_t> final_places;
     index.classes = classes_.in_order(final_places);
+    if (!options_.label_is_number && index.classes.size() < 2) {
+      throw UnusableData("--data: " + options_.path.string() + ": all labels in column " +
+                         label_column_ + " are \"" + index.classes.front() +
+                         "\"; two classes at least are needed");
+    }
     if (classes_.look_like_numbers(rows_[0]) && hooks_.on_message) {
       hooks_.on_message("The labels are " + std::to_string(index.classes.size()) +
                         " different numbers, taken for classes; --label_type number comes near to "
@@ -253,12 +270,8 @@ class Conversion {
       label_column_ = source.label_column();
       sums_.emplace(columns_);
       target_sums_.emplace(std::vector{label_column_});
-      if (hooks_.on_message) {
-        hooks_.on_message("Converting " + options_.path.string() + ": " +
-                          std::to_string(columns_.size()) +
-                          (columns_.size() == 1 ? " column" : " columns") +
-                          " of numbers, the label is in column " + label_column_);
-      }
+      counters_.emplace(columns_.size());
+      say(hooks_, "Converting", options_.path, columns_.size(), label_column_);
       return;
     }
     if (source.columns() != columns_ || source.label_column() != label_column_) {
@@ -271,6 +284,7 @@ class Conversion {
   }
   void take(const RowBlock& block, const SourceFile& file, HoldOut& hold_out, std::uint64_t row) {
     const std::vector<std::uint8_t> labels = labels_of(block, file);
+    counters_->add(block.numbers);
     trained_.clear();
     trained_targets_.clear();
     const std::size_t columns = columns_.size();
@@ -336,7 +350,8 @@ class Conversion {
   // Of the rows that are trained on, and of their labels where these are numbers.
   std::optional<ColumnSums> sums_;
   std::optional<ColumnSums> target_sums_;
-  std::vector<float> trained_;  // of one block
+  std::optional<RowCounters> counters_;  // of all rows
+  std::vector<float> trained_;           // of one block
   std::vector<float> trained_targets_;
   std::array<std::uint64_t, kParts> rows_{};
   std::uint64_t bytes_before_ = 0;  // of the files before this one
@@ -384,12 +399,13 @@ std::string own_data_name(const std::filesystem::path& path) {
 
 OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
   const std::vector<SourceFile> files = files_of(options.path);
-  const std::string source = source_text(options, files);
+  const std::string source = source_of(options, files);
   OwnData result{.directory = cache_of(options, hooks), .index = {}};
   const auto is_done = [&] {
     auto index = read_cache_index(result.directory);
     if (!index || index->source != source) return false;
     result.index = std::move(*index);
+    say(hooks, "Converted", options.path, result.index.columns.size(), result.index.label_column);
     return true;
   };
   if (is_done()) {

@@ -44,11 +44,37 @@ std::size_t whole_lines(std::string_view text) {
 
 }  // namespace
 
-TextPieces::TextPieces(const std::filesystem::path& path, std::size_t piece_bytes)
+TextPieces::TextPieces(const std::filesystem::path& path, std::size_t skipped_lines,
+                       std::size_t piece_bytes)
     : path_(path), piece_bytes_(piece_bytes) {
   struct stat status {};
   file_ = open_for_reading(path, status);
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+  while (rest_.size() < kByteOrderMark.size() && read_more(rest_)) {
+  }
+  if (rest_.starts_with(kByteOrderMark)) {
+    rest_.erase(0, kByteOrderMark.size());
+  }
+  skip(skipped_lines);
+}
+
+void TextPieces::skip(std::size_t lines) {
+  std::size_t at = 0;
+  while (lines > 0) {
+    const std::size_t end = rest_.find('\n', at);
+    if (end != std::string::npos) {
+      at = end + 1;
+      ++line_;
+      --lines;
+      continue;
+    }
+    rest_.clear();
+    at = 0;
+    if (!read_more(rest_)) {
+      return;
+    }
+  }
+  rest_.erase(0, at);
 }
 
 bool TextPieces::read_more(std::string& text) {
@@ -72,12 +98,8 @@ bool TextPieces::read_more(std::string& text) {
 
 bool TextPieces::next(TextPiece& piece) {
   std::string text = std::exchange(rest_, {});
-  const bool is_first = offset_ == 0;
   for (;;) {
     const bool has_more = read_more(text);
-    if (is_first && text.starts_with(kByteOrderMark)) {
-      text.erase(0, kByteOrderMark.size());
-    }
     const std::size_t length = has_more ? whole_lines(text) : text.size();
     if (length > 0) {
       rest_ = text.substr(length);

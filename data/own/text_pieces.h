@@ -23,9 +23,11 @@ class TextPieces {
   static constexpr std::size_t kPieceBytes = std::size_t{4} << 20U;
   static constexpr std::size_t kMostLineBytes = std::size_t{64} << 20U;
 
-  // A newline inside of double quotes ends no line. A byte order mark at the beginning is left out.
-  // Throws std::system_error where the file cannot be read; `piece_bytes` is for tests.
-  explicit TextPieces(const std::filesystem::path& path, std::size_t piece_bytes = kPieceBytes);
+  // A newline inside of double quotes ends no line, but of `skipped_lines` at the beginning, which
+  // need be no table. A byte order mark is left out. Throws std::system_error where the file cannot
+  // be read; `piece_bytes` is for tests.
+  explicit TextPieces(const std::filesystem::path& path, std::size_t skipped_lines = 0,
+                      std::size_t piece_bytes = kPieceBytes);
 
   // The next piece, not empty; false: the file is at its end. The pieces are the same whenever the
   // bytes are. Throws UnusableData for a line of more than kMostLineBytes.
@@ -34,6 +36,8 @@ class TextPieces {
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
  private:
+  // Takes so many lines off the beginning of the file.
+  void skip(std::size_t lines);
   // Appends up to piece_bytes_ of the file to `text`; false: there are none.
   bool read_more(std::string& text);
 

@@ -164,6 +164,16 @@ data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& 
   return with_own_data(options, stop, &data::convert_own_data);
 }
 
+bool own_data_is_images(const DataOptions& options) {
+  try {
+    return data::holds_images(options.own.value().path);
+  } catch (const data::UnusableData& error) {
+    throw Failure(kBadData, error.what());
+  } catch (const std::system_error& error) {
+    throw Failure(kBadData, error.what());
+  }
+}
+
 data::Dataset open_built_in_dataset(const DatasetRow& dataset, const DataOptions& options) {
   return dataset.make(options.directory, open_options());
 }

@@ -114,7 +114,7 @@ std::string metrics_line(const Metrics& metrics) {
     line["classes"] = classes_of(*metrics.test, *metrics.result_classes);
     line["confusion"] = confusion_of(*metrics.test);
   }
-  return line.dump() + "\n";
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace disttf::roles

@@ -36,18 +36,18 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
     throw Failure(kUsage, *why);
   }
   const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
-  if (options.data.dataset == nullptr && theirs != nullptr && theirs->is_built_in()) {
+  if (!options.data.own && options.data.dataset == nullptr && theirs != nullptr &&
+      theirs->is_built_in()) {
     trainer.use_built_in(*theirs);
   }
   const data::Dataset& own = trainer.dataset();
-  if (own.name == published.dataset) {
-    check_examples(published, own);
-  }
   if (own.name != published.dataset || own.checksum != published.data_checksum) {
-    throw Failure(kBadData, "--dataset: the chief trains on " + published.dataset + " (SHA-256 " +
+    throw Failure(kBadData, std::string(options.data.own ? "--data" : "--dataset") +
+                                ": the chief trains on " + published.dataset + " (SHA-256 " +
                                 published.data_checksum.substr(0, 12) + "), this task has " +
                                 own.name + " (SHA-256 " + own.checksum.substr(0, 12) + ")");
   }
+  check_examples(published, own);
   if (const auto why = missing_isa(published, math::supported_isas())) {
     throw Failure(kUsage, *why);
   }

@@ -30,14 +30,13 @@ TEST(ColumnSums, KeepTheDeviationOfLargeNumbers) {
   EXPECT_NEAR(sums.summaries()[0].deviation, 0.816496580927726, 1e-9);  // sqrt(2/3)
 }
 
-TEST(ColumnSums, SeeWhichColumnsCountRows) {
-  ColumnSums sums({"id", "other", "late"});
-  sums.add(std::vector<float>{7, 1, 1, 8, 2, 2});
-  sums.add(std::vector<float>{9, 2, 4});
-  const auto columns = sums.summaries();
-  EXPECT_TRUE(columns[0].counts_rows);
-  EXPECT_FALSE(columns[1].counts_rows);
-  EXPECT_FALSE(columns[2].counts_rows);
+TEST(RowCounters, SeeWhichColumnsCountRows) {
+  RowCounters counters(3);
+  counters.add(std::vector<float>{7, 1, 1, 8, 2, 2});
+  counters.add(std::vector<float>{9, 2, 4});
+  EXPECT_TRUE(counters.counts(0));
+  EXPECT_FALSE(counters.counts(1));
+  EXPECT_FALSE(counters.counts(2));
 }
 
 }  // namespace

@@ -134,6 +134,40 @@ TEST_F(Csv, HasQuotesAsRfc4180) {
             "t.csv, line 2, column 2 (label): a quote is not closed at the cell's end");
 }
 
+TEST_F(Csv, MayHaveQuotesInItsNames) {
+  const Table table = read("\"x\n(mm)\",\"a, b\",label\n1,2,x\n");
+  EXPECT_THAT(table.columns, ElementsAre("x?(mm)", "a, b"));
+  EXPECT_THAT(table.numbers, ElementsAre(1, 2));
+  EXPECT_THAT(read("\"Length, mm\";\"Width, mm\";\"name, latin\"\n1;2;x\n").numbers,
+              ElementsAre(1, 2));
+}
+
+TEST_F(Csv, LeavesTheLabelAloneThatIsIgnored) {
+  EXPECT_EQ(read("label,x,species\na,1,b\n", {.ignored_columns = {"label"}}).label_column,
+            "species");
+  EXPECT_EQ(refusal("x,y,label\n1,2,a\n", {.label_column = "y", .ignored_columns = {"y"}}),
+            "--label_column: \"y\" is one of --ignore_columns as well");
+  EXPECT_EQ(refusal("x,y\n1,2\n", {.ignored_columns = {"x", "y"}}),
+            "--ignore_columns: all columns of t.csv are named; a label and a column of numbers are "
+            "needed");
+}
+
+TEST_F(Csv, KnowsALongNameAsItIs) {
+  const std::string name(100, 'n');
+  EXPECT_EQ(read(name + ",x,y\na,1,2\n", {.label_column = name}).label_column,
+            std::string(60, 'n') + "...");
+}
+
+TEST_F(Csv, SkipsLinesThatAreNoTable) {
+  std::string text;
+  for (int line = 0; line < 50; ++line) {
+    text += "a 6\" pipe, and more words\n";
+  }
+  text += "a,label\n1,x\nwrong,y\n";
+  EXPECT_EQ(refusal(text, {.skipped_lines = 50}, 16),
+            "t.csv, line 53, column 1 (a): \"wrong\" is not a number of 32 bits");
+}
+
 TEST_F(Csv, IsTheSameInAnyPiecesAndThreads) {
   std::string text = "a,b,label\n";
   std::vector<float> numbers;
@@ -204,6 +238,15 @@ TEST_F(Csv, RefusesALabelOfThousandsOfValues) {
             "--label_column says which one is, and --label_type number takes numbers");
 }
 
+TEST(Printable, CutsNoCharacter) {
+  std::string cell = "x";
+  for (int i = 0; i < 40; ++i) {
+    cell += "\xC3\xA4";
+  }
+  EXPECT_EQ(printable(cell), cell.substr(0, 59) + "...");
+  EXPECT_EQ(printable("a\nb"), "a?b");
+}
+
 TEST(ReadNumber, TakesWhatTablesHave) {
   const auto number = [](std::string_view text) {
     float value = -1;
@@ -218,6 +261,7 @@ TEST(ReadNumber, TakesWhatTablesHave) {
   EXPECT_EQ(number(""), 99);
   EXPECT_EQ(number("1 2"), 99);
   EXPECT_EQ(number("4e38"), 99);
+  EXPECT_EQ(number("+-5"), 99);
 }
 
 // What is read the quick way against what from_chars makes of the same.
