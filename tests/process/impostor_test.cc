@@ -9,6 +9,8 @@
 #include <csignal>
 #include <system_error>
 
+#include "data/digits.h"
+#include "data/mnist.h"
 #include "math/model.h"
 #include "net/transport/shared_memory.h"
 #include "net/wire/codec.h"
@@ -400,13 +402,16 @@ TEST_F(Impostor, PublishesAModelOfLargerImagesToAWorker) {
   Process& ps = run_task(cluster, Job::kPs, 0);
   ASSERT_TRUE(says(ps, "Started server"));
   config_.trainers = 2;
+  const data::FileSet& dataset = has_mnist() ? data::mnist() : data::digits();
+  config_.dataset = dataset.name;
+  config_.data_checksum = dataset.checksum;
   config_.model.input = {.channels = 1000};
   start_run(connect_to(cluster));
   Process& worker = run_task(cluster, Job::kWorker, 1);
   EXPECT_TRUE(exits(worker, kExitError));
   EXPECT_TRUE(says(worker,
-                   "the chief published what this version cannot use: --inputs: 1000 is not 784, "
-                   "the pixels of an image"));
+                   "the chief published what this version cannot use: --inputs: 1000 is not "
+                   "28x28x1, the shape of an example"));
   ps.send(SIGKILL);
 }
 
