@@ -14,13 +14,14 @@ double squared_errors(const LossPass& pass, float* outputs) noexcept {
 }
 
 // Targets have the mean 0 and the variance 1.
-constexpr LossType kSquares{.name = "mean_squared_error",
-                            .of_numbers = true,
-                            .differentiate = &squared_errors,
-                            .of_guessing = [](std::size_t /*classes*/) noexcept { return 1.0; }};
+constexpr LossType kSquaredLoss{
+    .name = "mean_squared_error",
+    .of_numbers = true,
+    .differentiate = &squared_errors,
+    .of_guessing = [](std::size_t /*classes*/) noexcept { return 1.0; }};
 
 }  // namespace
 
-const LossType& mean_squared_error() noexcept { return kSquares; }
+const LossType& mean_squared_error() noexcept { return kSquaredLoss; }
 
 }  // namespace disttf::math

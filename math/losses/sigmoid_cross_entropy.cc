@@ -13,17 +13,17 @@ double cost_of_guessing(std::size_t classes) noexcept {
   return -(one * std::log(one) + (1 - one) * std::log(1 - one));
 }
 
-constexpr LossType kSigmoid{.name = "sigmoid_cross_entropy",
-                            .differentiate =
-                                [](const LossPass& pass, float* outputs) noexcept {
-                                  return pass.kernels->sigmoid_cross_entropy(
-                                      outputs, pass.labels, pass.rows, pass.outputs, pass.scale,
-                                      pass.smoothing);
-                                },
-                            .of_guessing = &cost_of_guessing};
+constexpr LossType kSigmoidLoss{.name = "sigmoid_cross_entropy",
+                                .differentiate =
+                                    [](const LossPass& pass, float* outputs) noexcept {
+                                      return pass.kernels->sigmoid_cross_entropy(
+                                          outputs, pass.labels, pass.rows, pass.outputs, pass.scale,
+                                          pass.smoothing);
+                                    },
+                                .of_guessing = &cost_of_guessing};
 
 }  // namespace
 
-const LossType& sigmoid_cross_entropy() noexcept { return kSigmoid; }
+const LossType& sigmoid_cross_entropy() noexcept { return kSigmoidLoss; }
 
 }  // namespace disttf::math

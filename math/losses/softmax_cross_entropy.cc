@@ -7,7 +7,7 @@
 namespace disttf::math {
 namespace {
 
-constexpr LossType kSoftmax{
+constexpr LossType kSoftmaxLoss{
     .name = "softmax_cross_entropy",
     .differentiate =
         [](const LossPass& pass, float* outputs) noexcept {
@@ -19,6 +19,6 @@ constexpr LossType kSoftmax{
 
 }  // namespace
 
-const LossType& softmax_cross_entropy() noexcept { return kSoftmax; }
+const LossType& softmax_cross_entropy() noexcept { return kSoftmaxLoss; }
 
 }  // namespace disttf::math
