@@ -1,4 +1,5 @@
-// What the numbers of a column are like: of all rows that are trained on.
+// What the numbers of a column are like: of the rows that are trained on; but whether it counts
+// rows is seen of all of them.
 //
 // Values; callable from any thread.
 #pragma once

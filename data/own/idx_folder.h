@@ -4,9 +4,9 @@
 //   images   ...images...idx3-ubyte, or idx4-ubyte with channels     [rows, height, width(,
 //   channels)] labels   ...labels...idx1-ubyte                                  [rows]
 //
-// With "test" or "t10k" in it a file is of the test, with "train" it is trained on. All images have
-// one shape; there are as many classes as the largest label and one more. Rows for validation are
-// held out of those that are trained on.
+// With the word test or t10k a file is of the test, with the word train it is trained on. All
+// images have one shape; there are as many classes as the largest label and one more. Rows for
+// validation are held out of those that are trained on.
 #pragma once
 
 #include <filesystem>

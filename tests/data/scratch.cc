@@ -70,6 +70,20 @@ Bytes gzip(std::span<const std::uint8_t> bytes) {
   return out;
 }
 
+std::string refusal_of(const std::function<void()>& work, const std::filesystem::path& folder) {
+  try {
+    work();
+  } catch (const std::runtime_error& error) {  // std::system_error is one
+    std::string sentence = error.what();
+    const std::string path = folder.string() + "/";
+    for (auto at = sentence.find(path); at != std::string::npos; at = sentence.find(path)) {
+      sentence.erase(at, path.size());
+    }
+    return sentence;
+  }
+  return "nothing";
+}
+
 bool in_child(const std::function<bool()>& work) { return in_children(1, work) == 1; }
 
 int in_children(int count, const std::function<bool()>& work) {

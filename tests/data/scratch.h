@@ -33,6 +33,10 @@ void write(const std::filesystem::path& path, std::span<const std::uint8_t> byte
 // One gzip member.
 [[nodiscard]] Bytes gzip(std::span<const std::uint8_t> bytes);
 
+// What `work` throws, without the path of `folder` in front of names; "nothing" if it does not.
+[[nodiscard]] std::string refusal_of(const std::function<void()>& work,
+                                     const std::filesystem::path& folder);
+
 // Runs `work` in a forked process; true if it returned true there. An exception is false.
 [[nodiscard]] bool in_child(const std::function<bool()>& work);
 // The same in `count` processes at once; how many of them returned true.

@@ -48,17 +48,8 @@ class Csv : public testing::Test {
   // What it says, without the path of the folder.
   std::string refusal(std::string_view text, const CsvOptions& options = {},
                       std::size_t piece = 1U << 20U) {
-    try {
-      static_cast<void>(read(text, options, piece));
-    } catch (const UnusableData& error) {
-      std::string sentence = error.what();
-      const std::string folder = scratch_.path().string() + "/";
-      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
-        sentence.erase(at, folder.size());
-      }
-      return sentence;
-    }
-    return "nothing";
+    return test::refusal_of([&] { static_cast<void>(read(text, options, piece)); },
+                            scratch_.path());
   }
 
   test::ScratchDirectory scratch_;

@@ -48,17 +48,7 @@ class IdxFolder : public testing::Test {
         {{}, static_cast<std::uint32_t>(math::Purpose::kHoldOut), &math::random_bits});
   }
   std::string refusal() {
-    try {
-      static_cast<void>(open());
-    } catch (const UnusableData& error) {
-      std::string sentence = error.what();
-      const std::string folder = scratch_.path().string() + "/";
-      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
-        sentence.erase(at, folder.size());
-      }
-      return sentence;
-    }
-    return "nothing";
+    return test::refusal_of([&] { static_cast<void>(open()); }, scratch_.path());
   }
   test::ScratchDirectory scratch_;
 };

@@ -47,17 +47,7 @@ class OwnDataTest : public testing::Test {
   }
   Dataset open(const OwnDataOptions& options) { return open_own_data(options, hooks()); }
   std::string refusal(const OwnDataOptions& options) {
-    try {
-      static_cast<void>(open(options));
-    } catch (const std::runtime_error& error) {  // UnusableData, or std::system_error
-      std::string sentence = error.what();
-      const std::string folder = scratch_.path().string() + "/";
-      for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
-        sentence.erase(at, folder.size());
-      }
-      return sentence;
-    }
-    return "nothing";
+    return test::refusal_of([&] { static_cast<void>(open(options)); }, scratch_.path());
   }
 
   std::vector<std::string> names_in_cache() {
