@@ -58,6 +58,10 @@ class InPlaceChannel final : public Channel {
     return AnswerSlotView(view_->bytes().subspan(answers_at_, kAnswerSlotBytes));
   }
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
+  // Offers memory; of `body`, which has kSharedOfferBytes, `size` are what the ps offers: or 0, it
+  // declines, or has answered something else, which is kept.
+  std::error_code exchange(const SharedOffer& own, std::span<std::byte> body, std::size_t& size,
+                           Deadline deadline);
   void adopt(std::span<const std::byte> body, std::size_t most);
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -145,9 +149,29 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
 std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   view_.reset();
   answers_at_ = 0;
-  const std::uint64_t id = next_id_++;
   SharedOffer own = memory_.memory_->offer();
   own.signal = memory_.sleep_word();
+  std::array<std::byte, kSharedOfferBytes> body{};
+  std::size_t size = 0;
+  if (const auto error = exchange(own, body, size, deadline)) {
+    return error;
+  }
+  adopt(std::span(body).first(size), most);
+  if (view_ || size == 0) {
+    return {};
+  }
+  // The ps takes it for agreed, and would leave its answers where nobody looks. An offer of nothing
+  // is declined.
+  if (const auto error = exchange({}, body, size, deadline)) {
+    return error;
+  }
+  return size == 0 ? std::error_code{} : fail(WireError::kUnexpected);
+}
+
+std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::byte> body,
+                                         std::size_t& size, Deadline deadline) {
+  size = 0;
+  const std::uint64_t id = next_id_++;
   if (const auto error = channel_->send(ShareFrame{id}.to_header(), encode(own), deadline)) {
     return error;
   }
@@ -162,16 +186,11 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     kept_ = header;
     return {};
   }
-  std::array<std::byte, kSharedOfferBytes> body{};
   if (shared.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
     return fail(WireError::kUnexpected);
   }
-  const auto offer = std::span(body).first(header.body_size);
-  if (const auto failed = channel_->receive_body(offer, deadline)) {
-    return failed;
-  }
-  adopt(offer, most);
-  return {};
+  size = header.body_size;
+  return channel_->receive_body(body.first(size), deadline);
 }
 
 // Whatever is wrong with it, frames will do.

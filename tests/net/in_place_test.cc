@@ -188,6 +188,15 @@ TEST_F(InPlaceTest, ATrainerDoesNotMapMoreThanItNeeds) {
 }
 
 // The ps was given another configuration, say: what lies elsewhere now is sent.
+// As one that lacks the memory to map it: the ps must not leave answers there.
+TEST_F(InPlaceTest, ATrainerThatCannotMapHasItsAnswersInFrames) {
+  connect();
+  ASSERT_FALSE(channel_->agree(kParameters, patience()));
+  ASSERT_FALSE(channel_->is_in_place());
+  push(std::vector<std::byte>(kGradient, std::byte{5}));
+  expect_parameters(false);
+}
+
 TEST_F(InPlaceTest, MemoryThatThePsHasNoMoreIsNotKeptForTheTrainer) {
   connect();
   agree();
