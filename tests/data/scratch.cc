@@ -86,7 +86,8 @@ std::string refusal_of(const std::function<void()>& work, const std::filesystem:
 
 bool in_child(const std::function<bool()>& work) { return in_children(1, work) == 1; }
 
-int in_children(int count, const std::function<bool()>& work) {
+int in_children(int count, const std::function<bool()>& work,
+                const std::function<void()>& once_forked) {
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
     const pid_t child = ::fork();
@@ -103,6 +104,7 @@ int in_children(int count, const std::function<bool()>& work) {
     if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
     children.push_back(child);
   }
+  if (once_forked) once_forked();
   int succeeded = 0;
   for (const pid_t child : children) {
     int status = 0;

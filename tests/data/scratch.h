@@ -39,7 +39,9 @@ void write(const std::filesystem::path& path, std::span<const std::uint8_t> byte
 
 // Runs `work` in a forked process; true if it returned true there. An exception is false.
 [[nodiscard]] bool in_child(const std::function<bool()>& work);
-// The same in `count` processes at once; how many of them returned true.
-[[nodiscard]] int in_children(int count, const std::function<bool()>& work);
+// The same in `count` processes at once; how many of them returned true. `once_forked` runs here as
+// soon as all of them are there: the place to start threads.
+[[nodiscard]] int in_children(int count, const std::function<bool()>& work,
+                              const std::function<void()>& once_forked = {});
 
 }  // namespace disttf::data::test

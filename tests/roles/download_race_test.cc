@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "roles/download/download_lock.h"
+#include "tests/data/scratch.h"
 #include "tests/roles/download_fixture.h"
 
 namespace disttf::roles {
@@ -21,41 +22,27 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// Runs fetch() in `count` processes at once; true when all succeed.
-class DownloadRaceTest : public DownloadTest {
- protected:
-  bool fetch_in_processes(int count) {
-    std::vector<pid_t> children;
-    for (int i = 0; i < count; ++i) {
-      const pid_t child = fork();
-      if (child == 0) _exit(failure().empty() ? 0 : 1);
-      children.push_back(child);
-    }
-    bool all_good = true;
-    for (const pid_t child : children) {
-      int status = 0;
-      waitpid(child, &status, 0);
-      all_good = all_good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-    return all_good;
-  }
-};
+class DownloadRaceTest : public DownloadTest {};
 
 TEST_F(DownloadRaceTest, OnlyOneOfSeveralProcessesDownloads) {
-  const MirrorServer server(test_support::serve(served));
+  MirrorServer server(test_support::serve(served), MirrorServer::Start::kLater);
   use(server);
-  EXPECT_TRUE(fetch_in_processes(6));
+  EXPECT_EQ(data::test::in_children(
+                6, [&] { return failure().empty(); }, [&] { server.start(); }),
+            6);
   expect_all_there();
   EXPECT_EQ(server.requests().size(), 2U);
 }
 
 TEST_F(DownloadRaceTest, TheNextTakesOverFromOneThatIsKilled) {
-  const MirrorServer server(test_support::first_then(1, test_support::stall_after(served, 100'000),
-                                                     test_support::serve(served)));
+  MirrorServer server(test_support::first_then(1, test_support::stall_after(served, 100'000),
+                                               test_support::serve(served)),
+                      MirrorServer::Start::kLater);
   use(server);
   options.stall_timeout = 1h;
   const pid_t victim = fork();
   if (victim == 0) _exit(failure().empty() ? 0 : 1);
+  server.start();
   ASSERT_TRUE(server.wait_for_request());  // it holds the lock, and stalls
   options.on_message = [&](std::string_view text) {
     messages.emplace_back(text);

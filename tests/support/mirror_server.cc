@@ -187,7 +187,7 @@ void MirrorConnection::relay_to(std::uint16_t port) const {
   close(other);
 }
 
-MirrorServer::MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls)
+MirrorServer::MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls, Start start)
     : handler_(std::move(handler)), tls_(std::move(tls)) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
@@ -197,12 +197,16 @@ MirrorServer::MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls)
     throw std::system_error(errno, std::generic_category(), "the test mirror cannot listen");
   }
   port_ = ntohs(address.sin_port);
+  if (start == Start::kNow) this->start();
+}
+
+void MirrorServer::start() {
   acceptor_ = std::thread([this] { accept_connections(); });
 }
 
 MirrorServer::~MirrorServer() {
   shutdown(listener_, SHUT_RDWR);  // wakes accept()
-  acceptor_.join();
+  if (acceptor_.joinable()) acceptor_.join();
   {
     const std::lock_guard lock(mutex_);
     for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);

@@ -60,11 +60,19 @@ using Files = std::map<std::string, std::string>;  // target ("/a.gz") -> conten
 
 class MirrorServer {
  public:
+  // kLater: clients can connect and wait, no thread runs until start(). A test that forks does so
+  // before: what a thread of the parent holds at that moment, an allocator's lock say, is held in
+  // the child for ever.
+  enum class Start : std::uint8_t { kNow, kLater };
+
   // With `tls` it speaks https. Throws std::system_error when there is no socket.
-  explicit MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls = nullptr);
+  explicit MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls = nullptr, Start start = Start::kNow);
+  MirrorServer(Handler handler, Start start) : MirrorServer(std::move(handler), nullptr, start) {}
   ~MirrorServer();
   MirrorServer(const MirrorServer&) = delete;
   MirrorServer& operator=(const MirrorServer&) = delete;
+
+  void start();
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   // "http://127.0.0.1:PORT"; `host`: under which other name it is asked for.
