@@ -15,6 +15,7 @@ TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
 CHAOS_RUNS ?= 200
+CHAOS_NETWORK_RUNS ?= 40
 CHAOS_SEED ?= 1
 LAST_MOMENT_RUNS ?= 300
 LAST_MOMENT_SEED ?= 1
@@ -61,11 +62,12 @@ bench: ## build and run the benchmarks
 	@$(COMPILE) $(PRESET)
 	@$(BUILD)/bench/disttf_bench $(ARGS)
 
-chaos: ## CHAOS_RUNS=200 runs whose tasks are killed, frozen and cut off, each to the same bits
+chaos: ## CHAOS_RUNS=200 runs, and CHAOS_NETWORK_RUNS=40, whose tasks are killed, frozen and cut off, each to the same bits
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
 	@$(COMPILE) $(PRESET) --target process_chaos_test
-	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
+	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) \
+	  DISTTF_CHAOS_NETWORK_RUNS=$(CHAOS_NETWORK_RUNS) DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
 	  ./process_chaos_test </dev/null
 
 last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are about to end

@@ -4,8 +4,10 @@
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
 //                [--no_slow_link] [--no_scaling] [--quick]
 //
-// --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
-// Standard output: one JSON line a figure. Standard error: the same for people.
+// --benchmark_filter: figures whose names it finds, and those measured together with them (of
+// scaling, the whole curve). --quick: everything runs once and briefly, to see that it runs; its
+// figures mean nothing. Standard output: one JSON line a figure. Standard error: the same for
+// people.
 #include <benchmark/benchmark.h>
 
 #include <exception>
@@ -55,6 +57,7 @@ int main(int argc, char** argv) {
                !take(argument, "--dataset", jobs.dataset) &&
                !take(argument, "--train_steps", jobs.train_steps) &&
                !take(argument, "--python", jobs.python)) {
+      static_cast<void>(take(argument, "--benchmark_filter", jobs.filter));
       rest.push_back(argv[each]);
     }
   }
@@ -80,7 +83,7 @@ int main(int argc, char** argv) {
     disttf::bench::Reporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);
     disttf::bench::run_push_pull(jobs, reporter);
-    disttf::bench::run_sums(jobs.repetitions, reporter);
+    disttf::bench::run_sums(jobs, reporter);
     if (with_scaling) {
       disttf::bench::run_scaling(jobs, reporter);
     }

@@ -18,19 +18,17 @@
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "bench/reporter.h"
+#include "math/model_spec.h"
 
 namespace disttf::bench {
 
 void register_floors();
 void register_parts();
-
-// Alternates between the sides and adds their figures. Throws std::runtime_error when they differ
-// in what they come to.
-void run_sums(int repetitions, Reporter& reporter);
 
 struct JobOptions {
   std::string train_steps = "2000";
@@ -39,7 +37,15 @@ struct JobOptions {
   std::string python = "/usr/bin/python3";  // Debian's, to which its packages belong
   int repetitions = 5;
   bool quick = false;  // only whether it runs: the first points of each curve, one step each
+  std::string filter;  // --benchmark_filter: a regular expression; empty: everything
+
+  // Whether a figure of that name is asked for.
+  [[nodiscard]] bool wants(const std::string& name) const;
 };
+// Alternates between the sides and adds their figures. Throws std::runtime_error when they differ
+// in what they come to.
+void run_sums(const JobOptions& options, Reporter& reporter);
+
 // Alternates between both transports and the raw exchange of the same bytes. Throws
 // std::runtime_error when a side does not come to what it should.
 void run_push_pull(const JobOptions& options, Reporter& reporter);
@@ -60,8 +66,11 @@ void run_peers(const JobOptions& options, Reporter& reporter);
 // else says why not.
 void run_slow_link(const JobOptions& options, Reporter& reporter);
 
-// The models that several of them use, by name.
-[[nodiscard]] std::vector<std::size_t> hidden_units(const std::string& model);
+// The models that several of them use: softmax, lenet and cnn as `--model` has them, and MLPs of so
+// many hidden units.
+inline constexpr std::array kBenchModels = {"softmax", "mlp_100", "mlp_1024", "lenet", "cnn"};
+// REQUIRES: one of them.
+[[nodiscard]] math::ModelSpec bench_model(const std::string& name);
 inline constexpr std::size_t kBatch = 100;
 
 }  // namespace disttf::bench

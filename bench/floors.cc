@@ -1,5 +1,6 @@
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/benchmarks.h"
@@ -20,10 +21,7 @@ void copy_memory(benchmark::State& state) {
 }
 
 void products(benchmark::State& state, const std::string& model, math::ComputeDtype dtype) {
-  math::ModelSpec spec;
-  spec.hidden = hidden_units(model);
-  spec.kind = spec.hidden.empty() ? math::ModelKind::kSoftmax : math::ModelKind::kMlp;
-  math::StepProducts step(spec, kBatch, math::supported_isas().front(), dtype);
+  math::StepProducts step(bench_model(model), kBatch, math::supported_isas().front(), dtype);
   for (auto _ : state) {
     step.run();
   }
@@ -36,18 +34,23 @@ void products(benchmark::State& state, const std::string& model, math::ComputeDt
 
 }  // namespace
 
-std::vector<std::size_t> hidden_units(const std::string& model) {
-  if (model == "softmax") {
-    return {};
+math::ModelSpec bench_model(const std::string& name) {
+  constexpr std::string_view kMlp = "mlp_";
+  math::ModelSpec spec;
+  if (name.starts_with(kMlp)) {
+    spec.hidden = {std::stoul(name.substr(kMlp.size()))};
+  } else {
+    spec.kind = math::model_from_name(name).value();
+    spec.hidden.clear();
   }
-  return {model == "mlp_1024" ? std::size_t{1024} : std::size_t{100}};
+  return spec;
 }
 
 void register_floors() {
   for (const long bytes : {318144L, 40'000'000L}) {
     benchmark::RegisterBenchmark("memcpy", &copy_memory)->Arg(bytes)->UseRealTime();
   }
-  for (const char* model : {"softmax", "mlp_100", "mlp_1024"}) {
+  for (const char* model : kBenchModels) {
     benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model,
                                  math::ComputeDtype::kF32)
         ->UseRealTime();

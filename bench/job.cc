@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -23,12 +24,15 @@ struct Limit {
 constexpr Limit kMlp{"mlp_100", 100, "two_cores/products/mlp_100"};
 constexpr Limit kWide{"mlp_1024", 128, "two_cores/products/mlp_1024"};
 constexpr Limit kSoftmax{"softmax", 100, "two_cores/products/softmax"};
-constexpr std::array kLimits = {kMlp, kWide, kSoftmax};
+constexpr Limit kLenet{"lenet", 100, "two_cores/products/lenet"};
+constexpr Limit kCnn{"cnn", 100, "two_cores/products/cnn"};
+constexpr std::array kLimits = {kMlp, kWide, kSoftmax, kLenet, kCnn};
 
 struct Job {
   const char* name;
   const char* arguments;
   Limit limit;
+  int part = 1;  // of the steps it makes the n-th part
 };
 constexpr std::array kJobs = {
     Job{"job/sync/1_worker_1_ps", "--workers 1 --ps 1", kMlp},
@@ -38,6 +42,8 @@ constexpr std::array kJobs = {
     Job{"job/softmax/2_workers_1_ps", "--workers 2 --ps 1 --model softmax", kSoftmax},
     Job{"job/mlp_1024/2_workers_1_ps", "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
         kWide},
+    Job{"job/lenet/2_workers_1_ps", "--workers 2 --ps 1 --model lenet", kLenet, 10},
+    Job{"job/cnn/2_workers_1_ps", "--workers 2 --ps 1 --model cnn", kCnn, 4},
 };
 // What fault tolerance costs: `plain`, and with `more` flags. The two run in turn the first and the
 // second. All make steps of 200 images.
@@ -61,10 +67,7 @@ double products_on_two_cores(const Limit& limit) {
   constexpr std::chrono::milliseconds kDuration{500};
   const auto deadline = std::chrono::steady_clock::now() + kDuration;
   const auto work = [&](double& images) {
-    math::ModelSpec spec;
-    spec.hidden = hidden_units(limit.model);
-    spec.kind = spec.hidden.empty() ? math::ModelKind::kSoftmax : math::ModelKind::kMlp;
-    math::StepProducts step(spec, limit.batch, math::supported_isas().front());
+    math::StepProducts step(bench_model(limit.model), limit.batch, math::supported_isas().front());
     const auto begin = std::chrono::steady_clock::now();
     std::size_t steps = 0;
     for (; std::chrono::steady_clock::now() < deadline || steps == 0; ++steps) {
@@ -78,6 +81,13 @@ double products_on_two_cores(const Limit& limit) {
   work(images[0]);
   other.join();
   return images[0] + images[1];
+}
+
+// As the floor of a job.
+bool is_wanted(const Limit& limit, const JobOptions& options) {
+  return std::ranges::any_of(kJobs, [&](const Job& job) {
+    return std::string_view(job.limit.name) == limit.name && options.wants(job.name);
+  });
 }
 
 Figure floor_figure(const std::string& name, const std::vector<double>& values) {
@@ -116,19 +126,26 @@ void run_jobs(const JobOptions& options, Reporter& reporter) {
   std::array<std::vector<double>, kLimits.size()> limits;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     for (std::size_t each = 0; each < kLimits.size(); ++each) {
-      limits[each].push_back(products_on_two_cores(kLimits[each]));
+      if (is_wanted(kLimits[each], options)) {
+        limits[each].push_back(products_on_two_cores(kLimits[each]));
+      }
     }
     for (std::size_t each = 0; each < kJobs.size(); ++each) {
-      results[each].add(run_launch(kJobs[each].arguments, false, options));
+      if (!options.wants(kJobs[each].name)) continue;
+      results[each].add(
+          run_launch(kJobs[each].arguments, false, part_of(options, kJobs[each].part)));
     }
   }
   for (std::size_t each = 0; each < kLimits.size(); ++each) {
+    if (limits[each].empty()) continue;
     reporter.add(floor_figure(kLimits[each].name, limits[each]));
   }
   for (std::size_t each = 0; each < kJobs.size(); ++each) {
+    if (!options.wants(kJobs[each].name)) continue;
     reporter.add(results[each].figure(kJobs[each].name, kJobs[each].limit.name));
   }
   for (const Price& price : kPrices) {
+    if (!options.wants(price.name)) continue;
     run_price(price, options, reporter);
   }
 }

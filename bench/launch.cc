@@ -83,6 +83,15 @@ std::string disttf_program() {
   return (self.parent_path().parent_path() / "disttf").string();
 }
 
+bool JobOptions::wants(const std::string& name) const {
+  return filter.empty() || std::regex_search(name, std::regex(filter));
+}
+
+JobOptions part_of(JobOptions options, int part) {
+  options.train_steps = std::to_string(std::max(1, std::stoi(options.train_steps) / part));
+  return options;
+}
+
 Result run_launch(const std::string& arguments, bool saves, const JobOptions& options) {
   const ScratchDirectory scratch;
   const std::string command = disttf_program() + " launch " + arguments +

@@ -23,6 +23,9 @@ struct Result {
 [[nodiscard]] Result run_launch(const std::string& arguments, bool saves,
                                 const JobOptions& options);
 
+// The same with the n-th part of the steps, one at least: for a model that takes so much longer.
+[[nodiscard]] JobOptions part_of(JobOptions options, int part);
+
 // What a shell command prints, on both of its outputs; `exit_code`: how it ended.
 [[nodiscard]] std::string output_of(const std::string& command, int* exit_code = nullptr);
 

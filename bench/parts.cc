@@ -11,15 +11,8 @@
 namespace disttf::bench {
 namespace {
 
-math::ModelSpec spec_of(const std::string& model) {
-  math::ModelSpec spec;
-  spec.hidden = hidden_units(model);
-  spec.kind = spec.hidden.empty() ? math::ModelKind::kSoftmax : math::ModelKind::kMlp;
-  return spec;
-}
-
 void gradient(benchmark::State& state, const std::string& model_name, math::ComputeDtype dtype) {
-  math::Model model(spec_of(model_name), kBatch, math::supported_isas().front(), dtype);
+  math::Model model(bench_model(model_name), kBatch, math::supported_isas().front(), dtype);
   math::AlignedVector parameters(model.layout().size());
   math::AlignedVector out(model.layout().size());
   model.initialize(1, parameters.span());
@@ -46,7 +39,7 @@ void gradient(benchmark::State& state, const std::string& model_name, math::Comp
 }
 
 void optimizer(benchmark::State& state, math::OptimizerKind kind) {
-  const std::size_t size = math::layout_of(spec_of("mlp_100")).size();
+  const std::size_t size = math::layout_of(bench_model("mlp_100")).size();
   math::AlignedVector parameters(size);
   const math::AlignedVector sum(size);
   math::Optimizer update({.kind = kind}, size, math::supported_isas().front());
@@ -60,7 +53,7 @@ void optimizer(benchmark::State& state, math::OptimizerKind kind) {
 }  // namespace
 
 void register_parts() {
-  for (const char* model : {"softmax", "mlp_100", "mlp_1024"}) {
+  for (const char* model : kBenchModels) {
     benchmark::RegisterBenchmark((std::string("gradient/") + model).c_str(), &gradient, model,
                                  math::ComputeDtype::kF32)
         ->UseRealTime();

@@ -19,6 +19,7 @@ struct Comparison {
   const char* name;
   const char* ours;
   const char* theirs;
+  int part = 1;  // of the steps both make the n-th part
 };
 
 struct Framework {
@@ -37,7 +38,15 @@ const std::array kPeers = {
          {"versus/torch_1_process/mlp_100", "--workers 1 --ps 1", "--threads 1"},
          {"versus/torch_1_process_2_threads/mlp_100", "--workers 1 --ps 1", "--threads 2"},
          {"versus/torch_ddp_2/mlp_1024", "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
-          "--ranks 2 --model mlp_1024 --batch_size 128"}}},
+          "--ranks 2 --model mlp_1024 --batch_size 128"},
+         // channels_last is the faster of PyTorch's two ways here.
+         {"versus/torch_ddp_2/lenet", "--workers 2 --ps 1 --model lenet",
+          "--ranks 2 --model lenet --channels_last", 10},
+         {"versus/torch_ddp_2/cnn", "--workers 2 --ps 1 --model cnn",
+          "--ranks 2 --model cnn --channels_last", 4},
+         {"versus/torch_ddp_2/small_cnn",
+          "--workers 2 --ps 1 --model " DISTTF_SOURCE_DIR "/bench/peers/small_cnn.toml",
+          "--ranks 2 --model small_cnn --channels_last", 2}}},
     Framework{"versus/tensorflow",
               "tensorflow_ps.py",
               {{"versus/tensorflow_ps/mlp_100", "--workers 2 --ps 1", "--workers 2"},
@@ -82,15 +91,16 @@ std::string why_not(const Framework& peer, const JobOptions& options) {
 
 void compare(const Framework& peer, const Comparison& comparison, const JobOptions& options,
              Reporter& reporter) {
+  const JobOptions part = part_of(options, comparison.part);
   Results ours;
   Results theirs;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     const bool ours_first = repetition % 2 == 0;
     for (const bool our_turn : {ours_first, !ours_first}) {
       if (our_turn) {
-        ours.add(run_launch(comparison.ours, false, options));
+        ours.add(run_launch(comparison.ours, false, part));
       } else {
-        theirs.add(run_peer(peer, comparison.theirs, options));
+        theirs.add(run_peer(peer, comparison.theirs, part));
       }
     }
   }
@@ -110,6 +120,7 @@ void run_peers(const JobOptions& options, Reporter& reporter) {
       continue;
     }
     for (const Comparison& comparison : peer.comparisons) {
+      if (!options.wants(comparison.name)) continue;
       compare(peer, comparison, options, reporter);
     }
   }

@@ -10,15 +10,18 @@ namespace disttf::bench {
 
 void run_push_pull(const JobOptions& options, Reporter& reporter) {
   constexpr int kRoundsPerRepetition = 4;
-  math::ModelSpec mlp;
-  mlp.hidden = hidden_units("mlp_100");
   // The smallest vector there is: two variables, of which each begins at 64 bytes.
   const math::ModelSpec smallest{
       .kind = math::ModelKind::kSoftmax, .input = {}, .hidden = {}, .classes = 2};
-  const std::array points = {std::pair("128", smallest), std::pair("318144", mlp),
+  const std::array points = {std::pair("128", smallest),
+                             std::pair("318144", bench_model("mlp_100")),
                              std::pair("40000000", model_of(10'000'000))};
   for (const auto& [bytes, model] : points) {
     const std::string floor = std::string("raw_echo/") + bytes;
+    if (!options.wants(floor) && !options.wants(std::string("push_pull/tcp/") + bytes) &&
+        !options.wants(std::string("push_pull/shm/") + bytes)) {
+      continue;
+    }
     const int rounds = options.repetitions * (options.quick ? 1 : kRoundsPerRepetition);
     for (const Side& side : measure_sides({.model = model}, rounds, options.quick)) {
       const std::string name = "push_pull/" + side.name + "/" + bytes;

@@ -1,5 +1,6 @@
 // What a synchronous step costs as a cluster grows: more parameters, more ps, more workers. Nobody
 // computes a gradient, so nothing hides what is per byte, per ps and per worker.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -59,6 +60,15 @@ std::map<std::string, double> per_unit(const Curve& curve, std::size_t point,
   return costs;
 }
 
+// All points of a curve, of which each is compared with the one before, or none.
+bool is_wanted(const Curve& curve, const JobOptions& options) {
+  return std::ranges::any_of(curve.sizes, [&](std::size_t size) {
+    const std::string name = std::string(curve.name) + "/" + std::to_string(size);
+    return options.wants(name + "/raw") || options.wants(name + "/tcp") ||
+           options.wants(name + "/shm");
+  });
+}
+
 void run_curve(const Curve& curve, const JobOptions& options, Reporter& reporter) {
   std::map<std::string, std::vector<double>> medians;  // by side, then by point
   for (std::size_t point = 0; point < curve.sizes.size(); ++point) {
@@ -85,7 +95,9 @@ void run_curve(const Curve& curve, const JobOptions& options, Reporter& reporter
 
 void run_scaling(const JobOptions& options, Reporter& reporter) {
   for (const Curve& curve : kCurves) {
-    run_curve(curve, options, reporter);
+    if (is_wanted(curve, options)) {
+      run_curve(curve, options, reporter);
+    }
   }
 }
 

@@ -156,6 +156,9 @@ Run run_form(const Cable& cable, const Form& form, const JobOptions& options) {
 }  // namespace
 
 void run_slow_link(const JobOptions& options, Reporter& reporter) {
+  if (std::ranges::none_of(kForms, [&](const Form& form) { return options.wants(form.name); })) {
+    return;
+  }
   std::optional<Cable> cable;
   try {
     cable.emplace();

@@ -34,16 +34,11 @@ struct StepTime {
   Microseconds after_last{};  // from the last gradient's arrival on: everybody waits for this
 };
 
-math::ModelSpec spec() {
-  math::ModelSpec model;
-  model.hidden = hidden_units("mlp_100");
-  return model;
-}
-
 std::vector<math::AlignedVector> make_gradients(std::size_t trainers) {
   std::vector<math::AlignedVector> gradients;
   for (std::size_t rank = 0; rank < trainers; ++rank) {
-    math::AlignedVector& gradient = gradients.emplace_back(math::layout_of(spec()).size());
+    math::AlignedVector& gradient =
+        gradients.emplace_back(math::layout_of(bench_model("mlp_100")).size());
     for (std::size_t each = 0; each < gradient.size(); ++each) {
       gradient.span()[each] = static_cast<float>((each * 7 + rank * 13) % 1000) * 1e-3F - 0.5F;
     }
@@ -85,7 +80,7 @@ class ByRank {
  private:
   static roles::RunConfig config(std::size_t trainers) {
     roles::RunConfig config;
-    config.model = spec();
+    config.model = bench_model("mlp_100");
     config.rate_decay = math::RateDecay::kNone;
     config.isa = math::supported_isas().front();
     config.train_steps = std::uint64_t{1} << 50U;
@@ -210,10 +205,14 @@ void run_sums_of(std::size_t trainers, int rounds, Reporter& reporter) {
 
 }  // namespace
 
-void run_sums(int repetitions, Reporter& reporter) {
+void run_sums(const JobOptions& options, Reporter& reporter) {
   constexpr int kRoundsPerRepetition = 4;
   for (const std::size_t trainers : {2U, 8U}) {
-    run_sums_of(trainers, repetitions * kRoundsPerRepetition, reporter);
+    const std::string count = "/" + std::to_string(trainers);
+    if (options.wants("sum_on_arrival" + count) || options.wants("sum_by_rank/in_order" + count) ||
+        options.wants("sum_by_rank/last_first" + count)) {
+      run_sums_of(trainers, options.repetitions * kRoundsPerRepetition, reporter);
+    }
   }
 }
 

@@ -12,7 +12,9 @@ find_package(OpenSSL REQUIRED)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 find_path(HTTP_PARSER_INCLUDE_DIR http_parser.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
+find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h REQUIRED)
 find_library(HTTP_PARSER_LIBRARY NAMES libhttp_parser${disttf_archive_suffix} http_parser REQUIRED)
+find_library(MINIZIP_LIBRARY NAMES libminizip${disttf_archive_suffix} minizip REQUIRED)
 find_library(ZLIB_LIBRARY NAMES libz${disttf_archive_suffix} z REQUIRED)
 
 add_library(disttf_asio INTERFACE)
@@ -31,6 +33,23 @@ target_link_libraries(disttf_http_parser INTERFACE ${HTTP_PARSER_LIBRARY})
 add_library(disttf_zlib INTERFACE)
 target_include_directories(disttf_zlib SYSTEM INTERFACE ${ZLIB_INCLUDE_DIR})
 target_link_libraries(disttf_zlib INTERFACE ${ZLIB_LIBRARY})
+
+find_path(PNG_INCLUDE_DIR png.h REQUIRED)
+find_path(JPEG_INCLUDE_DIR jpeglib.h REQUIRED)
+find_library(PNG_LIBRARY NAMES libpng16${disttf_archive_suffix} png16 REQUIRED)
+find_library(JPEG_LIBRARY NAMES libjpeg${disttf_archive_suffix} jpeg REQUIRED)
+# A target of its own, so that zlib is behind it wherever it is linked.
+add_library(disttf_png UNKNOWN IMPORTED)
+set_target_properties(disttf_png PROPERTIES IMPORTED_LOCATION ${PNG_LIBRARY})
+target_link_libraries(disttf_png INTERFACE ${ZLIB_LIBRARY} m)
+add_library(disttf_images INTERFACE)
+target_include_directories(disttf_images SYSTEM INTERFACE ${PNG_INCLUDE_DIR} ${JPEG_INCLUDE_DIR})
+target_link_libraries(disttf_images INTERFACE disttf_png ${JPEG_LIBRARY})
+
+# Zip files, which are read; what writes them is in tests alone.
+add_library(disttf_minizip INTERFACE)
+target_include_directories(disttf_minizip SYSTEM INTERFACE ${MINIZIP_INCLUDE_DIR})
+target_link_libraries(disttf_minizip INTERFACE ${MINIZIP_LIBRARY} disttf_zlib)
 
 # Debian ships spdlog and fmt as shared libraries only. spdlog works header-only; fmt is compiled
 # here, once: header-only it would be in every source that formats a number.

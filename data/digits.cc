@@ -1,5 +1,6 @@
 #include "data/digits.h"
 
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -15,25 +16,30 @@ constexpr std::uint64_t kSeed = 1;
 constexpr std::uint64_t kImageStream = 0;  // + 1 for the test part
 constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
 
+constexpr std::array kDigitsFiles{
+    SetFile{.name = "digits-train-images-idx3-ubyte",
+            .kind = FileKind::kImages,
+            .rows = 60000,
+            .sha256 = "ada65165ae88050f68fdcb5ae1df3256016f4b727507141c2529051c6e28ebc5"},
+    SetFile{.name = "digits-train-labels-idx1-ubyte",
+            .kind = FileKind::kLabels,
+            .rows = 60000,
+            .sha256 = "182b51038b827b1a3488627d1d03bbe6a404fe84d3af4eced2be5f72958843da"},
+    SetFile{.name = "digits-t10k-images-idx3-ubyte",
+            .kind = FileKind::kImages,
+            .is_test = true,
+            .rows = 10000,
+            .sha256 = "e4dfd77fb962b301575dd6ecfaeffe46960ec0d0f3ab7abe60fcf70ebeafc785"},
+    SetFile{.name = "digits-t10k-labels-idx1-ubyte",
+            .kind = FileKind::kLabels,
+            .is_test = true,
+            .rows = 10000,
+            .sha256 = "578c3756942649d229613c931bd29976d6f973ac20304fa71b6975f69e5c33a3"}};
+
 constexpr FileSet kDigits{
     .name = "Digits",
     .checksum = "465be317275830dad35cc132ee9578505926a1876e29ada689100219d3c8fbda",
-    .files = {{{.name = "digits-train-images-idx3-ubyte",
-                .kind = FileKind::kImages,
-                .rows = 60000,
-                .sha256 = "ada65165ae88050f68fdcb5ae1df3256016f4b727507141c2529051c6e28ebc5"},
-               {.name = "digits-train-labels-idx1-ubyte",
-                .kind = FileKind::kLabels,
-                .rows = 60000,
-                .sha256 = "182b51038b827b1a3488627d1d03bbe6a404fe84d3af4eced2be5f72958843da"},
-               {.name = "digits-t10k-images-idx3-ubyte",
-                .kind = FileKind::kImages,
-                .rows = 10000,
-                .sha256 = "e4dfd77fb962b301575dd6ecfaeffe46960ec0d0f3ab7abe60fcf70ebeafc785"},
-               {.name = "digits-t10k-labels-idx1-ubyte",
-                .kind = FileKind::kLabels,
-                .rows = 10000,
-                .sha256 = "578c3756942649d229613c931bd29976d6f973ac20304fa71b6975f69e5c33a3"}}},
+    .files = kDigitsFiles,
 };
 
 struct Part {

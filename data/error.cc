@@ -32,7 +32,7 @@ class DataCategory final : public std::error_category {
       case DataError::kIdxTrailingBytes:
         return "the IDX file is longer than its header says";
       case DataError::kBadLabel:
-        return "the IDX file holds a label that is none of the classes";
+        return "a label is none of the classes";
       case DataError::kWrongSize:
         return "wrong size";
       case DataError::kWrongChecksum:
@@ -49,6 +49,24 @@ class DataCategory final : public std::error_category {
         return "the safetensors file holds other numbers than float32";
       case DataError::kSafetensorsBadOffsets:
         return "the tensors of the safetensors file do not fill it exactly";
+      case DataError::kNotZip:
+        return "not a zip file";
+      case DataError::kZipCorrupt:
+        return "the zip file is corrupt";
+      case DataError::kZipNoMember:
+        return "the zip file has no such member";
+      case DataError::kZipBadMethod:
+        return "the member of the zip file is encrypted, or not compressed by deflate";
+      case DataError::kZipTooLarge:
+        return "the member of the zip file is larger than it may be";
+      case DataError::kTarTruncated:
+        return "the tar archive breaks off";
+      case DataError::kTarBadHeader:
+        return "not a tar archive, or a header of it is damaged";
+      case DataError::kTarNoMember:
+        return "the tar archive has no such member";
+      case DataError::kBadRecords:
+        return "not a whole number of records";
     }
     return "unknown data error " + std::to_string(value);
   }

@@ -27,6 +27,15 @@ enum class DataError {
   kSafetensorsBadHeader,  // the header is too long or not the JSON that it has to be
   kSafetensorsBadType,    // a tensor of another type than float32
   kSafetensorsBadOffsets,  // tensors overlap, leave bytes out or do not fit their shapes
+  kNotZip,                 // no directory of a zip file at the end
+  kZipCorrupt,             // the directory, or a member's data, CRC-32 or size do not fit
+  kZipNoMember,            // there is none of the name that is looked for
+  kZipBadMethod,           // a member is encrypted, or compressed otherwise than by deflate
+  kZipTooLarge,            // a member has more than the caller allows
+  kTarTruncated,           // the bytes end before the archive does
+  kTarBadHeader,           // a header whose sum or size is none
+  kTarNoMember,            // there is none of the name that is looked for
+  kBadRecords,             // not a whole number of records
 };
 
 [[nodiscard]] const std::error_category& data_category() noexcept;

@@ -3,83 +3,31 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <memory>
+#include <map>
 #include <system_error>
 #include <utility>
 
 #include "data/error.h"
+#include "data/file.h"
 #include "data/gzip.h"
 #include "data/idx.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {
 
-// Extracting takes well under a second; a holder that takes longer than this is stopped or on a
-// disk so slow that doing the work twice does not matter any more.
-constexpr std::chrono::seconds kLockPatience{10};
+// Extracting takes a second, of the largest archive about ten; a holder that takes longer than this
+// is stopped or on a disk so slow that doing the work twice does not matter any more.
+constexpr std::chrono::seconds kLockPatience{30};
 // A temporary file this old belongs to a writer that was killed.
 constexpr std::chrono::minutes kAbandonedAge{10};
 
-std::filesystem::path stamp_path(const std::filesystem::path& path) {
-  return path.string() + ".verified";
-}
-
-std::string nanoseconds(const timespec& time) {
-  return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
-}
-
-// What the stamp of a file must say, to the letter, for the file to be the one that was hashed.
-// The status change time is what makes it hard to fool: no tool can set it back.
-std::string stamp_text(const SetFile& file, const struct stat& status) {
-  const std::string by = file.sha256.empty() ? "gz " + std::string(file.gz_sha256)
-                                             : "sha256 " + std::string(file.sha256);
-  return "disttf verified 1\n" + by + "\nsize " + std::to_string(status.st_size) + "\ninode " +
-         std::to_string(status.st_ino) + "\nmodified " + nanoseconds(status.st_mtim) +
-         "\nchanged " + nanoseconds(status.st_ctim) + "\n";
-}
-
-bool stamp_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
-  try {
-    const std::vector<std::uint8_t> found = read_file(stamp_path(path), expected.size());
-    return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
-  } catch (const std::exception&) {
-    return false;  // absent or unreadable: the file is hashed, which needs no stamp
+// What the file's stamp says that it was found right by.
+std::string verified_by(const SetFile& file) {
+  if (!file.sha256.empty()) return "sha256 " + std::string(file.sha256);
+  if (file.archive != nullptr) {
+    return "archive " + std::string(file.archive->sha256) + " " + std::string(file.member);
   }
-}
-
-// Whether somebody has written to the file since `stamp` was made of it.
-bool is_changed(const FileDescriptor& opened, const SetFile& file, const std::string& stamp) {
-  struct stat status {};
-  return ::fstat(opened.number(), &status) != 0 || stamp_text(file, status) != stamp;
-}
-
-void write_stamp(const std::filesystem::path& path, const std::string& text) {
-  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  write_file_atomically(stamp_path(path), bytes);
-}
-
-void try_to_write_stamp(const std::filesystem::path& path, const std::string& text) {
-  try {
-    write_stamp(path, text);
-  } catch (const std::system_error&) {
-    return;  // a directory that cannot be written: the next start hashes again, nothing else
-  }
-}
-
-FileCheck check_size(const std::filesystem::path& path, std::size_t expected, std::size_t found) {
-  if (expected == found) return {FileState::kReady, {}, {}};
-  return {FileState::kWrong, DataError::kWrongSize,
-          path.string() + ": expected " + std::to_string(expected) + " bytes, found " +
-              std::to_string(found)};
-}
-
-FileCheck check_hash(const std::filesystem::path& path, std::string_view expected,
-                     std::span<const std::uint8_t> bytes) {
-  const std::string found = sha256_hex(std::as_bytes(bytes));
-  if (found == expected) return {FileState::kReady, {}, {}};
-  return {FileState::kWrong, DataError::kWrongChecksum,
-          path.string() + ": expected SHA-256 " + std::string(expected) + ", found " + found};
+  return "gz " + std::string(file.gz_sha256);
 }
 
 FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
@@ -88,11 +36,6 @@ FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
   const bool is_pinned = !file.sha256.empty();
   if (check.state == FileState::kReady && is_pinned) check = check_hash(path, file.sha256, bytes);
   return check;
-}
-
-FileCheck unreadable(const std::filesystem::path& path, std::error_code error) {
-  const bool absent = error == std::errc::no_such_file_or_directory;
-  return {absent ? FileState::kAbsent : FileState::kWrong, error, "cannot read " + path.string()};
 }
 
 // `bytes` gets the .gz if it is right.
@@ -114,7 +57,7 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
   }
 }
 
-// Of a file that has the right size, where the .gz alone is pinned.
+// Of a file that has the right size, where the .gz or the archive alone is pinned.
 FileCheck not_verified(const std::filesystem::path& path) {
   return {FileState::kWrong, DataError::kNotVerified,
           path.string() + ": expected it beside the stamp of its extraction, " +
@@ -129,17 +72,17 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
     const FileDescriptor opened = open_for_reading(path, status);
     FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
     if (check.state != FileState::kReady) return check;
-    const std::string stamp = stamp_text(file, status);
+    const std::string stamp = stamp_text(verified_by(file), status);
     const bool is_stamped = stamp_fits(path, stamp);
     const bool is_pinned = !file.sha256.empty();
     if (!is_stamped && !is_pinned) return not_verified(path);
     if (is_stamped && out == nullptr) return check;
     std::vector<std::uint8_t> contents = read_open_file(opened, file.size_bytes(), path);
-    if (!is_stamped || is_changed(opened, file, stamp)) {
+    if (!is_stamped || is_changed(opened, verified_by(file), stamp)) {
       if (!is_pinned) return not_verified(path);
       check = check_contents(path, file, contents);
       if (check.state != FileState::kReady) return check;
-      if (!is_changed(opened, file, stamp)) try_to_write_stamp(path, stamp);
+      if (!is_changed(opened, verified_by(file), stamp)) try_to_write_stamp(path, stamp);
     }
     if (out != nullptr) *out = std::move(contents);
     return check;
@@ -148,34 +91,12 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
   }
 }
 
-// Of two reasons why a file cannot be had: a wrong extracted file with no .gz beside it is not
-// "absent".
-const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& gz) {
+// Of two reasons why a file cannot be had: a wrong extracted file with nothing to extract it
+// from is not "absent".
+const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& packed) {
   const bool only_extracted =
-      gz.state == FileState::kAbsent && extracted.state == FileState::kWrong;
-  return only_extracted ? extracted : gz;
-}
-
-// What a split has of one file of `set`: a part of `bytes`; or bytes of its own, then `copied`.
-std::error_code parse(const FileSet& set, const SetFile& file, std::span<const std::uint8_t> bytes,
-                      std::span<const std::uint8_t>& elements, std::vector<std::uint8_t>& copied,
-                      std::string& detail) {
-  if (file.kind == FileKind::kImages) return parse_images(bytes, set.shape(), elements, detail);
-  if (file.kind == FileKind::kLabels) return parse_labels(bytes, set.classes, elements, detail);
-  const std::error_code error = parse_label_table(bytes, file.columns, set.classes, copied, detail);
-  elements = copied;
-  return error;
-}
-
-// SHA-256 over all files, where the set does not name it.
-std::string identity_of(const FileSet& set,
-                        const std::array<std::vector<std::uint8_t>, 4>& contents) {
-  if (!set.checksum.empty()) return std::string(set.checksum);
-  Sha256 identity;
-  for (const std::vector<std::uint8_t>& bytes : contents) {
-    identity.update(std::as_bytes(std::span(bytes)));
-  }
-  return identity.hex();
+      packed.state == FileState::kAbsent && extracted.state == FileState::kWrong;
+  return only_extracted ? extracted : packed;
 }
 
 // The contents of `file` from its .gz. `extracted` is how its extracted file was found.
@@ -202,6 +123,27 @@ std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const 
     throw std::system_error(error, gz.string());
   }
   return contents;
+}
+
+// The contents of all files of a set, of which `missing` was found to be there as `extracted` says,
+// from their archive.
+std::vector<std::vector<std::uint8_t>> unpack(const std::filesystem::path& directory,
+                                              const FileSet& set, const SetFile& missing,
+                                              const FileCheck& extracted,
+                                              const OpenOptions& options) {
+  const Archive& archive = *missing.archive;
+  const std::filesystem::path path = directory / archive.name;
+  std::error_code ignored;
+  if (extracted.state == FileState::kWrong && !std::filesystem::exists(path, ignored)) {
+    throw std::system_error(extracted.error, extracted.what);
+  }
+  std::vector<ArchiveMember> members;
+  for (const SetFile& file : set.files) {
+    assert(file.archive == &archive);
+    members.push_back({.name = file.member, .size_bytes = file.size_bytes()});
+  }
+  if (options.on_extract) options.on_extract(path);
+  return extract_members(directory, archive, members);
 }
 
 // Puts contents where they belong: on disk if possible, else in memory.
@@ -247,6 +189,8 @@ std::size_t SetFile::size_bytes() const noexcept {
       return images_header(rows, shape).size() + std::size_t{rows} * shape.size();
     case FileKind::kLabels:
       return labels_header(rows).size() + std::size_t{rows};
+    case FileKind::kRecords:
+      return std::size_t{rows} * (1 + shape.size());
     case FileKind::kLabelTable:
       break;
   }
@@ -259,16 +203,32 @@ FileCheck check_gz(const std::filesystem::path& path, const SetFile& file) {
 }
 
 FileCheck check_file(const std::filesystem::path& directory, const SetFile& file) {
-  FileCheck extracted = check_extracted(directory / file.name, file, nullptr);
-  if (extracted.state == FileState::kReady) return extracted;
-  const FileCheck gz = check_gz(directory / file.gz_name(), file);
-  return more_telling(extracted, gz);
+  return check_files(directory, {.name = {}, .checksum = {}, .files = {&file, 1}}).front();
+}
+
+std::vector<FileCheck> check_files(const std::filesystem::path& directory, const FileSet& set) {
+  std::map<const Archive*, FileCheck> archives;  // where no stamp can be left, each look is a hash
+  const auto check_packed = [&](const SetFile& file) {
+    if (file.archive == nullptr) return check_gz(directory / file.gz_name(), file);
+    auto found = archives.find(file.archive);
+    if (found == archives.end()) {
+      found = archives.emplace(file.archive, check_archive(directory, *file.archive)).first;
+    }
+    return found->second;
+  };
+  std::vector<FileCheck> checks;
+  for (const SetFile& file : set.files) {
+    const FileCheck extracted = check_extracted(directory / file.name, file, nullptr);
+    const bool is_ready = extracted.state == FileState::kReady;
+    checks.push_back(is_ready ? extracted : more_telling(extracted, check_packed(file)));
+  }
+  return checks;
 }
 
 bool provides(const std::filesystem::path& directory, const FileSet& set) {
-  return std::ranges::all_of(set.files, [&](const SetFile& file) {
-    return check_file(directory, file).state == FileState::kReady;
-  });
+  const std::vector<FileCheck> checks = check_files(directory, set);
+  return std::ranges::all_of(
+      checks, [](const FileCheck& check) { return check.state == FileState::kReady; });
 }
 
 FileCheck open_verified(const std::filesystem::path& directory, const SetFile& file,
@@ -280,59 +240,30 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
                     std::span<const std::uint8_t> contents) {
   assert(contents.size() == file.size_bytes());
   const std::filesystem::path path = directory / file.name;
+  std::error_code ignored;  // then writing says it
+  if (file.name.find('/') != std::string_view::npos) {
+    std::filesystem::create_directory(path.parent_path(), ignored);
+  }
   remove_abandoned_temporaries(path, kAbandonedAge);
   const struct stat status = write_file_atomically(path, contents);
-  write_stamp(path, stamp_text(file, status));
-}
-
-Dataset assemble(const FileSet& set, std::array<std::vector<std::uint8_t>, 4> contents) {
-  std::string checksum = identity_of(set, contents);
-  std::array<std::span<const std::uint8_t>, 4> elements;
-  for (std::size_t i = 0; i < set.files.size(); ++i) {
-    const SetFile& file = set.files[i];
-    std::string detail;
-    std::vector<std::uint8_t> copied;
-    if (const std::error_code error = parse(set, file, contents[i], elements[i], copied, detail)) {
-      throw std::system_error(error, std::string(file.name) + ": " + detail);
-    }
-    if (contents[i].size() != file.size_bytes()) {
-      throw std::system_error(DataError::kWrongSize,
-                              check_size(file.name, file.size_bytes(), contents[i].size()).what);
-    }
-    // A vector that moves keeps its memory, and so what points into it.
-    if (file.kind == FileKind::kLabelTable) contents[i] = std::move(copied);
-  }
-  auto storage =
-      std::make_shared<const std::array<std::vector<std::uint8_t>, 4>>(std::move(contents));
-  const auto& [train_images, train_labels, test_images, test_labels] = elements;
-  const std::size_t held_out = set.validation_rows;
-  const std::size_t held_out_bytes = held_out * set.shape().size();
-  assert(held_out <= train_labels.size());
-  return {.name = std::string(set.name),
-          .checksum = std::move(checksum),
-          .shape = set.shape(),
-          .classes = set.classes,
-          .class_names = set.class_names,
-          .train = {.images = train_images.subspan(held_out_bytes),
-                    .labels = train_labels.subspan(held_out)},
-          .validation = {.images = train_images.first(held_out_bytes),
-                         .labels = train_labels.first(held_out)},
-          .test = {.images = test_images, .labels = test_labels},
-          .storage = std::move(storage)};
+  write_stamp(path, stamp_text(verified_by(file), status));
 }
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                       const OpenOptions& options) {
+  std::vector<std::vector<std::uint8_t>> unpacked;  // all of them, once one is missing
   const auto make = [&](const SetFile& file, const FileCheck& found) {
-    return extract(directory, file, found, options);
+    if (file.archive == nullptr) return extract(directory, file, found, options);
+    if (unpacked.empty()) unpacked = unpack(directory, set, file, found, options);
+    return std::move(unpacked[static_cast<std::size_t>(&file - set.files.data())]);
   };
   return open_file_set(directory, set, make, options);
 }
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                       const MakeContents& make, const OpenOptions& options) {
-  std::array<std::vector<std::uint8_t>, 4> contents;
-  std::array<FileCheck, 4> found;
+  std::vector<std::vector<std::uint8_t>> contents(set.files.size());
+  std::vector<FileCheck> found(set.files.size());
   const auto open_again = [&](std::size_t i) {
     found[i] = open_verified(directory, set.files[i], contents[i]);
     return found[i].state == FileState::kReady;

@@ -15,6 +15,8 @@ namespace {
 // Output grows by doubling from here: small files stay small, and what is allocated is always
 // earned by what really came out, never by a size field.
 constexpr std::size_t kFirstOutputBytes = std::size_t{64} << 10U;
+// What gunzip_pieces() hands on at a time.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10U;
 // zlib counts in unsigned int.
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30U;
 
@@ -89,6 +91,29 @@ std::error_code gunzip(std::span<const std::uint8_t> compressed, std::size_t max
   const std::error_code error = inflate_member(compressed, max_bytes, out);
   if (error) out.clear();
   return error;
+}
+
+std::error_code gunzip_pieces(
+    const std::function<std::span<const std::uint8_t>()>& next,
+    const std::function<std::error_code(std::span<const std::uint8_t>)>& take) {
+  Inflater inflater;
+  std::vector<std::uint8_t> piece(kPieceBytes);
+  std::span<const std::uint8_t> in = next();
+  if (in.empty() || in[0] != 0x1f) return DataError::kNotGzip;
+  bool has_ended = false;
+  while (!has_ended) {
+    // Whatever zlib still holds of what came out, a trailer has to follow it.
+    if (in.empty()) in = next();
+    if (in.empty()) return DataError::kGzipTruncated;
+    std::span<std::uint8_t> room(piece);
+    const int result = inflater.inflate_some(in, room);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    has_ended = result == Z_STREAM_END;
+    if (!has_ended && result != Z_OK) return DataError::kGzipCorrupt;
+    const auto out = std::span<const std::uint8_t>(piece).first(piece.size() - room.size());
+    if (const std::error_code error = out.empty() ? std::error_code{} : take(out)) return error;
+  }
+  return in.empty() && next().empty() ? std::error_code{} : DataError::kGzipTrailingBytes;
 }
 
 }  // namespace disttf::data

@@ -2,11 +2,12 @@
 //
 // Stricter than gunzip on purpose: a data file is one member with nothing after it, so a second
 // member or padding is refused, as is everything that does not fit its own CRC-32 and size.
-// Pure function; callable from any thread.
+// Pure functions but for what they call; callable from any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <system_error>
 #include <vector>
@@ -18,5 +19,12 @@ namespace disttf::data {
 // empty. Throws std::bad_alloc only.
 [[nodiscard]] std::error_code gunzip(std::span<const std::uint8_t> compressed,
                                      std::size_t max_bytes, std::vector<std::uint8_t>& out);
+
+// The same of what is too large to be held. `next` gives the next compressed bytes, which it may
+// overwrite when it is called again; none: there are no more. `take` gets what comes out of them,
+// at most 256 KiB at a time, and ends it with an error of its own.
+[[nodiscard]] std::error_code gunzip_pieces(
+    const std::function<std::span<const std::uint8_t>()>& next,
+    const std::function<std::error_code(std::span<const std::uint8_t>)>& take);
 
 }  // namespace disttf::data

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
 #include "main/own_data_flags.h"
@@ -20,6 +21,8 @@ using data::Part;
 constexpr const char* kDataGroup = "Data";
 constexpr std::size_t kShownRows = 5;
 constexpr std::size_t kShownColumns = 8;
+constexpr std::size_t kListedColumns = 50;  // with a line each
+constexpr std::size_t kNamedColumns = 5;    // in one sentence
 // Of a class that is trained on: fewer rows say little.
 constexpr std::uint64_t kFewRows = 10;
 
@@ -41,11 +44,14 @@ std::size_t width_of(const CacheIndex& index) {
 std::string columns_text(const CacheIndex& index, std::size_t width) {
   std::string text = fmt::format("{:<{}} {:>12} {:>12} {:>12} {:>12}\n", "column", width, "least",
                                  "most", "mean", "deviation");
-  for (const data::ColumnSummary& column : index.columns) {
+  const std::size_t listed = std::min(index.columns.size(), kListedColumns);
+  for (const data::ColumnSummary& column : std::span(index.columns).first(listed)) {
     text += fmt::format("{:<{}} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n", column.name, width,
                         column.least, column.most, column.mean, column.deviation);
   }
-  return text;
+  return listed == index.columns.size() ? text
+                                        : text + fmt::format("... and {} more, which --json has\n",
+                                                             index.columns.size() - listed);
 }
 
 std::string classes_text(const CacheIndex& index, std::size_t width) {
@@ -80,6 +86,25 @@ std::string rows_text(const CacheIndex& index, const data::Split& rows) {
   return text;
 }
 
+// Many columns of images or sparse data never change: they are told in one sentence.
+std::string same_everywhere(const std::vector<std::string>& names) {
+  if (names.size() == 1) {
+    return "column " + net::quoted(names.front()) +
+           " has the same number in every row: it says nothing";
+  }
+  std::string text = std::to_string(names.size()) +
+                     " columns have the same number in every row, and say nothing: ";
+  for (std::size_t i = 0; i < std::min(names.size(), kNamedColumns); ++i) {
+    text += (i == 0 ? "" : ", ") + net::quoted(names[i]);
+  }
+  return names.size() > kNamedColumns ? text + ", ..." : text;
+}
+
+std::string class_name(const data::Dataset& dataset, std::size_t label) {
+  return dataset.class_names.empty() ? std::to_string(label)
+                                     : std::string(dataset.class_names[label]);
+}
+
 std::uint64_t images_of(const data::Split& split, std::size_t label) {
   return static_cast<std::uint64_t>(
       std::ranges::count(split.labels, static_cast<std::uint8_t>(label)));
@@ -110,7 +135,8 @@ void add_data_command_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("ACTION")->description("inspect");
   app.add_option("PATH")->description(
-      "a CSV file, or a folder with train.csv and test.csv, or with IDX files");
+      "a table (.csv, .libsvm), arrays (.npz), or a folder with train.csv and test.csv, with "
+      "folders of images by class, or with IDX files");
   add_own_data_flags(app, flags.own_data, kDataGroup, /*has_path=*/false);
   app.add_option("--data_dir", flags.data_dir, "folder that it is converted in")
       ->type_name("DIR")
@@ -130,7 +156,7 @@ void take_data_words(std::vector<std::string>& arguments, Flags& flags) {
     fail("data: " + net::quoted(arguments.front()) + " is not inspect");
   }
   if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
-    fail("data inspect: the path is missing; a CSV file or a folder");
+    fail("data inspect: the path is missing; a file or a folder");
   }
   flags.own_data.path = arguments[1];
   arguments.erase(arguments.begin(), arguments.begin() + 2);
@@ -138,14 +164,17 @@ void take_data_words(std::vector<std::string>& arguments, Flags& flags) {
 
 std::vector<std::string> what_looks_wrong(const CacheIndex& index) {
   std::vector<std::string> sentences;
+  std::vector<std::string> same;
   for (const data::ColumnSummary& column : index.columns) {
     if (column.least == column.most) {
-      sentences.push_back("column " + net::quoted(column.name) +
-                          " has the same number in every row: it says nothing");
+      same.push_back(column.name);
     } else if (column.counts_rows) {
       sentences.push_back("column " + net::quoted(column.name) +
                           " counts the rows; --ignore_columns leaves it out");
     }
+  }
+  if (!same.empty()) {
+    sentences.push_back(same_everywhere(same));
   }
   const data::CachedPart& train = part_of(index, Part::kTrain);
   for (std::size_t each = 0; each < index.classes.size(); ++each) {
@@ -157,6 +186,24 @@ std::vector<std::string> what_looks_wrong(const CacheIndex& index) {
   }
   if (index.target ? index.target->least == index.target->most : index.classes.size() < 2) {
     sentences.emplace_back("all labels are the same: there is nothing to learn");
+  }
+  return sentences;
+}
+
+std::vector<std::string> what_looks_wrong(const data::Dataset& dataset) {
+  std::vector<std::string> sentences;
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    if (const std::uint64_t count = images_of(dataset.train, each); count < kFewRows) {
+      sentences.push_back("class " + net::quoted(class_name(dataset, each)) + " has " +
+                          std::to_string(count) + (count == 1 ? " image" : " images") +
+                          " to train on");
+    }
+  }
+  const std::span<const std::uint8_t> pixels = dataset.train.images;
+  if (std::ranges::all_of(pixels, [&pixels](std::uint8_t each) { return each == pixels[0]; })) {
+    sentences.emplace_back("all images are of one colour, and the same: there is nothing to learn");
+  } else if (std::ranges::all_of(pixels, [](std::uint8_t each) { return each <= 1; })) {
+    sentences.emplace_back("all bytes are 0 or 1: nearly black, where 255 is white");
   }
   return sentences;
 }
@@ -190,22 +237,30 @@ std::string data_text(const data::OwnData& data, const data::Split& first) {
 
 std::string image_data_text(const data::Dataset& dataset) {
   const std::size_t rows = dataset.train.rows() + dataset.validation.rows() + dataset.test.rows();
+  std::size_t width = std::string_view("class").size() + 3;
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    width = std::min<std::size_t>(std::max(width, class_name(dataset, each).size()), 40);
+  }
   std::string text = fmt::format(
       "{}: {} images of {}x{}x{}, {} classes\n{} to train on, {} for validation, {} for the "
-      "test\nSHA-256 {}\n\n{:<8} {:>12} {:>12} {:>12}\n",
+      "test\nSHA-256 {}\n\n{:<{}} {:>12} {:>12} {:>12}\n",
       dataset.name, rows, dataset.shape.height, dataset.shape.width, dataset.shape.channels,
       dataset.classes, dataset.train.rows(), dataset.validation.rows(), dataset.test.rows(),
-      dataset.checksum, "class", "train", "validation", "test");
+      dataset.checksum, "class", width, "train", "validation", "test");
   for (std::size_t each = 0; each < dataset.classes; ++each) {
-    text += fmt::format("{:<8} {:>12} {:>12} {:>12}\n", each, images_of(dataset.train, each),
-                        images_of(dataset.validation, each), images_of(dataset.test, each));
+    text += fmt::format("{:<{}} {:>12} {:>12} {:>12}\n", class_name(dataset, each), width,
+                        images_of(dataset.train, each), images_of(dataset.validation, each),
+                        images_of(dataset.test, each));
   }
-  text += fmt::format("\nThe first image to train on, of class {}:\n", dataset.train.labels[0]) +
+  text += fmt::format("\nThe first image to train on, of class {}:\n",
+                      class_name(dataset, dataset.train.labels[0])) +
           blocks_of(dataset.train.images.first(dataset.shape.size()), dataset.shape);
-  for (std::size_t each = 0; each < dataset.classes; ++each) {
-    if (images_of(dataset.train, each) == 0) {
-      text += fmt::format("\nLooks wrong: there is no image of class {} to train on\n", each);
-    }
+  const std::vector<std::string> wrong = what_looks_wrong(dataset);
+  if (!wrong.empty()) {
+    text += "\nLooks wrong:\n";
+  }
+  for (const std::string& sentence : wrong) {
+    text += sentence + "\n";
   }
   return text;
 }
@@ -213,7 +268,7 @@ std::string image_data_text(const data::Dataset& dataset) {
 std::string image_data_json(const data::Dataset& dataset) {
   nlohmann::ordered_json classes = nlohmann::ordered_json::array();
   for (std::size_t each = 0; each < dataset.classes; ++each) {
-    classes.push_back({{"name", std::to_string(each)},
+    classes.push_back({{"name", class_name(dataset, each)},
                        {"train", images_of(dataset.train, each)},
                        {"validation", images_of(dataset.validation, each)},
                        {"test", images_of(dataset.test, each)}});
@@ -225,8 +280,9 @@ std::string image_data_json(const data::Dataset& dataset) {
       {"test", dataset.test.rows()},
       {"shape", {dataset.shape.height, dataset.shape.width, dataset.shape.channels}},
       {"classes", std::move(classes)},
+      {"looks_wrong", what_looks_wrong(dataset)},
       {"sha256", dataset.checksum}};
-  return out.dump(2) + "\n";
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string data_json(const data::OwnData& data) {

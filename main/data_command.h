@@ -25,5 +25,7 @@ void take_data_words(std::vector<std::string>& arguments, Flags& flags);
 
 // What a person should look at: a sentence each.
 [[nodiscard]] std::vector<std::string> what_looks_wrong(const data::CacheIndex& index);
+// The same of images.
+[[nodiscard]] std::vector<std::string> what_looks_wrong(const data::Dataset& dataset);
 
 }  // namespace disttf

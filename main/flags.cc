@@ -170,16 +170,24 @@ std::vector<std::string> dataset_names() {
   return names;
 }
 
-void add_data(CLI::App& app, Command command, Flags& flags) {
-  if (command != Command::kDownload) {
-    app.add_option("--dataset", flags.dataset,
-                   "`mnist`, `fashion_mnist`, `kmnist`, `qmnist`; `digits`: built in; `auto`: "
-                   "MNIST, and digits where that cannot be had")
-        ->type_name("NAME")
-        ->check(one_of(dataset_names()))
-        ->capture_default_str()
-        ->group(kData);
+std::string dataset_help() {
+  std::string downloaded;
+  std::string built_in;
+  for (const roles::DatasetRow& row : roles::datasets()) {
+    std::string& names = row.is_built_in() ? built_in : downloaded;
+    names += (names.empty() ? "`" : ", `") + std::string(row.name) + "`";
   }
+  return downloaded + "; " + built_in +
+         ": built in; `auto`: " + std::string(roles::usual_dataset().word()) + ", and " +
+         std::string(roles::built_in_dataset().name) + " where that cannot be had";
+}
+
+void add_data(CLI::App& app, Command command, Flags& flags) {
+  app.add_option("--dataset", flags.dataset, dataset_help())
+      ->type_name("NAME")
+      ->check(one_of(dataset_names()))
+      ->capture_default_str()
+      ->group(kData);
   if (command != Command::kDownload && command != Command::kServer) {
     add_own_data_flags(app, flags.own_data, kData, /*has_path=*/true);
     app.add_flag("--download_only", flags.download_only,
@@ -309,7 +317,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kServer, "server",
        "A task that waits for orders: those of plus, or of train --existing_servers"},
       {Command::kPlus, "plus", "A cluster's smoke test: its servers add 10 and 32"},
-      {Command::kDownload, "download", "Fetch and extract MNIST, train nothing"},
+      {Command::kDownload, "download", "Fetch and extract a data set, train nothing"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
       {Command::kModel, "model", "Show what a model consists of"},
       {Command::kData, "data", "Show what your own data consists of"},

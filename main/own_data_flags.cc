@@ -32,8 +32,9 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
                         bool has_path) {
   if (has_path) {
     app.add_option("--data", flags.path,
-                   "[your own](operations.md#your-own-data): a CSV file, or a folder with "
-                   "`train.csv` and `test.csv`, or with images as IDX files")
+                   "[your own](operations.md#your-own-data): a table (`.csv`, `.libsvm`), arrays "
+                   "(`.npz`), or a folder with `train.csv` and `test.csv`, with folders of images "
+                   "by class, or with IDX files")
         ->type_name("PATH")
         ->group(group);
   }

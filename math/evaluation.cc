@@ -22,6 +22,17 @@ double Evaluation::recall(std::size_t one) const noexcept {
   return share(count(one, one), of_class(one));
 }
 
+std::size_t judged_class(std::span<const float> logits) noexcept {
+  std::size_t best = 0;
+  for (std::size_t each = 0; each < logits.size(); ++each) {
+    if (std::isnan(logits[each])) {
+      return logits.size();
+    }
+    best = logits[each] > logits[best] ? each : best;
+  }
+  return best;
+}
+
 std::optional<double> area_under_curve(std::span<Margin> margins) {
   if (std::ranges::any_of(margins,
                           [](const Margin& each) { return std::isnan(each.towards_one); })) {

@@ -40,6 +40,9 @@ struct Evaluation {
   [[nodiscard]] std::uint64_t judged_as(std::size_t judged) const noexcept;
 };
 
+// The first of the largest logits; their number where one is not a number.
+[[nodiscard]] std::size_t judged_class(std::span<const float> logits) noexcept;
+
 // An example of two classes: how far its outputs lie apart towards class 1, and whether it is of
 // it.
 struct Margin {

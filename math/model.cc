@@ -3,35 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 #include <utility>
 
-#include "math/aligned.h"
 #include "math/initial_values.h"
-#include "math/kernels_table.h"
-#include "math/layers/layer.h"
-#include "math/losses/registry.h"
-#include "math/model_plan.h"
-#include "math/thread_pool.h"
+#include "math/model_impl.h"
 
 namespace disttf::math {
 namespace {
 
-// The first of the largest logits; their number where one is not a number.
-std::size_t judged_class(std::span<const float> logits) noexcept {
-  std::size_t best = 0;
-  for (std::size_t each = 0; each < logits.size(); ++each) {
-    if (std::isnan(logits[each])) {
-      return logits.size();
-    }
-    best = logits[each] > logits[best] ? each : best;
-  }
-  return best;
-}
-
-// Every product computes whole panels of so many rows where several threads share one: the generic
-// set's bits of a row depend on whether it is in one.
-constexpr std::size_t kPanelRows = 4;
 // Of a gradient's matrix: below so many multiplications one thread computes it alone.
 constexpr std::size_t kLeastWork = 1U << 18U;
 // Of a gradient that is handed on while it is computed. Each piece of a wide layer packs the same
@@ -39,77 +18,8 @@ constexpr std::size_t kLeastWork = 1U << 18U;
 constexpr std::size_t kMostPieces = 4;
 constexpr std::size_t kLeastPieceBytes = std::size_t{64} * 1024;
 constexpr std::size_t kPieceRows = 48;
-// Of the loss by a stage's first variable, some rows.
-struct GradientPart {
-  std::size_t stage = 0;
-  Rows rows;
-};
-// Parts that are computed together.
-using Round = std::vector<GradientPart>;
 
 }  // namespace
-
-struct Model::Impl {
-  Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
-
-  // Makes row `row` of `set` the batch's row `position`.
-  void load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept;
-  // Rows of the batch through the segments of `part`, the last of which gives their logits.
-  // `trains`: layers draw random numbers, and the rows are measured.
-  void forward(const float* parameters, Rows rows, Phase part, std::size_t member,
-               bool trains) noexcept;
-  // The rows' outputs -> the loss by them times `scale`, where the last layer's delta lies. Returns
-  // the sum of the rows' losses.
-  double differentiate_loss(Rows rows, float scale, float smoothing) noexcept;
-  // Judges the first `count` rows of the batch by their outputs; of two classes, `margins` has room
-  // for them.
-  void judge(std::size_t count, const ImageSet& set, Evaluation& result, Margin* margins) noexcept;
-  // The loss by what the rows' segments of `part` give -> by what each layer in them does.
-  void propagate(const float* parameters, Rows rows, Phase part, std::size_t member) noexcept;
-  // The batch forward and back; its rows in `parts`. Returns the sum of the rows' losses.
-  double go_there_and_back(const float* parameters, const EvenParts& parts) noexcept;
-  // From both, of all rows of the batch: the loss by a stage's variables.
-  void differentiate(const float* parameters, const GradientPart& part, float* gradient,
-                     std::size_t member) noexcept;
-  // What the way back needs of the parameters in another order.
-  void prepare(const float* parameters) noexcept;
-  // What the stages need that measure batches, when the model is evaluated.
-  void prepare_evaluation(const float* parameters) noexcept;
-  // What stage `index` computes with; its rows are to be filled in.
-  [[nodiscard]] LayerPass pass_of(std::size_t index, const float* parameters,
-                                  std::size_t member) noexcept;
-  // The same in training, with all rows of the batch.
-  [[nodiscard]] LayerPass pass_of_batch(std::size_t index, const float* parameters) noexcept;
-  [[nodiscard]] std::size_t classes() const noexcept { return spec.classes; }
-  [[nodiscard]] bool of_numbers() const noexcept { return loss_type(spec.loss).of_numbers; }
-
-  void plan_rounds();
-  // Of a stage's gradient `rows`, shared by all threads.
-  void add_parts(Round& round, std::size_t index, Rows rows) const;
-  // Sets what lies between the variables to zero.
-  void clear_padding(std::span<float> gradient) const noexcept;
-
-  ModelSpec spec;
-  ParameterLayout layout;
-  const Kernels& kernels;
-  const Products& products;
-  std::size_t max_batch;
-  ModelPlan plan;
-  bool takes_pixels = false;         // the first layer does
-  std::vector<std::uint8_t> pixels;  // [max_batch, inputs]: x * 255, where it does; else empty
-  AlignedVector batch;               // [max_batch, inputs]: x, where it does not; else empty
-  std::size_t batch_rows = 0;        // of them are filled; 0: none, or by evaluate()
-  std::vector<std::uint8_t> labels;  // [max_batch], where they are classes
-  std::vector<float> targets;        // [max_batch], where they are numbers
-  ThreadPool pool;
-  std::vector<AlignedVector> scratch;  // by member
-  std::vector<LayerDraws> draws;       // by stage
-  // One round after the other, from the last stage to the first: all in one; or the first one's in
-  // several pieces.
-  std::vector<Round> at_once;
-  std::vector<Round> pieces;
-  std::vector<double> losses;  // by part of a batch
-};
 
 Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype,
                   std::size_t threads)
@@ -171,7 +81,8 @@ void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
   }
 }
 
-void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position) noexcept {
+void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position,
+                           ImageShift by) noexcept {
   assert(row < set.rows());
   const std::size_t inputs = spec.input.size();
   if (of_numbers()) {
@@ -190,9 +101,12 @@ void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t pos
   }
   const std::uint8_t* image = set.images.data() + row * inputs;
   if (takes_pixels) {
-    std::copy_n(image, inputs, pixels.data() + position * inputs);
+    const auto copy = [](const std::uint8_t* from, std::uint8_t* to, std::size_t count) {
+      std::copy_n(from, count, to);
+    };
+    shift_image(image, spec.input, by, pixels.data() + position * inputs, copy);
   } else {
-    kernels.pixels_to_floats(image, batch.data() + position * inputs, inputs);
+    shift_image(image, spec.input, by, batch.data() + position * inputs, kernels.pixels_to_floats);
   }
 }
 
@@ -413,78 +327,21 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
   model.prepare(parameters.data());
-  const EvenParts parts(count, kPanelRows, model.pool.size());
+  const EvenParts parts(count, Impl::kPanelRows, model.pool.size());
   const double sum = model.go_there_and_back(parameters.data(), parts);
   const auto loss = static_cast<float>(sum / static_cast<double>(count));
   model.clear_padding(gradient);
-  for (const Round& round : on_ready ? model.pieces : model.at_once) {
+  for (const Impl::Round& round : on_ready ? model.pieces : model.at_once) {
     model.pool.run(round.size(), [&](std::size_t number, std::size_t member) {
       model.differentiate(parameters.data(), round[number], gradient.data(), member);
     });
-    const GradientPart& last = round.back();
+    const Impl::GradientPart& last = round.back();
     const std::size_t rows_of_first = model.plan.stages.front().layer->gradient_rows();
     if (last.stage == 0 && last.rows.end < rows_of_first) {
       on_ready(loss, last.rows.end * (model.layout.variables().front().size / rows_of_first));
     }
   }
   return loss;
-}
-
-void Model::Impl::judge(std::size_t count, const ImageSet& set, Evaluation& result,
-                        Margin* margins) noexcept {
-  const std::span<const float> outputs(plan.outputs.back(), count * classes());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::span<const float> row = outputs.subspan(i * classes(), classes());
-    if (of_numbers()) {
-      const double error =
-          static_cast<double>(row[0] - targets[i]) / static_cast<double>(set.target_scale);
-      result.squared_error += error * error;
-      result.absolute_error += std::abs(error);
-      continue;
-    }
-    const std::size_t judged = judged_class(row);
-    result.correct += judged == labels[i] ? 1U : 0U;
-    if (judged < classes()) {
-      ++result.confusion[labels[i] * classes() + judged];
-    }
-    if (margins != nullptr) {
-      margins[i] = {.towards_one = static_cast<double>(row[1]) - static_cast<double>(row[0]),
-                    .is_one = labels[i] == 1};
-    }
-  }
-}
-
-Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& set) {
-  Impl& model = *impl_;
-  assert(parameters.size() == model.layout.size());
-  const std::size_t classes = model.of_numbers() ? 0 : model.spec.classes;
-  Evaluation result{.rows = set.rows(),
-                    .classes = classes,
-                    .confusion = std::vector<std::uint64_t>(classes * classes)};
-  std::vector<Margin> margins(classes == 2 ? set.rows() : 0);
-  model.batch_rows = 0;
-  model.prepare_evaluation(parameters.data());
-  for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
-    const std::size_t count = std::min(model.max_batch, set.rows() - begin);
-    const EvenParts parts(count, kPanelRows, model.pool.size());
-    model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
-      const Rows rows{parts.begin(number), parts.end(number)};
-      for (std::size_t i = rows.begin; i < rows.end; ++i) {
-        model.load_row(set, begin + i, i);
-      }
-      model.forward(parameters.data(), rows, {.begin = 0, .end = model.plan.segments.size()},
-                    member,
-                    /*trains=*/false);
-    });
-    model.judge(count, set, result, margins.empty() ? nullptr : margins.data() + begin);
-    result.loss += model.differentiate_loss({0, count}, 1.0F /* the gradient is thrown away */, 0);
-  }
-  const double rows = std::max<double>(1, static_cast<double>(result.rows));
-  result.loss /= rows;
-  result.squared_error /= rows;
-  result.absolute_error /= rows;
-  result.area_under_curve = area_under_curve(margins);
-  return result;
 }
 
 }  // namespace disttf::math

@@ -84,9 +84,13 @@ class Model {
                           const OnReady& on_ready = {});
 
   // Over all rows of `set`, in chunks of max_batch. An image is judged to be of the class of the
-  // first of the largest logits; of none where one is not a number.
-  // REQUIRES: parameters as above; every label < classes.
-  Evaluation evaluate(std::span<const float> parameters, const ImageSet& set);
+  // first of the largest logits; of none where one is not a number. With `shifts`, by what it is
+  // judged and what its loss is of are the means of the logits, each over all shifts of the image
+  // by up to so many pixels (math/test_shifts.h): added up in their order, then divided by their
+  // number, in float32. The same bits on the sets that gradient() has the same bits on.
+  // REQUIRES: parameters as above; every label < classes; shifts is 0, or set.images has them.
+  Evaluation evaluate(std::span<const float> parameters, const ImageSet& set,
+                      std::size_t shifts = 0);
 
  private:
   struct Impl;

@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::json;
 using Path = std::filesystem::path;
 
-constexpr int kCacheVersion = 2;
+constexpr int kCacheVersion = 3;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
 constexpr const char* kIndexName = "index.json";
 
@@ -134,6 +134,9 @@ Json contents_of(const CacheIndex& index) {
           {"classes", index.classes},
           {"target", index.target ? json_of(*index.target) : Json()},
           {"columns", std::move(columns)},
+          {"images", index.images
+                         ? Json{index.images->height, index.images->width, index.images->channels}
+                         : Json()},
           {"parts", std::move(parts)}};
 }
 
@@ -163,6 +166,9 @@ CacheIndex index_from(const Json& json) {
   }
   for (const Json& column : json.at("columns")) {
     index.columns.push_back(column_from(column));
+  }
+  if (const Json& images = json.at("images"); !images.is_null()) {
+    index.images = {.height = images.at(0), .width = images.at(1), .channels = images.at(2)};
   }
   for (std::size_t i = 0; i < kParts; ++i) {
     const Json& part = json.at("parts").at(part_name(static_cast<Part>(i)));
@@ -243,10 +249,10 @@ struct CacheWriter::PartFiles {
     part.labels_sha256 = sha256_hex(mapped.bytes());
     labels.sync();
   }
-  void append(std::span<const float> numbers, std::span<const std::byte> label_bytes,
+  void append(std::span<const std::byte> rows_bytes, std::span<const std::byte> label_bytes,
               std::size_t count) {
-    examples.append(std::as_bytes(numbers));
-    sum.update(std::as_bytes(numbers));
+    examples.append(rows_bytes);
+    sum.update(rows_bytes);
     labels.append(label_bytes);
     rows += count;
   }
@@ -278,12 +284,20 @@ CacheWriter::~CacheWriter() {
 
 void CacheWriter::append(Part part, std::span<const float> numbers,
                          std::span<const std::uint8_t> labels) {
-  parts_[static_cast<std::size_t>(part)]->append(numbers, std::as_bytes(labels), labels.size());
+  parts_[static_cast<std::size_t>(part)]->append(std::as_bytes(numbers), std::as_bytes(labels),
+                                                 labels.size());
 }
 
 void CacheWriter::append(Part part, std::span<const float> numbers,
                          std::span<const float> targets) {
-  parts_[static_cast<std::size_t>(part)]->append(numbers, std::as_bytes(targets), targets.size());
+  parts_[static_cast<std::size_t>(part)]->append(std::as_bytes(numbers), std::as_bytes(targets),
+                                                 targets.size());
+}
+
+void CacheWriter::append(Part part, std::span<const std::uint8_t> pixels,
+                         std::span<const std::uint8_t> labels) {
+  parts_[static_cast<std::size_t>(part)]->append(std::as_bytes(pixels), std::as_bytes(labels),
+                                                 labels.size());
 }
 
 void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_places) {
@@ -354,16 +368,23 @@ void open_part(const Path& directory, Part part, CacheStorage& storage, Split& s
   const CacheIndex& index = storage.index;
   const auto place = static_cast<std::size_t>(part);
   const CachedPart& cached = index.parts[place];
-  const std::size_t numbers = cached.rows * index.columns.size();
+  const std::size_t example_bytes =
+      index.images ? index.images->size() : index.columns.size() * sizeof(float);
   const std::size_t label_bytes = index.target ? sizeof(float) : 1;
   Mapping& examples = storage.examples[place];
   Mapping& labels = storage.labels[place];
-  examples =
-      map_verified(examples_of(directory, part), numbers * sizeof(float), cached.examples_sha256);
+  examples = map_verified(examples_of(directory, part), cached.rows * example_bytes,
+                          cached.examples_sha256);
   labels =
       map_verified(labels_of(directory, part), cached.rows * label_bytes, cached.labels_sha256);
   // Mapped memory begins at a page, and so is aligned for floats.
-  split.numbers = {reinterpret_cast<const float*>(examples.bytes().data()), numbers};
+  if (index.images) {
+    split.images = {reinterpret_cast<const std::uint8_t*>(examples.bytes().data()),
+                    examples.bytes().size()};
+  } else {
+    split.numbers = {reinterpret_cast<const float*>(examples.bytes().data()),
+                     examples.bytes().size() / sizeof(float)};
+  }
   if (index.target) {
     split.targets = {reinterpret_cast<const float*>(labels.bytes().data()), cached.rows};
     return;
@@ -395,7 +416,8 @@ Dataset open_cache(const Path& directory, const CacheIndex& index) {
   }
   dataset.name = index.name;
   dataset.checksum = index.checksum;
-  dataset.shape = {.height = 1, .width = 1, .channels = index.columns.size()};
+  dataset.shape =
+      index.images.value_or(ImageShape{.height = 1, .width = 1, .channels = index.columns.size()});
   dataset.classes = index.classes.size();
   dataset.class_names = storage->class_names;
   dataset.means = storage->means;

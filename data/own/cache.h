@@ -1,6 +1,7 @@
 // A user's data as a step reads it: arrays in files that are mapped into memory. A folder:
 //
-//   train.examples       [rows, columns] float32, little-endian
+//   train.examples       [rows, columns] float32, little-endian; or, of images, [rows, height,
+//                        width, channels] bytes
 //   train.labels         [rows] bytes: places in the list of classes; or, where labels are numbers,
 //                        float32
 //   validation.examples, validation.labels, test.examples, test.labels
@@ -37,9 +38,10 @@ struct CacheIndex {
   std::string name;    // Dataset::name
   std::string source;  // SHA-256 of which files it was made of, and how they were read
   std::string label_column;
-  std::vector<std::string> classes;     // none: labels are numbers
-  std::optional<ColumnSummary> target;  // then what they are like
-  std::vector<ColumnSummary> columns;
+  std::vector<std::string> classes;        // none: labels are numbers
+  std::optional<ColumnSummary> target;     // then what they are like
+  std::vector<ColumnSummary> columns;      // none of images
+  std::optional<ImageShape> images;        // of each
   std::array<CachedPart, kParts> parts{};  // by Part
   std::string checksum;                    // SHA-256 over all that is above, but for the source
 };
@@ -57,6 +59,8 @@ class CacheWriter {
   // Rows of a part, in their order; `labels` are places in a list that may not be in order yet.
   void append(Part part, std::span<const float> numbers, std::span<const std::uint8_t> labels);
   void append(Part part, std::span<const float> numbers, std::span<const float> targets);
+  void append(Part part, std::span<const std::uint8_t> pixels,
+              std::span<const std::uint8_t> labels);
   // Label L becomes final_places[L], where there are classes; `index` gets the rows and sums of the
   // parts, and the checksum. A folder that is there already gives way.
   void finish(CacheIndex& index, std::span<const std::uint8_t> final_places);

@@ -4,13 +4,13 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <deque>
-#include <future>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "data/own/block_words.h"
 #include "data/own/csv_cells.h"
+#include "data/own/in_order.h"
 #include "data/own/text_pieces.h"
 
 namespace disttf::data {
@@ -170,6 +170,14 @@ CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t 
   const std::string_view first = first_line_of(rows);
   const std::string_view below = rows.substr(first.size());
   table.delimiter = most_frequent_delimiter(first);
+  // They were skipped before it was known that tabs mean something.
+  const std::string_view skipped = text.substr(0, text.size() - rows.size());
+  if (const std::size_t tab = skipped.find('\t');
+      table.delimiter == '\t' && tab != std::string_view::npos) {
+    const auto lines = std::ranges::count(skipped.substr(tab), '\n');
+    throw UnusableData(path + ", line " + std::to_string(line - static_cast<std::uint64_t>(lines)) +
+                       ": all its cells are empty");
+  }
   table.names = cells_of_line(first, table.delimiter);
   if (is_line_of_names(table.names, below.empty() ? std::vector<std::string>()
                                                   : cells_of_line(below, table.delimiter))) {
@@ -183,27 +191,6 @@ CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t 
   choose_columns(table, options);
   return table;
 }
-
-// Gives each label its place among the words of a block.
-class Words {
- public:
-  explicit Words(std::vector<std::string>& words) : words_(words) {}
-  std::uint32_t place_of(std::string_view word) {
-    if (last_ < words_.size() && words_[last_] == word) {
-      return last_;
-    }
-    const auto found = std::ranges::find(words_, word);
-    last_ = static_cast<std::uint32_t>(found - words_.begin());
-    if (found == words_.end()) {
-      words_.emplace_back(word);
-    }
-    return last_;
-  }
-
- private:
-  std::vector<std::string>& words_;
-  std::uint32_t last_ = 0;
-};
 
 // The rows of one piece. Called from several threads.
 class PieceParser {
@@ -298,13 +285,14 @@ class PieceParser {
   const char* counted_;  // up to here newlines are counted
   std::uint64_t line_;   // the line that it is in
   RowBlock block_;
-  Words words_;
+  BlockWords words_;
 };
 
 class CsvSource final : public RowSource {
  public:
   CsvSource(const std::filesystem::path& path, const CsvOptions& options, std::size_t piece_bytes)
-      : pieces_(path, options.skipped_lines, piece_bytes), ahead_(options.threads) {
+      : pieces_(path, TextPieces::Quotes::kHoldNewlines, options.skipped_lines, piece_bytes),
+        parsing_(options.threads) {
     TextPiece first;
     if (!pieces_.next(first)) {
       throw UnusableData(path.string() + (options.skipped_lines == 0
@@ -329,15 +317,14 @@ class CsvSource final : public RowSource {
   [[nodiscard]] bool next(RowBlock& block) override {
     for (;;) {
       TextPiece piece;
-      while (parsing_.size() <= ahead_ && pieces_.next(piece)) {
+      while (!parsing_.is_full() && pieces_.next(piece)) {
         const std::uint64_t line = piece.first_line;
         begin_parsing(std::move(piece), 0, line);
       }
-      if (parsing_.empty()) {
+      if (parsing_.is_empty()) {
         return false;
       }
-      block = parsing_.front().get();
-      parsing_.pop_front();
+      block = parsing_.next();
       if (block.rows() > 0) {
         return true;
       }
@@ -346,16 +333,14 @@ class CsvSource final : public RowSource {
 
  private:
   void begin_parsing(TextPiece piece, std::size_t skipped, std::uint64_t line) {
-    parsing_.push_back(
-        std::async(std::launch::async, [this, skipped, line, piece = std::move(piece)] {
-          return PieceParser(table_, piece, skipped, line).parse();
-        }));
+    parsing_.begin([this, skipped, line, piece = std::move(piece)] {
+      return PieceParser(table_, piece, skipped, line).parse();
+    });
   }
 
   TextPieces pieces_;
-  const std::size_t ahead_;  // pieces that are parsed while the one before is used
   CsvTable table_;
-  std::deque<std::future<RowBlock>> parsing_;  // in the file's order; last: they use table_
+  InOrder<RowBlock> parsing_;  // last: it uses table_
 };
 
 }  // namespace

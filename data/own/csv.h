@@ -10,7 +10,8 @@
 //               or if there are no numbers in it; else the columns are called 1, 2, ...
 //   label       the column called label, class, target or species, in any case; else the last
 //
-// Numbers are as in C, with a point; blanks around a cell do not count, empty lines neither.
+// Numbers are as in C, with a point; blanks around a cell do not count, empty lines neither. (A
+// line of tabs is no empty one where these separate cells.)
 #pragma once
 
 #include <cstddef>

@@ -20,27 +20,17 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 }  // namespace
 
-std::string_view CsvCells::next() {
-  is_malformed_ = false;
-  // A tab may be the delimiter, and then is no blank.
-  while (!rest_.empty() && rest_.front() != delimiter_ && is_blank(rest_.front())) {
-    rest_.remove_prefix(1);
-  }
-  const std::string_view cell = rest_.starts_with('"') ? quoted() : plain();
-  end_cell();
-  return cell;
-}
-
 // Digits that are a whole number below 2^24, over a power of ten up to 10^10: both are floats, so
 // their quotient is the float that is nearest to the number (Clinger: How to read floating point
 // numbers accurately, 1990). Three times as fast as from_chars, which has to do for all others.
-bool CsvCells::next_number(float& number) noexcept {
+std::size_t short_number(std::string_view text, float& number) noexcept {
   constexpr std::uint32_t kExact = 1U << 24U;
   constexpr std::array<float, 11> kPowers = {1.0F, 10.0F, 100.0F, 1e3F, 1e4F, 1e5F,
                                              1e6F, 1e7F,  1e8F,   1e9F, 1e10F};
-  const char* const begin = rest_.data();
-  const char* const end = begin + rest_.size();
-  const char* at = begin + (rest_.starts_with('-') ? 1 : 0);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const bool is_negative = text.starts_with('-');
+  const char* at = begin + (is_negative ? 1 : 0);
   const char* const first = at;
   const char* point = nullptr;
   std::uint32_t digits = 0;
@@ -55,14 +45,33 @@ bool CsvCells::next_number(float& number) noexcept {
   }
   const std::size_t decimals = point == nullptr ? 0 : static_cast<std::size_t>(at - point) - 1;
   const bool has_digits = at - first > (point == nullptr ? 0 : 1);
-  if (digits >= kExact || decimals >= kPowers.size() || !has_digits || at == end ||
-      (*at != delimiter_ && *at != '\n')) {
-    return false;
+  if (digits >= kExact || decimals >= kPowers.size() || !has_digits) {
+    return 0;
   }
   const float magnitude = static_cast<float>(digits) / kPowers.at(decimals);
-  number = *begin == '-' ? -magnitude : magnitude;
+  number = is_negative ? -magnitude : magnitude;
+  return static_cast<std::size_t>(at - begin);
+}
+
+std::string_view CsvCells::next() {
   is_malformed_ = false;
-  rest_.remove_prefix(static_cast<std::size_t>(at - begin));
+  // A tab may be the delimiter, and then is no blank.
+  while (!rest_.empty() && rest_.front() != delimiter_ && is_blank(rest_.front())) {
+    rest_.remove_prefix(1);
+  }
+  const std::string_view cell = rest_.starts_with('"') ? quoted() : plain();
+  end_cell();
+  return cell;
+}
+
+bool CsvCells::next_number(float& number) noexcept {
+  const std::size_t length = short_number(rest_, number);
+  if (length == 0 || length == rest_.size() ||
+      (rest_[length] != delimiter_ && rest_[length] != '\n')) {
+    return false;
+  }
+  is_malformed_ = false;
+  rest_.remove_prefix(length);
   end_cell();
   return true;
 }
@@ -108,7 +117,8 @@ void CsvCells::end_cell() noexcept {
 }
 
 bool CsvCells::skip_empty_line() noexcept {
-  const std::size_t end = rest_.find_first_not_of(" \t\r");
+  // Between tabs there are cells, if empty ones.
+  const std::size_t end = rest_.find_first_not_of(delimiter_ == '\t' ? " \r" : " \t\r");
   if (end == std::string_view::npos || rest_[end] == '\n') {
     const bool is_one = !rest_.empty();
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);

@@ -52,6 +52,11 @@ class CsvCells {
 // For people: control characters become question marks, what is long is cut.
 [[nodiscard]] std::string printable(std::string_view cell);
 
+// How long the number is that `text` begins with, if it has as few digits as most have: then
+// `number` is it, as read_number() would have it, unless more of it follows (an exponent, say).
+// Else 0.
+[[nodiscard]] std::size_t short_number(std::string_view text, float& number) noexcept;
+
 // Whether it is a number as tables have them, finite, of 32 bits: then `number` has it.
 [[nodiscard]] bool read_number(std::string_view cell, float& number) noexcept;
 

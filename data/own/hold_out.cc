@@ -26,6 +26,13 @@ const char* part_name(Part part) noexcept {
   return kNames.at(static_cast<std::size_t>(part));
 }
 
+std::optional<Part> part_from_word(std::string_view word) noexcept {
+  if (word == "train") return Part::kTrain;
+  if (word == "test") return Part::kTest;
+  if (word == "val" || word == "valid" || word == "validation") return Part::kValidation;
+  return std::nullopt;
+}
+
 Part HoldOut::part_of(std::uint64_t row) {
   const std::uint64_t group = row / kGroupRows;
   if (group != group_) {

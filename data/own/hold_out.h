@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "data/sampler.h"
 
@@ -15,6 +17,8 @@ namespace disttf::data {
 enum class Part : std::uint8_t { kTrain, kValidation, kTest };
 inline constexpr std::size_t kParts = 3;
 [[nodiscard]] const char* part_name(Part part) noexcept;  // "train", "validation", "test"
+// Which one people mean by a word in small letters: "val" and "valid" as well. None: no part.
+[[nodiscard]] std::optional<Part> part_from_word(std::string_view word) noexcept;
 
 // Of all rows; both together below 1.
 struct HeldOut {

@@ -15,6 +15,7 @@
 #include "data/file.h"
 #include "data/gzip.h"
 #include "data/idx.h"
+#include "data/own/lower_case.h"
 #include "data/own/row_source.h"
 #include "data/sha256.h"
 
@@ -30,7 +31,9 @@ constexpr std::string_view kZipped = ".gz";
 
 // "train images": which of the four a file is; none of them: nothing. What decides are whole words:
 // latest-train-images-idx3-ubyte is none of the test.
-std::string kind_of(std::string_view name) {
+std::string kind_of(const std::string& file_name) {
+  const std::string small = lower_case(file_name);
+  std::string_view name = small;
   if (name.ends_with(kZipped)) {
     name.remove_suffix(kZipped.size());
   }
@@ -70,10 +73,11 @@ std::map<std::string, Path> files_in(const Path& directory) {
     const std::string kind = kind_of(path.filename().string());
     if (kind.empty()) continue;
     const auto [place, is_new] = found.try_emplace(kind, path);
-    if (!is_new && path.string() != place->second.string() + std::string(kZipped)) {
-      throw UnusableData("--data: " + directory.string() + " has both " +
+    if (!is_new &&
+        lower_case(path.string()) != lower_case(place->second.string()) + std::string(kZipped)) {
+      throw UnusableData("--data: " + directory.string() + " has two files of the " + kind + ", " +
                          place->second.filename().string() + " and " + path.filename().string() +
-                         "; one of them is allowed");
+                         "; of two data sets, move one to a folder of its own");
     }
   }
   return found;
@@ -81,7 +85,7 @@ std::map<std::string, Path> files_in(const Path& directory) {
 
 Bytes contents_of(const Path& path) {
   Bytes bytes = read_file(path, kMostFileBytes);
-  if (path.extension() != kZipped) {
+  if (lower_case(path.extension().string()) != kZipped) {
     return bytes;
   }
   Bytes extracted;

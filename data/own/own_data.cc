@@ -1,10 +1,7 @@
 #include "data/own/own_data.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <limits>
 #include <map>
@@ -17,9 +14,9 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/own/csv.h"
 #include "data/own/csv_cells.h"
 #include "data/own/idx_folder.h"
+#include "data/own/source_files.h"
 #include "data/posix_file_system.h"
 #include "data/sha256.h"
 
@@ -28,65 +25,10 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr std::array<std::string_view, 3> kEndings = {".csv", ".tsv", ".txt"};
 constexpr std::size_t kMostClasses = 256;  // a label is one byte
 // Of the name that the result line begins with.
 constexpr std::size_t kMostNameBytes = 40;
 constexpr std::chrono::minutes kConversionPatience{30};
-
-struct SourceFile {
-  Path path;
-  std::optional<Part> part;  // none: its rows are shared out
-  std::uint64_t bytes = 0;
-};
-
-bool is_known(const Path& path) {
-  return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
-}
-
-std::uint64_t bytes_of(const Path& path) {
-  struct stat status {};
-  const FileDescriptor file = open_for_reading(path, status);
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
-std::optional<Path> file_of_part(const Path& directory, Part part) {
-  std::optional<Path> found;
-  for (const std::string_view ending : kEndings) {
-    const Path path = directory / (part_name(part) + std::string(ending));
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) continue;
-    if (found) {
-      throw UnusableData("--data: " + directory.string() + " has both " +
-                         found->filename().string() + " and " + path.filename().string() +
-                         "; one of them is allowed");
-    }
-    found = path;
-  }
-  return found;
-}
-
-std::vector<SourceFile> files_of(const Path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) {
-    if (error) throw std::system_error(error, "--data: cannot read " + path.string());
-    if (!is_known(path)) {
-      throw UnusableData("--data: " + path.string() +
-                         " ends with none of .csv, .tsv and .txt, and is no folder");
-    }
-    return {{.path = path, .part = std::nullopt, .bytes = bytes_of(path)}};
-  }
-  std::vector<SourceFile> files;
-  for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
-    if (const auto found = file_of_part(path, part)) {
-      files.push_back({.path = *found, .part = part, .bytes = bytes_of(*found)});
-    } else if (part == Part::kTrain) {
-      throw UnusableData("--data: " + path.string() +
-                         " has none of train.csv, train.tsv and train.txt, and no IDX files");
-    }
-  }
-  return files;
-}
 
 // What of a file's rows is held out: nothing of a part that has a file of its own.
 HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
@@ -112,9 +54,7 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
           std::to_string(options.held_out.validation) + " " +
           std::to_string(options.held_out.test) + "\n";
   for (const SourceFile& file : files) {
-    const auto written = std::filesystem::last_write_time(file.path).time_since_epoch().count();
-    text += std::filesystem::absolute(file.path).string() + " " + std::to_string(file.bytes) + " " +
-            std::to_string(written) + "\n";
+    text += file.stamp;
   }
   return sha256_hex(std::as_bytes(std::span(text)));
 }
@@ -189,14 +129,25 @@ class Classes {
   std::map<std::string, std::size_t, std::less<>> places_;
 };
 
-// What was found out of the table.
-void say(const OwnDataHooks& hooks, const char* what, const Path& path, std::size_t columns,
+// "images of 28x28x1"
+std::string kind_text(const std::optional<ImageShape>& images) {
+  return images ? "images of " + std::to_string(images->height) + "x" +
+                      std::to_string(images->width) + "x" + std::to_string(images->channels)
+                : "rows of numbers";
+}
+
+// What was found out of the files.
+void say(const OwnDataHooks& hooks, const char* what, const Path& path,
+         const std::optional<ImageShape>& images, std::size_t columns,
          const std::string& label_column) {
-  if (hooks.on_message) {
-    hooks.on_message(std::string(what) + " " + path.string() + ": " + std::to_string(columns) +
-                     (columns == 1 ? " column" : " columns") +
-                     " of numbers, the label is in column " + label_column);
+  if (!hooks.on_message) {
+    return;
   }
+  const std::string beginning = std::string(what) + " " + path.string() + ": ";
+  hooks.on_message(images ? beginning + kind_text(images)
+                          : beginning + std::to_string(columns) +
+                                (columns == 1 ? " column" : " columns") +
+                                " of numbers, the label is in column " + label_column);
 }
 
 // Reads all files of a set and writes the folder.
@@ -217,6 +168,7 @@ class Conversion {
     index.source = std::move(source);
     index.label_column = label_column_;
     index.columns = sums_->summaries();
+    index.images = images_;
     for (std::size_t i = 0; i < index.columns.size(); ++i) {
       index.columns[i].counts_rows = counters_->counts(i);
     }
@@ -241,13 +193,13 @@ class Conversion {
 
  private:
   void convert(const SourceFile& file) {
-    const std::unique_ptr<RowSource> source =
-        open_csv(file.path, {.label_column = options_.label_column,
-                             .label_is_number = options_.label_is_number,
-                             .ignored_columns = options_.ignored_columns,
-                             .skipped_lines = options_.skipped_lines,
-                             .threads = hooks_.threads});
+    const std::unique_ptr<RowSource> source = file.open([this](std::uint64_t bytes) {
+      if (hooks_.on_progress) {
+        hooks_.on_progress(bytes, all_bytes());
+      }
+    });
     check_columns(*source, file);
+    check_room(*source);
     HoldOut hold_out(shares_of(file, files_, options_.held_out), hooks_.purpose,
                      hooks_.random_bits);
     std::uint64_t row = 0;
@@ -263,16 +215,21 @@ class Conversion {
       }
     }
   }
-  // All files of a set have the same columns.
+  // All files of a set have the same columns, or images of one shape.
   void check_columns(const RowSource& source, const SourceFile& file) {
     if (!sums_) {
       columns_ = source.columns();
+      images_ = source.images();
       label_column_ = source.label_column();
       sums_.emplace(columns_);
       target_sums_.emplace(std::vector{label_column_});
       counters_.emplace(columns_.size());
-      say(hooks_, "Converting", options_.path, columns_.size(), label_column_);
+      say(hooks_, "Converting", options_.path, images_, columns_.size(), label_column_);
       return;
+    }
+    if (source.images() != images_) {
+      throw UnusableData(file.path.string() + ": it has " + kind_text(source.images()) + ", and " +
+                         files_.front().path.string() + " has " + kind_text(images_));
     }
     if (source.columns() != columns_ || source.label_column() != label_column_) {
       throw UnusableData(file.path.string() + ": its columns are not those of " +
@@ -282,12 +239,22 @@ class Conversion {
                          " and " + label_column_ + ")");
     }
   }
+  // What can be known to fail is not begun.
+  void check_room(const RowSource& source) const {
+    std::error_code error;
+    const std::uint64_t room = std::filesystem::space(hooks_.cache_directory, error).available;
+    if (!error && source.converted_bytes() > room) {
+      constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
+      throw UnusableData("--data_dir: " + hooks_.cache_directory.string() + " has " +
+                         std::to_string(room / kMebibyte) + " MiB free, and " +
+                         options_.path.string() + " becomes " +
+                         std::to_string(source.converted_bytes() / kMebibyte) + " MiB of arrays");
+    }
+  }
   void take(const RowBlock& block, const SourceFile& file, HoldOut& hold_out, std::uint64_t row) {
     const std::vector<std::uint8_t> labels = labels_of(block, file);
-    counters_->add(block.numbers);
     trained_.clear();
     trained_targets_.clear();
-    const std::size_t columns = columns_.size();
     const auto part_of = [&](std::size_t i) {
       const Part drawn = hold_out.part_of(row + i);
       return drawn == Part::kTrain ? file.part.value_or(Part::kTrain) : drawn;
@@ -295,24 +262,38 @@ class Conversion {
     for (std::size_t begin = 0, end = 0; begin < block.rows(); begin = end) {
       const Part part = part_of(begin);
       for (end = begin + 1; end < block.rows() && part_of(end) == part;) ++end;
-      const std::span<const float> numbers =
-          std::span(block.numbers).subspan(begin * columns, (end - begin) * columns);
-      if (options_.label_is_number) {
-        const auto targets = std::span(block.targets).subspan(begin, end - begin);
-        writer_.append(part, numbers, targets);
-        if (part == Part::kTrain) {
-          trained_targets_.insert(trained_targets_.end(), targets.begin(), targets.end());
-        }
-      } else {
-        writer_.append(part, numbers, std::span(labels).subspan(begin, end - begin));
-      }
+      append(part, block, labels, begin, end);
       rows_[static_cast<std::size_t>(part)] += end - begin;
-      if (part == Part::kTrain) {
-        trained_.insert(trained_.end(), numbers.begin(), numbers.end());
-      }
     }
-    sums_->add(trained_);
-    target_sums_->add(trained_targets_);
+    if (!images_) {
+      counters_->add(block.numbers);
+      sums_->add(trained_);
+      target_sums_->add(trained_targets_);
+    }
+  }
+  // The rows [begin, end) of a block.
+  void append(Part part, const RowBlock& block, std::span<const std::uint8_t> labels,
+              std::size_t begin, std::size_t end) {
+    const auto rows_of = [begin, end](const auto& values, std::size_t each) {
+      return std::span(values).subspan(begin * each, (end - begin) * each);
+    };
+    if (images_) {
+      writer_.append(part, rows_of(block.pixels, images_->size()), rows_of(labels, 1));
+      return;
+    }
+    const std::span<const float> numbers = rows_of(block.numbers, columns_.size());
+    if (part == Part::kTrain) {
+      trained_.insert(trained_.end(), numbers.begin(), numbers.end());
+    }
+    if (!options_.label_is_number) {
+      writer_.append(part, numbers, rows_of(labels, 1));
+      return;
+    }
+    const std::span<const float> targets = rows_of(block.targets, 1);
+    writer_.append(part, numbers, targets);
+    if (part == Part::kTrain) {
+      trained_targets_.insert(trained_targets_.end(), targets.begin(), targets.end());
+    }
   }
   // Of each row its place among the classes; none where labels are numbers.
   std::vector<std::uint8_t> labels_of(const RowBlock& block, const SourceFile& file) {
@@ -346,6 +327,7 @@ class Conversion {
   CacheWriter writer_;
   Classes classes_;
   std::vector<std::string> columns_;
+  std::optional<ImageShape> images_;
   std::string label_column_;
   // Of the rows that are trained on, and of their labels where these are numbers.
   std::optional<ColumnSums> sums_;
@@ -386,11 +368,31 @@ void remove_unfinished(const Path& directory) {
   for (const Path& path : found) std::filesystem::remove_all(path, error);
 }
 
+bool is_idx_folder(const Path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) && has_idx_files(path);
+}
+
+bool has_images(const std::vector<SourceFile>& files) {
+  return std::ranges::any_of(files, &SourceFile::has_images);
+}
+
+// Of what is no text.
+void refuse_table_options(const OwnDataOptions& options) {
+  if (options.label_is_number || !options.label_column.empty() ||
+      !options.ignored_columns.empty() || options.skipped_lines != 0) {
+    throw UnusableData("--data: " + options.path.string() +
+                       " has images, which have no columns, lines or labels that are numbers");
+  }
+}
+
 }  // namespace
 
 // The word of the result line: letters, digits and signs that a configuration may have.
 std::string own_data_name(const std::filesystem::path& path) {
-  Path named = path.has_filename() ? path : path.parent_path();
+  // "." is called as the folder is.
+  Path named = std::filesystem::absolute(path).lexically_normal();
+  named = named.has_filename() ? named : named.parent_path();
   std::string name = named.stem().string().substr(0, kMostNameBytes);
   std::ranges::replace_if(
       name, [](unsigned char c) { return c <= ' ' || c > '~'; }, '_');
@@ -398,14 +400,18 @@ std::string own_data_name(const std::filesystem::path& path) {
 }
 
 OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
-  const std::vector<SourceFile> files = files_of(options.path);
+  const std::vector<SourceFile> files = source_files(options, hooks.threads);
+  if (has_images(files)) {
+    refuse_table_options(options);
+  }
   const std::string source = source_of(options, files);
   OwnData result{.directory = cache_of(options, hooks), .index = {}};
   const auto is_done = [&] {
     auto index = read_cache_index(result.directory);
     if (!index || index->source != source) return false;
     result.index = std::move(*index);
-    say(hooks, "Converted", options.path, result.index.columns.size(), result.index.label_column);
+    say(hooks, "Converted", options.path, result.index.images, result.index.columns.size(),
+        result.index.label_column);
     return true;
   };
   if (is_done()) {
@@ -424,24 +430,19 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   return result;
 }
 
-bool holds_images(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error) && has_idx_files(path);
+bool holds_images(const OwnDataOptions& options) {
+  return is_idx_folder(options.path) || has_images(source_files(options, 1));
 }
 
 Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
-  if (holds_images(options.path)) {
-    if (options.label_is_number || !options.label_column.empty() ||
-        !options.ignored_columns.empty() || options.skipped_lines != 0) {
-      throw UnusableData("--data: " + options.path.string() +
-                         " has images, which have no columns, lines or labels that are numbers");
-    }
-    return open_idx_folder(
-        options.path, own_data_name(options.path),
-        {{.validation = options.held_out.validation, .test = 0}, hooks.purpose, hooks.random_bits});
+  if (!is_idx_folder(options.path)) {
+    const OwnData data = convert_own_data(options, hooks);
+    return open_cache(data.directory, data.index);
   }
-  const OwnData data = convert_own_data(options, hooks);
-  return open_cache(data.directory, data.index);
+  refuse_table_options(options);
+  return open_idx_folder(
+      options.path, own_data_name(options.path),
+      {{.validation = options.held_out.validation, .test = 0}, hooks.purpose, hooks.random_bits});
 }
 
 }  // namespace disttf::data

@@ -2,8 +2,12 @@
 // reads as it reads MNIST (cache.h).
 //
 //   TABLE.csv, .tsv, .txt      one file (csv.h): rows are drawn from it for validation and test
+//   TABLE.libsvm, .svm, .svmlight   the same of sparse text (libsvm.h)
+//   ARRAYS.npz                 NumPy's (arrays.h): rows of numbers, or images
 //   a folder                   train.csv, test.csv and, if there is one, validation.csv; or with
 //                              the other endings. What is not there is drawn from train's rows
+//   a folder of .npy files     the same as .npz
+//   a folder of class folders  images, PNG and JPEG (image_folder.h)
 //   a folder of IDX files      images, which are read as they are (idx_folder.h)
 //
 // Conversion takes bounded memory, whatever the file's size. Several tasks of one machine may want
@@ -54,15 +58,15 @@ struct OwnData {
 // The first word of the result line: "iris" of data/iris.csv.
 [[nodiscard]] std::string own_data_name(const std::filesystem::path& path);
 
-// Whether these are images: then there is nothing to convert, and nothing but open_own_data() is to
-// be called.
-[[nodiscard]] bool holds_images(const std::filesystem::path& path);
+// Whether these are images. Throws as convert_own_data() does.
+[[nodiscard]] bool holds_images(const OwnDataOptions& options);
 
 // Converts it, unless that has been done. Throws UnusableData, and std::system_error where
-// something cannot be read or written, both with a sentence.
+// something cannot be read or written, both with a sentence. REQUIRES: it is no folder of IDX
+// files, which are read as they are.
 [[nodiscard]] OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
-// The same, and opens it; or images.
+// The same, and opens it; or reads IDX files.
 [[nodiscard]] Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
 }  // namespace disttf::data

@@ -29,7 +29,10 @@ std::uint64_t count_of(char wanted, std::string_view text) {
 }
 
 // The length of all whole lines of `text`, which begins outside of quotes; 0: it has none.
-std::size_t whole_lines(std::string_view text) {
+std::size_t whole_lines(std::string_view text, TextPieces::Quotes meaning) {
+  if (meaning == TextPieces::Quotes::kMeanNothing) {
+    return text.rfind('\n') + 1;
+  }
   std::uint64_t quotes = count_of('"', text);
   for (std::size_t end = text.rfind('\n'); end != std::string_view::npos;
        end = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1)) {
@@ -44,9 +47,9 @@ std::size_t whole_lines(std::string_view text) {
 
 }  // namespace
 
-TextPieces::TextPieces(const std::filesystem::path& path, std::size_t skipped_lines,
+TextPieces::TextPieces(const std::filesystem::path& path, Quotes quotes, std::size_t skipped_lines,
                        std::size_t piece_bytes)
-    : path_(path), piece_bytes_(piece_bytes) {
+    : path_(path), quotes_(quotes), piece_bytes_(piece_bytes) {
   struct stat status {};
   file_ = open_for_reading(path, status);
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
@@ -100,7 +103,7 @@ bool TextPieces::next(TextPiece& piece) {
   std::string text = std::exchange(rest_, {});
   for (;;) {
     const bool has_more = read_more(text);
-    const std::size_t length = has_more ? whole_lines(text) : text.size();
+    const std::size_t length = has_more ? whole_lines(text, quotes_) : text.size();
     if (length > 0) {
       rest_ = text.substr(length);
       text.resize(length);
@@ -110,8 +113,9 @@ bool TextPieces::next(TextPiece& piece) {
       return false;
     }
     if (text.size() > kMostLineBytes) {
-      throw UnusableData(path_.string() + ", line " + std::to_string(line_) +
-                         ": it is longer than 64 MiB; is there a quote that nothing closes?");
+      throw UnusableData(
+          path_.string() + ", line " + std::to_string(line_) + ": it is longer than 64 MiB" +
+          (quotes_ == Quotes::kHoldNewlines ? "; is there a quote that nothing closes?" : ""));
     }
   }
   piece.text = std::move(text);

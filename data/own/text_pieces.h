@@ -23,11 +23,14 @@ class TextPieces {
   static constexpr std::size_t kPieceBytes = std::size_t{4} << 20U;
   static constexpr std::size_t kMostLineBytes = std::size_t{64} << 20U;
 
-  // A newline inside of double quotes ends no line, but of `skipped_lines` at the beginning, which
-  // need be no table. A byte order mark is left out. Throws std::system_error where the file cannot
-  // be read; `piece_bytes` is for tests.
-  explicit TextPieces(const std::filesystem::path& path, std::size_t skipped_lines = 0,
-                      std::size_t piece_bytes = kPieceBytes);
+  // kHoldNewlines: one inside of double quotes ends no line, but of `skipped_lines` at the
+  // beginning, which need be no table.
+  enum class Quotes : std::uint8_t { kHoldNewlines, kMeanNothing };
+
+  // A byte order mark is left out. Throws std::system_error where the file cannot be read;
+  // `piece_bytes` is for tests.
+  TextPieces(const std::filesystem::path& path, Quotes quotes, std::size_t skipped_lines = 0,
+             std::size_t piece_bytes = kPieceBytes);
 
   // The next piece, not empty; false: the file is at its end. The pieces are the same whenever the
   // bytes are. Throws UnusableData for a line of more than kMostLineBytes.
@@ -42,6 +45,7 @@ class TextPieces {
   bool read_more(std::string& text);
 
   const std::filesystem::path path_;
+  const Quotes quotes_;
   const std::size_t piece_bytes_;
   FileDescriptor file_;
   std::uint64_t size_bytes_ = 0;

@@ -19,8 +19,8 @@ namespace {
 data::OpenOptions open_options() {
   data::OpenOptions options;
   options.replace_wrong = true;
-  options.on_extract = [](const std::filesystem::path& gz) {
-    log_info("Extracting " + gz.string());
+  options.on_extract = [](const std::filesystem::path& packed) {
+    log_info("Extracting " + packed.string());
   };
   options.on_warning = [](const std::string& sentence) { log_warning(sentence); };
   return options;
@@ -48,25 +48,42 @@ bool is_in_package(const DatasetRow& dataset, const data::SetFile& file) {
          data::check_file(dataset.package_directory, file).state == data::FileState::kReady;
 }
 
-// The .gz of every file that neither the directory nor a package can provide; those that are wrong
-// are named.
+// What is downloaded for the sake of `file`: its .gz, or the archive that it comes in.
+RemoteFile remote_file(const data::SetFile& file) {
+  if (file.archive == nullptr) {
+    return {
+        .name = file.gz_name(), .size_bytes = file.gz_bytes, .sha256 = std::string(file.gz_sha256)};
+  }
+  return {.name = std::string(file.archive->name),
+          .size_bytes = file.archive->size_bytes,
+          .sha256 = std::string(file.archive->sha256)};
+}
+
+// What must be downloaded for the files that neither the directory nor a package can provide; those
+// that are wrong are named.
 std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
                                       const std::filesystem::path& directory) {
   std::vector<RemoteFile> missing;
-  for (const data::SetFile& file : dataset.files().files) {
-    const data::FileCheck check = data::check_file(directory, file);
+  std::string said;  // of an archive that is wrong every file of it says the same
+  const data::FileSet& set = dataset.files();
+  const std::vector<data::FileCheck> checks = data::check_files(directory, set);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const data::SetFile& file = set.files[i];
+    const data::FileCheck& check = checks[i];
     if (check.state == data::FileState::kReady) {
       continue;
     }
-    if (check.state == data::FileState::kWrong) {
-      log_warning(check.sentence());
+    if (check.state == data::FileState::kWrong && check.sentence() != said) {
+      said = check.sentence();
+      log_warning(said);
     }
     if (is_in_package(dataset, file)) {
       continue;
     }
-    missing.push_back(RemoteFile{.name = file.gz_name(),
-                                 .size_bytes = file.gz_bytes,
-                                 .sha256 = std::string(file.gz_sha256)});
+    RemoteFile remote = remote_file(file);
+    if (std::ranges::find(missing, remote.name, &RemoteFile::name) == missing.end()) {
+      missing.push_back(std::move(remote));
+    }
   }
   return missing;
 }
@@ -166,7 +183,7 @@ data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& 
 
 bool own_data_is_images(const DataOptions& options) {
   try {
-    return data::holds_images(options.own.value().path);
+    return data::holds_images(options.own.value());
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "data/cifar10.h"
 #include "data/digits.h"
+#include "data/emnist.h"
 #include "data/fashion_mnist.h"
 #include "data/kmnist.h"
 #include "data/mnist.h"
@@ -37,6 +39,17 @@ std::vector<std::string> qmnist_mirrors() {
   return {"https://raw.githubusercontent.com/facebookresearch/qmnist/master/"};
 }
 
+// The first is where its authors' page leads today, the other where it led before.
+std::vector<std::string> emnist_mirrors() {
+  return {"https://biometrics.nist.gov/cs_links/EMNIST/",
+          "https://www.itl.nist.gov/iaui/vip/cs_links/EMNIST/"};
+}
+
+std::vector<std::string> cifar10_mirrors() {
+  return {"https://www.cs.toronto.edu/~kriz/",
+          "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"};
+}
+
 constexpr std::array kDatasets = {
     DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
     DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},
@@ -52,6 +65,32 @@ constexpr std::array kDatasets = {
                .shares_file_names = true,
                .mirrors = &kmnist_mirrors},
     DatasetRow{.name = "qmnist", .number = 6, .files = &data::qmnist, .mirrors = &qmnist_mirrors},
+    DatasetRow{.name = "emnist_byclass",
+               .number = 7,
+               .files = &data::emnist_byclass,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{.name = "emnist_bymerge",
+               .number = 8,
+               .files = &data::emnist_bymerge,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{.name = "emnist_balanced",
+               .number = 9,
+               .files = &data::emnist_balanced,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{.name = "emnist_letters",
+               .number = 10,
+               .files = &data::emnist_letters,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{.name = "emnist_digits",
+               .number = 11,
+               .files = &data::emnist_digits,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{.name = "emnist_mnist",
+               .number = 12,
+               .files = &data::emnist_mnist,
+               .mirrors = &emnist_mirrors},
+    DatasetRow{
+        .name = "cifar10", .number = 13, .files = &data::cifar10, .mirrors = &cifar10_mirrors},
 };
 
 template <typename Matches>

@@ -28,7 +28,7 @@ struct DatasetRow {
   bool shares_file_names = false;
   // Where the package of a distribution leaves its .gz files. Empty: there is none.
   std::string_view package_directory{};
-  // Where to download its .gz files from, in the order to try. Null: it is built in.
+  // Where to download its .gz files or its archive from, in the order to try. Null: it is built in.
   std::vector<std::string> (*mirrors)() = nullptr;
   // Built in: reads it from the directory, or makes it and leaves it there (data/digits.h).
   data::Dataset (*make)(const std::filesystem::path& directory,

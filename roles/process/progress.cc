@@ -40,9 +40,18 @@ void ProgressWriter::write(const Progress& progress) {
       fmt::format_to_n(record.data(), record.size(), "{} {} {:.6g} {}\n", progress.step,
                        progress.train_steps, progress.loss, progress.images)
           .out;
-  // The pipe does not block and a record is written whole or not at all (below PIPE_BUF).
-  if (::write(fd_, record.data(), static_cast<std::size_t>(end - record.data())) < 0 &&
-      errno == EPIPE) {
+  write_record({record.data(), end});
+}
+
+void ProgressWriter::write_evaluation() {
+  if (fd_ >= 0) {
+    write_record(fmt::format("{}\n", kEvaluationBegins));
+  }
+}
+
+// The pipe does not block and a record is written whole or not at all (below PIPE_BUF).
+void ProgressWriter::write_record(std::string_view record) {
+  if (::write(fd_, record.data(), record.size()) < 0 && errno == EPIPE) {
     fd_ = -1;
   }
 }

@@ -1,7 +1,7 @@
 // How far a run is: the chief writes it to a pipe, `launch` reads it and draws one line of it.
 //
 //   record: "step train_steps loss images\n", e.g. "1200 2000 0.0812 240000\n"; images: trained on
-//   by all trainers since the start.
+//   by all trainers since the start. Or kEvaluationBegins.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,9 @@
 #include <string_view>
 
 namespace disttf::roles {
+
+// The record before the result is evaluated.
+inline constexpr std::string_view kEvaluationBegins = "evaluation";
 
 struct Progress {
   std::uint64_t step = 0;
@@ -25,8 +28,12 @@ class ProgressWriter {
  public:
   explicit ProgressWriter(int fd) noexcept;
   void write(const Progress& progress);
+  // The result is evaluated from now on. Written whatever came shortly before.
+  void write_evaluation();
 
  private:
+  void write_record(std::string_view record);
+
   int fd_;
   std::chrono::steady_clock::time_point next_{};
 };

@@ -213,6 +213,15 @@ json json_of(const Setting& setting, const RunConfig& run) {
   return std::visit(ToJson{run}, setting.value);
 }
 
+// None: it is of another release.
+std::optional<RunConfig> saved_config(std::string_view saved_json) {
+  try {
+    return run_config_from_json(saved_json);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string to_json(const RunConfig& config) {
@@ -277,14 +286,16 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
   return std::nullopt;
 }
 
+bool evaluates_alike(const RunConfig& config, std::string_view saved_json) {
+  const std::optional<RunConfig> saved = saved_config(saved_json);
+  return saved && config.test_shifts == saved->test_shifts;
+}
+
 bool stops_alike(const RunConfig& config, std::string_view saved_json) {
-  try {
-    const RunConfig saved = run_config_from_json(saved_json);
-    return config.stops_early() && config.eval_every == saved.eval_every &&
-           config.target_accuracy == saved.target_accuracy && config.patience == saved.patience;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
+  const std::optional<RunConfig> saved = saved_config(saved_json);
+  return saved && config.stops_early() && config.eval_every == saved->eval_every &&
+         config.test_shifts == saved->test_shifts &&
+         config.target_accuracy == saved->target_accuracy && config.patience == saved->patience;
 }
 
 }  // namespace disttf::roles

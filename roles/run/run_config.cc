@@ -86,6 +86,23 @@ void check_early_end(const RunConfig& config) {
   }
 }
 
+// Shifted by as much as it is wide, an image is black.
+void check_test_shifts(const RunConfig& config) {
+  if (config.test_shifts == 0) {
+    return;
+  }
+  const std::string value = std::to_string(config.test_shifts);
+  if (config.model.numbers) {
+    refuse_setting("test_shifts", value, "allowed for a table: only images can be shifted");
+  }
+  const math::Shape& image = config.model.input;
+  const std::size_t side = std::min(image.height, image.width);
+  if (config.test_shifts >= side) {
+    refuse_setting("test_shifts", value,
+                   "below " + std::to_string(side) + ", the smaller side of an image");
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config) {
@@ -135,6 +152,7 @@ void validate(const RunConfig& config) {
   if (config.model.numbers && config.augmentation.any()) {
     refuse_setting("data", "a table", "allowed with --augment_..., which change images");
   }
+  check_test_shifts(config);
   if (config.warmup_steps >= config.train_steps) {
     refuse_setting("warmup_steps", std::to_string(config.warmup_steps),
                    "below --train_steps, " + std::to_string(config.train_steps));

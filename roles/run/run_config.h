@@ -54,9 +54,10 @@ struct RunConfig {
   // Less than f32: gradients are computed at parameters that are rounded to it, and are rounded,
   // too. The parameters that the ps keep, and the final ones, are not.
   WireDtype wire_dtype = WireDtype::kF32;
-  float clip_norm = 0;           // of the gradient of a batch, at most; 0: any
-  float top_k = 0;               // share of a gradient's components that is pushed; 0: all
-  std::uint64_t eval_every = 0;  // global steps between evaluations by the chief; 0 = at the end
+  float clip_norm = 0;            // of the gradient of a batch, at most; 0: any
+  float top_k = 0;                // share of a gradient's components that is pushed; 0: all
+  std::uint64_t eval_every = 0;   // global steps between evaluations by the chief; 0 = at the end
+  std::uint64_t test_shifts = 0;  // pixels that an image which is evaluated is shifted by, at most
   // What ends a run before its last step; 0: nothing. Both are about the validation set, at the
   // evaluations on the way: roles/chief/core/early_stop.h.
   float target_accuracy = 0;   // of one that is at least this
@@ -130,6 +131,10 @@ void validate_for(const ExampleKind& examples, const RunConfig& config);
 // those of an undisturbed run.
 [[nodiscard]] std::optional<std::string> difference(const RunConfig& config,
                                                     std::string_view saved_json);
+
+// Whether the evaluations of both measure alike, so that a loss of one can be held against a loss
+// of the other.
+[[nodiscard]] bool evaluates_alike(const RunConfig& config, std::string_view saved_json);
 
 // Whether a run with `config` would have ended early where that one did.
 [[nodiscard]] bool stops_alike(const RunConfig& config, std::string_view saved_json);

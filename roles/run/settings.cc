@@ -6,6 +6,7 @@
 #include "math/model.h"
 #include "math/optimizer.h"
 #include "math/rate_schedule.h"
+#include "math/test_shifts.h"
 #include "roles/run/setting.h"
 
 namespace disttf::roles {
@@ -233,6 +234,13 @@ std::vector<Setting> make_settings() {
       {.name = "eval_every",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.eval_every; }},
        .about = "global steps between evaluations by the chief; 0: at the end only",
+       .group = SettingGroup::kOutput,
+       .changes_weights = false},
+      {.name = "test_shifts",
+       .value = WholeNumber{.place = [](auto& run) -> auto& { return run.test_shifts; },
+                            .most = math::kMostTestShift},
+       .about = "test-time augmentation: an image is judged by the mean of the outputs for it as it is and "
+                "[shifted](operations.md#results) by up to N pixels, 5 images for 1, 13 for 2; 0: as it is",
        .group = SettingGroup::kOutput,
        .changes_weights = false},
       {.name = "target_accuracy",

@@ -7,13 +7,7 @@ set -euo pipefail
 readonly registry=math/layers/registry.cc
 readonly networks=math/model_spec.cc
 
-# sources: all of the product's, one a line.
-sources() { find math data net roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
-
-# knowing TYPE: the sources that quote its name, comments aside.
-knowing() {
-  sources | xargs awk -v name="\"$1\"" '{ sub(/\/\/.*/, "") } index($0, name) { print FILENAME; nextfile }'
-}
+source "$(dirname "$0")/who_knows.sh"
 
 # types_of FILE.cc: the names of the types in it, `.name = "relu"` of a LayerType; those of its
 # fields stand behind a brace.
@@ -28,14 +22,12 @@ types_of() {
 # findings_of FILE: what else touches the layers of math/layers/FILE.{h,cc}.
 findings_of() {
   local header=math/layers/$1.h source=math/layers/$1.cc types type
-  sources | xargs grep -lF "#include \"$header\"" | grep -vxF -e "$source" -e "$registry" |
-    sed "s|\$|: includes $header|" || true
+  including "$header" | foreign "includes $header" "$source" "$registry"
   grep -qF "#include \"$header\"" "$registry" || echo "$registry: does not include $header"
   types=$(types_of "$source")
   [ -n "$types" ] || echo "$source: this check finds no type in it"
   for type in $types; do
-    knowing "$type" | grep -vxF -e "$source" -e "$networks" |
-      sed "s|\$|: knows the layer \"$type\", which is for $source alone|" || true
+    knowing "\"$type\"" | foreign "knows the layer \"$type\", which is for $source alone" "$source" "$networks"
   done
 }
 

@@ -35,7 +35,7 @@ allowed() {
 }
 
 # What is ours and may be linked anywhere, and packages.
-readonly free='flags|version|fmt|spdlog|toml|zlib|http_parser'
+readonly free='flags|version|fmt|spdlog|toml|zlib|images|minizip|http_parser'
 
 # violations < LINK_LINES: prints `target links target` for each that breaks the law.
 violations() {

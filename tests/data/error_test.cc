@@ -8,7 +8,7 @@
 namespace disttf::data {
 namespace {
 
-constexpr int kLast = static_cast<int>(DataError::kSafetensorsBadOffsets);
+constexpr int kLast = static_cast<int>(DataError::kBadRecords);
 
 TEST(DataError, EveryCodeHasAMessageOfItsOwn) {
   std::set<std::string> messages;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -25,7 +26,7 @@ inline std::string hash(const Bytes& bytes) { return sha256_hex(std::as_bytes(st
 class FileSetTest : public ::testing::Test {
  protected:
   FileSetTest() {
-    set_ = {.name = "Tiny", .checksum = "identity", .files = {}, .validation_rows = 5};
+    set_ = {.name = "Tiny", .checksum = "identity", .files = files_, .validation_rows = 5};
     add(0, "train-images", FileKind::kImages, 30);
     add(1, "train-labels", FileKind::kLabels, 30);
     add(2, "test-images", FileKind::kImages, 10);
@@ -43,21 +44,20 @@ class FileSetTest : public ::testing::Test {
     }
     gz_[i] = test::gzip(contents_[i]);
     hashes_[i] = {hash(contents_[i]), hash(gz_[i])};
-    set_.files[i] = {.name = name,
-                     .kind = kind,
-                     .rows = rows,
-                     .sha256 = hashes_[i][0],
-                     .gz_bytes = gz_[i].size(),
-                     .gz_sha256 = hashes_[i][1]};
+    files_[i] = {.name = name,
+                 .kind = kind,
+                 .is_test = i >= 2,
+                 .rows = rows,
+                 .sha256 = hashes_[i][0],
+                 .gz_bytes = gz_[i].size(),
+                 .gz_sha256 = hashes_[i][1]};
   }
 
   [[nodiscard]] const std::filesystem::path& at() const { return directory_.path(); }
   [[nodiscard]] std::filesystem::path extracted(std::size_t i) const {
-    return at() / set_.files[i].name;
+    return at() / files_[i].name;
   }
-  [[nodiscard]] std::filesystem::path gz(std::size_t i) const {
-    return at() / set_.files[i].gz_name();
-  }
+  [[nodiscard]] std::filesystem::path gz(std::size_t i) const { return at() / files_[i].gz_name(); }
   void put_all_gz() const {
     for (std::size_t i = 0; i < 4; ++i) test::write(gz(i), gz_[i]);
   }
@@ -107,7 +107,7 @@ class FileSetTest : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> leftovers() const {
     std::vector<std::string> names = directory_.names();
     std::erase_if(names, [&](const std::string& name) {
-      return std::any_of(set_.files.begin(), set_.files.end(), [&](const SetFile& file) {
+      return std::any_of(files_.begin(), files_.end(), [&](const SetFile& file) {
         const std::string base(file.name);
         return name == base || name == base + ".gz" || name == base + ".verified";
       });
@@ -116,7 +116,8 @@ class FileSetTest : public ::testing::Test {
   }
 
   test::ScratchDirectory directory_;
-  FileSet set_;
+  std::array<SetFile, 4> files_;
+  FileSet set_;  // of files_
   std::array<Bytes, 4> contents_;
   std::array<Bytes, 4> gz_;
   std::array<std::array<std::string, 2>, 4> hashes_;  // of contents, of gz

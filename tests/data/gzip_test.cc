@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "data/error.h"
 #include "tests/data/scratch.h"
@@ -133,6 +135,69 @@ TEST(Gunzip, StopsABombAtTheLimit) {
   Bytes out;
   EXPECT_EQ(gunzip(bomb, 1000, out), DataError::kGzipTooLarge);
   EXPECT_LE(out.capacity(), 1001U) << "took more memory than allowed";
+}
+
+// --- in pieces ---
+
+struct Pieces {
+  std::error_code error;
+  Bytes out;
+};
+
+// Given in pieces of so many bytes.
+Pieces in_pieces(const Bytes& compressed, std::size_t piece_bytes) {
+  Pieces result;
+  std::span<const std::uint8_t> left = compressed;
+  result.error = gunzip_pieces(
+      [&] {
+        const auto piece = left.first(std::min(piece_bytes, left.size()));
+        left = left.subspan(piece.size());
+        return piece;
+      },
+      [&](std::span<const std::uint8_t> piece) {
+        EXPECT_FALSE(piece.empty());
+        EXPECT_LE(piece.size(), 256U << 10U);
+        result.out.insert(result.out.end(), piece.begin(), piece.end());
+        return std::error_code{};
+      });
+  return result;
+}
+
+TEST(GunzipPieces, GiveBackWhatWasCompressed) {
+  // More than one piece comes out of few bytes, and few out of many.
+  for (const Bytes& bytes : {sample(), Bytes(1'000'000, 7), Bytes(256U << 10U, 7), Bytes{}}) {
+    for (const std::size_t size : {1U, 100U, 1U << 20U}) {
+      const Pieces pieces = in_pieces(test::gzip(bytes), size);
+      EXPECT_FALSE(pieces.error) << pieces.error.message();
+      EXPECT_EQ(pieces.out, bytes) << size;
+    }
+  }
+}
+
+TEST(GunzipPieces, RefuseWhatGunzipRefuses) {
+  const Bytes good = test::gzip(sample());
+  EXPECT_EQ(in_pieces({}, 10).error, DataError::kNotGzip);
+  EXPECT_EQ(in_pieces(test::bytes_of("<html>"), 10).error, DataError::kNotGzip);
+  EXPECT_EQ(in_pieces(Bytes(good.begin(), good.end() - 1), 10).error, DataError::kGzipTruncated);
+  Bytes wrong = good;
+  wrong[wrong.size() - 5] ^= 1;  // of the CRC-32
+  EXPECT_EQ(in_pieces(wrong, 10).error, DataError::kGzipCorrupt);
+  Bytes longer = good;
+  longer.push_back(0);
+  EXPECT_EQ(in_pieces(longer, 10).error, DataError::kGzipTrailingBytes);
+  EXPECT_EQ(in_pieces(longer, good.size()).error, DataError::kGzipTrailingBytes);
+}
+
+TEST(GunzipPieces, EndWithTheErrorOfWhoTakesThem) {
+  bool is_first = true;
+  const Bytes compressed = test::gzip(sample());
+  const std::error_code error = gunzip_pieces(
+      [&] {
+        return std::exchange(is_first, false) ? std::span(compressed)
+                                              : std::span<const std::uint8_t>{};
+      },
+      [](std::span<const std::uint8_t>) { return make_error_code(DataError::kTarBadHeader); });
+  EXPECT_EQ(error, DataError::kTarBadHeader);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class LabelTableFileSetTest : public FileSetTest {
     contents_[i] = table;
     gz_[i] = test::gzip(table);
     hashes_[i] = {hash(table), hash(gz_[i])};
-    SetFile& file = set_.files[i];
+    SetFile& file = files_[i];
     file.kind = FileKind::kLabelTable;
     file.columns = 3;
     file.sha256 = hashes_[i][0];

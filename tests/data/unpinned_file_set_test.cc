@@ -11,7 +11,7 @@ namespace {
 class UnpinnedFileSetTest : public FileSetTest {
  protected:
   UnpinnedFileSetTest() {
-    for (SetFile& file : set_.files) file.sha256 = {};
+    for (SetFile& file : files_) file.sha256 = {};
     set_.checksum = {};
   }
 };

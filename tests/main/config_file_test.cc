@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <regex>
 #include <string>
+#include <vector>
 
 #include "math/model_spec.h"
 #include "roles/run/run_config.h"
@@ -47,9 +50,52 @@ TEST(Recipes, OfTheRepositoryAreRead) {
       const std::string line = "worker --task_index 0 --config " + entry.path().string() + kHosts;
       const roles::RunConfig config = parse_task(line).config;
       EXPECT_NO_THROW(math::validate(config.model)) << entry.path();
+      EXPECT_NO_THROW(roles::validate(config)) << entry.path();
     }
   }
   EXPECT_GE(count, 1U);
+}
+
+// The rows that begin with `name`, or with an empty cell below such a row.
+std::vector<std::string> rows_of(const std::string& name) {
+  std::vector<std::string> rows;
+  std::ifstream file(DISTTF_SOURCE_DIR "/recipes/README.md");
+  bool is_its = false;
+  for (std::string line; std::getline(file, line);) {
+    is_its = line.starts_with("| `" + name + "` |") || (is_its && line.starts_with("| |"));
+    if (is_its) {
+      rows.push_back(line);
+    }
+  }
+  return rows;
+}
+
+TEST(Recipes, HaveTheResultsOfFiveSeedsInTheirDocument) {
+  static const std::regex kAccuracies(
+      R"(\| (0\.\d{4}), (0\.\d{4}), (0\.\d{4}), (0\.\d{4}), (0\.\d{4}) \| (0\.\d{4}) \|)");
+  static const std::regex kHash(R"(\| (\d) \| `[0-9a-f]{64}` \|)");
+  for (const auto& entry : std::filesystem::directory_iterator(DISTTF_SOURCE_DIR "/recipes")) {
+    if (entry.path().extension() != ".toml") {
+      continue;
+    }
+    std::size_t results = 0;
+    std::string seeds;
+    for (const std::string& row : rows_of(entry.path().filename().string())) {
+      std::smatch found;
+      if (std::regex_search(row, found, kAccuracies)) {
+        ++results;
+        double sum = 0;
+        for (std::size_t seed = 1; seed <= 5; ++seed) {
+          sum += std::stod(found[seed]);
+        }
+        EXPECT_NEAR(std::stod(found[6]), sum / 5, 0.00005001) << row;
+      } else if (std::regex_search(row, found, kHash)) {
+        seeds += found[1];
+      }
+    }
+    EXPECT_EQ(results, 1U) << entry.path();
+    EXPECT_EQ(seeds, "12345") << entry.path();
+  }
 }
 
 TEST_F(Recipe, YieldsToTheCommandLine) {

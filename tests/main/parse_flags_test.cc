@@ -205,7 +205,9 @@ constexpr Mistake kMistakes[] = {
     {"UnknownDecay", "--learning_rate_decay polynomial",
      "--learning_rate_decay: \"polynomial\" is not linear, none, cosine or one_cycle"},
     {"UnknownDataset", "--dataset fashion",
-     "--dataset: \"fashion\" is not auto, mnist, digits, fashion_mnist, kmnist or qmnist"},
+     "--dataset: \"fashion\" is not auto, mnist, digits, fashion_mnist, kmnist, qmnist, "
+     "emnist_byclass, emnist_bymerge, emnist_balanced, emnist_letters, emnist_digits, "
+     "emnist_mnist or cifar10"},
     {"NoTime", "--start_timeout 0", "--start_timeout: 0 is not from 1 to 86400"},
     {"TextForATime", "--peer_timeout soon",
      "--peer_timeout: \"soon\" is not a whole number from 1 to 86400"},

@@ -1,8 +1,10 @@
 // `launch --chaos` from many seeds: tasks are killed and frozen, frames are lost, cut, delayed,
 // repeated and reordered, and the weights are those of a run to which nothing happened.
 //
-//   DISTTF_CHAOS_RUNS   how many seeds, default 3; `make chaos` says 200
-//   DISTTF_CHAOS_SEED   the first of them, default 1
+//   DISTTF_CHAOS_RUNS           how many seeds, default 3; `make chaos` says 200
+//   DISTTF_CHAOS_NETWORK_RUNS   the same for a network that has more to lose than weights:
+//                               convolutions, batch norm, dropout and augmentation; default 1
+//   DISTTF_CHAOS_SEED           the first of them, default 1
 //
 // A seed that fails is in the name of the run that the test prints; it replays with the same seed.
 #include <algorithm>
@@ -16,8 +18,7 @@ namespace disttf::test_process {
 namespace {
 
 // Slow enough for the faults to fall into the middle, and for a run to take some seconds.
-const Words kRun = {"--ps=2", "--workers=3", "--chief", "--train_steps=200",
-                    "--print_weights_hash"};
+const Words kRun = {"--ps=2", "--workers=3", "--chief", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=6", "--save_steps=20"};
 // Of 1000 steps have a killed or frozen task, and of 1000 frames are tampered with.
 constexpr int kRate = 20;
@@ -53,29 +54,42 @@ class Tally {
   std::size_t fewest_ = 0;
 };
 
-class Chaos : public ProcessTest {};
+class Chaos : public ProcessTest {
+ protected:
+  // `flags` say what is trained; `variable` how many runs, of which there are so many otherwise.
+  void runs_to_the_same_bits(const Words& flags, const char* variable, unsigned otherwise) {
+    const Words all = kRun + flags + data_flags();
+    Process& undisturbed = run("undisturbed", Words{"launch"} + all);
+    ASSERT_TRUE(exits(undisturbed, kExitDone));
+    const std::string wanted = weights_hash_in(undisturbed);
+    const unsigned first = number_from_variable("DISTTF_CHAOS_SEED", 1);
+    const unsigned runs = number_from_variable(variable, otherwise);
+    ASSERT_GT(runs, 0U) << variable;
+    Tally tally;
+    for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {
+      const std::string chaos = "--chaos=" + std::to_string(seed) + "," + std::to_string(kRate);
+      Process& job = run(chaos, Words{"launch", chaos} + all + kSlowly);
+      ASSERT_TRUE(exits(job, kExitDone, kHangs));
+      EXPECT_EQ(weights_hash_in(job), wanted);
+      tally.add(job.standard_error());
+      const unsigned done = seed - first + 1;
+      if (done % 10 == 0) {  // for a person who waits for many
+        std::cout << done << " of " << runs << " runs" << std::endl;
+      }
+    }
+    tally.print();
+    EXPECT_GE(tally.fewest(), 3U) << "or the test proves little";
+  }
+};
 
 TEST_F(Chaos, LeavesTheBitsAlone) {
-  Process& undisturbed = run("undisturbed", Words{"launch"} + kRun + data_flags());
-  ASSERT_TRUE(exits(undisturbed, kExitDone));
-  const std::string wanted = weights_hash_in(undisturbed);
-  const unsigned first = number_from_variable("DISTTF_CHAOS_SEED", 1);
-  const unsigned runs = number_from_variable("DISTTF_CHAOS_RUNS", 3);
-  ASSERT_GT(runs, 0U) << "DISTTF_CHAOS_RUNS";
-  Tally tally;
-  for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {
-    const std::string chaos = "--chaos=" + std::to_string(seed) + "," + std::to_string(kRate);
-    Process& job = run(chaos, Words{"launch", chaos} + kRun + kSlowly + data_flags());
-    ASSERT_TRUE(exits(job, kExitDone, kHangs));
-    EXPECT_EQ(weights_hash_in(job), wanted);
-    tally.add(job.standard_error());
-    const unsigned done = seed - first + 1;
-    if (done % 10 == 0) {  // for a person who waits for many
-      std::cout << done << " of " << runs << " runs" << std::endl;
-    }
-  }
-  tally.print();
-  EXPECT_GE(tally.fewest(), 3U) << "or the test proves little";
+  runs_to_the_same_bits({"--train_steps=200"}, "DISTTF_CHAOS_RUNS", 3);
+}
+
+TEST_F(Chaos, LeavesTheBitsOfANetworkAlone) {
+  const std::string file = (source_directory() / "tests/process/network.toml").string();
+  runs_to_the_same_bits({"--config=" + file, "--batch_size=10", "--train_steps=200"},
+                        "DISTTF_CHAOS_NETWORK_RUNS", 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Convolutions, pooling and dropout in a run: the final weights are a function of the configuration
-// alone there, too.
+// Convolutions, pooling, batch norm, dropout and augmentation in a run: the final weights are a
+// function of the configuration alone there, too.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -10,12 +11,15 @@ namespace disttf::test_process {
 namespace {
 
 // A few small steps: each evaluation at the end is worth a hundred of them.
-const Words kRun = {"--model=cnn", "--batch_size=10", "--train_steps=30", "--print_weights_hash"};
+Words network() {
+  return {"--config=" + (source_directory() / "tests/process/network.toml").string(),
+          "--batch_size=10", "--train_steps=30", "--print_weights_hash"};
+}
 
 class Models : public ProcessTest {
  protected:
   std::string hash_of_launch(const Words& arguments) {
-    Process& job = run("launch", Words{"launch"} + arguments + kRun + data_flags());
+    Process& job = run("launch", Words{"launch"} + arguments + network() + data_flags());
     EXPECT_TRUE(exits(job, kExitDone));
     return weights_hash_in(job);
   }
@@ -52,10 +56,21 @@ TEST_F(Models, HaveTheSameBitsWhoeverComputesAMicroBatch) {
 TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
   Process& job = run("launch", Words{"launch", "--workers=3", "--ps=2", "--debug_delay_ms=20",
                                      "--save_steps=5", "--chaos=3,300"} +
-                                   kRun + data_flags());
+                                   network() + data_flags());
   EXPECT_TRUE(exits(job, kExitDone, seconds(150)));
   EXPECT_TRUE(says(job, "chaos: SIG"));
   EXPECT_EQ(weights_hash_in(job), undisturbed());
+}
+
+TEST_F(Models, HaveTheSameBitsAfterGoingOnOnAnotherNumberOfPs) {
+  const Words saved = {"--workers=3", "--train_dir=" + (scratch() / "run").string()};
+  Process& first = run(
+      "first", Words{"launch", "--ps=2", "--save_steps=5", "--log_every=1", "--debug_delay_ms=20"} +
+                   saved + network() + data_flags());
+  ASSERT_TRUE(says(first, "global step: 12,"));
+  first.send(SIGTERM);
+  ASSERT_TRUE(exits(first, kExitTerminated));
+  EXPECT_EQ(hash_of_launch(saved + Words{"--ps=5"}), undisturbed());
 }
 
 // The file is the chief's alone: the other worker has the layers from the ps.

@@ -1,9 +1,13 @@
 // A user's own table trains as MNIST does: in several processes, with the same bits, and with one
 // sentence where it cannot.
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "tests/data/own/arrays_on_disk.h"
+#include "tests/data/own/images_on_disk.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -89,6 +93,105 @@ TEST_F(OwnTable, WithNumbersForLabelsTrainsToComeNear) {
     first = first.empty() ? hash : first;
     EXPECT_EQ(hash, first);
   }
+}
+
+// Heaps on the corners of a square, those on a diagonal of one class.
+TEST_F(OwnTable, MayBeSparseText) {
+  std::filesystem::create_directory(scratch() / "corners");
+  for (const char* const name : {"corners/train.svm", "corners/test.svm"}) {
+    std::ofstream file(scratch() / name);
+    for (int row = 0; row < 200; ++row) {
+      const bool is_right = row % 2 == 1;
+      const bool is_high = row % 4 >= 2;
+      file << (is_right == is_high ? "+1" : "-1") << (is_right ? " 2:1" : "")
+           << (is_high ? " 5:1" : "") << "\n";
+    }
+  }
+  const std::string path = (scratch() / "corners").string();
+  Process& job = run("launch", Words{"launch", "--workers=2", "--data=" + path,
+                                     "--data_dir=" + (scratch() / "data").string(),
+                                     "--train_steps=300", "--batch_size=20", "--hidden_units=16"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(
+      says(job, "Converting .*corners: 5 columns of numbers, the label is in column label"));
+  EXPECT_TRUE(says(job, "corners accuracy: 1.0000"));
+  Process& text =
+      run("data", Words{"data", "inspect", path, "--data_dir=" + (scratch() / "data").string()});
+  ASSERT_TRUE(exits(text, kExitDone));
+  EXPECT_THAT(text.standard_output(),
+              testing::HasSubstr("corners: 400 rows of 5 numbers, 2 classes in column label\n"));
+}
+
+// An image of which one quarter is lit, and that is its class, under some noise.
+std::vector<std::uint8_t> quarter_lit(int quarter, int number, int channels) {
+  std::vector<std::uint8_t> pixels;
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 8; ++x) {
+      const bool is_lit = (y / 4) * 2 + x / 4 == quarter;
+      const int noise = (number * 31 + y * 17 + x * 7) % 60;
+      pixels.insert(pixels.end(), static_cast<std::size_t>(channels),
+                    static_cast<std::uint8_t>(is_lit ? 255 - noise : noise));
+    }
+  }
+  return pixels;
+}
+
+TEST_F(OwnTable, MayBeImagesInAnNpz) {
+  const std::string path = (scratch() / "quarters.npz").string();
+  {
+    data::test::NpzWriter archive(path);
+    for (const std::string part : {"train", "test"}) {
+      std::vector<std::uint8_t> images;
+      std::vector<std::uint8_t> labels;
+      for (int i = 0; i < 200; ++i) {
+        const auto image = quarter_lit(i % 4, i, 1);
+        images.insert(images.end(), image.begin(), image.end());
+        labels.push_back(static_cast<std::uint8_t>(i % 4));
+      }
+      archive.add("x_" + part + ".npy", data::test::npy("|u1", "(200, 8, 8)", images), true);
+      archive.add("y_" + part + ".npy", data::test::npy("|u1", "(200,)", labels), true);
+    }
+  }
+  const std::string where = "--data_dir=" + (scratch() / "data").string();
+  Process& job = run("launch", Words{"launch", "--workers=2", "--data=" + path, where,
+                                     "--train_steps=200", "--batch_size=20", "--hidden_units=16"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "Converting .*quarters.npz: images of 8x8x1"));
+  EXPECT_TRUE(says(job, "quarters accuracy: (1.0000|0.9[0-9]+)"));
+  Process& text = run("data", Words{"data", "inspect", path, where});
+  ASSERT_TRUE(exits(text, kExitDone));
+  EXPECT_THAT(text.standard_output(),
+              testing::HasSubstr("quarters: 400 images of 8x8x1, 4 classes\n"
+                                 "180 to train on, 20 for validation, 200 for the test\n"));
+  EXPECT_THAT(text.standard_output(), testing::HasSubstr("██"));
+}
+
+TEST_F(OwnTable, MayBeAFolderOfImages) {
+  const std::vector<std::string> classes = {"north west", "north east", "south west", "south east"};
+  for (int i = 0; i < 200; ++i) {
+    const auto folder = scratch() / "corners" / classes.at(static_cast<std::size_t>(i % 4));
+    std::filesystem::create_directories(folder);
+    const bool is_jpeg = i % 8 >= 4;
+    const auto pixels = quarter_lit(i % 4, i, is_jpeg ? 3 : 1);
+    const auto bytes = is_jpeg ? data::test::jpeg(8, 8, {}, pixels)
+                               : data::test::png(8, 8, PNG_FORMAT_GRAY, pixels);
+    std::ofstream file(folder / (std::to_string(i) + (is_jpeg ? ".jpg" : ".png")),
+                       std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  const std::string path = (scratch() / "corners").string();
+  const std::string where = "--data_dir=" + (scratch() / "data").string();
+  Process& job =
+      run("launch", Words{"launch", "--workers=2", "--print_classes", "--data=" + path, where,
+                          "--train_steps=200", "--batch_size=20", "--hidden_units=16"});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "Converting .*corners: images of 8x8x3"));
+  EXPECT_TRUE(says(job, "corners accuracy: (1.0000|0.9[0-9]+)"));
+  EXPECT_TRUE(says(job, "south east"));
+  Process& json = run("data", Words{"data", "inspect", path, where, "--json"});
+  ASSERT_TRUE(exits(json, kExitDone));
+  EXPECT_THAT(json.standard_output(), testing::HasSubstr("\"name\": \"south east\""));
 }
 
 // The name of a table is no data set's.

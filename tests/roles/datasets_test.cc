@@ -22,6 +22,20 @@ TEST(Datasets, KeepTheirNumbersAndWords) {
   EXPECT_EQ(find_dataset_of_word("Fashion-MNIST"), find_dataset("fashion_mnist"));
   EXPECT_EQ(find_dataset_of_number(6), find_dataset("qmnist"));
   EXPECT_EQ(find_dataset_of_word("QMNIST"), find_dataset("qmnist"));
+  EXPECT_EQ(find_dataset_of_number(7), find_dataset("emnist_byclass"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-byclass"), find_dataset("emnist_byclass"));
+  EXPECT_EQ(find_dataset_of_number(8), find_dataset("emnist_bymerge"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-bymerge"), find_dataset("emnist_bymerge"));
+  EXPECT_EQ(find_dataset_of_number(9), find_dataset("emnist_balanced"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-balanced"), find_dataset("emnist_balanced"));
+  EXPECT_EQ(find_dataset_of_number(10), find_dataset("emnist_letters"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-letters"), find_dataset("emnist_letters"));
+  EXPECT_EQ(find_dataset_of_number(11), find_dataset("emnist_digits"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-digits"), find_dataset("emnist_digits"));
+  EXPECT_EQ(find_dataset_of_number(12), find_dataset("emnist_mnist"));
+  EXPECT_EQ(find_dataset_of_word("EMNIST-mnist"), find_dataset("emnist_mnist"));
+  EXPECT_EQ(find_dataset_of_number(13), find_dataset("cifar10"));
+  EXPECT_EQ(find_dataset_of_word("CIFAR-10"), find_dataset("cifar10"));
 }
 
 TEST(Datasets, AreFoundByNameWordAndNumberAlike) {

@@ -151,6 +151,19 @@ TEST_F(SupervisorTest, AfterTheResultWhoStaysIsKilledAndNobodyIsStartedAgain) {
   EXPECT_EQ(core_.policy().exit_code(), kDone);
 }
 
+// A worker evaluates the result once the chief has done so: it is not to be taken for one that
+// hangs.
+TEST_F(SupervisorTest, AfterTheResultWorkersHaveTheTimeToEvaluateIt) {
+  core_.evaluation_begins(now_);
+  pass(seconds(20));
+  end(1, kTaskFinished);
+  pass(seconds(69));
+  EXPECT_THAT(take_signals(), IsEmpty());
+  pass(seconds(1));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGKILL), Pair(2, SIGKILL)));
+  EXPECT_EQ(lines_.back(), "[worker:1] did not end within 70 s; killing it");
+}
+
 TEST_F(SupervisorTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   end(2, kTaskKilled);
   end(0, kTaskKilled);

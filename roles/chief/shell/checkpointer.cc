@@ -126,6 +126,9 @@ class Checkpointer::Impl {
     if (!stops_alike(config_, loaded->config_json)) {
       loaded->state.early_end.step = 0;
     }
+    if (!evaluates_alike(config_, loaded->config_json)) {
+      loaded->state.early_end.best = {};
+    }
     return std::move(loaded->state);
   }
 

@@ -104,6 +104,8 @@ class Leading {
                                    .replicated = config.ps_replicas > 1});
   }
 
+  [[nodiscard]] std::chrono::nanoseconds time_of_evaluation() const { return time_of_evaluation_; }
+
   void run() {
     if (config().ps_replicas > 1) {
       watch_hosts();
@@ -281,7 +283,9 @@ class Leading {
       print_result(early_stop_->why().empty() ? "Stopped by the chief before this one"
                                               : early_stop_->why());
     }
+    const auto begin = net::Clock::now();
     failure_ = trainer_.print_result_lines();
+    time_of_evaluation_ = net::Clock::now() - begin;
     log_summary(config(), status);
     // Who has been told that the run is over does not make the result again. A reader that pauses
     // for longer has it when he goes on, if this process lives until then.
@@ -306,11 +310,16 @@ class Leading {
   std::optional<EarlyStop> early_stop_;
   EarlyEnd kept_;  // what checkpoints have
   std::optional<Failure> failure_;
+  std::chrono::nanoseconds time_of_evaluation_{0};  // of the result
 };
 
 }  // namespace
 
-void lead(const TrainerOptions& options, StopSignal& stop) { Leading(options, stop).run(); }
+std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop) {
+  Leading leading(options, stop);
+  leading.run();
+  return leading.time_of_evaluation();
+}
 
 int run_chief(const TrainerOptions& options) {
   StopSignal stop;

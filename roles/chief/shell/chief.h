@@ -2,12 +2,15 @@
 // and besides starts the run, evaluates it, and ends it.
 #pragma once
 
+#include <chrono>
+
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf::roles {
 
-// From the first step to the result. Throws Failure, also when `stop` ends it.
-void lead(const TrainerOptions& options, StopSignal& stop);
+// From the first step to the result; how long it took to evaluate that. Throws Failure, also when
+// `stop` ends it.
+std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop);
 
 // The task. Returns the exit code. Throws Failure.
 int run_chief(const TrainerOptions& options);

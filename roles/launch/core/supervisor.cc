@@ -4,15 +4,10 @@
 #include <csignal>
 #include <utility>
 
+#include "roles/run/finish_grace.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
-namespace {
-
-// After the run's end the others are gone within 2 s; a multiple of it for a busy machine.
-constexpr std::chrono::seconds kFinishGrace{10};
-
-}  // namespace
 
 void Supervisor::add(std::string name, RestartPolicy::Part part) {
   policy_.add(part);
@@ -80,7 +75,7 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
   effects_.add(TaskChanged{number});
   if (policy_.finished() && !was_finished) {
     cancel_restarts();
-    start_grace(kFinishGrace, now);
+    start_grace(finish_grace(now - evaluation_at_.value_or(now)), now);
   }
 }
 

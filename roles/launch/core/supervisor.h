@@ -104,6 +104,8 @@ class Supervisor {
   // Pipes that processes print into were opened, or one of them has been read to its end.
   void pipes_opened(std::size_t count) { pipes_ += count; }
   void pipe_ended();
+  // The chief evaluates the result: once it has ended, the workers take as long.
+  void evaluation_begins(TimePoint now) { evaluation_at_ = now; }
   void time(TimePoint now);
   [[nodiscard]] TimePoint deadline() const;
 
@@ -171,6 +173,7 @@ class Supervisor {
   int stop_signal_ = 0;                // that they get then
   std::optional<TimePoint> grace_at_;  // then who lives is killed
   std::chrono::seconds grace_{0};
+  std::optional<TimePoint> evaluation_at_;  // began
   Effects effects_;
 };
 

@@ -303,6 +303,9 @@ void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_res
 }
 
 void Launcher::on_progress(std::string_view record) {
+  if (record == kEvaluationBegins) {
+    processes_.supervisor().evaluation_begins(std::chrono::steady_clock::now());
+  }
   if (const std::optional<Progress> progress = parse_progress(record)) {
     last_progress_ = progress;
     update_.on_progress(*progress);

@@ -25,6 +25,7 @@
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
+#include "roles/run/finish_grace.h"
 #include "roles/run/outcome.h"
 #include "roles/servers/core/server_fleet.h"
 
@@ -34,9 +35,6 @@ namespace {
 using net::Clock;
 using net::FrameHeader;
 using net::FrameKind;
-
-// After the run's end the tasks are gone within 2 s; a multiple of it for a busy machine.
-constexpr std::chrono::seconds kFinishGrace{10};
 
 // The sockets of the run's servers, on a thread of their own.
 class FleetThread {
@@ -50,7 +48,7 @@ class FleetThread {
   // For the thread that leads the run. Waits until all servers are there; they are then ordered.
   void gather();
   // Waits until all tasks are over, for a while.
-  void finish();
+  void finish(std::chrono::seconds grace);
 
  private:
   // On the fleet's thread.
@@ -119,8 +117,8 @@ void FleetThread::gather() {
   stop_.throw_if_stopped();
 }
 
-void FleetThread::finish() {
-  if (net::wait_for(all_done_.fd(), POLLIN, stop_.interrupt(), Clock::now() + kFinishGrace)) {
+void FleetThread::finish(std::chrono::seconds grace) {
+  if (net::wait_for(all_done_.fd(), POLLIN, stop_.interrupt(), Clock::now() + grace)) {
     log_warning("not all servers have said that their task is over; leaving them");
   }
 }
@@ -257,8 +255,8 @@ int run_driver(TrainerOptions options) {
   const DatasetRow* const dataset = options.data.dataset;
   FleetThread fleet(task, listed, dataset == nullptr ? net::kAnyData : dataset->number, stop);
   fleet.gather();
-  lead(options, stop);
-  fleet.finish();
+  const auto evaluation = lead(options, stop);
+  fleet.finish(finish_grace(evaluation));
   return kDone;
 }
 

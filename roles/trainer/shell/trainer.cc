@@ -354,9 +354,10 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
 
 Trainer::Result Trainer::evaluate() {
   loaded_.reset();
-  return {
-      .validation = model_->evaluate(reply_.parameters, image_set(dataset_, dataset_.validation)),
-      .test = model_->evaluate(reply_.parameters, image_set(dataset_, dataset_.test))};
+  const auto of = [this](const data::Split& split) {
+    return model_->evaluate(reply_.parameters, image_set(dataset_, split), config_.test_shifts);
+  };
+  return {.validation = of(dataset_.validation), .test = of(dataset_.test)};
 }
 
 math::Evaluation Trainer::print_evaluation(std::uint64_t step) {
@@ -378,6 +379,7 @@ void Trainer::write_metrics(std::uint64_t step, const Result& result, bool is_la
 }
 
 std::optional<Failure> Trainer::print_result_lines() {
+  progress_.write_evaluation();
   const Result result = evaluate();
   const auto step = static_cast<unsigned long long>(reply_.step);
   const auto rate = static_cast<double>(config_.optimizer.learning_rate);

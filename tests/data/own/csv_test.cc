@@ -115,6 +115,16 @@ TEST_F(Csv, TakesBlanksEmptyLinesAndOtherLineEnds) {
   EXPECT_THAT(table.labels, ElementsAre("x", "y"));
 }
 
+TEST_F(Csv, RefusesALineOfTabsWhereTheseSeparateCells) {
+  EXPECT_EQ(refusal("a\tb\tlabel\n1\t2\tx\n\t\t\n3\t4\ty\n"),
+            "t.csv, line 3, column 1 (a): the cell is empty; a number is expected");
+  EXPECT_EQ(refusal("a\tb\tlabel\n1\t2\tx\n \t\t\r\n"),
+            "t.csv, line 3, column 1 (a): the cell is empty; a number is expected");
+  EXPECT_EQ(refusal("\n\t\t\n\na\tb\tlabel\n1\t2\tx\n"), "t.csv, line 2: all its cells are empty");
+  EXPECT_THAT(read("\t\na,b,label\n1,2,x\n\t\t\n").numbers, ElementsAre(1, 2));
+  EXPECT_THAT(read("\n \na\tlabel\n\n1\tx\n \r\n\n").numbers, ElementsAre(1));
+}
+
 TEST_F(Csv, HasQuotesAsRfc4180) {
   const Table table = read("a,label\n\"1\",\"two\nlines, and \"\"quotes\"\"\"\n2,\"\"\"\"\n");
   EXPECT_THAT(table.numbers, ElementsAre(1, 2));

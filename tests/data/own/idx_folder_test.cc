@@ -9,6 +9,7 @@
 #include "data/idx.h"
 #include "data/own/row_source.h"
 #include "math/random.h"
+#include "tests/data/own/numbered_images.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::data {
@@ -61,16 +62,7 @@ TEST_F(IdxFolder, HasItsPartsAndShape) {
   EXPECT_EQ(dataset.train.rows(), 90U) << "the share for the test does not count";
   EXPECT_EQ(dataset.validation.rows(), 10U);
   EXPECT_EQ(dataset.test.rows(), 10U);
-  std::vector<int> seen(100);
-  for (const Split* split : {&dataset.train, &dataset.validation}) {
-    ASSERT_EQ(split->images.size(), split->rows() * 6);
-    for (std::size_t row = 0; row < split->rows(); ++row) {
-      const std::uint8_t number = split->images[row * 6 + 5];
-      ++seen.at(number);
-      EXPECT_EQ(split->labels[row], number % 3);
-    }
-  }
-  EXPECT_EQ(seen, std::vector<int>(100, 1));
+  test::expect_each_once(dataset);
 }
 
 TEST_F(IdxFolder, MayBeCompressedAndHaveChannelsAndLongerNames) {
@@ -83,6 +75,15 @@ TEST_F(IdxFolder, MayBeCompressedAndHaveChannelsAndLongerNames) {
   put("emnist-letters-mapping.txt", {1});
   EXPECT_TRUE(has_idx_files(scratch_.path()));
   EXPECT_EQ(open().shape, colours);
+  EXPECT_EQ(open().train.rows(), 36U);
+}
+
+TEST_F(IdxFolder, KnowsNamesInAnyCase) {
+  const ImageShape shape{.height = 2, .width = 2, .channels = 1};
+  put("TRAIN-IMAGES-IDX3-UBYTE", images(40, shape));
+  put("Train-Labels-idx1-ubyte.GZ", test::gzip(labels(40)));
+  put("T10K-images-idx3-ubyte", images(4, shape));
+  put("t10k-LABELS-idx1-ubyte", labels(4));
   EXPECT_EQ(open().train.rows(), 36U);
 }
 
@@ -124,8 +125,8 @@ TEST_F(IdxFolder, RefusesFilesThatDoNotFit) {
   put("test-labels-idx1-ubyte", labels(10));
   EXPECT_EQ(refusal(),
             "--data: " + scratch_.path().string() +
-                " has both t10k-labels-idx1-ubyte and test-labels-idx1-ubyte; one of them "
-                "is allowed");
+                " has two files of the test labels, t10k-labels-idx1-ubyte and "
+                "test-labels-idx1-ubyte; of two data sets, move one to a folder of its own");
 }
 
 TEST_F(IdxFolder, RefusesACompressedFileThatIsNone) {

@@ -147,6 +147,39 @@ TEST_F(OwnDataTest, SaysThatNumbersWereTakenForClasses) {
   EXPECT_THAT(said_.back(), HasSubstr("The labels are 100 different numbers, taken for classes"));
 }
 
+TEST_F(OwnDataTest, OfSparseFilesHasTheColumnsOfAll) {
+  std::string train;
+  for (int row = 0; row < 40; ++row) {
+    train += row % 2 == 0 ? "+1 1:1\n" : "-1 2:3\n";
+  }
+  put("d/train.svm", train);
+  put("d/test.libsvm", "1 3:5\n");
+  const Dataset dataset = open({.path = scratch_.path() / "d"});
+  EXPECT_EQ(dataset.shape.size(), 3U);
+  EXPECT_THAT(dataset.class_names, ElementsAre("-1", "1"));
+  EXPECT_EQ(dataset.train.rows(), 36U);
+  EXPECT_EQ(dataset.train.labels[0], 1);
+  EXPECT_THAT(dataset.train.numbers.first(3), ElementsAre(1, 0, 0));
+  EXPECT_THAT(dataset.test.numbers, ElementsAre(0, 0, 5));
+}
+
+TEST_F(OwnDataTest, OfASparseFileHasNoColumnsToChoose) {
+  const auto path = put("t.svm", "1 1:1\n");
+  EXPECT_EQ(refusal({.path = path, .label_column = "1"}),
+            "--label_column: t.svm is sparse text, in which the label is the first word of a line; "
+            "it is allowed with the other tables");
+  EXPECT_EQ(refusal({.path = path, .ignored_columns = {"1"}}),
+            "--ignore_columns: t.svm is sparse text, in which the label is the first word of a "
+            "line; it is allowed with the other tables");
+}
+
+TEST_F(OwnDataTest, KnowsEndingsInAnyCase) {
+  EXPECT_EQ(open({.path = put("T.CSV", rows(60))}).train.rows(), 48U);
+  put("d/Train.Csv", rows(40));
+  put("d/TEST.TSV", "n\tsame\tlabel\n7\t2\todd\n");
+  EXPECT_THAT(open({.path = scratch_.path() / "d"}).test.numbers, ElementsAre(7, 2));
+}
+
 TEST_F(OwnDataTest, IsConvertedOnce) {
   const auto path = put("t.csv", rows(60));
   const std::string checksum = open({.path = path}).checksum;
@@ -266,11 +299,15 @@ TEST_F(OwnDataTest, IsMadeAgainWhereItsIndexIsNone) {
 TEST_F(OwnDataTest, RefusesWhatIsNoData) {
   EXPECT_EQ(refusal({.path = scratch_.path() / "absent.csv"}),
             "--data: cannot read absent.csv: No such file or directory");
-  EXPECT_EQ(refusal({.path = put("t.pdf", "x")}),
-            "--data: t.pdf ends with none of .csv, .tsv and .txt, and is no folder");
+  EXPECT_EQ(
+      refusal({.path = put("t.pdf", "x")}),
+      "--data: t.pdf ends with none of .csv, .tsv, .txt, .libsvm, .svm, .svmlight and .npz, and "
+      "is no folder");
   std::filesystem::create_directory(scratch_.path() / "empty");
-  EXPECT_EQ(refusal({.path = scratch_.path() / "empty"}),
-            "--data: empty has none of train.csv, train.tsv and train.txt, and no IDX files");
+  EXPECT_EQ(
+      refusal({.path = scratch_.path() / "empty"}),
+      "--data: empty has no table called train (.csv, .tsv, .txt, .libsvm, .svm, .svmlight), no "
+      "arrays called x_train and y_train (.npy), no folders of images and no IDX files");
   put("two/train.csv", rows(40));
   put("two/train.tsv", rows(40));
   EXPECT_EQ(refusal({.path = scratch_.path() / "two"}),
@@ -306,6 +343,12 @@ TEST_F(OwnDataTest, StopsWhereProgressThrows) {
 TEST(OwnDataName, IsAWord) {
   EXPECT_EQ(own_data_name("x/iris.csv"), "iris");
   EXPECT_EQ(own_data_name("x/my data/"), "my_data");
+  const std::string here = std::filesystem::current_path().stem().string();
+  EXPECT_EQ(own_data_name("."), here);
+  EXPECT_EQ(own_data_name("./"), here);
+  EXPECT_EQ(own_data_name("x/.."), here);
+  EXPECT_EQ(own_data_name("x/../iris.csv"), "iris");
+  EXPECT_EQ(own_data_name("/"), "data");
   EXPECT_EQ(own_data_name(std::string(100, 'a') + ".csv"), std::string(40, 'a'));
 }
 

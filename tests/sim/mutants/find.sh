@@ -88,6 +88,10 @@ find_mutant() {
   fi
 }
 
+if ninja -C "$build" -t targets all | grep '/unity_[0-9]*_cxx' >/dev/null; then
+  echo "$build compiles several sources at once, so none can be replaced: configure it with -DDISTTF_UNITY=OFF"
+  exit 2
+fi
 failed=0
 while IFS= read -r line; do
   case $line in '#'* | '') continue ;; esac

@@ -1,0 +1,276 @@
+#include "data/own/image_file.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "data/own/csv_cells.h"
+#include "data/own/row_source.h"
+
+// The first needs FILE to be known, the second what the first makes of it.
+// clang-format off
+#include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
+
+namespace disttf::data {
+namespace {
+
+// Both libraries leave a decoder by longjmp, over which no destructor runs: so between a setjmp and
+// what may jump there are values alone, and functions that only hand on what they find.
+// NOLINTBEGIN(cert-err52-cpp)
+
+constexpr std::size_t kMostMessage = 200;
+constexpr png_uint_32 kMostSide = 65'500;  // libjpeg's
+constexpr std::array<std::uint8_t, 4> kPngSignature = {0x89, 'P', 'N', 'G'};
+constexpr std::array<std::uint8_t, 3> kJpegSignature = {0xFF, 0xD8, 0xFF};
+
+[[noreturn]] void refuse_image(const std::string& where, const std::string& sentence) {
+  throw UnusableData(where + ": " + sentence);
+}
+
+void check_size(const ImageSize& size, const std::string& where) {
+  constexpr std::size_t kColours = 3;
+  if (size.height == 0 || size.width == 0 ||
+      size.height > kMostImageBytes / kColours / size.width) {
+    refuse_image(where, "it has " + std::to_string(size.height) + "x" + std::to_string(size.width) +
+                            " pixels; at most " + std::to_string(kMostImageBytes >> 20U) +
+                            " MiB of them, with three bytes each, are allowed");
+  }
+}
+
+// PNG ----------------------------------------------------------------------------------------
+
+struct PngState {
+  PngState() = default;
+  ~PngState() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngState(const PngState&) = delete;
+  PngState& operator=(const PngState&) = delete;
+
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  const std::uint8_t* rest = nullptr;
+  std::size_t rest_bytes = 0;
+  std::array<char, kMostMessage> message{};
+};
+
+extern "C" void disttf_png_error(png_structp png, png_const_charp message) {
+  auto* const state = static_cast<PngState*>(png_get_error_ptr(png));
+  std::snprintf(state->message.data(), state->message.size(), "%s", message);
+  png_longjmp(png, 1);
+}
+extern "C" void disttf_png_warning(png_structp /*png*/, png_const_charp /*message*/) {}
+extern "C" void disttf_png_read(png_structp png, png_bytep to, png_size_t count) {
+  auto* const state = static_cast<PngState*>(png_get_io_ptr(png));
+  if (count > state->rest_bytes) png_error(png, "the file ends too early");
+  std::memcpy(to, state->rest, count);
+  state->rest += count;
+  state->rest_bytes -= count;
+}
+
+// False: state.message says why.
+bool read_png_header(PngState& state, ImageSize& size) {
+  if (setjmp(png_jmpbuf(state.png)) != 0) return false;
+  png_set_read_fn(state.png, &state, &disttf_png_read);
+  png_set_user_limits(state.png, kMostSide, kMostSide);
+  png_set_chunk_malloc_max(state.png, std::size_t{8} << 20U);
+  // Text, profiles and times say nothing about the pixels, and a thousand of them may become 8 MiB
+  // each. What is left is transparency.
+  png_set_keep_unknown_chunks(state.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  png_set_chunk_cache_max(state.png, 16);
+  png_read_info(state.png, state.info);
+  const auto colours = png_get_color_type(state.png, state.info);
+  size.height = png_get_image_height(state.png, state.info);
+  size.width = png_get_image_width(state.png, state.info);
+  size.is_grey = colours == PNG_COLOR_TYPE_GRAY || colours == PNG_COLOR_TYPE_GRAY_ALPHA;
+  return true;
+}
+
+// Behind the header.
+bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channels,
+                     std::uint8_t* pixels) {
+  if (setjmp(png_jmpbuf(state.png)) != 0) return false;
+  png_set_expand(state.png);  // palettes, 1 to 4 bits, a transparent colour
+  png_set_scale_16(state.png);
+  png_set_strip_alpha(state.png);
+  if (size.is_grey && channels == 3) png_set_gray_to_rgb(state.png);
+  const int passes = png_set_interlace_handling(state.png);
+  png_read_update_info(state.png, state.info);
+  if (png_get_rowbytes(state.png, state.info) != size.width * channels) {
+    png_error(state.png, "its colours are of no kind that is known");
+  }
+  for (int pass = 0; pass < passes; ++pass) {
+    for (std::size_t y = 0; y < size.height; ++y) {
+      png_read_row(state.png, pixels + y * size.width * channels, nullptr);
+    }
+  }
+  png_read_end(state.png, nullptr);  // or the last checksum would not be looked at
+  return true;
+}
+
+class PngReader {
+ public:
+  PngReader(std::span<const std::uint8_t> file, const std::string& where) : where_(where) {
+    state_.rest = file.data();
+    state_.rest_bytes = file.size();
+    state_.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state_, &disttf_png_error,
+                                        &disttf_png_warning);
+    state_.info = state_.png == nullptr ? nullptr : png_create_info_struct(state_.png);
+    if (state_.info == nullptr) throw std::bad_alloc();
+    if (!read_png_header(state_, size_)) fail();
+    check_size(size_, where);
+  }
+  [[nodiscard]] const ImageSize& size() const noexcept { return size_; }
+  void decode(std::size_t channels, std::span<std::uint8_t> pixels) {
+    if (!read_png_pixels(state_, size_, channels, pixels.data())) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    refuse_image(where_, "it is a broken PNG image: " + printable(state_.message.data()));
+  }
+  const std::string& where_;
+  PngState state_;
+  ImageSize size_;
+};
+
+// JPEG ---------------------------------------------------------------------------------------
+
+struct JpegState {
+  JpegState() = default;
+  ~JpegState() { jpeg_destroy_decompress(&jpeg); }  // nothing where it was not created
+  JpegState(const JpegState&) = delete;
+  JpegState& operator=(const JpegState&) = delete;
+
+  jpeg_decompress_struct jpeg{};
+  jpeg_error_mgr errors{};
+  jpeg_progress_mgr progress{};
+  std::jmp_buf failed{};
+  std::array<char, std::max<std::size_t>(kMostMessage, JMSG_LENGTH_MAX)> message{};
+};
+
+JpegState& state_of(j_common_ptr jpeg) { return *static_cast<JpegState*>(jpeg->client_data); }
+
+extern "C" void disttf_jpeg_error(j_common_ptr jpeg) {
+  JpegState& state = state_of(jpeg);
+  state.errors.format_message(jpeg, state.message.data());
+  std::longjmp(state.failed, 1);
+}
+// Much is warned of that does no harm; but not of pixels that are not there, which become grey.
+extern "C" void disttf_jpeg_warning(j_common_ptr jpeg, int level) {
+  const int code = jpeg->err->msg_code;
+  if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) disttf_jpeg_error(jpeg);
+}
+extern "C" void disttf_jpeg_output(j_common_ptr /*jpeg*/) {}
+// A progressive image may have any number of scans, each over all of it.
+extern "C" void disttf_jpeg_progress(j_common_ptr jpeg) {
+  constexpr int kMostScans = 500;
+  JpegState& state = state_of(jpeg);
+  if (state.jpeg.input_scan_number > kMostScans) {
+    std::snprintf(state.message.data(), state.message.size(), "it has more than %d scans",
+                  kMostScans);
+    std::longjmp(state.failed, 1);
+  }
+}
+
+bool read_jpeg_header(JpegState& state, std::span<const std::uint8_t> file) {
+  if (setjmp(state.failed) != 0) return false;
+  jpeg_create_decompress(&state.jpeg);
+  state.jpeg.client_data = &state;
+  state.jpeg.progress = &state.progress;
+  jpeg_mem_src(&state.jpeg, file.data(), static_cast<unsigned long>(file.size()));
+  jpeg_read_header(&state.jpeg, TRUE);
+  return true;
+}
+
+// Behind the header.
+bool read_jpeg_pixels(JpegState& state, std::size_t channels, std::uint8_t* pixels) {
+  if (setjmp(state.failed) != 0) return false;
+  state.jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_start_decompress(&state.jpeg);
+  while (state.jpeg.output_scanline < state.jpeg.output_height) {
+    JSAMPROW row =
+        pixels + std::size_t{state.jpeg.output_scanline} * state.jpeg.output_width * channels;
+    jpeg_read_scanlines(&state.jpeg, &row, 1);
+  }
+  jpeg_finish_decompress(&state.jpeg);
+  return true;
+}
+
+class JpegReader {
+ public:
+  JpegReader(std::span<const std::uint8_t> file, const std::string& where) : where_(where) {
+    state_.jpeg.err = jpeg_std_error(&state_.errors);
+    state_.errors.error_exit = &disttf_jpeg_error;
+    state_.errors.emit_message = &disttf_jpeg_warning;
+    state_.errors.output_message = &disttf_jpeg_output;
+    state_.progress.progress_monitor = &disttf_jpeg_progress;
+    state_.jpeg.client_data = &state_;
+    if (!read_jpeg_header(state_, file)) fail();
+    size_ = {.height = state_.jpeg.image_height,
+             .width = state_.jpeg.image_width,
+             .is_grey = state_.jpeg.num_components == 1};
+    check_size(size_, where);
+    if (state_.jpeg.num_components != 1 && state_.jpeg.num_components != 3) {
+      refuse_image(where, "it has " + std::to_string(state_.jpeg.num_components) +
+                              " colours, for print; grey and RGB are read");
+    }
+  }
+
+  [[nodiscard]] const ImageSize& size() const noexcept { return size_; }
+  void decode(std::size_t channels, std::span<std::uint8_t> pixels) {
+    if (!read_jpeg_pixels(state_, channels, pixels.data())) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    refuse_image(where_, "it is a broken JPEG image: " + printable(state_.message.data()));
+  }
+  const std::string& where_;
+  JpegState state_;
+  ImageSize size_;
+};
+
+// NOLINTEND(cert-err52-cpp)
+
+// Calls `use` with the reader of what the file is.
+template <typename Use>
+auto with_reader(std::span<const std::uint8_t> file, const std::string& where, Use use) {
+  const auto begins_with = [file](const auto& signature) {
+    return file.size() >= signature.size() &&
+           std::ranges::equal(file.first(signature.size()), signature);
+  };
+  if (begins_with(kPngSignature)) {
+    PngReader reader(file, where);
+    return use(reader);
+  }
+  if (!begins_with(kJpegSignature)) {
+    refuse_image(where, "it is neither a PNG nor a JPEG image");
+  }
+  JpegReader reader(file, where);
+  return use(reader);
+}
+
+}  // namespace
+
+ImageSize image_size(std::span<const std::uint8_t> file, const std::string& where) {
+  return with_reader(file, where, [](const auto& reader) { return reader.size(); });
+}
+
+void decode_image(std::span<const std::uint8_t> file, const std::string& where,
+                  std::size_t channels, std::span<std::uint8_t> pixels) {
+  with_reader(file, where, [&](auto& reader) {
+    const ImageSize& size = reader.size();
+    if (size.height * size.width * channels != pixels.size() || (!size.is_grey && channels != 3)) {
+      refuse_image(where, "it was changed while it was read");
+    }
+    reader.decode(channels, pixels);
+  });
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,367 @@
+#include "data/own/image_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/own/csv_cells.h"
+#include "data/own/image_file.h"
+#include "data/own/in_order.h"
+#include "data/own/lower_case.h"
+#include "data/sha256.h"
+
+namespace disttf::data {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::array<std::string_view, 3> kImageEndings = {".png", ".jpg", ".jpeg"};
+// Images as well, which would be missed.
+constexpr std::array<std::string_view, 8> kOtherImageEndings = {".bmp",  ".gif",  ".webp", ".tif",
+                                                                ".tiff", ".avif", ".heic", ".ppm"};
+constexpr std::size_t kMostFolderClasses = 256;  // a label is one byte
+constexpr std::size_t kMostImageFileBytes = std::size_t{256} << 20U;
+// Of a block, and of what is looked at by one thread at a time.
+constexpr std::size_t kImageBlockBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMostBlockImages = 256;
+
+template <typename Endings>
+bool ends_with_one_of(const Path& path, const Endings& endings) {
+  return std::ranges::find(endings, lower_case(path.extension().string())) != endings.end();
+}
+
+// What is in a directory, by name, but for hidden names; links have been followed.
+struct Listing {
+  std::vector<Path> folders;
+  std::vector<Path> files;
+};
+
+class Lister {
+ public:
+  explicit Lister(const Path& root)
+      : name_(root.string()), root_(std::filesystem::canonical(root).string()) {}
+
+  [[nodiscard]] Listing list(const Path& directory) const {
+    Listing listing;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      if (entry.path().filename().string().starts_with('.')) continue;
+      if (entry.is_symlink()) check_link(entry.path());
+      (entry.is_directory() ? listing.folders : listing.files).push_back(entry.path());
+    }
+    if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
+    std::ranges::sort(listing.folders);
+    std::ranges::sort(listing.files);
+    return listing;
+  }
+
+ private:
+  void check_link(const Path& link) const {
+    std::error_code error;
+    const std::string target = std::filesystem::canonical(link, error).string();
+    if (error) throw std::system_error(error, "--data: cannot follow " + link.string());
+    if (!target.starts_with(root_ == "/" ? root_ : root_ + "/")) {
+      throw UnusableData("--data: " + link.string() + " leads out of " + name_ +
+                         "; only what is in the folder is read");
+    }
+  }
+  std::string name_;
+  std::string root_;
+};
+
+bool has_images_in(const Lister& lister, const Path& directory) {
+  return std::ranges::any_of(lister.list(directory).files, [](const Path& path) {
+    return ends_with_one_of(path, kImageEndings);
+  });
+}
+
+// The images of one class.
+std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
+  const Listing listing = lister.list(directory);
+  if (!listing.folders.empty()) {
+    throw UnusableData("--data: " + listing.folders.front().string() +
+                       " is a folder in that of a class; images are expected there");
+  }
+  std::vector<Path> images;
+  for (const Path& path : listing.files) {
+    if (ends_with_one_of(path, kImageEndings)) {
+      images.push_back(path);
+    } else if (ends_with_one_of(path, kOtherImageEndings)) {
+      throw UnusableData("--data: " + path.string() + ": .png, .jpg and .jpeg are read");
+    }
+  }
+  if (images.empty()) {
+    throw UnusableData("--data: " + directory.string() +
+                       " has no images (.png, .jpg, .jpeg), as the folder of a class does");
+  }
+  return images;
+}
+
+// A line for each file, hashed: there may be a million.
+class Stamp {
+ public:
+  std::uint64_t add(const Path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      throw std::system_error(errno, std::generic_category(),
+                              "--data: cannot read " + path.string());
+    }
+    const std::string line =
+        std::filesystem::absolute(path).string() + " " + std::to_string(status.st_size) + " " +
+        std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec) + "\n";
+    sum_.update(std::as_bytes(std::span(line)));
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+  [[nodiscard]] std::string text() { return sum_.hex() + "\n"; }
+
+ private:
+  Sha256 sum_;
+};
+
+ClassFolders folders_of_part(const Lister& lister, const Path& directory,
+                             std::optional<Part> part) {
+  ClassFolders result;
+  result.path = directory;
+  result.part = part;
+  Stamp stamp;
+  for (const Path& folder : lister.list(directory).folders) {
+    for (Path& path : images_of_class(lister, folder)) {
+      result.bytes += stamp.add(path);
+      result.labels.push_back(static_cast<std::uint32_t>(result.classes.size()));
+      result.files.push_back(std::move(path));
+    }
+    result.classes.push_back(folder.filename().string());
+    if (result.classes.size() > kMostFolderClasses) {
+      throw UnusableData("--data: " + directory.string() + " has more than " +
+                         std::to_string(kMostFolderClasses) +
+                         " folders, which are classes; so many are allowed");
+    }
+  }
+  if (result.classes.empty()) {
+    throw UnusableData("--data: " + directory.string() + " has no folders, as classes have");
+  }
+  result.stamp = stamp.text();
+  return result;
+}
+
+std::optional<Part> part_called(const Path& folder) {
+  return part_from_word(lower_case(folder.filename().string()));
+}
+
+// Some files that follow each other.
+struct Batch {
+  const ClassFolders* part = nullptr;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+struct FoundSize {
+  Path path;
+  ImageSize size;
+};
+
+// Of a batch: where all have the same, the first, and one with colours if there is one.
+struct BatchSizes {
+  FoundSize first;
+  bool has_colours = false;
+  std::uint64_t bytes = 0;
+};
+
+std::string sizes_text(const ImageSize& size) {
+  return std::to_string(size.height) + "x" + std::to_string(size.width);
+}
+
+void require_same(const FoundSize& one, const FoundSize& other) {
+  if (one.size.height != other.size.height || one.size.width != other.size.width) {
+    throw UnusableData(other.path.string() + " has " + sizes_text(other.size) + " pixels, " +
+                       one.path.string() + " has " + sizes_text(one.size) +
+                       "; images of one size are expected");
+  }
+}
+
+// By the beginning of a file, where that says it: a photograph has megabytes.
+ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
+  constexpr std::size_t kHeadBytes = std::size_t{64} << 10U;
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path, status);
+  file_bytes = static_cast<std::uint64_t>(status.st_size);
+  const std::vector<std::uint8_t> head = read_open_file(file, kHeadBytes, path);
+  try {
+    return image_size(head, path.string());
+  } catch (const UnusableData&) {
+    if (file_bytes <= head.size()) throw;
+  }
+  return image_size(read_file(path, kMostImageFileBytes), path.string());
+}
+
+BatchSizes sizes_of(const Batch& batch) {
+  BatchSizes sizes;
+  for (std::size_t i = batch.begin; i < batch.end; ++i) {
+    const Path& path = batch.part->files[i];
+    std::uint64_t file_bytes = 0;
+    const FoundSize found = {.path = path, .size = size_of(path, file_bytes)};
+    if (i == batch.begin) {
+      sizes.first = found;
+    }
+    require_same(sizes.first, found);
+    sizes.has_colours = sizes.has_colours || !found.size.is_grey;
+    sizes.bytes += file_bytes;
+  }
+  return sizes;
+}
+
+struct DecodedBatch {
+  RowBlock block;
+  std::uint64_t bytes = 0;
+};
+
+DecodedBatch decoded(const Batch& batch, const ImageShape& shape) {
+  DecodedBatch result;
+  RowBlock& block = result.block;
+  block.pixels.resize((batch.end - batch.begin) * shape.size());
+  block.words = batch.part->classes;
+  for (std::size_t i = batch.begin; i < batch.end; ++i) {
+    const Path& path = batch.part->files[i];
+    const std::vector<std::uint8_t> file = read_file(path, kMostImageFileBytes);
+    decode_image(file, path.string(), shape.channels,
+                 std::span(block.pixels).subspan((i - batch.begin) * shape.size(), shape.size()));
+    block.labels.push_back(batch.part->labels[i]);
+    result.bytes += file.size();
+  }
+  return result;
+}
+
+class ImageSource final : public RowSource {
+ public:
+  ImageSource(const ClassFolders& part, const ImageShape& shape, std::size_t threads)
+      : part_(part),
+        shape_(shape),
+        batch_images_(
+            std::clamp<std::size_t>(kImageBlockBytes / shape.size(), 1, kMostBlockImages)),
+        decoding_(threads) {}
+
+  [[nodiscard]] const std::vector<std::string>& columns() const noexcept override {
+    return columns_;
+  }
+  [[nodiscard]] const std::string& label_column() const noexcept override { return label_; }
+  [[nodiscard]] std::optional<ImageShape> images() const noexcept override { return shape_; }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept override { return bytes_read_; }
+  [[nodiscard]] std::uint64_t converted_bytes() const noexcept override {
+    return part_.files.size() * shape_.size();
+  }
+  [[nodiscard]] bool next(RowBlock& block) override {
+    while (!decoding_.is_full() && next_ < part_.files.size()) {
+      const Batch batch = {.part = &part_,
+                           .begin = next_,
+                           .end = std::min(next_ + batch_images_, part_.files.size())};
+      next_ = batch.end;
+      decoding_.begin([batch, shape = shape_] { return decoded(batch, shape); });
+    }
+    if (decoding_.is_empty()) {
+      return false;
+    }
+    DecodedBatch result = decoding_.next();
+    bytes_read_ += result.bytes;
+    block = std::move(result.block);
+    return true;
+  }
+
+ private:
+  const ClassFolders& part_;
+  const ImageShape shape_;
+  const std::size_t batch_images_;
+  const std::vector<std::string> columns_;
+  const std::string label_ = "class";
+  std::size_t next_ = 0;  // file
+  std::uint64_t bytes_read_ = 0;
+  InOrder<DecodedBatch> decoding_;
+};
+
+}  // namespace
+
+std::vector<ClassFolders> class_folders_in(const Path& directory) {
+  const Lister lister(directory);
+  const std::vector<Path> folders = lister.list(directory).folders;
+  std::vector<ClassFolders> parts;
+  // One called train that has images itself is a class.
+  const auto is_part = [&lister](const Path& folder) {
+    return part_called(folder) && !has_images_in(lister, folder);
+  };
+  const auto train = std::ranges::find_if(folders, [&](const Path& folder) {
+    return part_called(folder) == Part::kTrain && is_part(folder);
+  });
+  if (train == folders.end()) {
+    if (std::ranges::any_of(folders,
+                            [&](const Path& folder) { return has_images_in(lister, folder); })) {
+      parts.push_back(folders_of_part(lister, directory, std::nullopt));
+    }
+    return parts;
+  }
+  for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
+    const std::size_t before = parts.size();
+    for (const Path& folder : folders) {
+      if (part_called(folder) != part || !is_part(folder)) continue;
+      if (parts.size() > before) {
+        throw UnusableData("--data: " + directory.string() + " has both " +
+                           parts.back().path.filename().string() + " and " +
+                           folder.filename().string() + "; one of them is allowed");
+      }
+      parts.push_back(folders_of_part(lister, folder, part));
+    }
+  }
+  return parts;
+}
+
+ImageSet::ImageSet(std::vector<ClassFolders> parts, std::size_t threads)
+    : parts_(std::move(parts)), threads_(threads) {}
+
+ImageSet::~ImageSet() = default;
+
+std::unique_ptr<RowSource> ImageSet::open(
+    std::size_t part, const std::function<void(std::uint64_t bytes)>& on_progress) {
+  if (!shape_) {
+    find_shape(on_progress);
+  }
+  return std::make_unique<ImageSource>(parts_.at(part), *shape_, threads_);
+}
+
+void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_progress) {
+  std::vector<Batch> batches;
+  for (const ClassFolders& part : parts_) {
+    for (std::size_t begin = 0; begin < part.files.size(); begin += kMostBlockImages) {
+      batches.push_back({.part = &part,
+                         .begin = begin,
+                         .end = std::min(begin + kMostBlockImages, part.files.size())});
+    }
+  }
+  InOrder<BatchSizes> looking(threads_);
+  std::optional<FoundSize> first;
+  bool has_colours = false;
+  std::uint64_t bytes = 0;
+  for (std::size_t next = 0; next < batches.size() || !looking.is_empty();) {
+    while (!looking.is_full() && next < batches.size()) {
+      looking.begin([batch = batches[next]] { return sizes_of(batch); });
+      ++next;
+    }
+    const BatchSizes sizes = looking.next();
+    first = first.value_or(sizes.first);
+    require_same(*first, sizes.first);
+    has_colours = has_colours || sizes.has_colours;
+    bytes += sizes.bytes;
+    if (on_progress) {
+      on_progress(bytes);
+    }
+  }
+  shape_ = {.height = first->size.height,
+            .width = first->size.width,
+            .channels = has_colours ? std::size_t{3} : std::size_t{1}};
+}
+
+}  // namespace disttf::data

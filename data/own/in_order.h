@@ -1,0 +1,38 @@
+// Work that several threads do at once, whose results come in the order in which it was begun.
+//
+// Not thread-safe. What the work refers to must outlive the object, which waits for it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <future>
+#include <utility>
+
+namespace disttf::data {
+
+template <typename Result>
+class InOrder {
+ public:
+  // `ahead`: so many are under way while one is used.
+  explicit InOrder(std::size_t ahead) noexcept : ahead_(ahead) {}
+
+  [[nodiscard]] bool is_full() const noexcept { return working_.size() > ahead_; }
+  [[nodiscard]] bool is_empty() const noexcept { return working_.empty(); }
+  // `work` is called once, on another thread.
+  template <typename Work>
+  void begin(Work work) {
+    working_.push_back(std::async(std::launch::async, std::move(work)));
+  }
+  // What the oldest gives, or throws. REQUIRES: !is_empty().
+  [[nodiscard]] Result next() {
+    std::future<Result> first = std::move(working_.front());
+    working_.pop_front();
+    return first.get();
+  }
+
+ private:
+  std::size_t ahead_;
+  std::deque<std::future<Result>> working_;
+};
+
+}  // namespace disttf::data

@@ -1,0 +1,315 @@
+#include "data/own/libsvm.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/own/block_words.h"
+#include "data/own/csv_cells.h"
+#include "data/own/in_order.h"
+#include "data/own/text_pieces.h"
+
+namespace disttf::data {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+// Of a dense block: 16 MiB.
+constexpr std::size_t kBlockNumbers = std::size_t{4} << 20U;
+
+// The rows of one piece, without the numbers that are 0.
+struct SparseRows {
+  struct Entry {
+    std::uint32_t index = 0;
+    float number = 0;
+  };
+  std::vector<Entry> entries;     // of all rows, one after the other
+  std::vector<std::size_t> ends;  // [rows], in `entries`
+  RowBlock labels;                // which has no numbers
+  LibsvmIndices indices;
+};
+
+// Takes what stands before the next blank off `text`, and the blanks.
+std::string_view take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
+  text.remove_prefix(word.size());
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return word;
+}
+
+// As classes are called: 1 of "+1" and "1.0". Empty: it is no number.
+std::string class_of(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+  }
+  std::array<char, 32> digits{};
+  const auto shown_as = [&digits](auto number) {
+    const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+    return std::string(digits.data(), result.ptr);
+  };
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (const auto [stopped, error] = std::from_chars(text.data(), end, whole);
+      error == std::errc() && stopped == end) {
+    return shown_as(whole);
+  }
+  float number = 0;
+  if (!read_number(text, number)) {
+    return {};
+  }
+  return shown_as(number == 0 ? 0.0F : number);  // -0 is 0
+}
+
+// Called from several threads, with a piece each.
+class SparseParser {
+ public:
+  SparseParser(const std::filesystem::path& path, bool label_is_number, std::uint64_t first_line)
+      : path_(path), label_is_number_(label_is_number), line_(first_line) {}
+
+  SparseRows parse(std::string_view text) {
+    for (; !text.empty(); ++line_) {
+      const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+      parse_line(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    throw UnusableData(path_.string() + ", line " + std::to_string(line_) + ": " + sentence);
+  }
+  static std::string shown_word(std::string_view word) { return "\"" + printable(word) + "\""; }
+
+  void parse_line(std::string_view line) {
+    line = line.substr(0, line.find_first_of("#\n"));
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty()) {
+      return;
+    }
+    take_label(take_word(line));
+    std::int64_t before = -1;
+    while (!line.empty()) {
+      before = take_entry(take_word(line), before);
+    }
+    rows_.ends.push_back(rows_.entries.size());
+    ++rows_.indices.rows;
+  }
+  void take_label(std::string_view word) {
+    if (word.find(',') != std::string_view::npos) {
+      refuse(shown_word(word) + " is a list of labels; one label a row is allowed");
+    }
+    if (word.find(':') != std::string_view::npos) {
+      refuse("the label is missing: the line begins with " + shown_word(word));
+    }
+    float number = 0;
+    const std::string name = class_of(word);
+    if (name.empty() || (label_is_number_ && !read_number(word, number))) {
+      refuse("the label " + shown_word(word) + " is not a number of 32 bits");
+    }
+    if (label_is_number_) {
+      rows_.labels.targets.push_back(number);
+      return;
+    }
+    rows_.labels.labels.push_back(words_.place_of(name));
+    if (rows_.labels.words.size() > kMostBlockWords) {
+      throw UnusableData(path_.string() + ": it has more than " + std::to_string(kMostBlockWords) +
+                         " different labels, which are not classes; --label_type number takes "
+                         "numbers");
+    }
+  }
+  // Returns its index; `before` is that of the entry before it, or -1.
+  std::int64_t take_entry(std::string_view word, std::int64_t before) {
+    const std::size_t colon = word.find(':');
+    const std::string_view key = word.substr(0, colon);
+    std::uint32_t index = 0;
+    const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+    const bool is_whole = stopped == key.data() + key.size() && !key.empty();
+    if (key == "qid") {
+      refuse(shown_word(word) + " is a query's; ranking is not learnt, leave it out");
+    }
+    if (colon == std::string_view::npos || !is_whole ||
+        (error != std::errc() && error != std::errc::result_out_of_range)) {
+      refuse(shown_word(word) + " is not INDEX:NUMBER");
+    }
+    if (error != std::errc() || index > kMostLibsvmIndex) {
+      refuse("index " + printable(key) + " is above " + std::to_string(kMostLibsvmIndex) +
+             ", the largest that is allowed: every row would have as many numbers");
+    }
+    if (std::int64_t{index} <= before) {
+      refuse("index " + std::to_string(index) + " stands behind " + std::to_string(before) +
+             "; indices ascend, each once");
+    }
+    rows_.entries.push_back({.index = index, .number = number_of(word.substr(colon + 1), index)});
+    rows_.indices.has_zero = rows_.indices.has_zero || index == 0;
+    rows_.indices.largest = std::max(rows_.indices.largest, index);
+    return index;
+  }
+  [[nodiscard]] float number_of(std::string_view text, std::uint32_t index) const {
+    float number = 0;
+    if (short_number(text, number) == text.size() && !text.empty()) {
+      return number;
+    }
+    if (!read_number(text, number)) {
+      refuse("index " + std::to_string(index) + ": " + shown_word(text) +
+             " is not a number of 32 bits");
+    }
+    return number;
+  }
+
+  const std::filesystem::path& path_;
+  const bool label_is_number_;
+  std::uint64_t line_;
+  SparseRows rows_;
+  BlockWords words_{rows_.labels.words};
+};
+
+// The pieces of one file, parsed ahead by several threads.
+class SparseFile {
+ public:
+  SparseFile(const std::filesystem::path& path, const LibsvmOptions& options,
+             std::size_t piece_bytes)
+      : path_(path),
+        label_is_number_(options.label_is_number),
+        pieces_(path, TextPieces::Quotes::kMeanNothing, options.skipped_lines, piece_bytes),
+        parsing_(options.threads) {}
+
+  [[nodiscard]] bool next(SparseRows& rows) {
+    TextPiece piece;
+    while (!parsing_.is_full() && pieces_.next(piece)) {
+      parsing_.begin([this, piece = std::move(piece)] {
+        return SparseParser(path_, label_is_number_, piece.first_line).parse(piece.text);
+      });
+    }
+    if (parsing_.is_empty()) {
+      return false;
+    }
+    rows = parsing_.next();
+    return true;
+  }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return pieces_.bytes_read(); }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  const std::filesystem::path path_;
+  const bool label_is_number_;
+  TextPieces pieces_;
+  InOrder<SparseRows> parsing_;  // last: it uses path_
+};
+
+class LibsvmSource final : public RowSource {
+ public:
+  LibsvmSource(const std::filesystem::path& path, const LibsvmOptions& options,
+               const LibsvmIndices& indices, std::size_t piece_bytes, std::size_t block_numbers)
+      : file_(path, options, piece_bytes),
+        indices_(indices),
+        block_rows_(
+            std::max<std::size_t>(1, block_numbers / std::max<std::size_t>(1, indices.columns()))) {
+    if (indices.largest == 0 && !indices.has_zero) {
+      throw UnusableData(path.string() + ": there is no number in it beside the labels");
+    }
+    for (std::uint32_t index = indices.first(); index <= indices.largest; ++index) {
+      columns_.push_back(std::to_string(index));
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::string>& columns() const noexcept override {
+    return columns_;
+  }
+  [[nodiscard]] const std::string& label_column() const noexcept override { return label_; }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept override { return file_.bytes_read(); }
+  [[nodiscard]] std::uint64_t converted_bytes() const noexcept override {
+    return indices_.rows * columns_.size() * sizeof(float);
+  }
+
+  [[nodiscard]] bool next(RowBlock& block) override {
+    while (row_ == sparse_.ends.size()) {
+      if (!file_.next(sparse_)) {
+        return false;
+      }
+      row_ = 0;
+      check_indices();
+    }
+    const std::size_t rows = std::min(block_rows_, sparse_.ends.size() - row_);
+    block = {};
+    block.words = sparse_.labels.words;
+    append_part(sparse_.labels.labels, rows, block.labels);
+    append_part(sparse_.labels.targets, rows, block.targets);
+    block.numbers.assign(rows * columns_.size(), 0.0F);
+    for (std::size_t i = 0; i < rows; ++i, ++row_) {
+      const std::size_t begin = row_ == 0 ? 0 : sparse_.ends[row_ - 1];
+      for (std::size_t each = begin; each < sparse_.ends[row_]; ++each) {
+        const SparseRows::Entry& entry = sparse_.entries[each];
+        block.numbers[i * columns_.size() + entry.index - indices_.first()] = entry.number;
+      }
+    }
+    return true;
+  }
+
+ private:
+  // A file that has grown since its indices were found would be written past the end of a row.
+  void check_indices() const {
+    if (sparse_.indices.largest > indices_.largest ||
+        (sparse_.indices.has_zero && !indices_.has_zero)) {
+      throw UnusableData(file_.path().string() + ": it was changed while it was read");
+    }
+  }
+  // Those of the next rows, if there are any.
+  template <typename Value>
+  void append_part(const std::vector<Value>& from, std::size_t rows, std::vector<Value>& to) const {
+    if (!from.empty()) {
+      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(row_);
+      to.assign(begin, begin + static_cast<std::ptrdiff_t>(rows));
+    }
+  }
+
+  SparseFile file_;
+  const LibsvmIndices indices_;
+  const std::size_t block_rows_;
+  std::vector<std::string> columns_;
+  const std::string label_ = "label";
+  SparseRows sparse_;    // of a piece
+  std::size_t row_ = 0;  // of these, the next
+};
+
+}  // namespace
+
+void LibsvmIndices::add(const LibsvmIndices& other) noexcept {
+  has_zero = has_zero || other.has_zero;
+  largest = std::max(largest, other.largest);
+  rows += other.rows;
+}
+
+LibsvmIndices libsvm_indices(const std::filesystem::path& path, const LibsvmOptions& options,
+                             const std::function<void(std::uint64_t bytes)>& on_progress) {
+  SparseFile file(path, options, TextPieces::kPieceBytes);
+  LibsvmIndices all;
+  SparseRows rows;
+  while (file.next(rows)) {
+    all.add(rows.indices);
+    if (on_progress) {
+      on_progress(file.bytes_read());
+    }
+  }
+  if (all.rows == 0) {
+    throw UnusableData(path.string() + ": there are no rows in it");
+  }
+  return all;
+}
+
+std::unique_ptr<RowSource> open_libsvm(const std::filesystem::path& path,
+                                       const LibsvmOptions& options, const LibsvmIndices& indices) {
+  return open_libsvm(path, options, indices, TextPieces::kPieceBytes, kBlockNumbers);
+}
+
+std::unique_ptr<RowSource> open_libsvm(const std::filesystem::path& path,
+                                       const LibsvmOptions& options, const LibsvmIndices& indices,
+                                       std::size_t piece_bytes, std::size_t block_numbers) {
+  return std::make_unique<LibsvmSource>(path, options, indices, piece_bytes, block_numbers);
+}
+
+}  // namespace disttf::data

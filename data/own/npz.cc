@@ -1,0 +1,107 @@
+#include "data/own/npz.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "data/error.h"
+#include "data/file.h"
+#include "data/own/csv_cells.h"
+#include "data/own/row_source.h"
+
+namespace disttf::data {
+namespace {
+
+constexpr std::size_t kMostEntries = 1000;
+
+[[noreturn]] void refuse_zip(const std::filesystem::path& path, std::error_code error) {
+  throw UnusableData(
+      path.string() + ": " +
+      (error == DataError::kNotZip ? "it is not a ZIP archive, as .npz are" : error.message()));
+}
+
+// An archive that is open. Pipes are refused.
+struct OpenZip {
+  explicit OpenZip(const std::filesystem::path& path) {
+    struct stat status {};
+    file = open_for_reading(path, status);
+    source = zip_source(file.number(), static_cast<std::uint64_t>(status.st_size));
+  }
+  FileDescriptor file;
+  ZipSource source;
+};
+
+class ZipStream final : public ByteStream {
+ public:
+  ZipStream(const std::filesystem::path& path, std::string name)
+      : path_(path), name_(std::move(name)), archive_(path), reader_(archive_.source) {
+    refuse_if(reader_.open(name_));
+  }
+  [[nodiscard]] std::size_t read(std::span<std::uint8_t> to) override {
+    std::size_t count = 0;
+    refuse_if(reader_.read(to, count));
+    return count;
+  }
+
+ private:
+  void refuse_if(std::error_code error) const {
+    if (error)
+      throw UnusableData(path_.string() + ": " + printable(name_) + ": " + error.message());
+  }
+  std::filesystem::path path_;
+  std::string name_;
+  OpenZip archive_;
+  ZipMemberReader reader_;
+};
+
+class FileStream final : public ByteStream {
+ public:
+  explicit FileStream(const std::filesystem::path& path) : path_(path) {
+    struct stat status {};
+    file_ = open_for_reading(path, status);
+  }
+  [[nodiscard]] std::size_t read(std::span<std::uint8_t> to) override {
+    std::size_t done = 0;
+    while (done < to.size()) {
+      const ssize_t count = ::read(file_.number(), to.data() + done, to.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        throw std::system_error(errno, std::generic_category(), "cannot read " + path_.string());
+      }
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace
+
+std::vector<ZipMember> zip_members(const std::filesystem::path& path) {
+  const OpenZip archive(path);
+  std::vector<ZipMember> members;
+  if (const std::error_code error = list_zip(archive.source, members)) refuse_zip(path, error);
+  if (members.size() > kMostEntries) {
+    throw UnusableData(path.string() + ": it has more than " + std::to_string(kMostEntries) +
+                       " files");
+  }
+  return members;
+}
+
+std::unique_ptr<ByteStream> open_zip_member(const std::filesystem::path& path,
+                                            const std::string& name) {
+  return std::make_unique<ZipStream>(path, name);
+}
+
+std::unique_ptr<ByteStream> open_file_bytes(const std::filesystem::path& path) {
+  return std::make_unique<FileStream>(path);
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,273 @@
+#include "data/own/source_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/own/arrays.h"
+#include "data/own/csv.h"
+#include "data/own/image_folder.h"
+#include "data/own/libsvm.h"
+#include "data/own/lower_case.h"
+
+namespace disttf::data {
+namespace {
+
+using Path = std::filesystem::path;
+
+enum class TableFormat : std::uint8_t { kCsv, kLibsvm };
+
+struct Ending {
+  std::string_view text;
+  TableFormat format;
+};
+
+constexpr std::array<Ending, 6> kEndings = {{{".csv", TableFormat::kCsv},
+                                             {".tsv", TableFormat::kCsv},
+                                             {".txt", TableFormat::kCsv},
+                                             {".libsvm", TableFormat::kLibsvm},
+                                             {".svm", TableFormat::kLibsvm},
+                                             {".svmlight", TableFormat::kLibsvm}}};
+constexpr const char* kTableEndings = ".csv, .tsv, .txt, .libsvm, .svm, .svmlight";
+
+struct Table {
+  Path path;
+  std::optional<Part> part;
+  TableFormat format = TableFormat::kCsv;
+};
+
+std::optional<TableFormat> format_of(const Path& path) {
+  const std::string ending = lower_case(path.extension().string());
+  const auto* const found = std::ranges::find(kEndings, ending, &Ending::text);
+  return found == kEndings.end() ? std::nullopt : std::optional(found->format);
+}
+
+std::uint64_t bytes_of(const Path& path) {
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(path, status);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// The paths in a folder, by name.
+std::vector<Path> paths_in(const Path& directory) {
+  std::error_code error;
+  std::vector<Path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    paths.push_back(entry.path());
+  }
+  if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// None: there is none to train on.
+std::vector<Table> tables_in(const Path& directory) {
+  const std::vector<Path> paths = paths_in(directory);
+  std::vector<Table> tables;
+  for (const Part part : {Part::kTrain, Part::kValidation, Part::kTest}) {
+    const std::size_t before = tables.size();
+    for (const Path& path : paths) {
+      const auto format = format_of(path);
+      if (!format || lower_case(path.stem().string()) != part_name(part)) continue;
+      if (tables.size() > before) {
+        throw UnusableData("--data: " + directory.string() + " has both " +
+                           tables.back().path.filename().string() + " and " +
+                           path.filename().string() + "; one of them is allowed");
+      }
+      tables.push_back({.path = path, .part = part, .format = *format});
+    }
+    if (tables.empty()) {
+      return tables;
+    }
+  }
+  return tables;
+}
+
+// The indices of all sparse files of a set, found when the first of these is opened.
+class SharedIndices {
+ public:
+  explicit SharedIndices(LibsvmOptions options) : options_(options) {}
+
+  void add(const Path& path) { paths_.push_back(path); }
+  // Of all files, but with the rows of one of them.
+  LibsvmIndices of(const Path& path, const SourceFile::Progress& on_progress) {
+    if (each_.empty()) {
+      find(on_progress);
+    }
+    LibsvmIndices indices = all_;
+    indices.rows =
+        each_.at(static_cast<std::size_t>(std::ranges::find(paths_, path) - paths_.begin())).rows;
+    return indices;
+  }
+  [[nodiscard]] const LibsvmOptions& options() const noexcept { return options_; }
+
+ private:
+  void find(const SourceFile::Progress& on_progress) {
+    std::uint64_t bytes_before = 0;
+    for (const Path& path : paths_) {
+      std::uint64_t bytes_read = 0;
+      each_.push_back(libsvm_indices(path, options_, [&](std::uint64_t bytes) {
+        bytes_read = bytes;
+        if (on_progress) on_progress(bytes_before + bytes);
+      }));
+      bytes_before += bytes_read;
+      all_.add(each_.back());
+    }
+  }
+
+  const LibsvmOptions options_;
+  std::vector<Path> paths_;
+  std::vector<LibsvmIndices> each_;  // by path
+  LibsvmIndices all_;
+};
+
+// Of one file; arrays in an archive have that one's.
+std::string stamp_of(const Path& path, std::uint64_t bytes) {
+  const auto written = std::filesystem::last_write_time(path).time_since_epoch().count();
+  return std::filesystem::absolute(path).string() + " " + std::to_string(bytes) + " " +
+         std::to_string(written) + "\n";
+}
+
+// Sparse text has neither names nor numbers of columns.
+void check_sparse(const OwnDataOptions& options, const Path& path) {
+  const char* const given = !options.label_column.empty()      ? "--label_column: "
+                            : !options.ignored_columns.empty() ? "--ignore_columns: "
+                                                               : nullptr;
+  if (given != nullptr) {
+    throw UnusableData(given + path.string() +
+                       " is sparse text, in which the label is the first word of a line; it is "
+                       "allowed with the other tables");
+  }
+}
+
+std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnDataOptions& options,
+                                    std::size_t threads) {
+  const auto shared =
+      std::make_shared<SharedIndices>(LibsvmOptions{.label_is_number = options.label_is_number,
+                                                    .skipped_lines = options.skipped_lines,
+                                                    .threads = threads});
+  const CsvOptions csv = {.label_column = options.label_column,
+                          .label_is_number = options.label_is_number,
+                          .ignored_columns = options.ignored_columns,
+                          .skipped_lines = options.skipped_lines,
+                          .threads = threads};
+  std::vector<SourceFile> files;
+  for (const Table& table : tables) {
+    SourceFile file;
+    file.path = table.path;
+    file.part = table.part;
+    file.bytes = bytes_of(table.path);
+    file.stamp = stamp_of(table.path, file.bytes);
+    if (table.format == TableFormat::kLibsvm) {
+      check_sparse(options, table.path);
+      shared->add(table.path);
+      file.open = [shared, path = table.path](const SourceFile::Progress& on_progress) {
+        const LibsvmIndices indices = shared->of(path, on_progress);
+        return open_libsvm(path, shared->options(), indices);
+      };
+    } else {
+      file.open = [csv, path = table.path](const SourceFile::Progress& /*on_progress*/) {
+        return open_csv(path, csv);
+      };
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
+                                    const OwnDataOptions& options) {
+  if (!options.label_column.empty() || !options.ignored_columns.empty() ||
+      options.skipped_lines != 0) {
+    throw UnusableData("--data: " + options.path.string() +
+                       " has arrays; --label_column, --ignore_columns and --skip_lines are allowed "
+                       "with tables of text alone");
+  }
+  std::vector<SourceFile> files;
+  for (const ArrayPair& pair : pairs) {
+    SourceFile file;
+    file.path = pair.examples.text();
+    file.part = pair.part;
+    file.bytes = pair.examples.bytes;
+    for (const ArrayPlace& place : {pair.examples, pair.labels}) {
+      file.stamp += place.entry + " " + stamp_of(place.path, bytes_of(place.path));
+    }
+    file.has_images = are_images(pair.examples);
+    file.open = [pair, is_number = options.label_is_number](const SourceFile::Progress&) {
+      return open_arrays(pair, is_number);
+    };
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::vector<SourceFile> image_files(std::vector<ClassFolders> parts, std::size_t threads) {
+  const auto set = std::make_shared<ImageSet>(std::move(parts), threads);
+  std::vector<SourceFile> files;
+  for (std::size_t i = 0; i < set->parts().size(); ++i) {
+    const ClassFolders& part = set->parts()[i];
+    SourceFile file;
+    file.path = part.path;
+    file.part = part.part;
+    file.bytes = part.bytes;
+    file.stamp = part.stamp;
+    file.has_images = true;
+    file.open = [set, i](const SourceFile::Progress& on_progress) {
+      return set->open(i, on_progress);
+    };
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<SourceFile> source_files(const OwnDataOptions& options, std::size_t threads) {
+  const Path& path = options.path;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    if (const std::vector<Table> tables = tables_in(path); !tables.empty()) {
+      return table_files(tables, options, threads);
+    }
+    // Half of a pair of arrays may be a note beside images: it is refused where there are none.
+    std::optional<UnusableData> refusal;
+    try {
+      if (const std::vector<ArrayPair> arrays = arrays_in_folder(path); !arrays.empty()) {
+        return array_files(arrays, options);
+      }
+    } catch (const UnusableData& unusable) {
+      refusal = unusable;
+    }
+    if (std::vector<ClassFolders> images = class_folders_in(path); !images.empty()) {
+      return image_files(std::move(images), threads);
+    }
+    if (refusal) throw UnusableData(refusal->what());
+    throw UnusableData("--data: " + path.string() + " has no table called train (" + kTableEndings +
+                       "), no arrays called x_train and y_train (.npy), no folders of images and " +
+                       "no IDX files");
+  }
+  if (error) throw std::system_error(error, "--data: cannot read " + path.string());
+  const std::string ending = lower_case(path.extension().string());
+  if (ending == ".npz") {
+    return array_files(arrays_of_archive(path), options);
+  }
+  if (ending == ".npy") {
+    throw UnusableData("--data: " + path.string() +
+                       " is one array, and labels are another one; allowed are a folder with both, "
+                       "x.npy and y.npy, or one .npz");
+  }
+  const auto format = format_of(path);
+  if (!format) {
+    throw UnusableData("--data: " + path.string() + " ends with none of " + kTableEndings +
+                       " and .npz, and is no folder");
+  }
+  return table_files({{.path = path, .part = std::nullopt, .format = *format}}, options, threads);
+}
+
+}  // namespace disttf::data

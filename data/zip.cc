@@ -1,0 +1,240 @@
+#include "data/zip.h"
+
+#include <minizip/unzip.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "data/error.h"
+
+namespace disttf::data {
+namespace {
+
+// What is allocated for a member at first; from here on it doubles as contents come.
+constexpr std::size_t kFirstMemberBytes = std::size_t{64} << 10U;
+// A member with a longer name is passed over: none is looked for.
+constexpr std::size_t kMaxNameBytes = 1024;
+// minizip counts in int.
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;
+constexpr unsigned kEncrypted = 1;  // of a member's flags
+constexpr unsigned kStored = 0;     // methods
+constexpr unsigned kDeflated = 8;
+
+// What minizip takes for an open file.
+struct Stream {
+  const ZipSource& source;
+  std::uint64_t position = 0;
+  bool came_short = false;  // something was read that is not there
+};
+
+Stream& stream_of(voidpf stream) noexcept { return *static_cast<Stream*>(stream); }
+
+// minizip hands `opaque` on to open, which makes the stream of it.
+voidpf open_stream(voidpf opaque, const void* /*name*/, int /*mode*/) { return opaque; }
+
+uLong read_stream(voidpf /*opaque*/, voidpf file, void* out, uLong size) {
+  Stream& stream = stream_of(file);
+  const std::uint64_t left =
+      stream.source.size_bytes - std::min(stream.source.size_bytes, stream.position);
+  const std::size_t count = std::min<std::uint64_t>(size, left);
+  stream.came_short = stream.came_short || count < size;
+  if (count == 0) return 0;
+  if (!stream.source.read(stream.position, {static_cast<std::uint8_t*>(out), count})) {
+    stream.came_short = true;
+    return 0;
+  }
+  stream.position += count;
+  return count;
+}
+
+uLong write_stream(voidpf /*opaque*/, voidpf /*file*/, const void* /*bytes*/, uLong /*size*/) {
+  return 0;  // never called: the file is opened to be read
+}
+
+ZPOS64_T tell_stream(voidpf /*opaque*/, voidpf file) { return stream_of(file).position; }
+
+// To a place in the file or to its end, or -1.
+long seek_stream(voidpf /*opaque*/, voidpf file, ZPOS64_T offset, int origin) {
+  Stream& stream = stream_of(file);
+  std::uint64_t from = 0;
+  if (origin == SEEK_CUR) from = stream.position;
+  if (origin == SEEK_END) from = stream.source.size_bytes;
+  if (offset > stream.source.size_bytes - from) return -1;
+  stream.position = from + offset;
+  return 0;
+}
+
+int close_stream(voidpf /*opaque*/, voidpf /*file*/) { return 0; }
+// Without it minizip takes what is behind the end for zeros.
+int stream_error(voidpf /*opaque*/, voidpf file) { return stream_of(file).came_short ? 1 : 0; }
+
+struct CloseZip {
+  void operator()(unzFile file) const noexcept { unzClose(file); }
+};
+using Unzip = std::unique_ptr<void, CloseZip>;
+
+// Null: not a zip file. REQUIRES: `stream` lives longer.
+Unzip open_zip(Stream& stream) {
+  zlib_filefunc64_def functions{.zopen64_file = &open_stream,
+                                .zread_file = &read_stream,
+                                .zwrite_file = &write_stream,
+                                .ztell64_file = &tell_stream,
+                                .zseek64_file = &seek_stream,
+                                .zclose_file = &close_stream,
+                                .zerror_file = &stream_error,
+                                .opaque = &stream};
+  return Unzip(unzOpen2_64("", &functions));
+}
+
+// The member that `file` is at. False: its entry in the directory cannot be read.
+bool entry_of(const Unzip& file, unz_file_info64& info, std::string& name) {
+  // minizip ends the name with a zero only where there is room for one.
+  std::array<char, kMaxNameBytes + 1> buffer{};
+  if (unzGetCurrentFileInfo64(file.get(), &info, buffer.data(), kMaxNameBytes, nullptr, 0, nullptr,
+                              0) != UNZ_OK) {
+    return false;
+  }
+  name.assign(buffer.data(), std::min<std::size_t>(info.size_filename, kMaxNameBytes));
+  return true;
+}
+
+// Calls `see` with each member, whose answer says whether to go on.
+template <typename See>
+std::error_code each_member(const Unzip& file, See see) {
+  unz_global_info64 directory{};
+  if (unzGetGlobalInfo64(file.get(), &directory) != UNZ_OK) return DataError::kZipCorrupt;
+  if (directory.number_entry == 0) return {};
+  int result = unzGoToFirstFile(file.get());
+  while (result == UNZ_OK) {
+    unz_file_info64 info{};
+    std::string name;
+    if (!entry_of(file, info, name)) return DataError::kZipCorrupt;
+    if (info.size_filename <= kMaxNameBytes && !see(info, std::move(name))) return {};
+    result = unzGoToNextFile(file.get());
+  }
+  return result == UNZ_END_OF_LIST_OF_FILE ? std::error_code{} : DataError::kZipCorrupt;
+}
+
+}  // namespace
+
+ZipSource zip_source(std::span<const std::uint8_t> bytes) {
+  return {.size_bytes = bytes.size(),
+          .read = [bytes](std::uint64_t offset, std::span<std::uint8_t> out) {
+            std::ranges::copy(bytes.subspan(offset, out.size()), out.begin());
+            return true;
+          }};
+}
+
+ZipSource zip_source(int descriptor, std::uint64_t size_bytes) {
+  return {.size_bytes = size_bytes,
+          .read = [descriptor](std::uint64_t offset, std::span<std::uint8_t> out) {
+            while (!out.empty()) {
+              const ssize_t count =
+                  ::pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
+              if (count < 0 && errno == EINTR) continue;
+              if (count <= 0) return false;
+              offset += static_cast<std::uint64_t>(count);
+              out = out.subspan(static_cast<std::size_t>(count));
+            }
+            return true;
+          }};
+}
+
+std::error_code list_zip(const ZipSource& source, std::vector<ZipMember>& out) {
+  out.clear();
+  Stream stream{.source = source};
+  const Unzip file = open_zip(stream);
+  if (!file) return DataError::kNotZip;
+  const std::error_code error =
+      each_member(file, [&](const unz_file_info64& info, std::string name) {
+        out.push_back({.name = std::move(name), .size_bytes = info.uncompressed_size});
+        return true;
+      });
+  if (error) out.clear();
+  return error;
+}
+
+struct ZipMemberReader::Impl {
+  explicit Impl(ZipSource from) : source(std::move(from)), file(open_zip(stream)) {}
+
+  const ZipSource source;
+  Stream stream{.source = source};
+  Unzip file;                    // null: not a zip file
+  std::uint64_t size_bytes = 0;  // of the member
+  std::uint64_t left = 0;
+};
+
+ZipMemberReader::ZipMemberReader(ZipSource source)
+    : impl_(std::make_unique<Impl>(std::move(source))) {}
+ZipMemberReader::~ZipMemberReader() = default;
+
+std::error_code ZipMemberReader::open(std::string_view name, std::uint64_t max_bytes) {
+  Impl& zip = *impl_;
+  if (!zip.file) return DataError::kNotZip;
+  std::error_code result = DataError::kZipNoMember;
+  const std::error_code error =
+      each_member(zip.file, [&](const unz_file_info64& info, const std::string& found) {
+        if (found != name) return true;
+        if ((info.flag & kEncrypted) != 0 ||
+            (info.compression_method != kStored && info.compression_method != kDeflated)) {
+          result = DataError::kZipBadMethod;
+        } else if (info.uncompressed_size > max_bytes) {
+          result = DataError::kZipTooLarge;
+        } else if (unzOpenCurrentFile(zip.file.get()) != UNZ_OK) {
+          result = DataError::kZipCorrupt;
+        } else {
+          result.clear();
+          zip.size_bytes = zip.left = info.uncompressed_size;
+        }
+        return false;
+      });
+  return error ? error : result;
+}
+
+std::uint64_t ZipMemberReader::size_bytes() const noexcept { return impl_->size_bytes; }
+
+// minizip itself compares the CRC-32 when the member is closed, if all of it has been read.
+std::error_code ZipMemberReader::read(std::span<std::uint8_t> out, std::size_t& count) {
+  Impl& zip = *impl_;
+  count = 0;
+  if (zip.size_bytes == 0) return {};
+  while (count < out.size() && zip.left > 0) {
+    const std::size_t wanted =
+        std::min({out.size() - count, kMostAtOnce, static_cast<std::size_t>(zip.left)});
+    const int got =
+        unzReadCurrentFile(zip.file.get(), out.data() + count, static_cast<unsigned>(wanted));
+    if (got <= 0) return DataError::kZipCorrupt;
+    count += static_cast<std::size_t>(got);
+    zip.left -= static_cast<std::uint64_t>(got);
+    if (zip.left == 0 && unzCloseCurrentFile(zip.file.get()) != UNZ_OK) {
+      return DataError::kZipCorrupt;
+    }
+  }
+  return {};
+}
+
+std::error_code read_zip_member(const ZipSource& source, std::string_view name,
+                                std::size_t max_bytes, std::vector<std::uint8_t>& out) {
+  out.clear();
+  ZipMemberReader reader(source);
+  if (const std::error_code error = reader.open(name, max_bytes)) return error;
+  std::size_t written = 0;
+  while (written < reader.size_bytes()) {
+    out.resize(std::min(static_cast<std::size_t>(reader.size_bytes()),
+                        std::max(kFirstMemberBytes, 2 * out.size())));
+    std::size_t count = 0;
+    if (const std::error_code error = reader.read(std::span(out).subspan(written), count)) {
+      out.clear();
+      return error;
+    }
+    written += count;
+  }
+  return {};
+}
+
+}  // namespace disttf::data

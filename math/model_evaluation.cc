@@ -1,0 +1,93 @@
+// The model evaluated: its outputs for a whole set, and what is made of them.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "math/model_impl.h"
+
+namespace disttf::math {
+
+void Model::Impl::judge(std::size_t count, const ImageSet& set, Evaluation& result,
+                        Margin* margins) noexcept {
+  const std::span<const float> outputs(plan.outputs.back(), count * classes());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::span<const float> row = outputs.subspan(i * classes(), classes());
+    if (of_numbers()) {
+      const double error =
+          static_cast<double>(row[0] - targets[i]) / static_cast<double>(set.target_scale);
+      result.squared_error += error * error;
+      result.absolute_error += std::abs(error);
+      continue;
+    }
+    const std::size_t judged = judged_class(row);
+    result.correct += judged == labels[i] ? 1U : 0U;
+    if (judged < classes()) {
+      ++result.confusion[labels[i] * classes() + judged];
+    }
+    if (margins != nullptr) {
+      margins[i] = {.towards_one = static_cast<double>(row[1]) - static_cast<double>(row[0]),
+                    .is_one = labels[i] == 1};
+    }
+  }
+}
+
+void Model::Impl::give(const float* parameters, const ImageSet& set, std::size_t begin, Rows rows,
+                       ImageShift by, std::size_t member) noexcept {
+  for (std::size_t i = rows.begin; i < rows.end; ++i) {
+    load_row(set, begin + i, i, by);
+  }
+  forward(parameters, rows, {.begin = 0, .end = plan.segments.size()}, member, /*trains=*/false);
+}
+
+void Model::Impl::give_shifts(const float* parameters, const ImageSet& set, std::size_t begin,
+                              Rows rows, std::size_t most, float* sums,
+                              std::size_t member) noexcept {
+  const std::size_t first = rows.begin * classes();
+  const std::size_t last = rows.end * classes();
+  float* const outputs = plan.outputs.back();
+  std::fill(sums + first, sums + last, 0.0F);
+  for_each_shift(most, [&](ImageShift by) {
+    give(parameters, set, begin, rows, by, member);
+    std::transform(sums + first, sums + last, outputs + first, sums + first, std::plus<>());
+  });
+  const auto shifts = static_cast<float>(count_of_shifts(most));
+  std::transform(sums + first, sums + last, outputs + first,
+                 [shifts](float sum) { return sum / shifts; });
+}
+
+Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& set,
+                           std::size_t shifts) {
+  Impl& model = *impl_;
+  assert(parameters.size() == model.layout.size());
+  assert(shifts == 0 || !model.spec.numbers);
+  const std::size_t classes = model.of_numbers() ? 0 : model.spec.classes;
+  Evaluation result{.rows = set.rows(),
+                    .classes = classes,
+                    .confusion = std::vector<std::uint64_t>(classes * classes)};
+  std::vector<Margin> margins(classes == 2 ? set.rows() : 0);
+  AlignedVector sums(shifts == 0 ? 0 : model.max_batch * model.classes());
+  model.batch_rows = 0;
+  model.prepare_evaluation(parameters.data());
+  for (std::size_t begin = 0; begin < set.rows(); begin += model.max_batch) {
+    const std::size_t count = std::min(model.max_batch, set.rows() - begin);
+    const EvenParts parts(count, Impl::kPanelRows, model.pool.size());
+    model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
+      const Rows rows{parts.begin(number), parts.end(number)};
+      if (shifts == 0) {
+        model.give(parameters.data(), set, begin, rows, {}, member);
+      } else {
+        model.give_shifts(parameters.data(), set, begin, rows, shifts, sums.data(), member);
+      }
+    });
+    model.judge(count, set, result, margins.empty() ? nullptr : margins.data() + begin);
+    result.loss += model.differentiate_loss({0, count}, 1.0F /* the gradient is thrown away */, 0);
+  }
+  const double rows = std::max<double>(1, static_cast<double>(result.rows));
+  result.loss /= rows;
+  result.squared_error /= rows;
+  result.absolute_error /= rows;
+  result.area_under_curve = area_under_curve(margins);
+  return result;
+}
+
+}  // namespace disttf::math

@@ -1,0 +1,16 @@
+// How long the tasks of a run that is over are waited for.
+#pragma once
+
+#include <chrono>
+
+namespace disttf::roles {
+
+// Those that leave are gone within 2 s. Workers evaluate the result as the chief has done, which
+// took `evaluation`, and do it once he has gone. A multiple of both, for a busy machine.
+[[nodiscard]] constexpr std::chrono::seconds finish_grace(std::chrono::nanoseconds evaluation) {
+  constexpr std::chrono::seconds kToLeave{10};
+  constexpr int kEvaluations = 3;
+  return kToLeave + std::chrono::ceil<std::chrono::seconds>(kEvaluations * evaluation);
+}
+
+}  // namespace disttf::roles

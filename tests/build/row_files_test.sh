@@ -1,0 +1,94 @@
+#!/bin/bash
+# A loss, an optimizer and a data set each are a file (or a pair) and a row of a registry, as
+# HACKING.md says, the first two with an enumerator besides: nothing else of the product includes
+# that file or knows the name. Exceptions stand here, each with its reason.
+set -euo pipefail
+
+source "$(dirname "$0")/who_knows.sh"
+
+# Lines of what is found and allowed, which must be found: a finding, and why it is none.
+readonly exceptions="\
+roles/chief/shell/chief.cc: knows kMeanSquaredError  # what --loss is where labels are numbers
+math/model_spec.h: knows kSoftmaxCrossEntropy  # what it is else
+math/optimizer_adamw.h: includes math/optimizer_adam.h  # it is adam but for the decay
+math/optimizer_adamw.h: knows AdamRule  # the same
+math/layers/batch_norm.cc: knows \"momentum\"  # a field of the layer
+math/optimizer.cc: knows \"momentum\"  # the setting
+roles/run/settings.cc: knows \"momentum\"  # the setting
+main/render_flags.h: knows \"mnist\"  # what a deployment is called
+main/render/deployment.h: knows \"mnist\"  # the same"
+
+# word FILE PATTERN [GROUP]: what a group of PATTERN, an extended regular expression, finds first in it.
+word() { sed -nE "s/.*$2.*/\\${3:-1}/p" "$1" | head -n 1; }
+
+# only_known_to TEXT FILE...: a finding for each other source that knows TEXT.
+only_known_to() { knowing "$1" | foreign "knows $1" "${@:2}"; }
+
+# rows_of HEADER SOURCE REGISTRY: findings that all have.
+rows_of() {
+  including "$1" | foreign "includes $1" "$2" "$3"
+  grep -qF "#include \"$1\"" "$3" || echo "$3: does not include $1"
+}
+
+losses() {
+  local header name stem enumerator
+  for header in $(grep -lE '^\[\[nodiscard\]\] const LossType& [a-z_]+\(\) noexcept;' math/losses/*.h |
+    grep -vxF math/losses/registry.h); do
+    stem=${header%.h}
+    rows_of "$header" "$stem.cc" math/losses/registry.cc
+    name=$(word "$stem.cc" '\.name = "([a-z_0-9]+)"')
+    enumerator=$(sed -E 's/(^|_)(.)/\U\2/g' <<<"$name")
+    only_known_to "\"$name\"" "$stem.cc"
+    only_known_to "k$enumerator" "$stem.cc" math/losses/loss.h
+    echo "loss $name"
+  done
+}
+
+optimizers() {
+  local header name class
+  for header in $(grep -lE '^  static constexpr OptimizerKind kKind' math/optimizer_*.h); do
+    rows_of "$header" "$header" math/optimizer_rules.h
+    name=$(word "$header" 'kName = "([a-z_0-9]+)"')
+    class=$(word "$header" '^(struct|class) ([A-Za-z0-9]+)Rule[ :].*' 2)
+    only_known_to "\"$name\"" "$header"
+    only_known_to " ${class}Rule" "$header" math/optimizer_rules.h | sed 's/knows  /knows /'
+    only_known_to "::k$class;" "$header" math/optimizer_spec.h
+    echo "optimizer $name"
+  done
+}
+
+datasets() {
+  local registry=roles/download/datasets.cc header stem function word name
+  for header in $(grep -lE '^\[\[nodiscard\]\] const FileSet& [a-z_0-9]+\(\) noexcept;' data/*.h); do
+    stem=${header%.h}
+    rows_of "$header" "$stem.cc" "$registry"
+    for function in $(sed -nE 's/^\[\[nodiscard\]\] const FileSet& ([a-z_0-9]+)\(\) noexcept;.*/\1/p' "$header"); do
+      grep -qF "&data::$function," "$registry" || echo "$registry: has no row of $function()"
+      only_known_to "data::$function" "$stem.cc" "$registry"
+    done
+    for word in $(sed -nE 's/.*(\.name = |emnist\()"([A-Za-z0-9-]+)".*/\2/p' "$stem.cc" | grep -E '^[A-Z]'); do
+      only_known_to "\"$word\"" "$stem.cc"
+      echo "data set $word"
+    done
+  done
+  for name in $(tr '\n' ' ' <"$registry" | grep -oE 'DatasetRow\{ *\.name = "[a-z_0-9]+"' | cut -d '"' -f 2); do
+    only_known_to "\"$name\"" "$registry"
+  done
+}
+
+main() {
+  local all found line
+  all=$(losses; optimizers; datasets)
+  # Fewer, and this check is broken.
+  [ "$(grep -c '^loss ' <<<"$all")" -ge 3 ] && [ "$(grep -c '^optimizer ' <<<"$all")" -ge 5 ] &&
+    [ "$(grep -c '^data set ' <<<"$all")" -ge 12 ] || { echo "this check is broken: it found only"; echo "$all"; exit 1; }
+  found=$(grep -vE '^(loss|optimizer|data set) ' <<<"$all" || true)
+  while IFS= read -r line; do
+    line=${line%  #*}
+    grep -qxF "$line" <<<"$found" || { echo "this is no exception any more: $line"; exit 1; }
+    found=$(grep -vxF "$line" <<<"$found" || true)
+  done <<<"$exceptions"
+  [ -z "$found" ] || { echo "$found"; exit 1; }
+}
+
+main

@@ -1,0 +1,266 @@
+// Arrays as a data set: which names they have, images and rows of numbers, and one sentence for
+// what cannot be used.
+#include "data/own/arrays.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "data/own/own_data.h"
+#include "math/random.h"
+#include "tests/data/own/arrays_on_disk.h"
+#include "tests/data/own/numbered_images.h"
+
+namespace disttf::data {
+namespace {
+
+using test::Bytes;
+using test::npy;
+using test::NpzWriter;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Arrays : public testing::Test {
+ protected:
+  std::filesystem::path archive() { return scratch_.path() / "a.npz"; }
+  // [rows, 2, 3] bytes, each image of one colour, which is its number.
+  static Bytes images(int rows) {
+    Bytes elements;
+    for (int row = 0; row < rows; ++row) {
+      elements.insert(elements.end(), 6, static_cast<std::uint8_t>(row));
+    }
+    return npy("|u1", "(" + std::to_string(rows) + ", 2, 3)", elements);
+  }
+  // [rows] 0, 1, 2 in turn.
+  static Bytes labels(int rows, const std::string& shape_end = ",)") {
+    Bytes elements;
+    for (int row = 0; row < rows; ++row) elements.push_back(static_cast<std::uint8_t>(row % 3));
+    return npy("|u1", "(" + std::to_string(rows) + shape_end, elements);
+  }
+  static Bytes numbers(int rows) {
+    Bytes elements;
+    for (int row = 0; row < rows; ++row) {
+      elements.insert(elements.end(), {0, static_cast<std::uint8_t>(row), 255, 255});
+    }
+    return npy(">i2", "(" + std::to_string(rows) + ", 2)", elements);
+  }
+  Dataset open(const OwnDataOptions& options) {
+    OwnDataHooks hooks;
+    hooks.cache_directory = scratch_.path() / "cache";
+    hooks.purpose = static_cast<std::uint32_t>(math::Purpose::kHoldOut);
+    hooks.random_bits = &math::random_bits;
+    return open_own_data(options, hooks);
+  }
+  Dataset open() { return open({.path = archive()}); }
+  std::string refusal(const OwnDataOptions& options) {
+    return test::refusal_of([&] { static_cast<void>(open(options)); }, scratch_.path());
+  }
+  std::string refusal() { return refusal({.path = archive()}); }
+  // Of an archive with these two.
+  std::string refusal(const Bytes& examples, const Bytes& labels) {
+    NpzWriter(archive()).add("x.npy", examples).add("y.npy", labels);
+    return refusal();
+  }
+  test::ScratchDirectory scratch_;
+};
+
+TEST_F(Arrays, OfBytesAreImages) {
+  NpzWriter(archive())
+      .add("x_train.npy", images(100), /*is_deflated=*/true)
+      .add("y_train.npy", labels(100))
+      .add("x_test.npy", images(4))
+      .add("y_test.npy", labels(4), /*is_deflated=*/true);
+  EXPECT_TRUE(holds_images({.path = archive()}));
+  const Dataset dataset = open();
+  EXPECT_EQ(dataset.name, "a");
+  EXPECT_EQ(dataset.shape, (ImageShape{.height = 2, .width = 3, .channels = 1}));
+  EXPECT_EQ(dataset.classes, 3U);
+  EXPECT_THAT(dataset.class_names, ElementsAre("0", "1", "2"));
+  EXPECT_EQ(dataset.train.rows(), 90U);
+  EXPECT_EQ(dataset.validation.rows(), 10U);
+  EXPECT_THAT(dataset.test.labels, ElementsAre(0, 1, 2, 0));
+  EXPECT_TRUE(dataset.train.numbers.empty());
+  EXPECT_TRUE(dataset.means.empty());
+  test::expect_each_once(dataset);
+  EXPECT_EQ(open().checksum, dataset.checksum) << "from what it was converted to";
+}
+
+TEST_F(Arrays, MayHaveChannels) {
+  NpzWriter(archive())
+      .add("images.npy", npy("|u1", "(20, 1, 2, 3)", Bytes(120, 7)))
+      .add("labels.npy", labels(20, ", 1)"));
+  EXPECT_EQ(open().shape, (ImageShape{.height = 1, .width = 2, .channels = 3}));
+}
+
+TEST_F(Arrays, OfRankTwoAreRowsOfNumbers) {
+  NpzWriter(archive()).add("X.npy", numbers(20)).add("y.npy", labels(20));
+  EXPECT_FALSE(holds_images({.path = archive()}));
+  const Dataset dataset = open();
+  EXPECT_EQ(dataset.shape.size(), 2U);
+  EXPECT_EQ(dataset.train.rows(), 16U);
+  EXPECT_EQ(dataset.train.numbers[1], -1);
+  EXPECT_EQ(dataset.means[1], -1);
+}
+
+TEST_F(Arrays, MayHaveLabelsThatAreNumbers) {
+  NpzWriter(archive())
+      .add("X.npy", numbers(20))
+      .add("y.npy", npy("<f8", "(20,)", Bytes(160, 0x40)));
+  const Dataset dataset = open({.path = archive(), .label_is_number = true});
+  EXPECT_EQ(dataset.classes, 0U);
+  EXPECT_FLOAT_EQ(dataset.train.targets[0], 32.50196F);
+}
+
+TEST_F(Arrays, MayLieInAFolder) {
+  std::filesystem::create_directory(scratch_.path() / "d");
+  test::write(scratch_.path() / "d/train_images.npy", images(40));
+  test::write(scratch_.path() / "d/train_labels.npy", labels(40));
+  test::write(scratch_.path() / "d/val_images.NPY", images(5));
+  test::write(scratch_.path() / "d/val_labels.npy", labels(5));
+  test::write(scratch_.path() / "d/test_images.npy", images(4));
+  test::write(scratch_.path() / "d/test_labels.npy", labels(4));
+  test::write(scratch_.path() / "d/notes.npy", test::bytes_of("nothing"));
+  const Dataset dataset = open({.path = scratch_.path() / "d"});
+  EXPECT_EQ(dataset.name, "d");
+  EXPECT_EQ(dataset.train.rows(), 40U);
+  EXPECT_EQ(dataset.validation.rows(), 5U);
+  EXPECT_EQ(dataset.test.rows(), 4U);
+}
+
+TEST_F(Arrays, AreConvertedAnewWhenTheFileHasChanged) {
+  NpzWriter(archive()).add("X.npy", numbers(20)).add("y.npy", labels(20));
+  const std::string checksum = open().checksum;
+  NpzWriter(archive()).add("X.npy", numbers(40)).add("y.npy", labels(40));
+  EXPECT_NE(open().checksum, checksum);
+}
+
+TEST(ArrayName, IsExamplesOrLabelsOfAPart) {
+  const auto is = [](bool is_examples, std::optional<Part> part) {
+    return std::optional(ArrayName{.is_examples = is_examples, .part = part});
+  };
+  EXPECT_EQ(parse_array_name("x_train"), is(true, Part::kTrain));
+  EXPECT_EQ(parse_array_name("y_test"), is(false, Part::kTest));
+  EXPECT_EQ(parse_array_name("X"), is(true, std::nullopt));
+  EXPECT_EQ(parse_array_name("target"), is(false, std::nullopt));
+  EXPECT_EQ(parse_array_name("val_images"), is(true, Part::kValidation));
+  EXPECT_EQ(parse_array_name("Labels-VALID"), is(false, Part::kValidation));
+  EXPECT_EQ(parse_array_name("train data"), is(true, Part::kTrain));
+  for (const char* const name : {"", "train", "arr_0", "x_train_1", "target_names", "xtrain", "x_",
+                                 "_x", "train_test", "x_y", "feature_names"}) {
+    EXPECT_EQ(parse_array_name(name), std::nullopt) << name;
+  }
+}
+
+TEST_F(Arrays, RefuseNamesThatDoNotFit) {
+  NpzWriter(archive()).add("arr_0.npy", images(4)).add("arr_1.npy", labels(4));
+  EXPECT_EQ(refusal(),
+            "--data: a.npz has no arrays x_train and y_train, or X and y; what it has "
+            "is arr_0, arr_1");
+  NpzWriter(archive()).add("x_train.npy", images(4));
+  EXPECT_EQ(refusal(), "--data: a.npz has x_train and no labels to go with it");
+  NpzWriter(archive()).add("y_test.npy", images(4));
+  EXPECT_EQ(refusal(), "--data: a.npz has y_test and no examples to go with it");
+  NpzWriter(archive()).add("x.npy", images(4)).add("data.npy", images(4)).add("y.npy", labels(4));
+  EXPECT_EQ(refusal(), "--data: a.npz has both data and x; one of them is allowed");
+  NpzWriter(archive())
+      .add("x.npy", images(4))
+      .add("y.npy", labels(4))
+      .add("x_train.npy", images(4))
+      .add("y_train.npy", labels(4));
+  EXPECT_EQ(refusal(),
+            "--data: a.npz has both x and examples that are called train; one of them is allowed");
+  NpzWriter(archive()).add("x_test.npy", images(4)).add("y_test.npy", labels(4));
+  EXPECT_EQ(refusal(), "--data: a.npz has no arrays to train on, as x_train and y_train");
+  test::write(scratch_.path() / "one.npy", numbers(4));
+  EXPECT_EQ(refusal({.path = scratch_.path() / "one.npy"}),
+            "--data: one.npy is one array, and labels are another one; allowed are a folder with "
+            "both, x.npy and y.npy, or one .npz");
+}
+
+TEST_F(Arrays, RefuseShapesThatDoNotFit) {
+  EXPECT_EQ(refusal(npy("<f4", "(1, 2, 3)", Bytes(24)), labels(1)),
+            "a.npz: x.npy: it is (1, 2, 3) of <f4; images are (rows, height, width) or (rows, "
+            "height, width, channels) of |u1, and rows of numbers (rows, columns)");
+  EXPECT_THAT(refusal(npy("<f4", "(1,)", Bytes(4)), labels(1)), HasSubstr("it is (1,) of <f4; "));
+  EXPECT_THAT(refusal(npy("<f4", "()", Bytes(4)), labels(1)), HasSubstr("it is () of <f4; "));
+  EXPECT_EQ(refusal(npy("|u1", "(1, 3, 8, 8)", Bytes(192)), labels(1)),
+            "a.npz: x.npy: it is (1, 3, 8, 8) of |u1, images with their channels first; "
+            "numpy.moveaxis(x, 1, -1) makes them last");
+  for (const char* const shape :
+       {"(0, 0, 3)", "(1, 5, 5, 5)", "(1, 5, 5, 0)", "(1, 9000, 9000)", "(1, 4294967296, 65536)"}) {
+    EXPECT_THAT(refusal(npy("|u1", shape, {}), labels(1)),
+                HasSubstr("images have 1 to 4 channels, last, and at most 64 MiB"))
+        << shape;
+  }
+  EXPECT_EQ(refusal(npy("<f4", "(1, 0)", {}), labels(1)),
+            "a.npz: x.npy: it has 0 columns; 1 to 262144 are allowed");
+  EXPECT_EQ(refusal(npy("<f4", "(1, 262145)", {}), labels(1)),
+            "a.npz: x.npy: it has 262145 columns; 1 to 262144 are allowed");
+  EXPECT_EQ(refusal(numbers(4), labels(3)),
+            "a.npz: y.npy: it has 3 labels for 4 examples; as many are expected, and one at least");
+  EXPECT_THAT(refusal(numbers(0), labels(0)), HasSubstr("it has 0 labels for 0 examples"));
+  EXPECT_EQ(refusal(numbers(1), npy("|u1", "(1, 10)", Bytes(10))),
+            "a.npz: y.npy: it is (1, 10) of |u1; one label a row is expected, which argmax(axis=1) "
+            "makes of classes that have a column each");
+  EXPECT_EQ(refusal(numbers(1), npy("|u1", "(1, 1, 2)", Bytes(2))),
+            "a.npz: y.npy: it is (1, 1, 2) of |u1; labels are (rows,) or (rows, 1)");
+}
+
+TEST_F(Arrays, RefuseNumbersThatAreNone) {
+  Bytes elements(4 * 4 * 2);
+  elements[4 * 5 + 3] = 0x7F;  // 0x7F800000 is infinite
+  elements[4 * 5 + 2] = 0x80;
+  EXPECT_EQ(refusal(npy("<f4", "(4, 2)", elements), labels(4)),
+            "a.npz: x.npy: row 2, column 2: it is not a number of 32 bits");
+  EXPECT_EQ(refusal(npy("<f4", "(4, 2)", Bytes(32)), npy("<f4", "(4,)", Bytes(16, 255))),
+            "a.npz: y.npy: row 0: the label is not a number of 32 bits");
+}
+
+TEST_F(Arrays, RefuseFilesThatAreShorterOrLongerThanTheirShape) {
+  Bytes longer = numbers(4);
+  longer.push_back(0);
+  EXPECT_EQ(refusal(longer, labels(4)),
+            "a.npz: x.npy: it is longer than its shape says, (4, 2) of >i2");
+  longer.resize(longer.size() - 2);
+  EXPECT_EQ(refusal(longer, labels(4)),
+            "a.npz: x.npy: it is shorter than its shape says, (4, 2) of >i2");
+  longer.resize(20);
+  EXPECT_EQ(refusal(longer, labels(4)), "a.npz: x.npy: it is shorter than its header says");
+  // A billion rows that are not there take no memory.
+  EXPECT_THAT(refusal(npy("|b1", "(1000000000, 2)", Bytes(8)), npy("|b1", "(1000000000,)", {})),
+              testing::AnyOf(HasSubstr("shorter than its shape says"), HasSubstr("MiB free")));
+}
+
+// An archive of a kilobyte that says it has 2^48 rows.
+TEST_F(Arrays, AreNotConvertedWhereThereIsNoRoom) {
+  EXPECT_THAT(refusal(npy("|b1", "(281474976710656, 2)", Bytes(8)),
+                      npy("|b1", "(281474976710656,)", Bytes(4))),
+              testing::MatchesRegex("--data_dir: cache has [0-9]+ MiB free, and a.npz becomes "
+                                    "2147483648 MiB of arrays"));
+}
+
+TEST_F(Arrays, RefuseArchivesThatAreBroken) {
+  test::write(archive(), test::bytes_of("no archive"));
+  EXPECT_EQ(refusal(), "a.npz: it is not a ZIP archive, as .npz are");
+  NpzWriter(archive()).add("x.npy", numbers(40)).add("y.npy", labels(40));
+  Bytes bytes = test::read(archive());
+  const std::string text(bytes.begin(), bytes.end());
+  bytes[text.find("\xFF\xFF\0\1\xFF\xFF", 0, 6)] ^= 1U;  // of the numbers
+  test::write(archive(), bytes);
+  EXPECT_EQ(refusal(), "a.npz: x.npy: the zip file is corrupt");
+}
+
+TEST_F(Arrays, HaveNoColumnsToChoose) {
+  NpzWriter(archive()).add("x.npy", numbers(40)).add("y.npy", labels(40));
+  EXPECT_EQ(refusal({.path = archive(), .label_column = "1"}),
+            "--data: a.npz has arrays; --label_column, --ignore_columns and --skip_lines are "
+            "allowed with tables of text alone");
+  NpzWriter(archive()).add("x.npy", images(40)).add("y.npy", labels(40));
+  EXPECT_EQ(refusal({.path = archive(), .label_is_number = true}),
+            "--data: a.npz has images, which have no columns, lines or labels that are numbers");
+}
+
+}  // namespace
+}  // namespace disttf::data

@@ -1,0 +1,33 @@
+// The zip reader: whatever the bytes, no more comes out than allowed, and nothing on an error.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "data/zip.h"
+#include "tests/fuzz/require.h"
+
+using disttf::fuzz::require;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace disttf::data;
+  constexpr std::size_t kMost = 200'000;  // more than is allocated for a member at first
+  const ZipSource source = zip_source({data, size});
+  std::vector<ZipMember> members;
+  if (list_zip(source, members)) {
+    require(members.empty());
+    return 0;
+  }
+  require(members.size() * 46 <= size);  // what an entry of the directory has at least
+  // Not all of many: each is looked for from the beginning.
+  members.resize(std::min<std::size_t>(members.size(), 16));
+  for (const ZipMember& member : members) {
+    std::vector<std::uint8_t> out;
+    if (read_zip_member(source, member.name, kMost, out)) {
+      require(out.empty());
+    } else {
+      require(out.size() <= kMost);
+    }
+  }
+  return 0;
+}
