@@ -2,12 +2,12 @@
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
-//                [--no_slow_link] [--no_scaling] [--quick]
+//                [--no_slow_link] [--no_scaling] [--quick] [--benchmark_list_tests]
 //
 // --benchmark_filter: figures whose names it finds, and those measured together with them (of
-// scaling, the whole curve). --quick: everything runs once and briefly, to see that it runs; its
-// figures mean nothing. Standard output: one JSON line a figure. Standard error: the same for
-// people.
+// scaling, the whole curve). --benchmark_list_tests: names those of one thread, measures nothing.
+// --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
+// Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
 
 #include <exception>
@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   bool with_peers = true;
   bool with_slow_link = true;
   bool with_scaling = true;
+  bool only_lists = false;
   std::vector<char*> rest;
   for (int each = 0; each < argc; ++each) {
     const std::string_view argument = argv[each];
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
                !take(argument, "--dataset", jobs.dataset) &&
                !take(argument, "--train_steps", jobs.train_steps) &&
                !take(argument, "--python", jobs.python)) {
+      only_lists = only_lists || argument == "--benchmark_list_tests";
       static_cast<void>(take(argument, "--benchmark_filter", jobs.filter));
       rest.push_back(argv[each]);
     }
@@ -82,6 +84,9 @@ int main(int argc, char** argv) {
     jobs.repetitions = std::stoi(repetitions);
     disttf::bench::Reporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);
+    if (only_lists) {
+      return 0;
+    }
     disttf::bench::run_push_pull(jobs, reporter);
     disttf::bench::run_sums(jobs, reporter);
     if (with_scaling) {
