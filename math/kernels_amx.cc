@@ -436,6 +436,9 @@ void product_bt(const float* a, const float* b, float* c, ProductShape shape,
 
 }  // namespace
 
-const Products kProducts = {.product = product, .product_at = product_at, .product_bt = product_bt};
+const Products kProducts = {.product = product,
+                            .product_at = product_at,
+                            .product_bt = product_bt,
+                            .rounds_operands = true};
 
 }  // namespace disttf::math::amx

@@ -130,6 +130,9 @@ struct Products {
                             const float* start, float* scratch) noexcept = nullptr;
   void (*product_at_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,
                                float* scratch) noexcept = nullptr;
+  // Operands are rounded to bfloat16 first. Then a convolution is a product as well
+  // (math/convolution_products.h).
+  bool rounds_operands = false;
 };
 
 struct Kernels {

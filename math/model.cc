@@ -40,7 +40,7 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
   batch = AlignedVector(takes_pixels ? 0 : rows * spec.input.size());
   std::size_t most = 0;
   for (const Stage& stage : plan.stages) {
-    most = std::max(most, stage.layer->scratch_floats());
+    most = std::max(most, stage.layer->scratch_floats(products));
   }
   for (std::size_t member = 0; member < threads; ++member) {
     scratch.emplace_back(most);

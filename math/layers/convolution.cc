@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "math/convolution_products.h"
 #include "math/kernels_table.h"
 #include "math/model_spec.h"
 
@@ -104,8 +105,12 @@ class Convolution final : public Layer {
     return true;
   }
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return image_size(forward_); }
-  [[nodiscard]] std::size_t scratch_floats() const noexcept override {
-    return image_size(backward_);
+  [[nodiscard]] std::size_t scratch_floats(const Products& products) const noexcept override {
+    if (!products.rounds_operands) {
+      return spread_floats();
+    }
+    return std::max(convolution_scratch_floats(forward_),
+                    spread_floats() + convolution_scratch_floats(backward_));
   }
   [[nodiscard]] std::size_t prepared_floats() const noexcept override {
     return gradient_rows() * forward_.units;
@@ -134,16 +139,17 @@ class Convolution final : public Layer {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
       float* const image = pass.kept + row * kept_floats();
       pad(pass, row, image);
-      pass.kernels->convolve(image, pass.variables[0], pass.variables[1],
-                             pass.output + row * output().size(), forward_);
+      convolve_image(pass, image, pass.variables[0], pass.variables[1],
+                     pass.output + row * output().size(), forward_, pass.scratch);
     }
   }
 
   void backward(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
       spread_delta(pass.output_delta + row * output().size(), pass.scratch);
-      pass.kernels->convolve(pass.scratch, pass.prepared, no_start_.data(),
-                             pass.input_delta + row * input().size(), backward_);
+      convolve_image(pass, pass.scratch, pass.prepared, no_start_.data(),
+                     pass.input_delta + row * input().size(), backward_,
+                     pass.scratch + spread_floats());
     }
   }
 
@@ -157,15 +163,35 @@ class Convolution final : public Layer {
     std::fill(gradients[0] + part.begin * forward_.units, gradients[0] + part.end * forward_.units,
               0.0F);
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
-      pass.kernels->convolve_gradient(pass.kept + row * kept_floats(),
-                                      pass.output_delta + row * output().size(), gradients[0],
-                                      part.begin, part.end, forward_);
+      const float* const image = pass.kept + row * kept_floats();
+      const float* const delta = pass.output_delta + row * output().size();
+      if (pass.products->rounds_operands) {
+        convolve_gradient(*pass.products, image, delta, gradients[0], part.begin, part.end,
+                          forward_, pass.scratch);
+      } else {
+        pass.kernels->convolve_gradient(image, delta, gradients[0], part.begin, part.end, forward_);
+      }
     }
   }
 
  private:
   static std::size_t image_size(const ConvolutionShape& shape) noexcept {
     return shape.height * shape.width * shape.channels;
+  }
+  // Of spread_delta(), in whole lines of the cache, so that what follows is aligned.
+  [[nodiscard]] std::size_t spread_floats() const noexcept {
+    constexpr std::size_t kLine = 64 / sizeof(float);
+    return (image_size(backward_) + kLine - 1) / kLine * kLine;
+  }
+
+  static void convolve_image(const LayerPass& pass, const float* image, const float* weights,
+                             const float* start, float* to, const ConvolutionShape& shape,
+                             float* scratch) noexcept {
+    if (pass.products->rounds_operands) {
+      convolve(*pass.products, image, weights, start, to, shape, scratch);
+    } else {
+      pass.kernels->convolve(image, weights, start, to, shape);
+    }
   }
 
   // The image in its place, with zeros around it.

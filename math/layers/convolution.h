@@ -16,7 +16,8 @@
 // zeros of the padding among them. An input's delta is the same with the loss by the output in the
 // place of the image (zeros around it and, where the stride is more than 1, between), and the
 // kernel turned by half a turn: over i, j, u. A weight's gradient is one chain over (row of the
-// batch, y, x) in order; a bias's the sum over these from the first to the last.
+// batch, y, x) in order; a bias's the sum over these from the first to the last. With products of
+// bfloat16 all three are products, whose sums math/convolution_products.h orders.
 #pragma once
 
 #include "math/layers/layer_type.h"

@@ -35,7 +35,7 @@ class Dense final : public Layer {
     return products.product_of_pixels != nullptr;
   }
   [[nodiscard]] bool wants_many_rows() const noexcept override { return true; }
-  [[nodiscard]] std::size_t scratch_floats() const noexcept override {
+  [[nodiscard]] std::size_t scratch_floats(const Products& /*products*/) const noexcept override {
     return kProductScratchFloats;
   }
   [[nodiscard]] std::size_t gradient_rows() const noexcept override { return inputs_; }

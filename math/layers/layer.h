@@ -107,7 +107,10 @@ class Layer {
   [[nodiscard]] virtual bool wants_many_rows() const noexcept { return false; }
   // Floats for each row of a batch that forward() leaves for the way back.
   [[nodiscard]] virtual std::size_t kept_floats() const noexcept { return 0; }
-  [[nodiscard]] virtual std::size_t scratch_floats() const noexcept { return 0; }
+  // With these products.
+  [[nodiscard]] virtual std::size_t scratch_floats(const Products& /*products*/) const noexcept {
+    return 0;
+  }
 
   // Not 0: forward() and backward() need something of all rows of the batch, which is made first
   // and lies in so many floats. measure_rows() leaves in `kept` what is needed of some rows, whose

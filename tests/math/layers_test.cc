@@ -150,9 +150,9 @@ AlignedVector parameters_of(const ModelSpec& spec) {
 }
 
 AlignedVector gradient_of(const ModelSpec& spec, Isa isa, std::size_t threads,
-                          float* loss = nullptr) {
+                          float* loss = nullptr, ComputeDtype dtype = ComputeDtype::kF32) {
   const MadeUpImages images(kRows + 2, spec.input.size(), spec.classes);
-  Model model(spec, kRows, isa, ComputeDtype::kF32, threads);
+  Model model(spec, kRows, isa, dtype, threads);
   // Not zero: everything has to be written.
   AlignedVector gradient = made_up_numbers(model.layout().size(), 3);
   model.load(images.set_for(spec), row_numbers(1, kRows), kPlace);
@@ -223,10 +223,18 @@ TEST_P(Layers, TheGradientIsTheReferences) {
 
 TEST_P(Layers, TheBitsAreTheSameForAnyNumberOfThreads) {
   for (const Isa isa : supported_isas()) {
-    const std::vector<std::uint32_t> one = bits_of(gradient_of(spec(), isa, 1).span());
-    for (const std::size_t threads : {2U, 3U, 7U}) {
-      EXPECT_EQ(bits_of(gradient_of(spec(), isa, threads).span()), one)
-          << isa_name(isa) << ", " << threads << " threads";
+    for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
+      if (!can_multiply(isa, dtype)) {
+        continue;  // generic, bfloat16
+      }
+      const auto bits = [&](std::size_t threads) {
+        return bits_of(gradient_of(spec(), isa, threads, nullptr, dtype).span());
+      };
+      const std::vector<std::uint32_t> one = bits(1);
+      for (const std::size_t threads : {2U, 3U, 7U}) {
+        EXPECT_EQ(bits(threads), one)
+            << isa_name(isa) << ", " << compute_dtype_name(dtype) << ", " << threads << " threads";
+      }
     }
   }
 }
@@ -236,8 +244,12 @@ TEST_P(Layers, TheBitsOfAvx2AreThoseOfAvx512) {
   if (std::ranges::find(isas, Isa::kAvx512) == isas.end()) {
     GTEST_SKIP() << "this CPU has no AVX-512";
   }
-  EXPECT_EQ(bits_of(gradient_of(spec(), Isa::kAvx2, 1).span()),
-            bits_of(gradient_of(spec(), Isa::kAvx512, 1).span()));
+  for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
+    const auto bits = [&](Isa isa) {
+      return bits_of(gradient_of(spec(), isa, 1, nullptr, dtype).span());
+    };
+    EXPECT_EQ(bits(Isa::kAvx2), bits(Isa::kAvx512)) << compute_dtype_name(dtype);
+  }
 }
 
 TEST_P(Layers, APieceOfTheGradientIsFinalWhenItIsSaidToBe) {

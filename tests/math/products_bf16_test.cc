@@ -7,14 +7,15 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "math/aligned.h"
-#include "math/bf16.h"
 #include "math/denormals.h"
 #include "math/kernels.h"
 #include "math/kernels_table.h"
 #include "math/random.h"
+#include "tests/math/bf16_definition.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 
@@ -75,12 +76,6 @@ std::string way_name(const testing::TestParamInfo<Way>& way) {
 INSTANTIATE_TEST_SUITE_P(Ways, Bf16Products,
                          testing::Values(Way::kAvx2, Way::kAvx512, Way::kTileUnit), way_name);
 
-AlignedVector rounded(const AlignedVector& from) {
-  AlignedVector to(from.size());
-  round_to_bf16(from.span(), to.span(), Isa::kGeneric);
-  return to;
-}
-
 // By the definition, one number after the other. REQUIRES: flush_denormals().
 AlignedVector by_definition(Operand form, const AlignedVector& a_given,
                             const AlignedVector& b_given, ProductShape shape,
@@ -90,17 +85,13 @@ AlignedVector by_definition(Operand form, const AlignedVector& a_given,
   AlignedVector c(shape.rows * shape.columns);
   for (std::size_t i = 0; i < shape.rows; ++i) {
     for (std::size_t j = 0; j < shape.columns; ++j) {
-      float sum = start == nullptr ? 0.0F : start[j];
-      for (std::size_t first = 0; first < shape.depth; first += kBf16Chain) {
-        float chain = 0.0F;
-        for (std::size_t k = first; k < std::min(first + kBf16Chain, shape.depth); ++k) {
-          const bool down = form == Operand::kFirstTransposed;
-          const bool along = form == Operand::kSecondTransposed;
-          chain = std::fma(a.data()[down ? k * shape.rows + i : i * shape.depth + k],
-                           b.data()[along ? j * shape.depth + k : k * shape.columns + j], chain);
-        }
-        sum += chain + 0.0F;
-      }
+      const float sum =
+          sum_in_chains(start == nullptr ? 0.0F : start[j], shape.depth, [&](std::size_t k) {
+            const bool down = form == Operand::kFirstTransposed;
+            const bool along = form == Operand::kSecondTransposed;
+            return std::pair(a.data()[down ? k * shape.rows + i : i * shape.depth + k],
+                             b.data()[along ? j * shape.depth + k : k * shape.columns + j]);
+          });
       c.data()[i * shape.columns + j] = sum;
     }
   }

@@ -59,6 +59,21 @@ TEST_F(ComputeDtype, SameBitsWhateverTransportAndNumberOfPsAndThreads) {
   EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flag does nothing";
 }
 
+TEST_F(ComputeDtype, SameBitsOfConvolutions) {
+  const Words flags =
+      Words{"--config=" + (source_directory() / "tests/process/network.toml").string(),
+            "--batch_size=10", "--workers=3"};
+  const auto hash = [&](const Words& others) {
+    Process& job = launch(others + flags + Words{"--train_steps=20", "--print_weights_hash"});
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  };
+  const std::string one = hash(kBfloat + Words{"--transport=shm"});
+  ASSERT_EQ(one.size(), 64U);
+  EXPECT_EQ(hash(kBfloat + Words{"--transport=tcp", "--ps=3", "--threads=2", "--isa=avx2"}), one);
+  EXPECT_NE(hash({}), one) << "or the flag does nothing";
+}
+
 // With AVX-512 it is the tile unit that multiplies where there is one.
 TEST_F(ComputeDtype, SameBitsWithAvx2AndAvx512) {
   if (!has_avx512()) {
