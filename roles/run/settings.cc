@@ -132,8 +132,9 @@ std::vector<Setting> make_settings() {
       {.name = "compute_dtype",
        .value = Choice{[](auto& run) -> auto& { return run.compute_dtype; },
                        math::kComputeDtypeNames},
-       .about = "what the operands of matrix products are rounded to, sums stay float32; `bf16`: "
-                "[twice as fast](performance.md#products-of-bfloat16) where the CPU has AMX",
+       .about = "what the operands of products and convolutions are rounded to, sums stay "
+                "float32; `bf16`: [twice as fast](performance.md#products-of-bfloat16) where the CPU "
+                "has AMX",
        .argument = "NAME"},
       {.name = "batch_size",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.batch_size; },
