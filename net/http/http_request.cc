@@ -1,6 +1,7 @@
 #include "net/http/http_request.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace disttf::net {
@@ -22,7 +23,39 @@ int digit_of(char c) {
   return -1;
 }
 
+// The fields that are kept.
+struct KeptField {
+  std::string_view name;  // lower case
+  std::string HttpServerRequest::*place;
+};
+constexpr std::array<KeptField, 8> kKeptFields = {{
+    {"authorization", &HttpServerRequest::authorization},
+    {"host", &HttpServerRequest::host},
+    {"origin", &HttpServerRequest::origin},
+    {"cookie", &HttpServerRequest::cookie},
+    {"accept", &HttpServerRequest::accept},
+    {"accept-encoding", &HttpServerRequest::accept_encoding},
+    {"if-none-match", &HttpServerRequest::if_none_match},
+    {"last-event-id", &HttpServerRequest::last_event_id},
+}};
+
 }  // namespace
+
+bool is_normal_path(std::string_view path) noexcept {
+  const bool is_clean = std::all_of(path.begin(), path.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' && c != '\\' && c != '\x7f';
+  });
+  if (!is_clean || !path.starts_with('/')) return false;
+  path.remove_prefix(1);
+  while (true) {
+    const std::size_t end = path.find('/');
+    const std::string_view segment = path.substr(0, end);
+    if (segment == "." || segment == "..") return false;
+    if (end == std::string_view::npos) return true;
+    if (segment.empty()) return false;
+    path.remove_prefix(end + 1);
+  }
+}
 
 bool decode_percent(std::string& text) {
   std::string decoded;
@@ -46,10 +79,16 @@ std::string_view http_reason(int status) noexcept {
   switch (status) {
     case 200:
       return "OK";
+    case 303:
+      return "See Other";
+    case 304:
+      return "Not Modified";
     case kBadRequest:
       return "Bad Request";
     case 401:
       return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -60,6 +99,8 @@ std::string_view http_reason(int status) noexcept {
       return "Conflict";
     case kBodyTooLarge:
       return "Content Too Large";
+    case 421:
+      return "Misdirected Request";
     case kHeadTooLarge:
       return "Request Header Fields Too Large";
     case kNotImplemented:
@@ -102,6 +143,7 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
     };
     settings.on_message_complete = [](http_parser* parser) {
       self(parser).complete_ = true;
+      self(parser).may_stay_open_ = http_should_keep_alive(parser) != 0;
       http_parser_pause(parser, 1);  // whatever follows is not looked at
       return 0;
     };
@@ -124,18 +166,55 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
     for (const char c : text) {
       name_ += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
-  } else if (name_ == "authorization") {
-    request_.authorization.append(text);
+  } else {
+    if (in_name_) refusal_ = begin_value();
+    if (value_ != nullptr) value_->append(text);
   }
   in_name_ = is_name;
-  return count_head_bytes(text.size());
+  return refusal_ == 0 ? count_head_bytes(text.size()) : -1;
+}
+
+// Where the value of `name_` goes. The status of the refusal, or 0.
+int HttpRequestParser::begin_value() {
+  value_ = nullptr;
+  if (name_ == "transfer-encoding") return kNotImplemented;  // bodies come with their length
+  for (unsigned each = 0; each < kKeptFields.size(); ++each) {
+    if (name_ != kKeptFields[each].name) continue;
+    if ((seen_ & (1U << each)) != 0) return kBadRequest;  // which of the two would count?
+    seen_ |= 1U << each;
+    value_ = &(request_.*kKeptFields[each].place);
+  }
+  return 0;
+}
+
+// Where a line of the head continues the one before it, by a blank at its start: http_parser would
+// join them, and others would not. npos: nowhere.
+std::size_t HttpRequestParser::find_fold(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    const char c = bytes[at];
+    if (c == '\n') {
+      if (begun_ && line_is_empty_) break;  // the head's end
+      line_is_empty_ = true;
+    } else if (c != '\r') {
+      if (begun_ && line_is_empty_ && (c == ' ' || c == '\t')) return at;
+      begun_ = true;
+      line_is_empty_ = false;
+    }
+  }
+  return std::string_view::npos;
+}
+
+void HttpRequestParser::execute(std::string_view bytes) {
+  if (bytes.empty()) return;  // http_parser would take it for the end
+  const std::size_t taken = http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
+  has_excess_ = complete_ && taken < bytes.size();
 }
 
 bool HttpRequestParser::take_target() {
   const std::size_t question = target_.find('?');
   request_.path = target_.substr(0, question);
   request_.query = question == std::string::npos ? std::string() : target_.substr(question + 1);
-  return request_.path.starts_with('/') && decode_percent(request_.path);
+  return decode_percent(request_.path) && is_normal_path(request_.path);
 }
 
 int HttpRequestParser::on_head_end() {
@@ -154,7 +233,7 @@ int HttpRequestParser::on_head_end() {
 }
 
 int HttpRequestParser::on_body(std::string_view text) {
-  if (text.size() > kMaxRequestBodyBytes - request_.body.size()) {  // in chunks: none announced it
+  if (text.size() > kMaxRequestBodyBytes - request_.body.size()) {
     refusal_ = kBodyTooLarge;
     return -1;
   }
@@ -163,12 +242,22 @@ int HttpRequestParser::on_body(std::string_view text) {
 }
 
 int HttpRequestParser::feed(std::string_view bytes) {
-  if (complete_ || bytes.empty()) return 0;  // no bytes: http_parser would take it for the end
-  http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
-  if (refusal_ != 0) return refusal_;
-  const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-  if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
-  return error == HPE_OK || error == HPE_PAUSED ? 0 : kBadRequest;
+  if (complete_) {
+    has_excess_ = has_excess_ || !bytes.empty();
+    return 0;
+  }
+  const std::size_t fold = head_complete_ ? std::string_view::npos : find_fold(bytes);
+  execute(bytes.substr(0, fold));
+  const auto refusal = [this] {
+    const http_errno error = HTTP_PARSER_ERRNO(&parser_);
+    if (refusal_ != 0) return refusal_;
+    if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
+    return error == HPE_OK || error == HPE_PAUSED ? 0 : kBadRequest;
+  };
+  // Where http_parser has seen the end of the head, what follows is no line of it.
+  if (fold == std::string_view::npos || refusal() != 0) return refusal();
+  if (!head_complete_) return kBadRequest;
+  return feed(bytes.substr(fold));
 }
 
 }  // namespace disttf::net

@@ -1,7 +1,9 @@
 // Reads an HTTP/1.1 request out of bytes that nobody vouches for, and writes the head of a reply.
 //
 // A push parser without a socket: the caller feeds what came. One request per object; what follows
-// it is left alone, since a server closes after its reply. Pure; one thread.
+// it is left alone, and noticed. Stricter than the standard where proxies and servers have read the
+// same bytes differently: no Transfer-Encoding, no folded fields, none of the fields below twice,
+// and only paths that mean the same to everybody. Pure; one thread.
 #pragma once
 
 #include <http_parser.h>
@@ -19,10 +21,19 @@ inline constexpr std::size_t kMaxRequestBodyBytes = 256 * 1024;
 
 struct HttpServerRequest {
   std::string method;         // "GET"
-  std::string path;           // decoded, without what is behind '?': "/v1/pods/worker:1"
+  std::string path;           // decoded and normal, without what is behind '?': "/v1/pods/worker:1"
   std::string query;          // as it came: "follow=true"
-  std::string authorization;  // empty: none
+  std::string authorization;  // empty: none; so are the fields below
   std::string body;
+  std::string host = {};
+  std::string origin = {};
+  std::string cookie = {};
+  std::string accept = {};
+  std::string accept_encoding = {};
+  std::string if_none_match = {};
+  std::string last_event_id = {};
+  // Whoever asks may change what runs: set by the server, from who it is.
+  bool may_change = false;
 };
 
 class HttpRequestParser {
@@ -36,6 +47,11 @@ class HttpRequestParser {
   [[nodiscard]] int feed(std::string_view bytes);
 
   [[nodiscard]] bool complete() const noexcept { return complete_; }
+  // Whether any byte has come, and whether any came that belongs to what follows the request.
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+  [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
+  // Whether the other side is ready for another reply on this connection. REQUIRES: complete().
+  [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
   [[nodiscard]] const HttpServerRequest& request() const noexcept { return request_; }
 
  private:
@@ -44,15 +60,24 @@ class HttpRequestParser {
   static HttpRequestParser& self(http_parser* parser) noexcept;
   int count_head_bytes(std::size_t bytes);
   int on_header_piece(bool is_name, std::string_view text);
+  int begin_value();
+  [[nodiscard]] std::size_t find_fold(std::string_view bytes);
+  void execute(std::string_view bytes);
   int on_head_end();
   int on_body(std::string_view text);
   bool take_target();
 
   http_parser parser_{};
   HttpServerRequest request_;
-  std::string target_;          // as it came
-  std::string name_;            // of the header field being read, lower case
-  bool in_name_ = false;        // the last piece belonged to a name
+  std::string target_;            // as it came
+  std::string name_;              // of the header field being read, lower case
+  bool in_name_ = false;          // the last piece belonged to a name
+  std::string* value_ = nullptr;  // where its value goes; null: nowhere
+  unsigned seen_ = 0;             // a bit each for the fields that have come
+  bool line_is_empty_ = true;     // of the head, so far
+  bool begun_ = false;
+  bool has_excess_ = false;
+  bool may_stay_open_ = false;
   bool head_complete_ = false;  // what comes later is no head, but perhaps a trailer
   bool complete_ = false;
   int refusal_ = 0;
@@ -61,6 +86,10 @@ class HttpRequestParser {
 
 // "Not Found". REQUIRES: a status that this project's servers reply with.
 [[nodiscard]] std::string_view http_reason(int status) noexcept;
+
+// Whether every server reads the path as the same one: no ".", ".." or empty segment, but for the
+// last, no backslash, no control character. REQUIRES: decoded.
+[[nodiscard]] bool is_normal_path(std::string_view path) noexcept;
 
 // "%41b" -> "Ab". Leaves `text` alone and returns false where a % is not followed by two
 // hexadecimal digits, or where they are 00.

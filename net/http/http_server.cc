@@ -11,14 +11,13 @@
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
 #include <exception>
-#include <nlohmann/json.hpp>
+#include <list>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "net/transport/as_tuple.h"
-#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {
@@ -42,7 +41,7 @@ std::string_view sentence_of(int status) {
     case 431:
       return "the request's head is too large; 8 KiB are allowed";
     case 501:
-      return "CONNECT and other protocols are not spoken here";
+      return "CONNECT, other protocols and Transfer-Encoding are not understood here";
     case 503:
       return "too many connections are open; try again";
     case 505:
@@ -52,75 +51,17 @@ std::string_view sentence_of(int status) {
   }
 }
 
-std::string head_text(const HttpReply& reply) {
-  std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " " +
-                     std::string(http_reason(reply.status)) +
-                     "\r\nContent-Type: " + reply.content_type + "\r\nConnection: close\r\n";
-  if (reply.status == 401) text += "WWW-Authenticate: Bearer\r\n";
-  text += reply.lines ? std::string("Transfer-Encoding: chunked\r\n")
-                      : "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
-  return text + "\r\n";
-}
-
 std::string chunk(std::string_view text) {
   if (text.empty()) return {};  // would be the end
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
-// Takes as long for a wrong token as for the right one.
-bool is_right(std::string_view authorization, std::string_view token) {
-  constexpr std::string_view kBearer = "Bearer ";
-  if (!authorization.starts_with(kBearer)) return false;
-  authorization.remove_prefix(kBearer.size());
-  if (authorization.size() != token.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t each = 0; each < token.size(); ++each) {
-    difference |= static_cast<unsigned>(authorization[each] ^ token[each]);
-  }
-  return difference == 0;
-}
-
 }  // namespace
-
-HttpReply error_reply(int status, std::string_view sentence) {
-  return {.status = status,
-          .body = nlohmann::json{{"error", one_line(sentence)}}.dump(
-                      -1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                  "\n"};
-}
-
-HttpLineStream::HttpLineStream(asio::io_context& context)
-    : wake_(context, asio::steady_timer::time_point::max()) {}
-
-void HttpLineStream::append(std::string_view line) {
-  if (ended_) return;
-  if (pending_.size() + line.size() + 1 > kMaxPendingBytes) {
-    ++left_out_;
-  } else {
-    pending_.append(line) += '\n';
-  }
-  wake_.cancel();
-}
-
-void HttpLineStream::end() {
-  ended_ = true;
-  wake_.cancel();
-}
-
-asio::awaitable<bool> HttpLineStream::take(std::string& text) {
-  while (pending_.empty() && left_out_ == 0 && !ended_) {
-    co_await wake_.async_wait(kAsTuple);
-  }
-  text = std::exchange(pending_, {});
-  if (const std::size_t lines = std::exchange(left_out_, 0); lines != 0) {
-    text += "(" + std::to_string(lines) + " lines left out: they came faster than they are read)\n";
-  }
-  co_return !text.empty();
-}
 
 struct HttpServer::Listener {
   std::variant<asio::local::stream_protocol::acceptor, asio::ip::tcp::acceptor> acceptor;
   std::string token = {};  // empty: none is asked for
+  std::shared_ptr<BrowserGuard> guard = nullptr;
   std::size_t connections = 0;
 };
 
@@ -132,17 +73,19 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   asio::awaitable<void> accept_loop(Listener& listener);
   void stop();
   void forget(const Connection* connection);
+  [[nodiscard]] std::size_t most_connections(const Listener& listener) const;
+  bool make_room(const Listener& listener);
 
   asio::io_context& context;
   Handler handler;
   HttpServerOptions options;
   asio::steady_timer grace;  // runs after stop()
   std::list<Listener> listeners;
-  std::vector<Connection*> connections;  // each holds itself until it is over
+  std::vector<Connection*> connections;  // each holds itself until it is over; the oldest first
   bool stopping = false;
 };
 
-// One request and its reply. Held by its own coroutines.
+// A request and its reply; for a browser, one after the other. Held by its own coroutines.
 class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<State> state, Listener& listener, Socket socket)
@@ -166,72 +109,109 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         [self = shared_from_this(), is_one_too_many] { return self->serve(is_one_too_many); },
         [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
   }
-  void end_stream() {
+  // A stream ends, and so does a connection on which nothing is asked.
+  void wind_down() {
     if (lines_) lines_->end();
+    if (is_idle()) close();
   }
   void close() {
     std::error_code ignored;
+    is_reading_ = false;
     deadline_.cancel();
     socket_.close(ignored);
-    end_stream();
+    if (lines_) lines_->end();
   }
+  [[nodiscard]] bool is_of(const Listener& listener) const { return &listener_ == &listener; }
+  // It waits for a request, or for the rest of one.
+  [[nodiscard]] bool is_reading() const { return is_reading_; }
 
  private:
+  // It waits for another request, of which nothing has come.
+  [[nodiscard]] bool is_idle() const { return is_reading_ && replies_ > 0 && !parser_->begun(); }
+
   asio::awaitable<void> serve(bool is_one_too_many) {
-    HttpReply reply;
-    if (is_one_too_many) {
-      reply = error_reply(503, sentence_of(503));
-    } else if (const std::optional<int> refusal = co_await read_request()) {
-      if (*refusal == 0) co_return;  // nobody is there any more
-      reply = error_reply(*refusal, sentence_of(*refusal));
-    } else {
-      reply = answer();
-    }
-    lines_ = reply.lines;
-    if (lines_ && state_->stopping) lines_->end();
-    co_await write_reply(std::move(reply));
-    co_await linger();
+    do {
+      HttpReply reply;
+      stays_open_ = false;
+      if (is_one_too_many) {
+        reply = error_reply(503, sentence_of(503));
+      } else if (const std::optional<int> refusal = co_await read_request()) {
+        if (*refusal == 0) co_return;  // nobody is there any more
+        reply = error_reply(*refusal, sentence_of(*refusal));
+      } else {
+        reply = answer();
+        stays_open_ = listener_.guard && parser_->may_stay_open() && !state_->stopping;
+      }
+      if (listener_.guard) BrowserGuard::seal(reply);
+      lines_ = reply.lines;
+      if (lines_ && state_->stopping) lines_->end();
+      ++replies_;
+      if (!co_await write_reply(std::move(reply))) co_return;
+    } while (stays_open_ && !state_->stopping);
+    if (!stays_open_) co_await linger();
   }
 
   // nullopt: it is complete. 0: the peer has gone. Else the status to refuse it with.
   asio::awaitable<std::optional<int>> read_request() {
     std::array<char, 4096> buffer{};
+    parser_.emplace();
     timed_out_ = false;
-    expire_after(state_->options.request_timeout, /*closes=*/false);
-    while (!parser_.complete()) {
+    expire_after(replies_ == 0 ? state_->options.request_timeout : state_->options.idle_timeout,
+                 /*closes=*/false);
+    is_reading_ = true;
+    std::optional<int> refusal;
+    while (!refusal && !parser_->complete()) {
       auto [error, size] = co_await socket_.async_read_some(asio::buffer(buffer), kAsTuple);
-      if (timed_out_) co_return 408;
-      if (error) co_return 0;
-      if (const int status = parser_.feed({buffer.data(), size}); status != 0) co_return status;
+      const bool was_idle = is_idle();
+      if (timed_out_) {
+        refusal = was_idle ? 0 : 408;
+      } else if (error) {
+        refusal = 0;
+      } else if (const int status = parser_->feed({buffer.data(), size}); status != 0) {
+        refusal = status;
+      } else if (was_idle) {
+        expire_after(state_->options.request_timeout, /*closes=*/false);
+      }
     }
+    is_reading_ = false;
     deadline_.cancel();
-    co_return std::nullopt;
+    co_return refusal;
   }
 
   HttpReply answer() const {
-    if (!listener_.token.empty() && !is_right(parser_.request().authorization, listener_.token)) {
+    HttpServerRequest request = parser_->request();
+    request.may_change = true;  // whoever may ask here at all
+    if (listener_.guard) {
+      if (std::optional<HttpReply> reply = listener_.guard->check(request)) {
+        return *std::move(reply);
+      }
+    } else if (!listener_.token.empty() && !is_bearer(request.authorization, listener_.token)) {
       return error_reply(401, sentence_of(401));
     }
     if (state_->stopping) return error_reply(503, "the run is ending");
     try {
-      return state_->handler(parser_.request());
+      return state_->handler(request);
     } catch (const std::exception& error) {
       return error_reply(500, error.what());
     }
   }
 
-  asio::awaitable<void> write_reply(HttpReply reply) {
-    const std::string head = head_text(reply);
-    if (!reply.lines) {
-      co_await write(head + reply.body);
-      co_return;
+  // False when the connection is of no use any more.
+  asio::awaitable<bool> write_reply(HttpReply reply) {
+    if (reply.lines) stays_open_ = false;
+    const std::string head = head_text(reply, stays_open_);
+    if (parser_ && parser_->request().method == "HEAD") {
+      lines_.reset();
+      co_return co_await write(head);
     }
+    if (!reply.lines) co_return co_await write(head + reply.body);
     bool open = co_await write(head + chunk(reply.body));
     watch_for_end();
     for (std::string text; open && co_await reply.lines->take(text);) {
       open = co_await write(chunk(text));
     }
-    if (open) co_await write(std::string(kEndOfChunks));
+    if (open) open = co_await write(std::string(kEndOfChunks));
+    co_return open;
   }
 
   // False when the connection is of no use any more. A write of 256 KiB to a reader that is there
@@ -254,7 +234,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
             std::tie(error, std::ignore) =
                 co_await self->socket_.async_read_some(asio::buffer(ignored), kAsTuple);
           }
-          self->end_stream();
+          if (self->lines_) self->lines_->end();
         },
         asio::detached);
   }
@@ -297,7 +277,10 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   asio::steady_timer deadline_;
   bool timed_out_ = false;
-  HttpRequestParser parser_;
+  bool is_reading_ = false;
+  bool stays_open_ = false;  // after the reply under way
+  std::size_t replies_ = 0;
+  std::optional<HttpRequestParser> parser_;  // of the newest request
   std::shared_ptr<HttpLineStream> lines_;
 };
 
@@ -324,10 +307,29 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
     if (!socket->is_open()) continue;
     fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
     const std::size_t open = listener.connections;
-    if (open >= 2 * options.max_connections) continue;  // not even a sentence: closed at once
+    const std::size_t most = most_connections(listener);
+    if (open >= 2 * most) continue;  // not even a sentence: closed at once
+    const bool is_one_too_many = open >= most && !make_room(listener);
     std::make_shared<Connection>(shared_from_this(), listener, std::move(*socket))
-        ->start(open >= options.max_connections);
+        ->start(is_one_too_many);
   }
+}
+
+std::size_t HttpServer::State::most_connections(const Listener& listener) const {
+  return listener.guard ? options.max_browser_connections : options.max_connections;
+}
+
+// Who opens connections and says nothing cannot keep others out: the one that waits for longest is
+// closed. A browser opens another when it has something to ask.
+bool HttpServer::State::make_room(const Listener& listener) {
+  if (!listener.guard) return false;
+  for (Connection* const connection : connections) {
+    if (connection->is_of(listener) && connection->is_reading()) {
+      connection->close();
+      return true;
+    }
+  }
+  return false;
 }
 
 void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
@@ -352,7 +354,7 @@ void HttpServer::State::stop() {
     std::visit([&ignored](auto& acceptor) { acceptor.close(ignored); }, listener.acceptor);
   }
   if (connections.empty()) return;
-  for (Connection* const connection : connections) connection->end_stream();
+  for (Connection* const connection : connections) connection->wind_down();  // none goes meanwhile
   grace.expires_after(options.stop_grace);
   grace.async_wait([self = shared_from_this()](std::error_code error) {
     if (error) return;  // all have ended by themselves
@@ -375,9 +377,18 @@ void HttpServer::listen(asio::local::stream_protocol::acceptor acceptor) {
   state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
 }
 
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor) {
+  state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
+}
+
 void HttpServer::listen(asio::ip::tcp::acceptor acceptor, const std::string& token) {
   state_->listen(
       std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor), .token = token}));
+}
+
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<BrowserGuard> guard) {
+  state_->listen(std::make_unique<Listener>(
+      Listener{.acceptor = std::move(acceptor), .guard = std::move(guard)}));
 }
 
 void HttpServer::stop() { state_->stop(); }

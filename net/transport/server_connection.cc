@@ -205,19 +205,23 @@ void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
   enqueue(header, std::move(frame));
 }
 
-void ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
+bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
                                      std::shared_ptr<const void> owner) {
   using Left = InPlaceBodies::Left;
   const bool may_be_left = in_place_ && state_ == State::kOpen;
   const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
-  if (left == Left::kAnswer) return;
-  if (left == Left::kAndRing) return send(Heartbeat{}.to_header());
+  if (left == Left::kAnswer) return false;
+  if (left == Left::kAndRing) {
+    send(Heartbeat{}.to_header());
+    return false;
+  }
   Queued frame;
   if (left == Left::kNot) {
     frame.borrowed = body;
     frame.owner = std::move(owner);
   }
   enqueue(header, std::move(frame));
+  return left == Left::kNot;
 }
 
 void ServerConnection::enqueue(FrameHeader header, Queued frame) {

@@ -83,8 +83,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // connection is closed (a ps's parameters between two steps). After close() nothing reads it.
   // `owner` is kept until then: a refused connection, say, goes on to send what is queued, and its
   // owner may be done with it. A body that the peer may read in place is not sent at all: it must
-  // stay unchanged until the peer's next gradient.
-  void send_borrowed(FrameHeader header, std::span<const std::byte> body,
+  // stay unchanged until the peer's next gradient. Returns whether it is sent.
+  bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
   // connection closed first.

@@ -20,7 +20,9 @@ using disttf::net::HttpServerRequest;
 struct Outcome {
   int refusal = 0;
   bool complete = false;
-  std::tuple<std::string, std::string, std::string, std::string, std::string> request;
+  std::tuple<std::string, std::string, std::string, std::string, std::string, std::string,
+             std::string, bool>
+      request;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -41,9 +43,9 @@ Outcome read(std::string_view bytes, std::size_t piece_bytes) {
               request.body.size() <=
           all);
   if (outcome.complete) {
-    require(request.path.starts_with('/'));
-    outcome.request = {request.method, request.path, request.query, request.authorization,
-                       request.body};
+    require(disttf::net::is_normal_path(request.path));
+    outcome.request = {request.method, request.path, request.query,  request.authorization,
+                       request.body,   request.host, request.cookie, parser.may_stay_open()};
   }
   return outcome;
 }

@@ -4,14 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <array>
 #include <asio/post.hpp>
 #include <chrono>
-#include <cstring>
 #include <future>
 #include <memory>
 #include <optional>
@@ -22,65 +17,17 @@
 #include "net/http/http_local.h"
 #include "net/transport/server.h"
 #include "tests/data/scratch.h"
+#include "tests/net/raw_http_client.h"
 
 namespace disttf::net {
 namespace {
 
 using std::chrono::milliseconds;
+using test::RawClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr std::string_view kRequest = "GET /path?query HTTP/1.1\r\n\r\n";
-
-// A socket that writes what it is told, and reads to the end.
-class RawClient {
- public:
-  explicit RawClient(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  }
-  explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  }
-  ~RawClient() { close(fd_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
-
-  RawClient& write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t size = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (size <= 0) break;
-      text.remove_prefix(static_cast<std::size_t>(size));
-    }
-    return *this;
-  }
-  void end_writing() const { shutdown(fd_, SHUT_WR); }
-  // Up to the end, or until `enough` is in it.
-  std::string read(const std::string& enough = "\r\n\r\n\r\n\r\n") const {
-    std::string text;
-    std::array<char, 4096> buffer{};
-    ssize_t size = 0;
-    while (text.find(enough) == std::string::npos &&
-           (size = recv(fd_, buffer.data(), buffer.size(), 0)) > 0) {
-      text.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-    return text;
-  }
-
- private:
-  void connect_to(const sockaddr* address, socklen_t size) const {
-    if (connect(fd_, address, size) != 0) throw std::runtime_error("cannot connect");
-    const timeval patience{.tv_sec = 20, .tv_usec = 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
-  int fd_;
-};
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -124,6 +71,22 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
   EXPECT_EQ(ask(kRequest),
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
             "Content-Length: 16\r\n\r\nGET /path query ");
+}
+
+TEST_F(HttpServerTest, AnswersHeadWithTheLengthOfABodyThatDoesNotCome) {
+  echo();
+  EXPECT_EQ(ask("HEAD /path?query HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            "Content-Length: 17\r\n\r\n");
+}
+
+TEST_F(HttpServerTest, AsksForNoTokenWhereNoneWasGiven) {
+  echo();
+  auto tcp = listen_on(context_, 0, ListenScope::kLoopback);
+  const std::uint16_t port = tcp.local_endpoint().port();
+  asio::post(context_, [this, &tcp] { server_->listen(std::move(tcp)); });
+  EXPECT_THAT(RawClient(port).write(kRequest).read(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(RawClient(port_).write(kRequest).read(), StartsWith("HTTP/1.1 401 "));
 }
 
 TEST_F(HttpServerTest, IsUnderstoodByTheLocalClient) {

@@ -1,0 +1,174 @@
+#include "net/http/browser_guard.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "net/http/url.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr int kSeeOther = 303;
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+constexpr int kMisdirected = 421;
+
+// Scripts, styles and the stream come from here and from nowhere else; pictures may be in the page
+// itself. Nothing that stands in the page as text is run.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kSeal = {{
+    {"Content-Security-Policy", kPolicy},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+}};
+
+// "host", "host:port", "[v6]:port", and nothing more than that.
+std::optional<Url> read_host(std::string_view scheme, std::string_view text) {
+  if (text.empty() || text.find_first_of("/?#") != std::string_view::npos) return std::nullopt;
+  std::string why;
+  return read_url(std::string(scheme) + "://" + std::string(text), why);
+}
+
+// "http://host:port", as browsers write whose page asks; "null" is nobody's.
+std::optional<Url> read_origin(std::string_view text) {
+  const std::size_t mark = text.find("://");
+  if (mark == std::string_view::npos) return std::nullopt;
+  return read_host(text.substr(0, mark), text.substr(mark + 3));
+}
+
+// The address in a form in which equal ones are equal; empty: it is a name.
+std::string address_text(const std::string& host) {
+  std::array<unsigned char, 16> bytes{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, host.c_str(), bytes.data()) == 1) {
+      return inet_ntop(family, bytes.data(), text.data(), text.size());
+    }
+  }
+  return {};
+}
+
+// Of "token=abc", "token=abc&more": the token. nullopt: there is none.
+std::optional<std::string_view> token_in(std::string_view query) {
+  constexpr std::string_view kName = "token=";
+  if (!query.starts_with(kName)) return std::nullopt;
+  query.remove_prefix(kName.size());
+  return query.substr(0, query.find('&'));
+}
+
+}  // namespace
+
+bool is_same_secret(std::string_view given, std::string_view secret) noexcept {
+  if (given.size() != secret.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t each = 0; each < secret.size(); ++each) {
+    difference |= static_cast<unsigned>(given[each] ^ secret[each]);
+  }
+  return difference == 0;
+}
+
+bool is_bearer(std::string_view authorization, std::string_view token) noexcept {
+  constexpr std::string_view kBearer = "Bearer ";
+  return authorization.starts_with(kBearer) &&
+         is_same_secret(authorization.substr(kBearer.size()), token);
+}
+
+BrowserGuard::BrowserGuard(BrowserAccess access) : access_(std::move(access)) {}
+
+void BrowserGuard::add_link(std::string token) {
+  links_.push_back(std::move(token));
+  if (links_.size() > kMaxLinks) links_.pop_front();
+}
+
+bool BrowserGuard::is_known_host(std::string_view host) const {
+  const std::optional<Url> url = read_host("http", host);
+  if (!url) return false;
+  const std::string address = address_text(url->host);
+  if (address.empty()) {
+    return url->host == "localhost" ||
+           std::find(access_.names.begin(), access_.names.end(), url->host) != access_.names.end();
+  }
+  const bool is_everywhere = access_.address == "0.0.0.0" || access_.address == "::";
+  return is_everywhere || address.starts_with("127.") || address == "::1" ||
+         address == address_text(access_.address);
+}
+
+// Of a browser's request: its page has the same address as the request. A proxy may have written
+// another Host, but then the page has one of the names that it is known by.
+bool BrowserGuard::is_own_origin(const HttpServerRequest& request) const {
+  const std::optional<Url> origin = read_origin(request.origin);
+  if (!origin) return false;
+  const std::optional<Url> host = read_host(scheme_name(origin->scheme), request.host);
+  if (host && host->host == origin->host && host->port == origin->port) return true;
+  return std::find(access_.names.begin(), access_.names.end(), origin->host) != access_.names.end();
+}
+
+// "a=1; b=2"
+bool BrowserGuard::has_cookie(std::string_view cookies) const {
+  bool found = false;
+  while (!cookies.empty()) {
+    const std::string_view each = trim(cookies.substr(0, cookies.find(';')));
+    cookies.remove_prefix(std::min(cookies.find(';'), cookies.size() - 1) + 1);
+    const std::size_t equals = each.find('=');
+    if (equals != std::string_view::npos && each.substr(0, equals) == access_.cookie) {
+      found = found || is_same_secret(each.substr(equals + 1), access_.secret);
+    }
+  }
+  return found;
+}
+
+// To the page without the token, which would stay in the browser's history; with a cookie where it
+// is one that nobody has used.
+HttpReply BrowserGuard::follow_link(std::string_view token) {
+  HttpReply reply{.status = kSeeOther, .content_type = "text/plain; charset=utf-8", .body = {}};
+  reply.fields.emplace_back("Location", "/");
+  std::size_t right = links_.size();
+  for (std::size_t each = 0; each < links_.size(); ++each) {
+    if (is_same_secret(token, links_[each])) right = each;
+  }
+  if (right < links_.size()) {
+    links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(right));
+    reply.fields.emplace_back("Set-Cookie", access_.cookie + "=" + access_.secret +
+                                                "; Path=/; HttpOnly; SameSite=Strict");
+  }
+  return reply;
+}
+
+std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
+  if (!is_known_host(request.host)) {
+    return error_reply(kMisdirected, "Host: " + quoted(request.host) +
+                                         " is not a name that this page is known by "
+                                         "(--page_names adds some)");
+  }
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (const auto token = token_in(request.query); reads && request.path == "/" && token) {
+    return follow_link(*token);
+  }
+  request.may_change = has_cookie(request.cookie);
+  if (reads && access_.is_open && access_.is_open(request.path)) return std::nullopt;
+  if (!request.may_change) {
+    return error_reply(kUnauthorized,
+                       "this needs the cookie that comes with the link printed at the start");
+  }
+  // A cookie goes with whatever a browser sends, also from another port of this host.
+  if (!reads && !is_own_origin(request)) {
+    return error_reply(kForbidden, "Origin: " + quoted(request.origin) + " is another page");
+  }
+  return std::nullopt;
+}
+
+void BrowserGuard::seal(HttpReply& reply) {
+  for (const auto& [name, value] : kSeal) reply.fields.emplace_back(name, value);
+  if (!reply.has_field("Cache-Control")) reply.fields.emplace_back("Cache-Control", "no-store");
+}
+
+}  // namespace disttf::net

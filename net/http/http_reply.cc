@@ -1,0 +1,47 @@
+#include "net/http/http_reply.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "net/http/http_request.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr int kNoToken = 401;
+constexpr int kNotModified = 304;
+
+}  // namespace
+
+bool HttpReply::has_field(std::string_view name) const noexcept {
+  return std::any_of(fields.begin(), fields.end(),
+                     [name](const auto& field) { return field.first == name; });
+}
+
+HttpReply error_reply(int status, std::string_view sentence) {
+  return {.status = status,
+          .body = nlohmann::json{{"error", one_line(sentence)}}.dump(
+                      -1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n"};
+}
+
+std::string head_text(const HttpReply& reply, bool stays_open) {
+  std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " " +
+                     std::string(http_reason(reply.status)) + "\r\n";
+  const auto add = [&text](std::string_view name, std::string_view value) {
+    text.append(name).append(": ").append(value).append("\r\n");
+  };
+  if (reply.status != kNotModified) add("Content-Type", reply.content_type);
+  add("Connection", stays_open ? "keep-alive" : "close");
+  if (reply.status == kNoToken) add("WWW-Authenticate", "Bearer");
+  for (const auto& [name, value] : reply.fields) add(name, value);
+  if (reply.lines) {
+    add("Transfer-Encoding", "chunked");
+  } else if (reply.status != kNotModified) {
+    add("Content-Length", std::to_string(reply.body.size()));
+  }
+  return text + "\r\n";
+}
+
+}  // namespace disttf::net

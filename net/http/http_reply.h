@@ -1,0 +1,34 @@
+// What a server of this project replies with, and the head of it as bytes.
+//
+// Values; pure functions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/http/http_line_stream.h"
+
+namespace disttf::net {
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body = {};
+  // Comes after the body, which it makes chunked; null: none.
+  std::shared_ptr<HttpLineStream> lines = nullptr;
+  // Further header fields, names and values. REQUIRES: no line break in them.
+  std::vector<std::pair<std::string, std::string>> fields = {};
+
+  [[nodiscard]] bool has_field(std::string_view name) const noexcept;
+};
+
+// {"error": sentence}
+[[nodiscard]] HttpReply error_reply(int status, std::string_view sentence);
+
+// Status line and header, the empty line included. `stays_open`: another request may follow.
+[[nodiscard]] std::string head_text(const HttpReply& reply, bool stays_open);
+
+}  // namespace disttf::net

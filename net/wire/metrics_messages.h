@@ -1,0 +1,39 @@
+// What tasks tell of themselves while a run goes on, over control channels: METRICS, GET_METRICS
+// and METRICS_REPLY. The texts are roles/monitor/core/task_metrics.h's; here they are bytes.
+//
+//   METRICS        trainer -> ps 0     body: a text of at most kMaxMetricsBytes; not answered
+//   GET_METRICS    chief -> ps         no body
+//   METRICS_REPLY  ps -> chief         body: texts one after the other, the ps's own first, then
+//                                      those that came since the last reply; of each
+//                                       0  4  length, at most kMaxMetricsBytes
+//                                       4  n  the text
+//
+// The decoder takes bytes that nobody vouches for. Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "net/wire/bare_message.h"
+
+namespace disttf::net {
+
+inline constexpr std::size_t kMaxMetricsBytes = 16 * 1024;
+// Those of a thousand trainers that tell little each, or of a few that tell all.
+inline constexpr std::size_t kMaxMetricsReplyBytes = 1024 * 1024;
+
+using MetricsFrame = BareMessage<FrameKind::kMetrics>;
+using GetMetrics = BareMessage<FrameKind::kGetMetrics>;
+using MetricsReplyFrame = BareMessage<FrameKind::kMetricsReply>;
+
+// As many of the texts as fit, in their order.
+[[nodiscard]] std::vector<std::byte> encode_metrics(std::span<const std::string> texts);
+// kBadBody, and `out` is left alone: a length that does not fit.
+[[nodiscard]] std::error_code decode_metrics(std::span<const std::byte> body,
+                                             std::vector<std::string>& out);
+
+}  // namespace disttf::net

@@ -1,0 +1,73 @@
+// A peer of an HTTP server that sends what no client would.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace disttf::net::test {
+
+// A socket that writes what it is told, and reads to the end.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  }
+  explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  }
+  ~RawClient() {
+    if (fd_ >= 0) close(fd_);
+  }
+  RawClient(RawClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+  RawClient& operator=(RawClient&&) = delete;
+
+  RawClient& write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t size = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (size <= 0) break;
+      text.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return *this;
+  }
+  void end_writing() const { shutdown(fd_, SHUT_WR); }
+  // Up to the end, or until `enough` is in it.
+  std::string read(const std::string& enough = "\r\n\r\n\r\n\r\n") const {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    ssize_t size = 0;
+    while (text.find(enough) == std::string::npos &&
+           (size = recv(fd_, buffer.data(), buffer.size(), 0)) > 0) {
+      text.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    return text;
+  }
+
+ private:
+  void connect_to(const sockaddr* address, socklen_t size) const {
+    if (connect(fd_, address, size) != 0) throw std::runtime_error("cannot connect");
+    const timeval patience{.tv_sec = 20, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+  int fd_;
+};
+
+}  // namespace disttf::net::test
