@@ -1,0 +1,21 @@
+// Numbers as the formats of this folder have them: the lowest byte first.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+namespace disttf::data {
+
+// Appends the bytes of an integer or a floating-point number.
+template <typename Number>
+void append_little_endian(std::string& to, Number value) {
+  // x86-64 and every ARM Linux; another machine would need the bytes the other way round.
+  static_assert(std::endian::native == std::endian::little);
+  const std::size_t begin = to.size();
+  to.resize(begin + sizeof(value));
+  std::memcpy(to.data() + begin, &value, sizeof(value));
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,45 @@
+#include "data/tensorboard/projector.h"
+
+#include <array>
+#include <charconv>
+
+namespace disttf::data {
+namespace {
+
+void append_cell(std::string& to, std::string_view text) {
+  for (const char c : text) {
+    to += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+}
+
+}  // namespace
+
+std::string projector_config(std::string_view name) {
+  std::string text = "embeddings {\n  tensor_name: \"" + std::string(name) + "\"\n";
+  text += "  tensor_path: \"" + std::string(kProjectorPoints) + "\"\n";
+  return text + "  metadata_path: \"" + std::string(kProjectorLabels) + "\"\n}\n";
+}
+
+std::string projector_points(std::span<const float> values, std::size_t width) {
+  std::string text;
+  std::array<char, 32> digits{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), values[i]);
+    text.append(digits.data(), end.ptr);
+    text += (i + 1) % width == 0 ? '\n' : '\t';
+  }
+  return text;
+}
+
+std::string projector_labels(std::span<const ProjectorLabel> labels) {
+  std::string text = "label\tanswer\n";
+  for (const ProjectorLabel& each : labels) {
+    append_cell(text, each.label);
+    text += '\t';
+    append_cell(text, each.answer);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace disttf::data
