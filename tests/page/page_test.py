@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""Usage: page_test.py watched DISTTF | page_test.py long | page_test.py narrow
+
+The page of a run in a real browser: a run is watched and changed from it; eight hours of a run leave
+its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks.
+Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
+DISTTF_PICTURES=DIR `narrow` and `watched` leave there what the page looked like.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import urllib.error
+import urllib.request
+
+import devtools
+import fake_run
+
+PATIENCE = devtools.PATIENCE
+HOURS = 8
+FULL = 4  # hours after which all that is bounded by a count has reached it: the story is the last
+MOST_GROWTH_BYTES = 500_000
+MOST_GROWTH_NODES = 300
+
+
+def fail(text):
+    raise AssertionError(text)
+
+
+def expect_quiet(page):
+    if page.complaints:
+        fail("the page complains:\n" + "\n".join(page.complaints))
+
+
+def leave_picture(page, name, whole=False):
+    folder = os.environ.get("DISTTF_PICTURES")
+    if folder:
+        page.picture(pathlib.Path(folder) / f"{name}.png", whole=whole)
+
+
+# ------------------------------------------------------------------------------------- a real run
+
+class Launch:
+    """disttf launch --page, and what it says."""
+
+    def __init__(self, program, folder):
+        self.process = subprocess.Popen(
+            [program, "launch", "--page", "--workers=2", "--train_steps=10000000", f"--train_dir={folder}/run",
+             "--save_secs=0", "--eval_every=50", "--debug_delay_ms=10", "--dataset=digits",
+             f"--data_dir={folder}/data"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder,
+            env={**os.environ, "XDG_RUNTIME_DIR": folder})
+        self.said = ""
+        self.changed = threading.Condition()
+        self.ended = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.said += line
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def says(self, pattern):
+        """The first match, once it is there."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: re.search(pattern, self.said) or self.ended, PATIENCE):
+                fail(f"launch does not say {pattern}:\n{self.said}")
+            found = re.search(pattern, self.said)
+        return found or fail(f"launch has ended:\n{self.said}")
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def expect_refused(url, method, status, **fields):
+    request = urllib.request.Request(url, method=method, data=b"" if method == "POST" else None, headers=fields)
+    try:
+        with urllib.request.urlopen(request) as reply:
+            fail(f"{method} {url} was answered with {reply.status}")
+    except urllib.error.HTTPError as error:
+        if error.code != status:
+            fail(f"{method} {url} was answered with {error.code}, not {status}")
+
+
+def press(page, words):
+    """A button by what it is called for a screen reader; by the keyboard, and once more when it asks."""
+    page.wait_for(f"document.querySelector('button[aria-label=\"{words}\"]')")
+    for _ in range(2):
+        page.value(f"document.querySelector('button[aria-label=\"{words}\"]').focus()")
+        for kind in ("keyDown", "keyUp"):
+            page.tell("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r",
+                      windowsVirtualKeyCode=13)
+        if not page.value(f"document.querySelector('button[aria-label=\"{words}\"]').hasAttribute('data-asks')"):
+            return
+
+
+STEP = "Number(document.querySelector('#now dd').textContent.split(' ')[0].replaceAll(',', ''))"
+STORY = "document.getElementById('story').innerText"
+
+
+def watched(program):
+    folder = tempfile.mkdtemp(prefix="disttf-page-")
+    launch = Launch(program, folder)
+    browser = devtools.Browser(devtools.find_browser())
+    try:
+        link = launch.says(r"the run's page is (http://127\.0\.0\.1:\d+/)\?token=[0-9a-f]{32}")
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(link.group(0).split(" is ")[1])
+        if page.value("location.href") != link.group(1):
+            fail("the token stays in the address: " + page.value("location.href"))
+        if page.value("document.cookie") != "":
+            fail("scripts can read the cookie")
+        page.wait_for("document.querySelectorAll('#tasks tbody tr').length === 3")
+        page.wait_for(f"document.querySelector('#loss .u-over') && {STEP} > 20")
+        page.wait_for("document.querySelector('#accuracy .u-over')")
+
+        # Who has not followed the link sees the run, and changes nothing.
+        with urllib.request.urlopen(link.group(1) + "v1/access") as reply:
+            if json.load(reply) != {"verbs": []}:
+                fail("a stranger may change the run")
+        expect_refused(link.group(1) + "v1/stop", "POST", 401)
+        expect_refused(link.group(1) + "v1/stop", "POST", 421, Host="rebound.example")
+        expect_refused(link.group(1) + "v1/run", "GET", 421, Host="rebound.example")
+
+        # A worker is killed from the page: the story tells it, and the curves go on.
+        press(page, "Replace: replace worker:1")
+        page.wait_for(f"{STORY}.includes('worker:1 was killed by signal 9') && {STORY}.includes('worker:1 was started again')")
+        page.wait_for("[...document.querySelectorAll('#tasks tr')].some((row) => row.dataset.key === 'worker:1' "
+                      "&& row.innerText.includes('running') && row.innerText.includes('1'))")
+        step = page.value(STEP)
+        page.wait_for(f"{STEP} > {step} + 20")
+        page.wait_for("document.getElementById('loss').querySelector('[role=img]').getAttribute('aria-label').includes('training')")
+
+        # A checkpoint is asked for, and comes.
+        press(page, "Save now: write a checkpoint")
+        page.wait_for("document.getElementById('answer').textContent === 'the next step is saved'")
+        page.wait_for("document.querySelectorAll('#checkpoints tbody tr').length >= 1")
+        leave_picture(page, "watched", whole=True)
+
+        press(page, "Stop the run: it saves first where it has a directory")
+        page.wait_for("document.getElementById('link').dataset.state === 'ended'")
+        code = launch.process.wait(PATIENCE)
+        if code != 143:
+            fail(f"launch has ended with {code}")
+        if "?token=" in launch.said.replace(link.group(0), ""):
+            fail("the log has a token twice")
+        # The stream that ends with the run is no complaint; everything else is.
+        page.complaints = [each for each in page.complaints if "ERR_" not in each]
+        expect_quiet(page)
+    except Exception:
+        print(launch.said[-4000:])
+        raise
+    finally:
+        browser.close()
+        launch.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ------------------------------------------------------------------------------ a run that never was
+
+def stream_of(seconds, gate=None, workers=3):
+    """The events of a run; `gate` is called at the end of each second."""
+    dice = fake_run.dice()
+    number = 0
+    yield fake_run.view()
+    for record in fake_run.beginning(workers=workers, train_steps=40 * seconds):
+        number += 1
+        yield fake_run.event(record, number)
+    for at in range(seconds):
+        yield b"".join(fake_run.event(record, number + each + 1)
+                       for each, record in enumerate(fake_run.second(at, dice, workers=workers)))
+        number += 1000
+        if gate:
+            gate(at + 1)
+
+
+def long():
+    """Eight hours in as many seconds as the browser needs for them."""
+    server = fake_run.Server()
+    hours = {}
+    goes_on = threading.Semaphore(0)
+    arrived = threading.Semaphore(0)
+    end = threading.Event()
+
+    def gate(second):
+        if second % 3600 == 0:
+            arrived.release()
+            goes_on.acquire()
+
+    def feed():
+        yield from stream_of(3600 * HOURS, gate)
+        end.wait()
+
+    server.feed = feed
+    with devtools.Browser(devtools.find_browser()) as browser:
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(server.url)
+        for hour in range(1, HOURS + 1):
+            arrived.acquire()
+            page.wait_for(f"{STEP} >= {40 * (3600 * hour - 1)}", patience=10 * PATIENCE)
+            hours[hour] = page.memory()
+            print(f"after {hour} h: {hours[hour][0]} bytes, {hours[hour][1]} nodes", flush=True)
+            goes_on.release()
+        points = page.value("document.querySelector('#loss .u-legend') !== null")
+        expect_quiet(page)
+        end.set()
+    server.close()
+    if not points:
+        fail("nothing was drawn")
+    if hours[HOURS][0] - hours[FULL][0] > MOST_GROWTH_BYTES:
+        fail(f"memory grows: {hours}")
+    if hours[HOURS][1] - hours[FULL][1] > MOST_GROWTH_NODES:
+        fail(f"nodes grow: {hours}")
+
+
+FOCUSED = ("(() => { const is = document.activeElement; return is === document.body ? '' : "
+           "is.id || is.className || is.textContent.slice(0, 20) || is.tagName; })()")
+
+
+def narrow():
+    """All sizes and themes, the keyboard alone, and a page that nobody looks at."""
+    server = fake_run.Server()
+    end = threading.Event()
+
+    def feed():
+        yield from stream_of(300)
+        end.wait()
+
+    server.feed = feed
+    with devtools.Browser(devtools.find_browser()) as browser:
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(server.url)
+        page.wait_for(f"{STEP} >= 11000 && document.querySelectorAll('#filters img').length === 64")
+        for width, height in ((1280, 900), (320, 640)):
+            for dark in (False, True):
+                page.look(width, height, dark)
+                # The drawing takes part in a change of size or theme with the next frames.
+                page.wait_for(f"document.querySelector('#loss canvas').clientWidth <= {width} && new Promise((done) => "
+                              "requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+                wide = page.value("document.documentElement.scrollWidth")
+                if wide > width:
+                    fail(f"a screen of {width} has to be moved sideways: {wide}")
+                leave_picture(page, f"page-{width}-{'dark' if dark else 'light'}")
+        reach_everything(page)
+        look_away(page)
+        expect_quiet(page)
+        end.set()
+    server.close()
+
+
+def key(page, name, code, text=""):
+    for kind in ("keyDown", "keyUp"):
+        page.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, text=text)
+
+
+def reach_everything(page):
+    """Every table behind a chart, and whatever scrolls, by Tab and Enter."""
+    page.value("document.activeElement.blur()")
+    reached = set()
+    for _ in range(80):
+        key(page, "Tab", 9)
+        reached.add(page.value(FOCUSED))
+        if page.value("document.activeElement.tagName === 'SUMMARY' && !document.activeElement.parentElement.open"):
+            key(page, "Enter", 13, "\r")
+    for name in ("skip", "loss-log", "story", "checkpoints", "confusion"):
+        if name not in reached:
+            fail(f"{name} cannot be reached by the keyboard; only {sorted(reached)}")
+    for chart in ("loss", "accuracy", "rate", "learning"):
+        page.wait_for(f"document.querySelectorAll('#{chart} details[open] tbody tr').length > 5")
+    page.wait_for("document.querySelectorAll('#stages-table tbody tr').length === 5")
+    said = page.value("document.getElementById('quiet').textContent")
+    if said.count("\n") > 0:
+        fail(f"a screen reader is talked at: {said}")
+
+
+def look_away(page):
+    page.value("Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+               "document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for("document.getElementById('link').textContent === 'paused'")
+    page.value("Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+               "document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for("document.getElementById('link').textContent === 'live'")
+
+
+def main():
+    if devtools.find_browser() is None:
+        why = "no Chromium is installed (.ci/install engines)"
+        if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":
+            print(f"DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: {why}")
+            return 1
+        print(why)
+        return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
+    try:
+        {"watched": watched, "long": long, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

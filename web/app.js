@@ -1,0 +1,179 @@
+// The page of a run: one stream of records, what is known of the run, and how it is drawn.
+
+import {byId, make, setText, setAttribute} from "./dom.js";
+import {RunState} from "./state.js";
+import {makeCharts} from "./charts.js";
+import * as panels from "./panels.js";
+
+const DRAW_MS = 500;          // at most so often: nobody reads faster, and the processor is the run's
+const SURE_MS = 6000;         // a button that was pressed once asks for so long
+const QUIET_MS = 10000;       // between two sentences for a screen reader
+
+const state = new RunState();
+const charts = makeCharts();
+let lastId = "";
+let source = null;
+let drawing = 0;
+let verbs = null;
+
+function setLink(name, text) {
+  setText(byId("link"), text);
+  setAttribute(byId("link"), "data-state", name);
+}
+
+// Only what a person would want to be called for, and not one sentence after the other.
+let saidAt = 0;
+function sayQuietly(text) {
+  if (performance.now() - saidAt < QUIET_MS && saidAt !== 0) return;
+  saidAt = performance.now();
+  setText(byId("quiet"), text);
+}
+
+// --- changes
+
+class Verbs {
+  constructor(names) { this.names = new Set(names); }
+  may(name) { return this.names.has(name); }
+
+  // It asks once more before it does what cannot be taken back.
+  button(text, what, path, body, asks = true) {
+    const button = make("button", {type: "button", text, "aria-label": text + ": " + what});
+    let timer = 0;
+    const rest = () => {
+      clearTimeout(timer);
+      timer = 0;
+      delete button.dataset.asks;
+      button.textContent = text;
+    };
+    button.addEventListener("click", () => {
+      if (asks && timer === 0) {
+        button.dataset.asks = "";
+        button.textContent = "Really?";
+        timer = setTimeout(rest, SURE_MS);
+        return;
+      }
+      rest();
+      send(path, typeof body === "function" ? body() : body);
+    });
+    return button;
+  }
+}
+
+async function send(path, body) {
+  setText(byId("answer"), "…");
+  try {
+    const reply = await fetch(path, {method: "POST", body: body === undefined ? "" : JSON.stringify(body)});
+    const json = await reply.json().catch(() => ({}));
+    setText(byId("answer"), json.message ?? json.error ?? "Answered with " + reply.status);
+  } catch {
+    setText(byId("answer"), "The run does not answer.");
+  }
+}
+
+function drawVerbs() {
+  const place = byId("verbs");
+  if (verbs.may("save")) place.append(verbs.button("Save now", "write a checkpoint", "/v1/save", undefined, false));
+  if (verbs.may("update")) {
+    const more = () => ({workers: 1 + [...state.tasks.values()].filter((task) => task.task.startsWith("worker:")).length});
+    place.append(verbs.button("One more worker", "one more worker joins the run", "/v1/update", more));
+  }
+  if (verbs.may("stop")) place.append(verbs.button("Stop the run", "it saves first where it has a directory", "/v1/stop"));
+  place.hidden = place.children.length === 0;
+}
+
+// --- drawing
+
+function draw() {
+  drawing = 0;
+  const changed = state.takeChanges();
+  const any = (...names) => names.some((name) => changed.has(name));
+  if (any("series")) charts.draw(state.series);
+  if (any("run", "series", "tasks")) panels.drawHeader(state);
+  if (any("tasks", "run")) {
+    panels.drawTasks(state, verbs);
+    panels.drawStages(state);
+    panels.drawServers(state);
+  }
+  if (any("checkpoints")) panels.drawCheckpoints(state);
+  if (any("events")) panels.drawStory(state);
+  if (any("confusion")) panels.drawConfusion(state);
+  if (any("pictures")) panels.drawPictures(state);
+  if (any("run")) panels.drawSettings(state);
+}
+
+function drawSoon() {
+  if (drawing === 0) drawing = setTimeout(() => requestAnimationFrame(draw), DRAW_MS);
+}
+
+// --- the stream
+
+function take(text, id, apply) {
+  let record;
+  try {
+    record = JSON.parse(text);
+  } catch {
+    return;
+  }
+  if (id) lastId = id;
+  apply(record);
+  drawSoon();
+}
+
+function hear(record) {
+  state.apply(record);
+  if (record.kind === "event" && record.level !== "info") sayQuietly(record.text);
+  if (record.kind === "result") sayQuietly(record.line);
+}
+
+function open() {
+  if (source || document.hidden) return;
+  source = new EventSource("/v1/stream" + (lastId ? "?after=" + encodeURIComponent(lastId) : ""));
+  source.onopen = () => setLink("live", "live");
+  source.onmessage = (event) => take(event.data, event.lastEventId, hear);
+  source.addEventListener("view", (event) => take(event.data, event.lastEventId, (view) => {
+    state.replace(view);
+    if (view.id !== undefined) lastId = String(view.id);
+  }));
+  source.addEventListener("end", () => {
+    close();
+    ended = true;
+    setLink("ended", "over");
+    sayQuietly("The run has ended.");
+  });
+  source.onerror = () => {
+    setLink("lost", state.isOver ? "the run is over" : "lost; trying again");
+    if (state.isOver) close();
+    else if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
+  };
+}
+
+let ended = false;
+function close() {
+  source?.close();
+  source = null;
+}
+function again() {
+  close();
+  open();
+}
+
+// A page that nobody looks at costs nothing.
+document.addEventListener("visibilitychange", () => {
+  if (ended) return;
+  if (document.hidden) {
+    close();
+    setLink("waiting", "paused");
+  } else {
+    open();
+  }
+});
+
+async function start() {
+  const access = await fetch("/v1/access").then((reply) => reply.json()).catch(() => ({}));
+  verbs = new Verbs(access.verbs ?? []);
+  drawVerbs();
+  draw();
+  open();
+}
+byId("stages-table").addEventListener("toggle", () => panels.drawStages(state));
+start();

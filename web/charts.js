@@ -1,0 +1,142 @@
+// Curves over the steps, each with a table behind it.
+
+import {byId, make, setAttribute, table, count, number, day} from "./dom.js";
+
+const HEIGHT = 210;    // pixels, without the legend
+const MOST_ROWS = 40;  // of a table: the newest, and others evenly spread over the run
+
+// Line, dashes and mark differ, so that curves are told apart without their colours.
+const CURVES = {
+  loss: [["loss", "training", "--one", []], ["validation_loss", "validation", "--two", [8, 4]],
+         ["test_loss", "test", "--three", [2, 3]]],
+  accuracy: [["validation_accuracy", "validation", "--two", [8, 4]],
+             ["test_accuracy", "test", "--three", []],
+             ["validation_absolute_error", "validation", "--two", [8, 4]],
+             ["test_absolute_error", "test", "--three", []]],
+  rate: [["images_per_second", "images a second", "--one", []]],
+  learning: [["learning_rate", "learning rate", "--one", []]],
+};
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+class Chart {
+  constructor(name) {
+    this.name = name;
+    this.curves = CURVES[name];
+    this.place = byId(name);
+    this.drawing = make("div", {class: "plot", role: "img"});
+    this.rows = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name + " as a table"});
+    this.details = make("details", {}, make("summary", {text: "As a table"}), this.rows);
+    this.none = make("p", {class: "none", text: "Nothing has been measured yet."});
+    this.details.addEventListener("toggle", () => this.fillTable());
+    this.place.append(this.none);
+    this.plot = null;
+    this.isLogarithmic = false;
+    new ResizeObserver(() => this.resize()).observe(this.place);
+  }
+
+  options(width) {
+    const axis = {stroke: color("--dim"), grid: {stroke: color("--grid"), width: 1},
+                  ticks: {stroke: color("--grid"), width: 1}};
+    const values = (_, ticks) => ticks.map((each) => each === null ? "" : number(each, 6));
+    return {
+      width, height: HEIGHT,
+      scales: {x: {time: false}, y: {distr: this.isLogarithmic ? 3 : 1}},
+      axes: [{...axis, values: (_, ticks) => ticks.map(count)}, {...axis, values, size: 60}],
+      legend: {show: true},
+      series: [{label: "step", value: (_, value) => count(value)}].concat(
+          this.drawn.map(([name, label, stroke, dash]) => ({
+            label, stroke: color(stroke), width: 1.5, dash, spanGaps: true,
+            points: {show: name.includes("_") && this.series[name].length < 60},
+            value: (_, value) => number(value),
+          }))),
+    };
+  }
+
+  get width() { return Math.max(200, this.place.clientWidth); }
+
+  draw(series) {
+    this.series = series;
+    const drawn = this.curves.filter(([name]) => series[name].length > 0);
+    if (drawn.length === 0) return this.clear();
+    const data = uPlot.join(drawn.map(([name]) => [series[name].steps, this.shown(series[name].values)]));
+    const shape = drawn.map(([name]) => name + (series[name].length < 60)).join();
+    this.drawn = drawn;
+    if (!this.plot || this.shape !== shape) {
+      this.plot?.destroy();
+      if (!this.drawing.isConnected) this.place.replaceChildren(this.drawing, this.details);
+      this.plot = new uPlot(this.options(this.width), data, this.drawing);
+      this.shape = shape;
+    } else {
+      this.plot.setData(data);
+      this.resize();
+    }
+    setAttribute(this.drawing, "aria-label", this.summary());
+    if (this.details.open) this.fillTable();
+  }
+
+  // A logarithm has no zero.
+  shown(values) {
+    return this.isLogarithmic ? values.map((value) => value > 0 ? value : null) : values;
+  }
+
+  summary() {
+    return this.drawn.map(([name, label]) => {
+      const series = this.series[name];
+      return label + " " + number(series.last) + " at step " + count(series.steps[series.length - 1]);
+    }).join("; ");
+  }
+
+  clear() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.shape = "";
+    if (!this.none.isConnected) this.place.replaceChildren(this.none);
+  }
+
+  // In the colours of another theme, or on another scale.
+  again() {
+    this.shape = "";
+    if (this.plot) this.draw(this.series);
+  }
+
+  resize() {
+    if (this.plot && this.plot.width !== this.width) this.plot.setSize({width: this.width, height: HEIGHT});
+  }
+
+  fillTable() {
+    if (!this.details.open || !this.plot) return;
+    const byStep = new Map();
+    for (const [name] of this.drawn) {
+      const {steps, times, values} = this.series[name];
+      for (let at = 0; at < steps.length; ++at) {
+        if (!byStep.has(steps[at])) byStep.set(steps[at], {time: times[at]});
+        byStep.get(steps[at])[name] = values[at];
+      }
+    }
+    const steps = [...byStep.keys()].sort((a, b) => b - a);
+    const every = Math.max(1, Math.ceil(steps.length / MOST_ROWS));
+    const rows = steps.filter((_, at) => at % every === 0).map((step) => {
+      const row = byStep.get(step);
+      return [count(step), ...this.drawn.map(([name]) => number(row[name])), day(row.time)];
+    });
+    this.rows.replaceChildren(table(["step#", ...this.drawn.map(([, label]) => label + "#"), "time"], rows));
+  }
+}
+
+export function makeCharts() {
+  const charts = Object.keys(CURVES).map((name) => new Chart(name));
+  byId("loss-log").addEventListener("change", (event) => {
+    charts[0].isLogarithmic = event.target.checked;
+    charts[0].again();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const chart of charts) chart.again();
+  });
+  return {
+    draw: (series) => {
+      for (const chart of charts) chart.draw(series);
+      if (series.test_absolute_error.length) byId("accuracy-title").textContent = "Mean absolute error";
+    },
+  };
+}
