@@ -17,7 +17,9 @@
 #include "main/launch_options.h"
 #include "main/manage_command.h"
 #include "main/model_command.h"
+#include "main/page_flags.h"
 #include "main/parse_flags.h"
+#include "main/plot_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
@@ -119,6 +121,11 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
           .listen_fd = flags.listen_fd};
 }
 
+// Where the chief writes for TensorBoard.
+const std::string& summary_directory(const Flags& flags) {
+  return flags.log_dir.empty() ? flags.train_dir : flags.log_dir;
+}
+
 roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
                                       net::ClusterAndTask found, std::set<std::string> given) {
   roles::TrainerOptions options;
@@ -143,6 +150,10 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
                         .save_secs = std::chrono::seconds(flags.save_secs),
                         .max_to_keep = flags.max_to_keep,
                         .sharded = flags.sharded_checkpoint};
+  options.summaries = {.directory = summary_directory(flags),
+                       .every = flags.summary_every,
+                       .histogram_every = flags.histogram_every};
+  options.page = page_options(flags);
   options.progress_fd = flags.progress_fd;
   return options;
 }
@@ -173,7 +184,8 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
   net::ClusterAndTask found;
   found.cluster = find_lists(flags, environment);
   found.task = {.job = net::Job::kChief, .index = 0};
-  return {.options = trainer_options(flags, environment, std::move(found), std::move(given))};
+  return {.options = trainer_options(flags, environment, std::move(found), std::move(given)),
+          .metrics = flags.metrics};
 }
 
 bool asks_for_help(const std::vector<std::string>& arguments) {
@@ -250,7 +262,13 @@ Invocation parse_render(std::vector<std::string> arguments) {
                                 " is not allowed for " + target.name + ", only for dcos");
   }
   invocation.warnings = read_options_file(*app, flags.render);
-  render::Deployment deployment = make_deployment(flags.render, arguments_for_children(*app));
+  if (flags.render.tensorboard && std::string_view(target.name) != "marathon" &&
+      std::string_view(target.name) != "dcos") {
+    throw std::invalid_argument(std::string("--tensorboard: true is not allowed for ") +
+                                target.name + ", only for marathon and dcos");
+  }
+  render::Deployment deployment =
+      make_deployment(flags.render, arguments_for_children(*app), summary_directory(flags));
   const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
   const auto own = own_data_options(flags.own_data);
   deployment.result_word = own                  ? data::own_data_name(own->path)
@@ -274,6 +292,31 @@ Invocation parse_render(std::vector<std::string> arguments) {
   } else {
     invocation.action = RunRender{.path = flags.render.output, .text = std::move(text)};
   }
+  return invocation;
+}
+
+// plot and show.
+Invocation parse_reading(Command command, std::vector<std::string> arguments,
+                         const Environment& environment) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  if (command == Command::kPlot) {
+    std::vector<std::string> runs = take_runs(arguments);
+    static_cast<void>(parse_flags(*app, arguments));
+    invocation.action = RunPlot{.options = plot_options(std::move(runs), flags, environment)};
+  } else {
+    std::string directory = take_shown_directory(arguments);
+    static_cast<void>(parse_flags(*app, arguments));
+    invocation.action = RunShow{.options = {.directory = std::move(directory),
+                                            .json = flags.json,
+                                            .variables = terminal_variables(environment)}};
+  }
+  invocation.log = log_options(flags);
   return invocation;
 }
 
@@ -316,7 +359,9 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   if (!resolution.found) {
     // No cluster: the local run that orchestrators expect of a job with a single task.
     invocation.log = launch_log(invocation.log);
-    invocation.action = RunLaunch{.options = launch_options(app, flags, 1, 1)};
+    RunLaunch run{.options = launch_options(app, flags, 1, 1)};
+    run.options.page = page_options(flags);
+    invocation.action = std::move(run);
     return;
   }
   const net::TaskId& task = resolution.found->task;
@@ -334,9 +379,13 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
                    .on_finish = on_finish_from(flags.on_finish)};
     return;
   }
+  if (flags.page && !resolution.found->cluster.is_chief(task)) {
+    throw std::invalid_argument("--page: is the chief's, and this is " + invocation.log.task);
+  }
   invocation.action =
       RunTask{.options = trainer_options(flags, environment, std::move(*resolution.found),
-                                         given_options(app))};
+                                         given_options(app)),
+              .metrics = flags.metrics};
 }
 
 // What is printed where no command is looked at: the version, the help, or, with neither arguments
@@ -366,6 +415,7 @@ std::span<const char* const> environment_names() {
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
     names.push_back("PATH");             // launch looks for a COMMAND there
     names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
+    names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));
     return names;
   }();
   return kNames;
@@ -391,6 +441,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kRender) {
     return parse_render(std::move(arguments));
+  }
+  if (command == Command::kPlot || command == Command::kShow) {
+    return parse_reading(command, std::move(arguments), environment);
   }
   if (is_management(command)) {
     return parse_management(command, std::move(arguments), environment);

@@ -13,6 +13,8 @@
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"
+#include "roles/monitor/shell/metrics_address.h"
+#include "roles/monitor/shell/plot_command.h"
 #include "roles/process/log.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
@@ -25,6 +27,7 @@ using net::Environment;
 
 struct RunTask {  // ps, worker or chief, as options.task says
   roles::TrainerOptions options;
+  roles::MetricsOptions metrics = {};
 };
 struct RunLaunch {
   roles::LaunchOptions options;
@@ -34,6 +37,7 @@ struct RunReplicas {  // launch -- COMMAND
 };
 struct RunDriver {  // train --existing_servers
   roles::TrainerOptions options;
+  roles::MetricsOptions metrics = {};
 };
 struct RunServer {
   roles::ServerOptions options;
@@ -50,6 +54,12 @@ struct InspectData {  // data.own is set
 };
 struct RunCheckpoint {
   roles::CheckpointCommand command;
+};
+struct RunPlot {
+  roles::PlotOptions options;
+};
+struct RunShow {
+  roles::ShowOptions options;
 };
 struct RunManage {  // a launch that runs
   roles::ManageOptions options;
@@ -73,7 +83,7 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunManage, RunNothing>
+               InspectData, RunCheckpoint, RunRender, RunPlot, RunShow, RunManage, RunNothing>
       action;
 };
 

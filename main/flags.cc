@@ -11,7 +11,10 @@
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
+#include "main/metrics_flags.h"
 #include "main/model_command.h"
+#include "main/page_flags.h"
+#include "main/plot_command.h"
 #include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
@@ -150,6 +153,25 @@ void add_output(CLI::App& app, Flags& flags) {
                  "the chief adds a line of [JSON](operations.md#results) for each evaluation")
       ->type_name("FILE")
       ->group(kOutput);
+  app.add_option(
+         "--log_dir", flags.log_dir,
+         "the chief writes for [TensorBoard](tensorboard.md), below this directory [that of "
+         "`--train_dir`]")
+      ->type_name("DIR")
+      ->group(kOutput);
+  app.add_option("--summary_every", flags.summary_every,
+                 "for TensorBoard: global steps between the figures of a step; 0: none of steps")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_option("--histogram_every", flags.histogram_every,
+                 "for TensorBoard: global steps between histograms of weights and gradients; 0: at "
+                 "evaluations alone")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kOutput);
 }
 
 void add_on_finish(CLI::App& app, Flags& flags) {
@@ -263,6 +285,7 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for an answer, or the next order");
     add_transport(app, flags);
     add_threads(app, flags);
+    add_metrics_flags(app, flags.metrics);
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
@@ -324,7 +347,10 @@ const std::vector<CommandInfo>& commands() {
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
+      {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
+      {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
+      {Command::kTop, "top", "What each task of a running launch does now, redrawn"},
       {Command::kEndpoints, "endpoints", "The addresses of a running launch"},
       {Command::kLogs, "logs", "What a task of a running launch has printed"},
       {Command::kPods, "pods", "List, restart or replace the tasks of a running launch"},
@@ -361,6 +387,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_log(*app, flags);
     return app;
   }
+  if (command == Command::kPlot || command == Command::kShow) {
+    command == Command::kPlot ? add_plot_flags(*app, flags) : add_show_flags(*app, flags);
+    add_log(*app, flags);
+    return app;
+  }
   if (command == Command::kModel) {
     add_model_flags(*app, flags);
     add_log(*app, flags);
@@ -381,6 +412,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   } else if (command == Command::kLaunch) {
     add_launch(*app, flags);
     add_launch_resources(*app, flags);
+    add_page_flags(*app, flags);
     add_launch_of_a_command(*app, flags);
   } else if (command != Command::kDownload) {
     if (command == Command::kResolve) {
@@ -395,6 +427,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     }
     add_find_flags(*app, flags);
     add_on_finish(*app, flags);
+    if (command != Command::kPs && command != Command::kServer) {
+      add_page_flags(*app, flags);
+    }
     app->add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     app->add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
   }
@@ -408,6 +443,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_timeouts(*app, flags);
     add_transport(*app, flags);
     add_threads(*app, flags);
+  }
+  if (command != Command::kDownload && command != Command::kRender) {
+    add_metrics_flags(*app, flags.metrics);
   }
   add_log(*app, flags);
   if (command != Command::kDownload) {

@@ -17,6 +17,7 @@
 #include "main/render_flags.h"
 #include "main/setting_flags.h"
 #include "roles/launch/shell/launcher.h"
+#include "roles/monitor/shell/metrics_address.h"
 
 namespace disttf {
 
@@ -34,7 +35,10 @@ enum class Command : std::uint8_t {
   kData,
   kResolve,
   kRender,
+  kPlot,
+  kShow,
   kStatus,
+  kTop,
   kEndpoints,
   kLogs,
   kPods,
@@ -85,12 +89,25 @@ struct Flags {
   // Launch and those who manage it
   std::string control;  // a path; empty: the usual one
   std::optional<std::uint16_t> control_port;
+  bool page = false;
+  std::optional<std::uint16_t> page_port;
+  std::string page_host;  // empty: 127.0.0.1
+  std::vector<std::string> page_names;
   std::optional<std::size_t> update_workers;
   bool follow = false;
+  double watch_s = 0;  // 0: once
+  double every_s = 2;
+  bool once = false;
   // Launch of a COMMAND
   std::string worker_logs = "*";
   std::string initializer;  // empty: none
   std::string finalizer;
+  // Plot
+  std::string plot_output;  // empty: the terminal
+  std::vector<std::string> plot_series;
+  std::size_t plot_smooth = 1;
+  std::string plot_x = "step";
+  bool plot_log = false;
   // Plus
   bool verbose = false;
   std::uint64_t wait_s = 10;
@@ -108,6 +125,9 @@ struct Flags {
   bool print_weights_hash = false;
   bool print_classes = false;
   std::string metrics_file;
+  std::string log_dir;  // empty: train_dir
+  std::uint64_t summary_every = 100;
+  std::uint64_t histogram_every = 0;
   std::string on_finish = "exit";
   // Data
   std::string dataset = "auto";
@@ -125,6 +145,8 @@ struct Flags {
   // Network
   std::string transport = "auto";
   std::uint64_t threads = 0;  // 0: as many as suit the task
+  // Metrics
+  roles::MetricsOptions metrics;
   // Log
   std::string log_level = "info";
   std::string log_format = "text";
@@ -143,6 +165,7 @@ struct Flags {
 
 // Options that tell launch what to start, and a task who it is: not handed on to launch's children.
 inline constexpr const char* kLaunchGroup = "Launch";
+inline constexpr const char* kPageGroup = "Page";
 inline constexpr const char* kCommandGroup = "Launch of any program: launch [FLAGS] -- COMMAND";
 inline constexpr const char* kClusterGroup = "Cluster";
 inline constexpr const char* kFindGroup =

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "main/flag_values.h"
+#include "main/metrics_flags.h"
 #include "main/options_file.h"
+#include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/render/dcos_options.h"
 #include "main/render/deployment.h"
@@ -102,6 +104,7 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
       most_trainers(flags, workers,
                     flags.launch_chief)));  // a wrong flag is told once, not by each child
   std::vector<std::string> task_arguments = arguments_for_children(app);
+  std::erase_if(task_arguments, is_metrics_word);
   if (chaos && flags.chaos_frames.empty()) {
     task_arguments.push_back("--chaos_frames=" + flags.chaos);
   }
@@ -113,7 +116,8 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
       .chaos = chaos,
       .task_arguments = std::move(task_arguments),
       .ps_limits = flags.ps_limits,
-      .trainer_limits = flags.trainer_limits};
+      .trainer_limits = flags.trainer_limits,
+      .metrics = flags.metrics};
 }
 
 namespace {
@@ -153,6 +157,11 @@ std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::st
   take_limits("ps_", flags.ps_limits, options.ps);
   for (const auto& [key, value] : options.flags) {
     set_training_flag(app, key, value);
+  }
+  if (options.tensorboard) {
+    notes.emplace_back(
+        "--options: service.use_tensorboard has no effect, as launch starts no other program; "
+        "`tensorboard --logdir` shows service.shared_filesystem");
   }
   if (!options.train_dir.empty()) {
     set_training_flag(app, "train_dir", options.train_dir);
@@ -207,6 +216,7 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
   }
   roles::LaunchOptions options = reconsidered(words, given);
   options.control = control_options(flags, environment);
+  options.page = page_options(flags);
   options.reconsider = [words, given](const roles::LaunchUpdate& update) {
     roles::LaunchUpdate all = update;
     if (!all.options) {

@@ -12,6 +12,7 @@
 #include <exception>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -19,6 +20,7 @@
 
 #include "main/command_line.h"
 #include "main/data_command.h"
+#include "main/version.h"
 #include "math/denormals.h"
 #include "net/http/tls.h"
 #include "net/transport/descriptor_limit.h"
@@ -27,6 +29,8 @@
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"
+#include "roles/monitor/shell/metrics_address.h"
+#include "roles/monitor/shell/plot_command.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
@@ -48,22 +52,53 @@ int run(const Print& print) {
   return print.exit_code;
 }
 
-int run(const RunTask& run) {
-  math::flush_denormals();  // before there is a second thread
-  const roles::Task& task = run.options.task;
-  if (task.self.job == net::Job::kPs) {
-    return roles::run_parameter_server(task, run.options.checkpoint.train_dir);
+// The metrics of this process, where anybody wants them; it outlives what is measured.
+class Exported {
+ public:
+  Exported(const roles::MetricsOptions& options, const std::string& task, math::Isa isa) {
+    if (options.any()) {
+      meters_.emplace(task, kVersion, math::isa_name(isa));
+      address_.emplace(options, *meters_);
+    }
   }
-  return task.cluster.is_chief(task.self) ? roles::run_chief(run.options)
-                                          : roles::run_worker(run.options);
+  [[nodiscard]] roles::Meters* meters() { return meters_ ? &*meters_ : nullptr; }
+  [[nodiscard]] roles::MetricsAddress* address() { return address_ ? &*address_ : nullptr; }
+
+ private:
+  std::optional<roles::Meters> meters_;
+  std::optional<roles::MetricsAddress> address_;
+};
+
+std::string name_of(const net::TaskId& task) {
+  return std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
 }
 
-int run(const RunLaunch& run) { return roles::run_launcher(run.options); }
+int run(RunTask& run) {
+  math::flush_denormals();  // before there is a second thread
+  const roles::TrainerOptions& options = run.options;
+  roles::Task& task = run.options.task;
+  Exported exported(run.metrics, name_of(task.self), options.config.isa);
+  task.meters = exported.meters();
+  if (task.self.job == net::Job::kPs) {
+    return roles::run_parameter_server(task, options.checkpoint.train_dir);
+  }
+  return task.cluster.is_chief(task.self) ? roles::run_chief(options) : roles::run_worker(options);
+}
+
+int run(RunLaunch& run) {
+  roles::LaunchOptions& options = run.options;
+  Exported exported(options.metrics, "launch", math::supported_isas().front());
+  options.meters = exported.meters();
+  options.metrics_address = exported.address();
+  return roles::run_launcher(options);
+}
 
 int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
 
-int run(const RunDriver& run) {
+int run(RunDriver& run) {
   math::flush_denormals();  // before there is a second thread
+  Exported exported(run.metrics, "chief:0", run.options.config.isa);
+  run.options.task.meters = exported.meters();
   return roles::run_driver(run.options);
 }
 
@@ -91,6 +126,10 @@ int run(const InspectData& inspect) {
 }
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
+
+int run(const RunPlot& run) { return roles::run_plot(run.options); }
+
+int run(const RunShow& run) { return roles::run_show(run.options); }
 
 int run(const RunManage& run) { return roles::run_manage(run.options); }
 
@@ -152,7 +191,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments.front();
   roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
   try {
-    const Invocation invocation = parse_command_line(arguments, read_environment());
+    Invocation invocation = parse_command_line(arguments, read_environment());
     roles::set_up_log(invocation.log);
     for (const std::string& warning : invocation.warnings) {
       roles::log_warning(warning);
@@ -160,7 +199,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     if (!invocation.summary.empty()) {
       roles::log_info(invocation.summary);
     }
-    return std::visit([](const auto& action) { return run(action); }, invocation.action);
+    return std::visit([](auto& action) { return run(action); }, invocation.action);
   } catch (const roles::Failure& failure) {
     return fail(failure.exit_code(), failure.what());
   } catch (const std::invalid_argument& error) {
@@ -179,6 +218,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
+  std::signal(SIGUSR1, SIG_IGN);  // "save now": heard by a chief that leads (stop_signal.h)
   net::ignore_openssl_config();   // what this file does is not to depend on the machine's
   prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"
   const int exit_code =

@@ -1,11 +1,16 @@
 #include "main/manage_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "main/flag_values.h"
 #include "main/launch_options.h"
 #include "main/options_file.h"
+#include "main/plot_command.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_verbs.h"
 
@@ -49,6 +54,28 @@ roles::ManageOptions take_pods_words(std::vector<std::string>& arguments) {
           .task = take_task("pods " + verb, arguments)};
 }
 
+// `--watch` without a number is `--watch 2`.
+void complete_watch(std::vector<std::string>& arguments) {
+  const auto is_number = [](const std::string& word) {
+    return !word.empty() && (net::is_digit(word.front()) || word.front() == '.');
+  };
+  for (auto each = arguments.begin(); each != arguments.end(); ++each) {
+    const bool is_watch = *each == "--watch" || *each == "-w";
+    if (is_watch && (each + 1 == arguments.end() || (each + 1)->starts_with("-"))) {
+      each = arguments.insert(each + 1, "2");
+    } else if (is_watch && !is_number(*(each + 1))) {
+      throw std::invalid_argument("--watch: " + net::quoted(*(each + 1)) +
+                                  " is not a number of seconds above 0");
+    }
+  }
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  constexpr double kMost = 86'400;  // a day is as good as for ever
+  return std::chrono::milliseconds(
+      std::max<std::int64_t>(1, std::llround(std::min(seconds, kMost) * 1000)));
+}
+
 }  // namespace
 
 bool is_management(Command command) noexcept { return command >= Command::kStatus; }
@@ -60,6 +87,29 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
     app.footer(
         "\nrestart  SIGTERM, and a new process at the same address\n"
         "replace  kill -9, and a new process, of a worker at a new address");
+  } else if (command == Command::kStatus) {
+    app.add_option(
+           "--watch,-w", flags.watch_s,
+           "`status`: again and again, so many seconds apart, 2 where none are given, until "
+           "the run ends [once]")
+        ->type_name("[SECONDS]")
+        ->check(number_above_zero())
+        ->group(kManagement);
+    app.footer(
+        "\ndisttf status --watch      redrawn; where there is no terminal, rows that change\n"
+        "disttf status --json");
+  } else if (command == Command::kTop) {
+    app.add_option("--every", flags.every_s, "`top`: seconds between two looks")
+        ->type_name("SECONDS")
+        ->check(number_above_zero())
+        ->capture_default_str()
+        ->group(kManagement);
+    app.add_flag("--once", flags.once, "`top`: look once")
+        ->transform(boolean())
+        ->group(kManagement);
+    app.footer(
+        "\ndisttf top                  until the run ends, or Ctrl-C\n"
+        "disttf top --once --json    one JSON object");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
     app.add_flag("--follow,-f", flags.follow,
@@ -94,7 +144,10 @@ roles::ManageOptions take_management_words(Command command, std::vector<std::str
       return take_pods_words(arguments);
     case Command::kUpdate:
       return {.verb = ManageVerb::kUpdate};
+    case Command::kTop:
+      return {.verb = ManageVerb::kTop};
     default:
+      complete_watch(arguments);
       return {.verb = ManageVerb::kStatus};
   }
 }
@@ -103,6 +156,13 @@ void complete(roles::ManageOptions& options, const Flags& flags,
               const net::Environment& environment) {
   options.follow = flags.follow;
   options.json = flags.json;
+  options.once = flags.once;
+  options.variables = terminal_variables(environment);
+  if (options.verb == ManageVerb::kTop) {
+    options.every = milliseconds_of(flags.every_s);
+  } else if (flags.watch_s > 0) {
+    options.every = milliseconds_of(flags.watch_s);
+  }
   options.socket = flags.control;
   options.directory = control_directory(environment);
   options.update.workers = flags.update_workers;

@@ -86,6 +86,17 @@ void add_places(CLI::App& app, RenderFlags& flags) {
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->group(kRenderGroup);
+  app.add_option("--metrics_port", flags.metrics_port,
+                 "port at which each task exports [its metrics](metrics.md); in pods with the "
+                 "annotations that scrapers look for [none]")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostPort))
+      ->group(kRenderGroup);
+  app.add_flag(
+         "--pod_monitor", flags.pod_monitor,
+         "and a PodMonitor, which the Prometheus Operator reads, in the targets of Kubernetes")
+      ->transform(boolean())
+      ->group(kRenderGroup);
   add_list(app, "--volumes", flags.volumes,
            "`SOURCE:PATH` or `SOURCE:PATH:ro`: directories of the machine, or named volumes, that "
            "tasks see at PATH")
@@ -199,6 +210,26 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   return groups;
 }
 
+// It sees what the chief writes where both have the directory from a volume.
+render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Deployment& deployment,
+                                     const std::string& log_dir) {
+  check_characters("tensorboard_image", flags.tensorboard_image, "._:/@-",
+                   "the name of an image: letters, digits and ._:/@-");
+  check_characters("log_dir", log_dir, "/._-", "a path of letters, digits and /._-");
+  const bool is_in_volume = std::ranges::any_of(deployment.volumes, [&](const auto& volume) {
+    return log_dir == volume.path || log_dir.starts_with(volume.path + "/");
+  });
+  if (!is_in_volume) {
+    throw std::invalid_argument(
+        "--tensorboard: true wants --log_dir or --train_dir in a directory "
+        "of --volumes, where it sees what the chief writes");
+  }
+  return {.image = flags.tensorboard_image,
+          .directory = log_dir,
+          .port = flags.tensorboard_port,
+          .resources = flags.tensorboard_resources};
+}
+
 // What --help says below the flags.
 std::string target_list() {
   std::string text = "\nTargets:\n";
@@ -232,6 +263,16 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   add_text(app, "--namespace", flags.name_space, "NAME", "of Kubernetes");
   add_text(app, "--domain", flags.domain, "NAME",
            "what the names of tasks end in, where the engine lets one choose");
+  app.add_flag(
+         "--tensorboard", flags.tensorboard,
+         "marathon, dcos: one task more, TensorBoard, of `--log_dir` or `--train_dir`, at port "
+         "6006")
+      ->transform(boolean())
+      ->group(kRenderGroup);
+  app.add_option("--tensorboard_image", flags.tensorboard_image, "an image that has it")
+      ->type_name("IMAGE")
+      ->capture_default_str()
+      ->group(kRenderGroup);
   add_text(app, "--options", flags.options, "FILE",
            "dcos: an options file of the TensorFlow package, JSON");
   add_text(app, "--output", flags.output, "FILE", "the file to write [standard output]");
@@ -277,6 +318,12 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   fill("--ps_placement", flags.ps_placement, options.ps.placement);
   flags.user = options.user;
   flags.network = options.network;
+  if (options.tensorboard) {
+    fill("--tensorboard", flags.tensorboard, true);
+    flags.tensorboard_port = options.tensorboard->port;
+    flags.tensorboard_resources = {.cpus = options.tensorboard->cpus,
+                                   .memory_mib = options.tensorboard->memory_mib};
+  }
   for (const auto& [key, value] : options.flags) {
     set_training_flag(app, key, value);
   }
@@ -287,7 +334,31 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   return options.warnings;
 }
 
-render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::string> task_flags) {
+namespace {
+
+// `task_flags` with those of the metrics.
+std::vector<std::string> with_metrics(const RenderFlags& flags,
+                                      std::vector<std::string> task_flags) {
+  if (!flags.metrics_port) {
+    if (flags.pod_monitor) {
+      throw std::invalid_argument("--pod_monitor: true is not allowed without --metrics_port");
+    }
+    return task_flags;
+  }
+  for (const std::uint16_t taken : {flags.port, flags.ps_port.value_or(flags.port)}) {
+    if (taken == *flags.metrics_port) {
+      refuse("metrics_port", std::to_string(taken), "free: it is that of the tasks");
+    }
+  }
+  task_flags.push_back("--metrics_port=" + std::to_string(*flags.metrics_port));
+  task_flags.emplace_back("--metrics_host=all");
+  return task_flags;
+}
+
+}  // namespace
+
+render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::string> task_flags,
+                                   const std::string& log_dir) {
   if (!render::is_dns_label(flags.name)) {
     refuse("name", flags.name,
            "a name of lower-case letters, digits and hyphens, a letter first and no hyphen last");
@@ -311,9 +382,14 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .domain = flags.domain,
                                 .user = flags.user,
                                 .network = flags.network,
-                                .flags = std::move(task_flags)};
+                                .metrics_port = flags.metrics_port,
+                                .pod_monitor = flags.pod_monitor,
+                                .flags = with_metrics(flags, std::move(task_flags))};
   for (const std::string& text : flags.volumes) {
     deployment.volumes.push_back(read_volume(text));
+  }
+  if (flags.tensorboard) {
+    deployment.tensorboard = make_tensorboard(flags, deployment, log_dir);
   }
   return deployment;
 }

@@ -32,14 +32,20 @@ struct RenderFlags {
   std::uint64_t gpus = 0;
   std::uint16_t port = 2222;
   std::optional<std::uint16_t> ps_port;
+  std::optional<std::uint16_t> metrics_port;
+  bool pod_monitor = false;
   std::vector<std::string> volumes;
   std::optional<std::vector<std::string>> placement;
   std::optional<std::vector<std::string>> ps_placement;
   std::string name_space;
   std::string domain;
+  bool tensorboard = false;
+  std::string tensorboard_image = "tensorflow/tensorflow";
   std::string options;  // a file; empty: none
   std::string output;   // a file; empty: standard output
   // Of a DC/OS options file alone:
+  std::uint16_t tensorboard_port = 6006;
+  render::Resources tensorboard_resources;
   std::string user;
   std::string network;
 };
@@ -58,9 +64,11 @@ void add_render_flags(CLI::App& app, RenderFlags& flags);
 // Returns what was left aside. Throws std::invalid_argument.
 [[nodiscard]] std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags);
 
-// `task_flags`: "--train_steps=500", for every task. Throws std::invalid_argument with one
+// `task_flags`: "--train_steps=500", for every task. `log_dir`: where the chief writes for
+// TensorBoard; empty: nowhere. Throws std::invalid_argument with one
 // sentence: the flag, its value, what is allowed.
 [[nodiscard]] render::Deployment make_deployment(const RenderFlags& flags,
-                                                 std::vector<std::string> task_flags);
+                                                 std::vector<std::string> task_flags,
+                                                 const std::string& log_dir);
 
 }  // namespace disttf

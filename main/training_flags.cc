@@ -98,9 +98,10 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
-        option->get_group() == kCommandGroup || option->get_group() == kClusterGroup ||
-        option->get_group() == kFindGroup || option->get_group() == kRenderGroup ||
-        option == app.get_config_ptr() || option == app.get_help_ptr()) {
+        option->get_group() == kCommandGroup || option->get_group() == kPageGroup ||
+        option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
+        option->get_group() == kRenderGroup || option == app.get_config_ptr() ||
+        option == app.get_help_ptr()) {
       continue;
     }
     std::string value;

@@ -17,6 +17,9 @@ struct Evaluation {
   // [classes, classes]: so many examples of the class of the row are judged to be of the class of
   // the column. One whose outputs are not all numbers is judged to be of none, and is in none.
   std::vector<std::uint64_t> confusion{};
+  // [rows] by example the class that it is judged to be of; `classes`: of none. Empty where labels
+  // are numbers.
+  std::vector<std::uint16_t> answers{};
   // Of two classes: the area under the receiver operating characteristic, the share of all pairs of
   // an example of class 1 and one of class 0 in which the first one's outputs lie further apart
   // towards class 1; equal ones count half. None where there are no such pairs, or where an output

@@ -236,7 +236,13 @@ double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& 
   run([&](std::size_t number, Rows rows, std::size_t member) {
     forward(parameters, rows, plan.phases[last], member, /*trains=*/true);
     losses[number] = differentiate_loss(rows, scale, spec.label_smoothing);
+    if (observer != nullptr && member == 0) {
+      observer->went_forward();
+    }
     propagate(parameters, rows, plan.phases[last], member);
+    if (observer != nullptr && member == 0) {
+      observer->went_back();
+    }
   });
   for (std::size_t phase = last; phase-- > 0;) {
     const std::size_t next = plan.first_of(phase + 1);
@@ -304,6 +310,8 @@ float Model::gradient(std::span<const float> parameters, const ImageSet& set,
   load(set, rows);
   return gradient_of_batch(parameters, gradient);
 }
+
+void Model::observe(PassObserver* observer) noexcept { impl_->observer = observer; }
 
 void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows, const Place& place) {
   assert(!rows.empty() && rows.size() <= impl_->max_batch);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "math/evaluation.h"
 #include "math/kernels.h"
@@ -36,6 +37,18 @@ struct ImageSet {
 };
 
 // One model with its workspace. Not thread-safe: one object per computing thread.
+// Told, on the thread that computes a gradient, when what it does changes: for whoever measures how
+// long each takes. (Of several threads, what the first one does.)
+class PassObserver {
+ public:
+  PassObserver() = default;
+  PassObserver(const PassObserver&) = delete;
+  PassObserver& operator=(const PassObserver&) = delete;
+  virtual ~PassObserver() = default;
+  virtual void went_forward() noexcept = 0;  // up to the loss, of some rows
+  virtual void went_back() noexcept = 0;     // through the layers, of the same rows
+};
+
 class Model {
  public:
   // `max_batch`: the largest number of rows gradient() will be given; all memory is taken here,
@@ -83,6 +96,9 @@ class Model {
   float gradient_of_batch(std::span<const float> parameters, std::span<float> gradient,
                           const OnReady& on_ready = {});
 
+  // Of the next gradients; nullptr: nobody. It must outlive them.
+  void observe(PassObserver* observer) noexcept;
+
   // Over all rows of `set`, in chunks of max_batch. An image is judged to be of the class of the
   // first of the largest logits; of none where one is not a number. With `shifts`, by what it is
   // judged and what its loss is of are the means of the logits, each over all shifts of the image
@@ -91,6 +107,12 @@ class Model {
   // REQUIRES: parameters as above; every label < classes; shifts is 0, or set.images has them.
   Evaluation evaluate(std::span<const float> parameters, const ImageSet& set,
                       std::size_t shifts = 0);
+
+  // What the last layer that multiplies by weights is given of the first `rows` rows of `set`,
+  // which is what the model has made of them to tell them apart: [rows, inputs of that layer].
+  // REQUIRES: parameters as above; rows <= set.rows().
+  [[nodiscard]] std::vector<float> inputs_of_last(std::span<const float> parameters,
+                                                  const ImageSet& set, std::size_t rows);
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 
 #include "math/model_impl.h"
 
@@ -21,6 +22,7 @@ void Model::Impl::judge(std::size_t count, const ImageSet& set, Evaluation& resu
     }
     const std::size_t judged = judged_class(row);
     result.correct += judged == labels[i] ? 1U : 0U;
+    result.answers.push_back(static_cast<std::uint16_t>(judged));
     if (judged < classes()) {
       ++result.confusion[labels[i] * classes() + judged];
     }
@@ -64,6 +66,7 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   Evaluation result{.rows = set.rows(),
                     .classes = classes,
                     .confusion = std::vector<std::uint64_t>(classes * classes)};
+  result.answers.reserve(classes == 0 ? 0 : set.rows());
   std::vector<Margin> margins(classes == 2 ? set.rows() : 0);
   AlignedVector sums(shifts == 0 ? 0 : model.max_batch * model.classes());
   model.batch_rows = 0;
@@ -88,6 +91,36 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   result.absolute_error /= rows;
   result.area_under_curve = area_under_curve(margins);
   return result;
+}
+
+std::vector<float> Model::inputs_of_last(std::span<const float> parameters, const ImageSet& set,
+                                         std::size_t rows) {
+  Impl& model = *impl_;
+  assert(rows <= set.rows());
+  std::size_t last = model.plan.stages.size() - 1;
+  while (last > 0 && model.plan.stages[last].layer->multiply_adds() == 0) {
+    --last;
+  }
+  const std::size_t width = model.plan.stages[last].layer->input().size();
+  std::vector<float> inputs;
+  inputs.reserve(rows * width);
+  model.batch_rows = 0;
+  model.prepare_evaluation(parameters.data());
+  for (std::size_t begin = 0; begin < rows; begin += model.max_batch) {
+    const std::size_t count = std::min(model.max_batch, rows - begin);
+    model.give(parameters.data(), set, begin, {0, count}, {}, /*member=*/0);
+    if (last == 0 && model.takes_pixels) {
+      constexpr float kWhite = 255;
+      std::transform(model.pixels.begin(),
+                     model.pixels.begin() + static_cast<std::ptrdiff_t>(count * width),
+                     std::back_inserter(inputs),
+                     [](std::uint8_t pixel) { return static_cast<float>(pixel) / kWhite; });
+    } else {
+      const float* const from = last == 0 ? model.batch.data() : model.plan.outputs[last - 1];
+      inputs.insert(inputs.end(), from, from + count * width);
+    }
+  }
+  return inputs;
 }
 
 }  // namespace disttf::math

@@ -91,6 +91,7 @@ struct Model::Impl {
   std::vector<std::uint8_t> labels;  // [max_batch], where they are classes
   std::vector<float> targets;        // [max_batch], where they are numbers
   ThreadPool pool;
+  PassObserver* observer = nullptr;    // of gradients; null: nobody
   std::vector<AlignedVector> scratch;  // by member
   std::vector<LayerDraws> draws;       // by stage
   // One round after the other, from the last stage to the first: all in one; or the first one's in

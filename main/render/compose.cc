@@ -35,6 +35,7 @@ void complete_compose_service(Json& service, const PlacedTask& task) {
 std::string render_compose(const Deployment& deployment) {
   constexpr std::size_t kMostHostName = 63;
   refuse_evaluator(deployment, "compose");
+  refuse_pod_monitor(deployment, "compose");
   refuse_placement(deployment, "compose");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
                kMostHostName, "a container's host name may have");

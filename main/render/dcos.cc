@@ -9,6 +9,7 @@ namespace disttf::render {
 
 std::string render_dcos(const Deployment& deployment) {
   refuse_evaluator(deployment, "dcos");
+  refuse_metrics(deployment, "dcos");
   refuse_named_volumes(deployment, "dcos");
   // As the package does it: all tasks of a kind have one port, so each of them gets a machine, or
   // on a virtual network an address, of its own.

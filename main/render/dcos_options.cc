@@ -52,7 +52,7 @@ constexpr std::array kOptions = {
     Option{"service.hdfs.config_uri", Type::kText, R"("")"},
     Option{"service.gcs_key", Type::kText, R"("")"},
     Option{"service.use_gcs_key_secret", Type::kBoolean, "false"},
-    Option{"service.use_tensorboard", Type::kBoolean, "false"},
+    Option{"service.use_tensorboard", Type::kBoolean, "false", true},
     Option{"service.tf_image", Type::kText, R"("mesosphere/dcos-tensorflow:0.0.3-1.5.0")"},
     Option{"service.gpu_tf_image", Type::kText, R"("mesosphere/dcos-tensorflow:0.0.3-1.5.0-gpu")"},
     Option{"service.region", Type::kText, R"("")"},
@@ -76,9 +76,9 @@ constexpr std::array kOptions = {
     Option{"gpu_worker.mem", Type::kWhole, "4096"},
     Option{"gpu_worker.disk", Type::kWhole, "4096"},
     Option{"gpu_worker.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
-    Option{"tensorboard.port", Type::kWhole, "6006"},
-    Option{"tensorboard.cpus", Type::kNumber, "1.0"},
-    Option{"tensorboard.mem", Type::kWhole, "4096"},
+    Option{"tensorboard.port", Type::kWhole, "6006", true},
+    Option{"tensorboard.cpus", Type::kNumber, "1.0", true},
+    Option{"tensorboard.mem", Type::kWhole, "4096", true},
 };
 
 [[noreturn]] void fail(const std::string& sentence) {
@@ -220,11 +220,22 @@ std::vector<std::string> placement(const Merged& merged, const std::string& path
   return found;
 }
 
+constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
+
+std::uint16_t read_port(const Merged& merged, const std::string& path) {
+  return static_cast<std::uint16_t>(merged.whole(path, 1, 65535));
+}
+
+DcosTensorBoard read_tensorboard(const Merged& merged) {
+  return {.port = read_port(merged, "tensorboard.port"),
+          .cpus = merged.at("tensorboard.cpus"),
+          .memory_mib = merged.whole("tensorboard.mem", 1, kMostMemoryMib)};
+}
+
 DcosTasks read_tasks(const Merged& merged, const std::string& section) {
   constexpr std::uint64_t kMostTasks = 1000;
-  constexpr std::uint64_t kMostMemoryMib = 1U << 24U;
   return {.count = merged.whole(section + ".count", 1, kMostTasks),
-          .port = static_cast<std::uint16_t>(merged.whole(section + ".port", 1, 65535)),
+          .port = read_port(merged, section + ".port"),
           .cpus = merged.at(section + ".cpus"),
           .memory_mib = merged.whole(section + ".mem", 1, kMostMemoryMib),
           .placement = placement(merged, section + ".placement_constraint")};
@@ -328,6 +339,9 @@ DcosOptions read_dcos_options(std::string_view text) {
   options.train_dir = merged.text("service.shared_filesystem");
   options.ps = read_tasks(merged, "parameter_server");
   options.workers = read_tasks(merged, "worker");
+  if (merged.is_true("service.use_tensorboard")) {
+    options.tensorboard = read_tensorboard(merged);
+  }
   options.flags = read_context(merged);
   options.warnings = warnings(json);
   return options;

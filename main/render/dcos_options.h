@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,12 @@ struct DcosTasks {
   std::vector<std::string> placement;  // "hostname:UNIQUE"
 };
 
+struct DcosTensorBoard {
+  std::uint16_t port = 0;
+  double cpus = 0;
+  std::uint64_t memory_mib = 0;
+};
+
 struct DcosOptions {
   std::string name;
   std::string user;
@@ -35,6 +42,7 @@ struct DcosOptions {
   std::string train_dir;  // shared_filesystem; empty: none
   DcosTasks ps;
   DcosTasks workers;
+  std::optional<DcosTensorBoard> tensorboard;  // use_tensorboard
   // job_context: training flags by name, "batch_size" -> "50".
   std::vector<std::pair<std::string, std::string>> flags;
   std::vector<std::string> warnings;

@@ -203,6 +203,22 @@ void refuse_image(const Deployment& deployment, std::string_view target) {
   }
 }
 
+void refuse_metrics(const Deployment& deployment, std::string_view target) {
+  if (deployment.metrics_port) {
+    refuse(
+        "metrics_port", std::to_string(*deployment.metrics_port),
+        "allowed for " + std::string(target) + ", whose tasks may share a machine and its ports");
+  }
+}
+
+void refuse_pod_monitor(const Deployment& deployment, std::string_view target) {
+  if (deployment.pod_monitor) {
+    refuse("pod_monitor", "true",
+           "allowed for " + std::string(target) +
+               ", which has no pods: kubernetes, statefulset and tfjob have");
+  }
+}
+
 void refuse_ps_port(const Deployment& deployment, std::string_view target) {
   for (const TaskGroup& group : deployment.groups) {
     if (group.port != deployment.groups.back().port) {

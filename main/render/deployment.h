@@ -46,18 +46,29 @@ struct Volume {
   [[nodiscard]] bool is_host_path() const { return source.starts_with('/'); }
 };
 
+// A task that shows the run in a browser: its page is at `port` of wherever the engine runs it.
+struct TensorBoard {
+  std::string image;
+  std::string directory;  // that the chief writes to, in one of the volumes
+  std::uint16_t port = 6006;
+  Resources resources;
+};
+
 struct Deployment {
   std::string name = "mnist";
   std::string image;              // empty: the target's default, for most of them "disttf"
   std::string program;            // of a target without images: disttf's path on every machine
   std::vector<TaskGroup> groups;  // ps, chief, worker, evaluator; only those that have tasks
   std::vector<Volume> volumes;
-  std::string name_space;          // Kubernetes' namespace; empty: that of whoever applies it
-  std::string domain;              // what the engine's names end in; empty: the target's own
-  std::string user;                // DC/OS: whom the tasks run as; empty: the engine's default
-  std::string network;             // DC/OS: a virtual network's name; empty: the host's
+  std::string name_space;  // Kubernetes' namespace; empty: that of whoever applies it
+  std::string domain;      // what the engine's names end in; empty: the target's own
+  std::string user;        // DC/OS: whom the tasks run as; empty: the engine's default
+  std::string network;     // DC/OS: a virtual network's name; empty: the host's
+  std::optional<std::uint16_t> metrics_port = {};  // where each task exports them; it is in `flags`
+  bool pod_monitor = false;
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
-  std::string result_word{};       // what the result line begins with: "MNIST"
+  std::optional<TensorBoard> tensorboard{};
+  std::string result_word{};                // what the result line begins with: "MNIST"
   std::string result_measure = "accuracy";  // what follows there
 
   // nullptr: it has none.
@@ -124,6 +135,9 @@ void refuse_named_volumes(const Deployment& deployment, std::string_view target)
 void refuse_volumes(const Deployment& deployment, std::string_view target);
 void refuse_resources(const Deployment& deployment, std::string_view target);
 void refuse_image(const Deployment& deployment, std::string_view target);
+// Tasks that share a machine would want the same port for their metrics.
+void refuse_metrics(const Deployment& deployment, std::string_view target);
+void refuse_pod_monitor(const Deployment& deployment, std::string_view target);
 // A second port base: where each task has a port of its own they are counted from one.
 void refuse_ps_port(const Deployment& deployment, std::string_view target);
 

@@ -57,6 +57,7 @@ kelda.allowTraffic(containers, containers, port);
 std::string render_kelda(const Deployment& deployment) {
   constexpr std::size_t kMostHostName = 63;
   refuse_evaluator(deployment, "kelda");
+  refuse_metrics(deployment, "kelda");
   refuse_gpus(deployment, "kelda");
   refuse_placement(deployment, "kelda");
   refuse_volumes(deployment, "kelda");

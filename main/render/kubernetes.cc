@@ -50,7 +50,9 @@ Json job(const Deployment& deployment, const TaskGroup& group,
   spec["podFailurePolicy"] = failure_policy();
   spec["ttlSecondsAfterFinished"] = kKeptSeconds;
   Json& pod = spec["template"];
-  pod["metadata"]["labels"]["app"] = deployment.name;
+  Json labels;
+  labels["app"] = deployment.name;
+  pod["metadata"] = pod_metadata(deployment, std::move(labels));
   pod["spec"]["subdomain"] = deployment.name;
   pod["spec"]["#restartPolicy"] = "A failed pod is replaced by a new one of the same name.";
   pod["spec"]["restartPolicy"] = "Never";

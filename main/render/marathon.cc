@@ -37,10 +37,10 @@ Json marathon_constraint(const std::string& text) {
   return list;
 }
 
-Json container(const Deployment& deployment, const TaskGroup& group) {
+Json container(const Deployment& deployment, const std::string& image, std::uint16_t own_port) {
   Json json;
   json["type"] = "MESOS";
-  json["docker"]["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  json["docker"]["image"] = image;
   for (const Volume& volume : deployment.volumes) {
     Json mount;
     mount["containerPath"] = volume.path;
@@ -50,7 +50,7 @@ Json container(const Deployment& deployment, const TaskGroup& group) {
   }
   if (!deployment.network.empty()) {
     Json port;
-    port["containerPort"] = group.port;
+    port["containerPort"] = own_port;
     port["name"] = "disttf";
     json["portMappings"].push_back(std::move(port));
   }
@@ -75,6 +75,12 @@ void add_network(Json& app, const Deployment& deployment, std::uint16_t port) {
   app["requirePorts"] = true;
 }
 
+// A change of an app stops the old task first: the new one needs its port.
+void add_upgrade(Json& app) {
+  app["upgradeStrategy"]["minimumHealthCapacity"] = 0;
+  app["upgradeStrategy"]["maximumOverCapacity"] = 0;
+}
+
 Json app_of(const Deployment& deployment, const PlacedTask& task) {
   const Resources& resources = task.group->resources;
   Json app;
@@ -89,14 +95,32 @@ Json app_of(const Deployment& deployment, const PlacedTask& task) {
   if (!deployment.user.empty()) {
     app["user"] = deployment.user;
   }
-  app["container"] = container(deployment, *task.group);
+  app["container"] = container(deployment, deployment.image.empty() ? "disttf" : deployment.image,
+                               task.group->port);
   add_network(app, deployment, task.address.port);
   for (const std::string& text : task.group->placement) {
     app["constraints"].push_back(marathon_constraint(text));
   }
-  // A change of an app stops the old task first: the new one needs its port.
-  app["upgradeStrategy"]["minimumHealthCapacity"] = 0;
-  app["upgradeStrategy"]["maximumOverCapacity"] = 0;
+  add_upgrade(app);
+  return app;
+}
+
+// The directory is of plain characters: see make_deployment(). By a shell, as images differ in
+// what they start by themselves.
+Json tensorboard_app(const Deployment& deployment, const TensorBoard& board) {
+  Json app;
+  app["id"] = "/" + deployment.name + "/tensorboard";
+  app["cmd"] = "tensorboard --bind_all --port " + std::to_string(board.port) + " --logdir " +
+               board.directory;
+  app["cpus"] = cpus_number(board.resources.cpus.value_or(1));
+  app["mem"] = board.resources.memory_mib.value_or(kDefaultMemoryMib);
+  app["instances"] = 1;
+  if (!deployment.user.empty()) {
+    app["user"] = deployment.user;
+  }
+  app["container"] = container(deployment, board.image, board.port);
+  add_network(app, deployment, board.port);
+  add_upgrade(app);
   return app;
 }
 
@@ -106,6 +130,10 @@ std::string marathon_group(const Deployment& deployment, const MarathonOptions& 
   constexpr std::size_t kMostLabel = 24;
   check_length(deployment, longest_task_name(deployment) + "-" + deployment.name, kMostLabel,
                "Mesos-DNS keeps of a name");
+  if (deployment.tensorboard) {
+    check_length(deployment, "tensorboard-" + deployment.name, kMostLabel,
+                 "Mesos-DNS keeps of a name");
+  }
   const auto tasks =
       place(deployment, Family::kKeepsAlive, [&](const PlacedTask& task, std::size_t ordinal) {
         return Place{.host = task.name() + "-" + deployment.name + "." + options.domain,
@@ -116,11 +144,15 @@ std::string marathon_group(const Deployment& deployment, const MarathonOptions& 
   for (const PlacedTask& task : tasks) {
     group["apps"].push_back(app_of(deployment, task));
   }
+  if (deployment.tensorboard) {
+    group["apps"].push_back(tensorboard_app(deployment, *deployment.tensorboard));
+  }
   return to_json_text(group);
 }
 
 std::string render_marathon(const Deployment& deployment) {
   refuse_evaluator(deployment, "marathon");
+  refuse_metrics(deployment, "marathon");
   refuse_named_volumes(deployment, "marathon");
   refuse_ps_port(deployment, "marathon");
   return marathon_group(

@@ -1,4 +1,5 @@
-// A Marathon group with one app a task: what the targets marathon and dcos write. Pure functions.
+// A Marathon group with one app a task, and one for TensorBoard: what the targets marathon and dcos
+// write. Pure functions.
 #pragma once
 
 #include <string>

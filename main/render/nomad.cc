@@ -48,6 +48,24 @@ Json task_of(const Deployment& deployment, const TaskGroup& group,
   return task;
 }
 
+// The machine's, too: --metrics_port, --metrics_port + 1, ... REQUIRES: there is one.
+std::size_t metrics_port_of(const Deployment& deployment, const TaskGroup& group) {
+  return *deployment.metrics_port + static_cast<std::size_t>(&group - deployment.groups.data());
+}
+
+// What is said of all tasks, for those of this group.
+std::vector<std::string> with_own_metrics_port(std::vector<std::string> arguments,
+                                               const Deployment& deployment,
+                                               const TaskGroup& group) {
+  constexpr std::string_view kFlag = "--metrics_port=";
+  for (std::string& argument : arguments) {
+    if (deployment.metrics_port && argument.starts_with(kFlag)) {
+      argument = std::string(kFlag) + std::to_string(metrics_port_of(deployment, group));
+    }
+  }
+  return arguments;
+}
+
 Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_t port_number,
               const std::vector<std::string>& arguments) {
   Json json;
@@ -68,6 +86,12 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   Json network;
   network["Mode"] = "host";
   network["ReservedPorts"].push_back(std::move(port));
+  if (deployment.metrics_port) {
+    Json metrics;
+    metrics["Label"] = "metrics";
+    metrics["Value"] = metrics_port_of(deployment, group);
+    network["ReservedPorts"].push_back(std::move(metrics));
+  }
   json["Networks"].push_back(std::move(network));
   Json service;
   service["Name"] =
@@ -84,12 +108,29 @@ std::size_t port_of(const Deployment& deployment, const TaskGroup& group) {
   return group.port + static_cast<std::size_t>(&group - deployment.groups.data());
 }
 
+// Each of them is a port of the machine.
+void check_metrics_ports(const Deployment& deployment) {
+  constexpr std::size_t kMostPort = 65535;
+  for (const TaskGroup& group : deployment.groups) {
+    const std::size_t port = deployment.metrics_port ? metrics_port_of(deployment, group) : 0;
+    for (const TaskGroup& other : deployment.groups) {
+      if (port == port_of(deployment, other) || port > kMostPort) {
+        refuse("metrics_port", std::to_string(*deployment.metrics_port),
+               "free: nomad counts from it, and a " + std::string(net::job_name(group.job)) +
+                   " would get " + std::to_string(port));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string render_nomad(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_evaluator(deployment, "nomad");
+  refuse_pod_monitor(deployment, "nomad");
   refuse_ps_port(deployment, "nomad");
+  check_metrics_ports(deployment);
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostServiceName,
                "a service of Consul may have");
   Deployment escaped = deployment;
@@ -108,9 +149,10 @@ std::string render_nomad(const Deployment& deployment) {
   job["Type"] = "batch";
   job["Datacenters"].push_back("*");
   for (const TaskGroup& group : escaped.groups) {
-    job["TaskGroups"].push_back(group_of(escaped, group,
-                                         static_cast<std::uint16_t>(port_of(escaped, group)),
-                                         arguments_of_group(tasks, group, "${NOMAD_ALLOC_INDEX}")));
+    job["TaskGroups"].push_back(
+        group_of(escaped, group, static_cast<std::uint16_t>(port_of(escaped, group)),
+                 with_own_metrics_port(arguments_of_group(tasks, group, "${NOMAD_ALLOC_INDEX}"),
+                                       escaped, group)));
   }
   Json json;
   json["Job"] = std::move(job);

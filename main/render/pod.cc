@@ -55,7 +55,23 @@ Json volumes(const Deployment& deployment) {
   return list;
 }
 
+constexpr const char* kMetricsPort = "metrics";
+constexpr const char* kMetricsPath = "/metrics";
+
 }  // namespace
+
+Json pod_metadata(const Deployment& deployment, Json labels) {
+  Json metadata;
+  metadata["labels"] = std::move(labels);
+  if (deployment.metrics_port) {
+    // No field of Kubernetes: what Prometheus' own sample configuration, and most charts, look at.
+    Json& annotations = metadata["annotations"];
+    annotations["prometheus.io/scrape"] = "true";
+    annotations["prometheus.io/port"] = std::to_string(*deployment.metrics_port);
+    annotations["prometheus.io/path"] = kMetricsPath;
+  }
+  return metadata;
+}
 
 Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOptions& options) {
   Json port;
@@ -66,6 +82,12 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
   container["image"] = deployment.image.empty() ? "disttf" : deployment.image;
   container["args"] = json_list(options.arguments);
   container["ports"].push_back(std::move(port));
+  if (deployment.metrics_port) {
+    Json metrics;
+    metrics["name"] = kMetricsPort;
+    metrics["containerPort"] = *deployment.metrics_port;
+    container["ports"].push_back(std::move(metrics));
+  }
   if (Json wanted = resources(group.resources); !wanted.empty()) {
     container["resources"] = std::move(wanted);
   }
@@ -119,6 +141,33 @@ Json headless_service(const Deployment& deployment) {
   return json;
 }
 
+namespace {
+
+// null where nobody asked for it.
+Json pod_monitor(const Deployment& deployment) {
+  if (!deployment.pod_monitor) {
+    return nullptr;
+  }
+  Json json;
+  json["apiVersion"] = "monitoring.coreos.com/v1";
+  json["kind"] = "PodMonitor";
+  json["metadata"] = object_metadata(deployment, deployment.name);
+  json["metadata"]["labels"]["app"] = deployment.name;
+  json["spec"]["selector"]["matchLabels"]["app"] = deployment.name;
+  Json endpoint;
+  endpoint["port"] = kMetricsPort;
+  endpoint["path"] = kMetricsPath;
+  json["spec"]["podMetricsEndpoints"].push_back(std::move(endpoint));
+  return json;
+}
+
+}  // namespace
+
+std::string pod_monitor_text(const Deployment& deployment) {
+  const Json json = pod_monitor(deployment);
+  return json.is_null() ? std::string() : "---\n" + to_yaml_text(json);
+}
+
 std::string to_text(const Deployment& deployment, const PodsFile& file) {
   std::string text = comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
                                    "    the result is " + deployment.result_line() +
@@ -133,7 +182,7 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
         &group == &deployment.groups.front();  // what it says holds for the others
     text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
   }
-  return text;
+  return text + pod_monitor_text(deployment);
 }
 
 std::string chief_pods_name(const Deployment& deployment) {

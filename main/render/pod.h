@@ -17,6 +17,12 @@ struct PodOptions {
   std::vector<std::string> arguments;  // "$(NAME)" in them is for Kubernetes to expand
 };
 
+// The `metadata` of a pod with these labels: what scrapers look for besides, where its task exports
+// metrics.
+[[nodiscard]] Json pod_metadata(const Deployment& deployment, Json labels);
+// One more document: a PodMonitor, by which the Prometheus Operator scrapes pods with the label
+// app=NAME. Empty where nobody asked for it.
+[[nodiscard]] std::string pod_monitor_text(const Deployment& deployment);
 // The `spec` of a pod: container, volumes, node selector.
 [[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,
                             const PodOptions& options);

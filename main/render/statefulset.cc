@@ -49,7 +49,7 @@ Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
   spec["podManagementPolicy"] = "Parallel";
   spec["selector"]["matchLabels"] = labels;
   Json& pod = spec["template"];
-  pod["metadata"]["labels"] = labels;
+  pod["metadata"] = pod_metadata(deployment, labels);
   pod["spec"] = pod_spec(
       deployment, group,
       {.container = "disttf", .port_name = "disttf", .arguments = arguments_of(deployment, group)});

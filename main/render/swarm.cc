@@ -56,6 +56,7 @@ void complete_swarm_service(Json& service, const PlacedTask& task) {
 std::string render_swarm(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_evaluator(deployment, "swarm");
+  refuse_pod_monitor(deployment, "swarm");
   check_length(deployment, deployment.name + "_" + longest_task_name(deployment), kMostServiceName,
                "a service of Swarm may have");
   Json json;

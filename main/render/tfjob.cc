@@ -35,6 +35,12 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   json["replicas"] = group.count;
   json["restartPolicy"] = "OnFailure";
   Json& pod = json["template"];
+  if (deployment.metrics_port) {
+    Json labels;
+    labels["app"] =
+        deployment.name;  // the operator adds its own, which differ between its versions
+    pod["metadata"] = pod_metadata(deployment, std::move(labels));
+  }
   // An Istio proxy that is not up yet would swallow the first connections, and one that stays up
   // keeps the pod, and with it the job, from ending.
   pod["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false";
@@ -73,7 +79,7 @@ std::string render_tfjob(const Deployment& deployment) {
              "    the result is " + deployment.result_line() +
              "\n"
              "kubectl delete -f FILE") +
-         "\n" + to_yaml_text(json);
+         "\n" + to_yaml_text(json) + pod_monitor_text(deployment);
 }
 
 }  // namespace disttf::render

@@ -38,6 +38,7 @@ std::string resources_of(const TaskGroup& group, const char* suffix) {
 
 std::string render_tfmesos(const Deployment& deployment) {
   refuse_evaluator(deployment, "tfmesos");
+  refuse_metrics(deployment, "tfmesos");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");
   if (deployment.group(net::Job::kChief) != nullptr) {

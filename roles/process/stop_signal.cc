@@ -22,18 +22,19 @@ namespace {
 // process that lacks memory is not kept busy.
 constexpr int kTellAgainMs = 100;
 
-sigset_t stop_signals() {
+sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   return set;
 }
 
 }  // namespace
 
 StopSignal::StopSignal(std::function<void(int)> on_signal) : on_signal_(std::move(on_signal)) {
-  const sigset_t set = stop_signals();
+  const sigset_t set = watched_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
   if (signal_fd < 0) {
@@ -65,7 +66,12 @@ void StopSignal::watch(int signal_fd) {
       break;
     }
     signalfd_siginfo info{};
-    if (read(signal_fd, &info, sizeof info) == sizeof info && number() == 0) {
+    if (read(signal_fd, &info, sizeof info) != sizeof info) {
+      continue;
+    }
+    if (info.ssi_signo == SIGUSR1) {
+      ask_to_save();
+    } else if (number() == 0) {
       number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
       interrupt_.interrupt();
       is_told = tell();

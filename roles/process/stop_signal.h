@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as an orderly request to stop.
+// SIGINT and SIGTERM as an orderly request to stop, and SIGUSR1 as one to save what there is.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace disttf::roles {
 
-// From construction on the two signals are blocked in this thread and those it starts, and taken by
-// a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
+// From construction on the three signals are blocked in this thread and those it starts, and taken
+// by a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
 // thread.
 class StopSignal {
  public:
@@ -32,6 +32,12 @@ class StopSignal {
   void stop_with(const Failure& failure);
   // The same, because of what a thread or coroutine has thrown: failure_of(exception).
   void stop_with(const std::exception_ptr& exception);
+  // Whether somebody has asked, by SIGUSR1 or ask_to_save(), since the last call. From any thread;
+  // in a task that saves nothing nobody looks.
+  [[nodiscard]] bool take_save_request() noexcept {
+    return asks_to_save_.load(std::memory_order_relaxed) && asks_to_save_.exchange(false);
+  }
+  void ask_to_save() noexcept { asks_to_save_ = true; }
   // Throws Failure when a signal has come (130 or 143), or that of stop_with().
   void throw_if_stopped() const;
 
@@ -41,6 +47,7 @@ class StopSignal {
 
   std::function<void(int)> on_signal_;
   std::atomic<int> number_ = 0;
+  std::atomic<bool> asks_to_save_ = false;
   std::atomic<bool> fails_ = false;  // somebody sets failure_, or has
   std::optional<Failure> failure_;   // constant once has_failed_
   std::atomic<bool> has_failed_ = false;

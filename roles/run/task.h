@@ -10,6 +10,8 @@
 
 namespace disttf::roles {
 
+class Meters;  // roles/monitor/shell/meters.h
+
 // How long a task waits before it ends with a sentence. All bounded: nothing hangs.
 struct Timeouts {
   std::chrono::seconds start{300};   // for tasks that have not been seen yet
@@ -49,6 +51,7 @@ struct Task {
   OnFinish on_finish = OnFinish::kExit;
   std::size_t threads = 0;  // that compute; 0: as many as suit the task, see machine.h
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
+  Meters* meters = nullptr;  // of this process, which they outlive it in; null: nobody measures
 };
 
 // "60 s": how messages name a limit.

@@ -11,7 +11,7 @@ allowed() {
   local process="$run|data|net/transport|roles/process"
   case $1 in
     data | net/wire) echo 'nothing' ;;
-    data/own) echo 'data' ;;
+    data/own | data/tensorboard) echo 'data' ;;
     math) echo 'math/layers|math/losses' ;;
     math/losses) echo 'math' ;;
     math/layers) echo 'math' ;;
@@ -21,15 +21,18 @@ allowed() {
     roles/checkpoint/core) echo "$run|data" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
+    roles/monitor/core) echo "$run|data" ;;
+    roles/ps/core) echo "$run|roles/monitor/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|roles/checkpoint/core" ;;
     roles/download) echo "$process|data/own|net/http" ;;
-    roles/ps/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
-    roles/trainer/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
-    roles/chief/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/shell" ;;
-    roles/launch/shell) echo "$process|net/http|roles/launch/core" ;;
-    roles/servers/shell) echo "$process|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    roles/monitor/shell) echo "$process|net/http|roles/monitor/core" ;;
+    roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
+    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
+    roles/chief/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
+    roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main) echo '.*' ;;
     *) return 1 ;;
   esac

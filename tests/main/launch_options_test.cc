@@ -137,6 +137,67 @@ TEST(LaunchControl, HasAnAddressOfItsOwn) {
             "--control_port: 1 is not allowed with --control none");
 }
 
+TEST(LaunchPage, IsThereWhereItIsAskedFor) {
+  EXPECT_FALSE(parse_launch("launch").page.has_value());
+  const roles::PageOptions page = *parse_launch("launch --page").page;
+  EXPECT_EQ(page.host, "127.0.0.1");
+  EXPECT_EQ(page.port, 0);
+  const roles::LaunchOptions other = parse_launch(
+      "launch --page --page_host 0.0.0.0 --page_port 8080 --page_names Train.example.org,b");
+  EXPECT_EQ(other.page->host, "0.0.0.0");
+  EXPECT_EQ(other.page->port, 8080);
+  EXPECT_EQ(other.page->names, (std::vector<std::string>{"train.example.org", "b"}));
+  for (const std::string& argument : other.task_arguments) {
+    EXPECT_FALSE(argument.starts_with("--page")) << "a task of it has none: " << argument;
+  }
+  EXPECT_EQ(refusal("launch --page_port 1"), "--page_port: has no effect without --page");
+  EXPECT_THAT(refusal("launch --page --page_names http://a"),
+              StartsWith("--page_names: \"http://a\" is not a name"));
+}
+
+TEST(ChiefsPage, IsTheChiefsAlone) {
+  EXPECT_FALSE(parse_task("chief --chief_host=c:1" + kHosts).page.has_value());
+  EXPECT_EQ(parse_task("chief --page --page_port 7 --chief_host=c:1" + kHosts).page->port, 7);
+  EXPECT_TRUE(parse_task("worker --page --task_index 0" + kHosts).page.has_value());
+  EXPECT_EQ(refusal("worker --page --task_index 1" + kHosts),
+            "--page: is the chief's, and this is worker:1");
+  EXPECT_THAT(refusal("ps --page" + kHosts), testing::HasSubstr("--page"));
+  EXPECT_TRUE(std::get<RunDriver>(parse("train --existing_servers --page" + kHosts).action)
+                  .options.page.has_value());
+}
+
+TEST(LaunchMetrics, AreItsOwnAndItsTasksGetOthers) {
+  const roles::LaunchOptions options =
+      parse_launch("launch --metrics_port 9400 --metrics_host all --metrics_textfile /x/y.prom");
+  EXPECT_THAT(options.metrics.port, Optional(9400));
+  EXPECT_EQ(options.metrics.host, "all");
+  EXPECT_EQ(options.metrics.textfile, "/x/y.prom");
+  EXPECT_THAT(options.task_arguments, testing::IsEmpty());
+  EXPECT_FALSE(parse_launch("launch").metrics.any());
+  EXPECT_EQ(parse_launch("launch").metrics.host, "127.0.0.1");
+}
+
+TEST(LaunchMetrics, AreAlsoATasks) {
+  const auto metrics = [](const std::string& line) {
+    return std::get<RunTask>(parse(line + kHosts).action).metrics;
+  };
+  EXPECT_THAT(metrics("ps --metrics_port 0").port, Optional(0));
+  EXPECT_EQ(metrics("worker --task_index 1 --metrics_host ::1").host, "::1");
+  EXPECT_EQ(metrics("train --job_name worker --task_index 0 --metrics_textfile a.prom").textfile,
+            "a.prom");
+  const auto driver = parse("train --existing_servers --metrics_port 7" + kHosts);
+  EXPECT_THAT(std::get<RunDriver>(driver.action).metrics.port, Optional(7));
+  const auto server = parse("server --job_name ps --task_index 0 --metrics_port 7" + kHosts);
+  EXPECT_THAT(std::get<RunServer>(server.action).options.task_arguments,
+              testing::Contains("--metrics_port=7"));
+}
+
+TEST(LaunchMetrics, AreServedAtAnAddressOrAll) {
+  EXPECT_THAT(refusal("launch --metrics_host example.com"),
+              StartsWith("--metrics_host: \"example.com\" is not an IP address of this machine"));
+  EXPECT_THAT(refusal("launch --metrics_port 65536"), StartsWith("--metrics_port: 65536 is not"));
+}
+
 roles::ManageOptions manage(const std::string& line) {
   return std::get<RunManage>(parse(line).action).options;
 }

@@ -80,11 +80,11 @@ TEST_F(Manage, StatusShowsEveryTask) {
   EXPECT_THAT(told({"status"}),
               MatchesRegex("launch [0-9]+: training, step [0-9]+ of [0-9]+, loss [0-9.]+, since "
                            "[0-9TZ:-]+\n"
-                           "TASK +ADDRESS +STATE +PID +RESTARTS +SINCE\n"
-                           "ps:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+\n"
-                           "ps:1 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+\n"
-                           "chief:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+\n"
-                           "worker:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+\n"));
+                           "TASK +ADDRESS +STATE +PID +RESTARTS +SINCE[^\n]*\n"
+                           "ps:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+[^\n]*\n"
+                           "ps:1 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+[^\n]*\n"
+                           "chief:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+[^\n]*\n"
+                           "worker:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+[^\n]*\n"));
   EXPECT_THAT(told({"endpoints"}),
               MatchesRegex("JOB +ADDRESSES\nps +127[^,\n]+,127[^,\n]+\nchief +127[^,\n]+\n"
                            "worker +127[^,\n]+\ncontrol +[^\n]+\\.sock\n"));

@@ -19,11 +19,14 @@ const Words kSaves = {"--sharded_checkpoint", "--save_steps=10", "--train_dir=tr
 
 class ShardedCheckpoint : public ProcessTest {
  protected:
-  // What lies in a directory, in order.
+  // The directories of checkpoints, and of what was to become one, in order.
   [[nodiscard]] std::vector<std::string> names(const std::string& directory = "train") const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(scratch() / directory)) {
-      names.push_back(entry.path().filename().string());
+      // Beside them lie records, and what TensorBoard reads.
+      if (entry.path().filename().string().find("checkpoint") != std::string::npos) {
+        names.push_back(entry.path().filename().string());
+      }
     }
     std::ranges::sort(names);
     return names;

@@ -56,6 +56,9 @@ class FakeJob : public ManagedJob {
     return tell("update " + (wanted.workers ? std::to_string(*wanted.workers) : "-") + " " +
                 wanted.options.value_or("-"));
   }
+  std::string save() override { return tell("save"); }
+  std::string stop() override { return tell("stop"); }
+  std::string make_page_link() override { return "http://127.0.0.1:1/?token=" + tell("page"); }
 
  private:
   std::string tell(const std::string& what) {
@@ -132,6 +135,17 @@ TEST_F(ControlVerbs, AnUpdateSaysWhatItWants) {
   EXPECT_THAT(job_.told, ElementsAre("update 4 -", "update 5 {}"));
 }
 
+TEST_F(ControlVerbs, ARunIsSavedAndStopped) {
+  EXPECT_EQ(Json::parse(ask("POST", "/v1/save").body), Json::parse(R"({"message": "done"})"));
+  EXPECT_EQ(Json::parse(ask("POST", "/v1/stop").body), Json::parse(R"({"message": "done"})"));
+  EXPECT_THAT(job_.told, ElementsAre("save", "stop"));
+}
+
+TEST_F(ControlVerbs, APageHasALink) {
+  EXPECT_EQ(Json::parse(ask("POST", "/v1/page").body),
+            Json::parse(R"({"url": "http://127.0.0.1:1/?token=done"})"));
+}
+
 TEST_F(ControlVerbs, WhatIsNotThereIs404) {
   for (const char* path : {"/", "//", "/v1", "/v1/", "/v2/status", "/v1/status/", "/v1/pods/ps:0",
                            "/v1/pods/ps:0/kill", "/v1/logs", "/v1/logs/a/b", "/v1/update/x"}) {
@@ -143,7 +157,10 @@ TEST_F(ControlVerbs, WhatIsNotThereIs404) {
 TEST_F(ControlVerbs, AnotherMethodIs405) {
   EXPECT_EQ(refusal("POST", "/v1/status"), "405 POST \"/v1/status\" is not allowed; it takes GET");
   EXPECT_EQ(refusal("GET", "/v1/update"), "405 GET \"/v1/update\" is not allowed; it takes POST");
-  EXPECT_EQ(refusal("GET", "/v1/pods/ps:0/restart").substr(0, 3), "405");
+  for (const char* path : {"/v1/pods/ps:0/restart", "/v1/save", "/v1/stop", "/v1/page"}) {
+    EXPECT_EQ(refusal("GET", path).substr(0, 3), "405") << path;
+    EXPECT_EQ(refusal("DELETE", path).substr(0, 3), "405") << path;
+  }
   EXPECT_THAT(job_.told, IsEmpty());
 }
 

@@ -127,6 +127,7 @@ class PsHost {
   std::set<ConnectionId> closed;
   bool is_closed = false;  // its port
   std::optional<AwaitDrained> awaits;
+  std::optional<AnswerMetrics> asked;
   bool is_idle = false;
   std::optional<EndProcess> end;
 
@@ -147,6 +148,7 @@ class PsHost {
   void take(const ClosePort&) { is_closed = true; }
   void take(const AwaitDrained& effect) { awaits = effect; }
   void take(const StayIdle&) { is_idle = true; }
+  void take(const AnswerMetrics& effect) { asked = effect; }
   void take(const EndProcess& effect) { end = effect; }
   template <typename Other>
   void take(const Other&) {}
@@ -210,7 +212,36 @@ TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
 TEST_F(PsCoreTest, AControlChannelCarriesHeartbeatsOnly) {
   const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
   EXPECT_FALSE(host_.say(control, {.kind = FrameKind::kPull}));
-  EXPECT_EQ(host_.refused[control], "a control channel carries heartbeats only");
+  EXPECT_EQ(host_.refused[control], "a control channel carries heartbeats and metrics only");
+}
+
+TEST_F(PsCoreTest, WhatTrainersTellTheChiefIsToldOnce) {
+  const ConnectionId chief = host_.connect(0, 7, ChannelPurpose::kControl);
+  const ConnectionId worker = host_.connect(1, 7, ChannelPurpose::kControl);
+  const auto tell = [&](const std::string& text) {
+    return host_.say(worker, {.kind = FrameKind::kMetrics}, std::as_bytes(std::span(text)));
+  };
+  EXPECT_TRUE(tell("older"));
+  EXPECT_TRUE(tell("newer"));
+  EXPECT_TRUE(host_.say(chief, {.kind = FrameKind::kGetMetrics, .request_id = 5}));
+  ASSERT_TRUE(host_.asked);
+  EXPECT_EQ(host_.asked->to, chief);
+  EXPECT_EQ(host_.asked->request_id, 5U);
+  EXPECT_THAT(host_.core.take_told(), ElementsAre("newer"));
+  EXPECT_THAT(host_.core.take_told(), IsEmpty());
+  EXPECT_EQ(host_.core.take_metrics().task, task_.self);
+}
+
+TEST_F(PsCoreTest, OnlyTheChiefAsksHowAPsDoes) {
+  const ConnectionId worker = host_.connect(1, 7, ChannelPurpose::kControl);
+  EXPECT_FALSE(host_.say(worker, {.kind = FrameKind::kGetMetrics}));
+  EXPECT_TRUE(host_.refused.contains(worker));
+}
+
+TEST_F(PsCoreTest, WhatATrainerTellsIsBounded) {
+  const ConnectionId worker = host_.connect(1, 7, ChannelPurpose::kControl);
+  EXPECT_FALSE(host_.say(worker, {.kind = FrameKind::kMetrics}, Bytes(net::kMaxMetricsBytes + 1)));
+  EXPECT_TRUE(host_.refused.contains(worker));
 }
 
 TEST_F(PsCoreTest, AStateChannelAsksForCuts) {

@@ -281,6 +281,16 @@ TEST(SnapshotSchedule, OneThatWasDueWhileAnotherWasUnderWayComesNext) {
   EXPECT_TRUE(schedule.wants(12, false, now));
 }
 
+TEST(SnapshotSchedule, OneThatIsAskedForComesWithTheNextStep) {
+  const SnapshotSchedule::TimePoint now{std::chrono::hours(1)};
+  SnapshotSchedule schedule(every_steps(1000), 2000, now);
+  EXPECT_FALSE(schedule.wants(10, false, now));
+  schedule.ask();
+  EXPECT_FALSE(schedule.wants(11, true, now));
+  EXPECT_TRUE(schedule.wants(12, false, now));
+  EXPECT_FALSE(schedule.wants(13, false, now));
+}
+
 TEST(SnapshotSchedule, TheLastStepIsNotWantedHere) {
   const SnapshotSchedule::TimePoint now{std::chrono::hours(1)};
   SnapshotSchedule schedule(every_steps(10), 100, now);

@@ -55,6 +55,39 @@ TEST(StopSignal, SigintEndsAWaitAndTheTaskWith130) {
   EXPECT_EQ(status_of_child([] { return run_until_stopped(SIGINT); }), kInterrupted);
 }
 
+TEST(StopSignal, Sigusr1AsksToSaveAndStopsNothing) {
+  EXPECT_EQ(status_of_child([] {
+              StopSignal stop;
+              const bool before = stop.take_save_request();
+              kill(getpid(), SIGUSR1);
+              const auto deadline = net::Clock::now() + kPatience;
+              bool is_asked = false;
+              while (!is_asked && net::Clock::now() < deadline) {
+                is_asked = stop.take_save_request();
+              }
+              stop.throw_if_stopped();
+              return !before && is_asked && !stop.take_save_request() ? kDone : kUnexpected;
+            }),
+            kDone);
+}
+
+TEST(StopSignal, Sigusr1IsHeardWhereItWasIgnored) {
+  EXPECT_EQ(status_of_child([] {
+              std::signal(SIGUSR1, SIG_IGN);  // as main does
+              kill(getpid(), SIGUSR1);        // lost: nobody leads yet
+              StopSignal stop;
+              kill(getpid(), SIGUSR1);
+              const auto deadline = net::Clock::now() + kPatience;
+              while (!stop.take_save_request()) {
+                if (net::Clock::now() >= deadline) {
+                  return kUnexpected;
+                }
+              }
+              return static_cast<int>(kDone);
+            }),
+            kDone);
+}
+
 TEST(StopSignal, TheFirstSignalCounts) {
   EXPECT_EQ(status_of_child([] {
               const StopSignal stop;

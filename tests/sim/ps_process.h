@@ -95,6 +95,7 @@ class PsProcess final : public Process {
   void apply(const roles::ClosePort& effect);
   void apply(const roles::AwaitDrained& effect);
   void apply(const roles::StayIdle& effect);
+  static void apply(const roles::AnswerMetrics& /*effect*/) {}  // nobody asks here
   void apply(const roles::EndProcess& effect);
 
   Checks& checks_;

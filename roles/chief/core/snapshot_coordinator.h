@@ -174,6 +174,8 @@ class SnapshotSchedule {
   // Whether the push that makes `step` is to ask for one: one is due, and no other under way
   // (`is_busy`).
   [[nodiscard]] bool wants(std::uint64_t step, bool is_busy, TimePoint now);
+  // Somebody has asked for one: it is due now.
+  void ask() noexcept { is_due_ = true; }
 
  private:
   const std::uint64_t save_steps_;

@@ -14,6 +14,7 @@
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/chief/shell/snapshot_link.h"
+#include "roles/monitor/shell/meters.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
@@ -41,17 +42,21 @@ SnapshotCoordinator::Options coordinator_options(const Task& task, const Checkpo
 class Checkpointer::Impl {
  public:
   Impl(const Task& task, const CheckpointOptions& options, const RunConfig& config,
-       const math::ParameterLayout& layout)
+       const math::ParameterLayout& layout, OnSaved on_saved)
       : task_(task),
         options_(options),
         config_(config),
         config_json_(to_json(config)),
         layout_(layout),
+        on_saved_(std::move(on_saved)),
         store_(disk_, options.train_dir),
         schedule_(options, config.train_steps, net::Clock::now()),
         coordinator_(coordinator_options(task, options, config), random_number()) {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
+    }
+    if (task.meters != nullptr && !options.train_dir.empty()) {
+      meters_ = &task.meters->checkpoints();
     }
     thread_ = start_thread([this] { work(); });
   }
@@ -72,6 +77,8 @@ class Checkpointer::Impl {
   bool wants_snapshot(std::uint64_t step) {
     return schedule_.wants(step, is_busy(), net::Clock::now());
   }
+
+  void ask() noexcept { schedule_.ask(); }
 
   void start(const SnapshotRequest& job) {
     {
@@ -167,6 +174,7 @@ class Checkpointer::Impl {
 
   // False: the ps have lost it, or moved on. The next one will do.
   bool save(const SnapshotRequest& request) {
+    const auto began = net::Clock::now();
     SnapshotOrder order = coordinator_.begin(request);
     while (!std::holds_alternative<SnapshotDone>(order)) {
       try {
@@ -178,13 +186,30 @@ class Checkpointer::Impl {
     links_.clear();
     collected_ = {};
     const auto& done = std::get<SnapshotDone>(order);
+    measure(done, net::Clock::now() - began);
     if (!done.why_not.empty()) {
       log_warning("no checkpoint was saved: " + done.why_not);
     } else if (done.step && !options_.train_dir.empty()) {
+      const std::chrono::duration<double> took = net::Clock::now() - began;
+      on_saved_({.step = *done.step,
+                 .name = std::to_string(*done.step),
+                 .seconds = took.count(),
+                 .weights_sha256 = {}});
       log_info("Saved checkpoint at global step " + std::to_string(*done.step) + " in " +
                options_.train_dir.string());
     }
     return done.is_done;
+  }
+
+  void measure(const SnapshotDone& done, std::chrono::nanoseconds time) const {
+    if (meters_ == nullptr) {
+      return;
+    }
+    if (!done.why_not.empty()) {
+      meters_->failed();
+    } else if (done.step) {
+      meters_->saved((1 + tensor_names_.size()) * layout_.size() * sizeof(float), time);
+    }
   }
 
   // Each does what it is told, and tells the coordinator what came of it.
@@ -284,9 +309,11 @@ class Checkpointer::Impl {
   const RunConfig config_;
   const std::string config_json_;
   const math::ParameterLayout& layout_;
+  const OnSaved on_saved_;
   data::PosixFileSystem disk_;
   const CheckpointStore store_;
   std::vector<std::string> tensor_names_;  // of the optimizer's state
+  CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
   SnapshotSchedule schedule_;
   // The other thread's.
@@ -309,11 +336,14 @@ class Checkpointer::Impl {
 };
 
 Checkpointer::Checkpointer(const Task& task, const CheckpointOptions& options,
-                           const RunConfig& config, const math::ParameterLayout& layout)
-    : impl_(std::make_unique<Impl>(task, options, config, layout)) {}
+                           const RunConfig& config, const math::ParameterLayout& layout,
+                           OnSaved on_saved)
+    : impl_(std::make_unique<Impl>(task, options, config, layout, std::move(on_saved))) {}
 Checkpointer::~Checkpointer() = default;
 
 bool Checkpointer::wants_snapshot(std::uint64_t step) { return impl_->wants_snapshot(step); }
+
+void Checkpointer::ask() { impl_->ask(); }
 
 void Checkpointer::collect(std::uint64_t sequence, net::Generation generation) {
   impl_->start({.sequence = sequence, .generation = generation});

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "math/parameter_layout.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/generation.h"
+#include "roles/monitor/core/record.h"
 #include "roles/run/checkpoint_options.h"
 #include "roles/run/early_end.h"
 #include "roles/run/run_config.h"
@@ -28,9 +30,11 @@ namespace disttf::roles {
 // Called by the computing thread alone.
 class Checkpointer {
  public:
-  // `task`, `options` and `layout` must outlive it. Starts the thread.
+  // `task`, `options` and `layout` must outlive it. Starts the thread. `on_saved` is called with
+  // what has been written to --train_dir, on a thread of this.
+  using OnSaved = std::function<void(const CheckpointRecord&)>;
   Checkpointer(const Task& task, const CheckpointOptions& options, const RunConfig& config,
-               const math::ParameterLayout& layout);
+               const math::ParameterLayout& layout, OnSaved on_saved);
   ~Checkpointer();  // what is under way is given up
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -38,6 +42,8 @@ class Checkpointer {
   // Whether the push that makes `step` is to ask for a snapshot: one is due, and no other under
   // way.
   [[nodiscard]] bool wants_snapshot(std::uint64_t step);
+  // Somebody has asked for a snapshot: the next push is to ask for one.
+  void ask();
   // That push, the process's `sequence`th, was answered: the ps keep the snapshot.
   void collect(std::uint64_t sequence, net::Generation generation);
 

@@ -1,22 +1,32 @@
 #include "roles/chief/shell/chief.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
 #include "roles/chief/shell/failover_thread.h"
+#include "roles/chief/shell/record_pictures.h"
+#include "roles/chief/shell/run_monitor.h"
+#include "roles/chief/shell/summaries.h"
+#include "roles/monitor/shell/page_thread.h"
+#include "roles/monitor/shell/process_facts.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/trainer/core/result_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -91,8 +101,9 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
 // Does what the leader of the run says.
 class Leading {
  public:
-  Leading(const TrainerOptions& options, StopSignal& stop)
-      : options_(options), stop_(stop), trainer_(options, stop) {
+  // `page`: nullptr where the run has none here.
+  Leading(const TrainerOptions& options, StopSignal& stop, PageThread* page)
+      : options_(options), stop_(stop), page_(page), trainer_(options, stop) {
     const RunConfig config = config_for(trainer_.dataset(), options);
     trainer_.prepare(config);
     early_stop_.emplace(EarlyStop::Rule{.train_steps = config.train_steps,
@@ -122,6 +133,10 @@ class Leading {
       leader_->notes().drain([](const Note& note) { log_note(note); });
     }
     if (failure_) {
+      // One that restarting the task mends is not the end of the run.
+      if (summaries_ && failure_->exit_code() == kError) {
+        summaries_->ended(/*is_success=*/false);
+      }
       throw Failure(*failure_);
     }
   }
@@ -208,12 +223,21 @@ class Leading {
       begin_to_lead();
     }
     trainer_.train(
-        {.wants_cut = [this](std::uint64_t step) { return checkpointer_->wants_snapshot(step); },
+        {.wants_cut = [this](std::uint64_t step) { return wants_cut(step); },
          .on_cut =
              [this](std::uint64_t sequence, const StepReply& reply) {
                checkpointer_->collect(sequence, reply.generation);
              },
-         .ends_at = [this](const StepReply& reply) { return ends_at(reply); }});
+         .ends_at = [this](const StepReply& reply) { return ends_at(reply); },
+         .on_step = [this](float loss, const StepReply& reply) { made_step(loss, reply); }});
+  }
+
+  bool wants_cut(std::uint64_t step) {
+    if (stop_.take_save_request()) {
+      log_info("Asked to save");
+      checkpointer_->ask();
+    }
+    return checkpointer_->wants_snapshot(step);
   }
 
   void begin_to_lead() {
@@ -224,11 +248,103 @@ class Leading {
     }
     task_.emplace(options_.task);
     task_->incarnation = trainer_.client().incarnation();
-    checkpointer_.emplace(*task_, options_.checkpoint, config(), trainer_.model().layout());
+    begin_to_monitor();
+    checkpointer_.emplace(
+        *task_, options_.checkpoint, config(), trainer_.model().layout(),
+        [monitor = monitor_](const CheckpointRecord& record) { monitor->saved(record); });
+    if (!options_.summaries.directory.empty()) {
+      begin_summaries();
+    }
     if (early_stop_->keeps_best()) {
       trainer_.client().know_best({});
     }
     trainer_.client().lead(to_json(config()), [this] { return provide_state(); });
+  }
+
+  // Held by the trainer's other thread, too, which brings what tasks tell.
+  void begin_to_monitor() {
+    RunMonitor::Options options{.progress_fd = options_.progress_fd,
+                                .train_dir = options_.checkpoint.train_dir};
+    if (page_ != nullptr) {
+      options.also = [page = page_](const std::string& line) { page->take(line); };
+    }
+    monitor_ = std::make_shared<RunMonitor>(options_.task, config(), options);
+    trainer_.background().collect(
+        [monitor = monitor_](std::size_t ps, const std::vector<std::string>& texts) {
+          monitor->told(ps, texts);
+        });
+    trainer_.on_evaluation([this](std::uint64_t step, const math::Evaluation& validation,
+                                  const math::Evaluation& test,
+                                  bool is_last) { evaluated(step, validation, test, is_last); });
+  }
+
+  void begin_summaries() {
+    summaries_.emplace(options_.summaries, config(), trainer_.model().layout(), trainer_.dataset(),
+                       options_.task.cluster.ps.size());
+  }
+
+  void evaluated(std::uint64_t step, const math::Evaluation& validation,
+                 const math::Evaluation& test, bool is_last) {
+    monitor_->evaluated(step, validation, test, is_last);
+    tell_pictures(step, test, is_last);
+    if (is_last) {
+      monitor_->ended(
+          {.step = step,
+           .line = result_line(trainer_.dataset().name, test),
+           .accuracy = test.classes != 0 ? std::optional(test.accuracy()) : std::nullopt,
+           .weights_sha256 = weights_hash(trainer_.model().layout(), trainer_.reply().parameters)});
+    }
+    if (!summaries_) {
+      return;
+    }
+    summaries_->evaluated(step, validation, test, trainer_.parameters(),
+                          trainer_.client().gradient(), is_last);
+    if (is_last && test.classes != 0) {
+      const std::size_t points = std::min(kMostProjectorPoints, test.rows);
+      std::vector<float> made = trainer_.last_inputs(points);
+      const std::size_t width = points == 0 ? 0 : made.size() / points;
+      summaries_->project(std::move(made), width, test.answers);
+    }
+  }
+
+  // They take a few milliseconds to draw: after every evaluation of a fast run that would be seen.
+  void tell_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
+    constexpr std::chrono::seconds kBetween{5};
+    const auto now = net::Clock::now();
+    if (!is_last && now < next_pictures_) {
+      return;
+    }
+    next_pictures_ = now + kBetween;
+    const double time = record_time();
+    monitor_->add(wrong_picture_lines(trainer_.dataset(), test, step, time));
+    monitor_->add(filter_picture_lines(config().model, trainer_.model().layout(),
+                                       trainer_.parameters(), step, time));
+  }
+
+  // Where training begins, or goes on from a state that is not the newest one.
+  void tell_where_it_begins(std::uint64_t step) {
+    if (!seen_step_ || step < *seen_step_) {
+      const math::ModelSpec& model = config().model;
+      monitor_->begins(
+          {.config = &config(),
+           .ps = options_.task.cluster.ps.size(),
+           .step = step,
+           .classes = trainer_.dataset().class_names,
+           .model = std::string(model.layers.empty() ? math::model_name(model.kind) : "layers"),
+           .parameters = trainer_.model().layout().parameter_count()});
+    }
+    seen_step_ = step;
+  }
+
+  void made_step(float loss, const StepReply& reply) {
+    monitor_->made(reply.step, static_cast<double>(loss));
+    if (summaries_ && !reply.joined) {  // else the gradient went nowhere
+      summaries_->made({.step = reply.step,
+                        .loss = loss,
+                        .parameters = reply.parameters,
+                        .gradient = trainer_.client().gradient(),
+                        .is_last = reply.finished});
+    }
   }
 
   // What the chief before this one knew, the ps have told when the run was joined. What this one
@@ -237,6 +353,10 @@ class Leading {
   bool ends_at(const StepReply& reply) {
     PsClient& client = trainer_.client();
     const std::uint64_t step = reply.step;
+    tell_where_it_begins(step);
+    if (summaries_) {
+      summaries_->goes_on_from(step);
+    }
     early_stop_->learn(client.best());
     if (early_stop_->is_due(step)) {
       early_stop_->evaluated(step, trainer_.print_evaluation(step));
@@ -285,6 +405,9 @@ class Leading {
     }
     const auto begin = net::Clock::now();
     failure_ = trainer_.print_result_lines();
+    if (summaries_ && !failure_) {
+      summaries_->ended(/*is_success=*/true);
+    }
     time_of_evaluation_ = net::Clock::now() - begin;
     log_summary(config(), status);
     // Who has been told that the run is over does not make the result again. A reader that pauses
@@ -302,21 +425,47 @@ class Leading {
 
   const TrainerOptions& options_;
   StopSignal& stop_;
+  PageThread* page_;
+  net::Clock::time_point next_pictures_{};
   Trainer trainer_;
   std::optional<FailoverThread> failover_;
   std::optional<RunLeader> leader_;
-  std::optional<Task> task_;  // with the incarnation that this chief has come to have
+  std::optional<Task> task_;                // with the incarnation that this chief has come to have
+  std::shared_ptr<RunMonitor> monitor_;     // from when there is a run to lead
+  std::optional<std::uint64_t> seen_step_;  // the newest that training has gone on from
   std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
   std::optional<EarlyStop> early_stop_;
-  EarlyEnd kept_;  // what checkpoints have
+  std::optional<Summaries> summaries_;  // where any are asked for
+  EarlyEnd kept_;                       // what checkpoints have
   std::optional<Failure> failure_;
   std::chrono::nanoseconds time_of_evaluation_{0};  // of the result
 };
 
+// From now on, also while there is nothing to show yet. nullptr: none is asked for.
+std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal& stop) {
+  if (!options.page) {
+    return nullptr;
+  }
+  PageThread::Changes changes{.save = {}, .stop = [] {
+                                kill(getpid(), SIGTERM);
+                                return std::string("the run ends now");
+                              }};
+  if (!options.checkpoint.train_dir.empty()) {
+    changes.save = [&stop] {
+      stop.ask_to_save();
+      return std::string("the next step is saved");
+    };
+  }
+  auto page = std::make_unique<PageThread>(*options.page, std::move(changes));
+  log_info("The run's page is " + page->link());
+  return page;
+}
+
 }  // namespace
 
 std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop) {
-  Leading leading(options, stop);
+  const std::unique_ptr<PageThread> page = open_page(options, stop);
+  Leading leading(options, stop, page.get());
   leading.run();
   return leading.time_of_evaluation();
 }

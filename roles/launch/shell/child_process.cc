@@ -98,8 +98,9 @@ ChildLimits limits_from(const ChildOptions& options) {
     _exit(kCannotRun);  // the launcher died before the line above
   }
   // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
-  // was meant for this process. SIGPIPE is one that this file ignores, and exec would keep it so.
-  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE}) {
+  // was meant for this process. SIGPIPE and SIGUSR1 are ignored by this file, and exec would keep
+  // it so.
+  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1}) {
     std::signal(handled, SIG_DFL);
   }
   sigset_t none;

@@ -131,6 +131,33 @@ LaunchUpdate read_update(const std::string& body) {
 
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
+// What is told to the run as a whole. nullptr: no such thing.
+using Told = Json (*)(ManagedJob& job, const std::string& body);
+
+Told told_by(std::string_view verb) {
+  if (verb == "update") {
+    return [](ManagedJob& job, const std::string& body) {
+      return Json{{"message", job.update(read_update(body))}};
+    };
+  }
+  if (verb == "save") {
+    return [](ManagedJob& job, const std::string& /*body*/) {
+      return Json{{"message", job.save()}};
+    };
+  }
+  if (verb == "stop") {
+    return [](ManagedJob& job, const std::string& /*body*/) {
+      return Json{{"message", job.stop()}};
+    };
+  }
+  if (verb == "page") {
+    return [](ManagedJob& job, const std::string& /*body*/) {
+      return Json{{"url", job.make_page_link()}};
+    };
+  }
+  return nullptr;
+}
+
 std::optional<Change> change_from(std::string_view verb) {
   if (verb == "restart") {
     return &ManagedJob::restart;
@@ -166,17 +193,19 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
   }
   const std::optional<Change> change =
       parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
-  if (!change && (parts.size() != 2 || verb != "update")) {
+  const Told tell = parts.size() == 2 ? told_by(verb) : nullptr;
+  if (!change && tell == nullptr) {
     return net::error_reply(kNotFound,
                             net::quoted(request.path) +
                                 " is not there; allowed are /v1/status, endpoints, pods, "
-                                "logs/TASK, pods/TASK/restart, pods/TASK/replace and update");
+                                "logs/TASK, pods/TASK/restart, pods/TASK/replace, update, save, "
+                                "stop and page");
   }
   if (request.method != "POST") {
     return wrong_method(request, "POST");
   }
   if (!change) {
-    return json_reply({{"message", job.update(read_update(request.body))}});
+    return json_reply(tell(job, request.body));
   }
   const net::TaskId id = task_from_name(parts[2]);
   return json_reply({{"task", task_name(id)}, {"message", (job.**change)(id)}});

@@ -7,6 +7,9 @@
 //   POST /v1/pods/TASK/restart      {"task": "worker:1", "message": "..."}
 //   POST /v1/pods/TASK/replace
 //   POST /v1/update                 {"workers": 4, "options": "..."}, either of the two or both
+//   POST /v1/save                   {"message": "..."}: a checkpoint now
+//   POST /v1/stop                   what SIGTERM does
+//   POST /v1/page                   {"url": "..."}: a link to the run's page, good for one browser
 //
 // What is refused is {"error": "..."}: 404 an unknown path or task, 405 another method, 400 a body
 // that is none, 409 what cannot be done now. docs/managing.md shows all of it.

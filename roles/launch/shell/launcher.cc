@@ -21,8 +21,13 @@
 #include "roles/launch/shell/control_address.h"
 #include "roles/launch/shell/control_verbs.h"
 #include "roles/launch/shell/job_update.h"
+#include "roles/launch/shell/launch_meters.h"
+#include "roles/launch/shell/launch_records.h"
 #include "roles/launch/shell/managed_job.h"
 #include "roles/launch/shell/task_processes.h"
+#include "roles/launch/shell/update_plan.h"
+#include "roles/monitor/shell/page_server.h"
+#include "roles/monitor/shell/record_feed.h"
 #include "roles/process/log.h"
 #include "roles/process/progress.h"
 #include "roles/process/stop_signal.h"
@@ -46,13 +51,20 @@ class Launcher : public ManagedJob {
   std::string restart(const net::TaskId& id) override;
   std::string replace(const net::TaskId& id) override;
   std::string update(const LaunchUpdate& wanted) override;
+  std::string save() override;
+  std::string stop() override;
+  std::string make_page_link() override;
 
  private:
+  [[nodiscard]] const char* run_state() const;
   [[nodiscard]] LocalTask& task_of(const net::TaskId& id) const;
   [[nodiscard]] LocalTask& task_to_restart(const net::TaskId& id) const;
   void refuse_when_busy() const;
+  [[nodiscard]] pid_t chief_pid() const;
   void open_control();
   void open_port(std::uint16_t port);
+  void open_page();
+  [[nodiscard]] net::HttpReply answer(const net::HttpServerRequest& request);
   void on_change(const LocalTask& task);
   void on_all_gone();
   [[nodiscard]] TaskEvents events();
@@ -60,8 +72,10 @@ class Launcher : public ManagedJob {
   void watch_signals();
   void on_signal(int signal);
   void on_stop_signal(int signal);
+  void begin_to_stop(int signal, const std::string& by_whom);
   void on_line(const LocalTask& task, std::string_view line, bool is_result);
   void on_progress(std::string_view record);
+  void draw_progress(const Progress& progress);
   void make_fault(const ProcessFault& fault);
   void say(const std::string& sentence, LogLevel level = LogLevel::kInfo) {
     console_.say(sentence, level);
@@ -79,16 +93,27 @@ class Launcher : public ManagedJob {
   JobUpdate update_;
   LaunchUpdate updates_;  // those that were taken, together
   std::optional<FaultPlan> faults_;
+  std::optional<LaunchMeters> meters_;  // nullopt: nobody reads them
   std::optional<ControlSocket> control_;
   std::string control_url_;
   std::optional<net::HttpServer> server_;
+  RecordFeed feed_;
+  LaunchRecords records_{[this](const std::string& line) { feed_.take(line); }};
+  RunPage page_;
+  std::optional<PageServer> page_server_;
+  pid_t reporting_chief_ = -1;  // the process of the chief that has told of a step
 };
 
 Launcher::Launcher(const LaunchOptions& options)
     : options_(options),
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
       processes_(context_, options, events()),
-      update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }) {}
+      update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
+      page_(context_, feed_, {"restart", "replace", "update", "save", "stop"}) {
+  if (options.meters != nullptr) {
+    meters_.emplace(options.meters->metrics(), *options.metrics_address);
+  }
+}
 
 TaskEvents Launcher::events() {
   return {.line = [this](const LocalTask& task, std::string_view line,
@@ -101,6 +126,7 @@ TaskEvents Launcher::events() {
 
 int Launcher::run() {
   open_control();
+  open_page();
   plan_faults();
   watch_signals();
   processes_.start_all();
@@ -122,9 +148,8 @@ void Launcher::open_control() {
     log_info(std::string("this launch cannot be managed: ") + failure.what());
     return;
   }
-  server_.emplace(context_, [this](const net::HttpServerRequest& request) {
-    return answer_verb(*this, request);
-  });
+  server_.emplace(context_,
+                  [this](const net::HttpServerRequest& request) { return answer(request); });
   server_->listen(control_->take_acceptor());
   if (options_.control->port) {
     open_port(*options_.control->port);
@@ -143,10 +168,30 @@ void Launcher::open_port(std::uint16_t port) {
   say("managed at " + control_url_ + "; the bearer token is in " + control_->token_path());
 }
 
+void Launcher::open_page() {
+  if (options_.page) {
+    page_server_.emplace(context_, *options_.page, page_,
+                         [this](const auto& request) { return answer_verb(*this, request); });
+    say("the run's page is " + page_server_->make_link());
+  }
+}
+
+// Of the control address, which has what the page is made of, too.
+net::HttpReply Launcher::answer(const net::HttpServerRequest& request) {
+  std::optional<net::HttpReply> reply = page_.answer(request);
+  return reply ? *std::move(reply) : answer_verb(*this, request);
+}
+
 void Launcher::on_change(const LocalTask& task) {
   update_.on_change();
+  const SupervisedTask& state = processes_.state_of(task);
+  records_.task(task.status(state), state);
+  records_.state(run_state());
+  if (meters_) {
+    meters_->tasks(status(), processes_.tasks());
+  }
   if (task.is_chief) {
-    const bool is_awaited = task.pid > 0 || processes_.state_of(task).waits;
+    const bool is_awaited = task.pid > 0 || state.waits;
     console_.draw_live(is_awaited ? progress_.on_chief_away() : std::string());
   }
 }
@@ -157,14 +202,22 @@ void Launcher::on_all_gone() {
   if (server_) {
     server_->stop();
   }
+  records_.state("ended");
+  if (page_server_) {
+    page_server_->stop();
+  }
+}
+
+const char* Launcher::run_state() const {
+  const RestartPolicy& policy = processes_.policy();
+  return policy.finished()        ? "finished"
+         : policy.exit_code()     ? "ending"
+         : update_.is_under_way() ? "updating"
+                                  : "training";
 }
 
 JobStatus Launcher::status() const {
-  const RestartPolicy& policy = processes_.policy();
-  JobStatus status{.state = policy.finished()        ? "finished"
-                            : policy.exit_code()     ? "ending"
-                            : update_.is_under_way() ? "updating"
-                                                     : "training",
+  JobStatus status{.state = run_state(),
                    .pid = getpid(),
                    .since = since_,
                    .progress = last_progress_,
@@ -218,6 +271,7 @@ std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
 
 std::string Launcher::restart(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
+  records_.asked(task_name(id), "It was asked to restart " + task_name(id));
   processes_.restart(task);
   return task_name(id) + " was told to end and starts again at " +
          net::to_string(task.port.address());
@@ -225,6 +279,7 @@ std::string Launcher::restart(const net::TaskId& id) {
 
 std::string Launcher::replace(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
+  records_.asked(task_name(id), "It was asked to replace " + task_name(id));
   processes_.replace(task);
   return task_name(id) + " was killed; a new process takes its place" +
          (processes_.state_of(task).can_move() ? " at a new address"
@@ -247,11 +302,52 @@ std::string Launcher::update(const LaunchUpdate& wanted) {
     sentence = update_.begin(options, plan);
     updates_ = all;
     say("update: " + sentence);
+    records_.asked("", "update: " + sentence);
+    records_.state(run_state());
   }
   for (const std::string& note : options.notes) {
     sentence += "; " + note;
   }
   return sentence;
+}
+
+std::string Launcher::save() {
+  refuse_when_busy();
+  if (argument_value(processes_.options().task_arguments, "train_dir").empty()) {
+    throw JobRefusal("nothing is saved without --train_dir");
+  }
+  const pid_t chief = chief_pid();
+  if (chief <= 0 || chief != reporting_chief_) {
+    throw JobRefusal("the chief is not training now; try again");
+  }
+  kill(chief, SIGUSR1);
+  records_.asked("", "It was asked to save");
+  return "the next step is saved";
+}
+
+// -1: it has no process now.
+pid_t Launcher::chief_pid() const {
+  for (const auto& task : processes_.tasks()) {
+    if (task->is_chief) {
+      return task->pid;
+    }
+  }
+  return -1;
+}
+
+std::string Launcher::stop() {
+  if (!processes_.may_start()) {
+    throw JobRefusal("the run is over or ends now");
+  }
+  begin_to_stop(SIGTERM, "on request");
+  return "the run ends now";
+}
+
+std::string Launcher::make_page_link() {
+  if (!page_server_) {
+    throw JobRefusal("this launch has no page; --page gives it one");
+  }
+  return page_server_->make_link();
 }
 
 void Launcher::plan_faults() {
@@ -283,14 +379,18 @@ void Launcher::on_signal(int signal) {
 void Launcher::on_stop_signal(int signal) {
   const auto now = std::chrono::steady_clock::now();
   if (!stopped_at_) {
-    stopped_at_ = now;
-    if (processes_.stop(exit_code_for(signal), signal)) {
-      say(std::string("stopped by ") + signal_name(signal) +
-          "; the chief saves first, a second signal ends all at once");
-    }
+    begin_to_stop(signal, std::string("by ") + signal_name(signal));
   } else if (now - *stopped_at_ >= kSameRequest) {
     say(std::string(signal_name(signal)) + " again; killing all tasks");
     processes_.kill_all();
+  }
+}
+
+void Launcher::begin_to_stop(int signal, const std::string& by_whom) {
+  records_.asked("", "The run was stopped " + by_whom);
+  stopped_at_ = std::chrono::steady_clock::now();
+  if (processes_.stop(exit_code_for(signal), signal)) {
+    say("stopped " + by_whom + "; the chief saves first, a second signal ends all at once");
   }
 }
 
@@ -303,19 +403,32 @@ void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_res
 }
 
 void Launcher::on_progress(std::string_view record) {
+  feed_.take(record);  // where it is one
   if (record == kEvaluationBegins) {
     processes_.supervisor().evaluation_begins(std::chrono::steady_clock::now());
   }
   if (const std::optional<Progress> progress = parse_progress(record)) {
     last_progress_ = progress;
+    reporting_chief_ = chief_pid();
+    if (meters_) {
+      meters_->progress(*progress, std::chrono::steady_clock::now());
+    }
     update_.on_progress(*progress);
-    console_.draw_live(progress_.on_record(*progress, std::chrono::steady_clock::now()));
+    draw_progress(*progress);
     if (faults_ && !processes_.policy().exit_code()) {
       for (const ProcessFault& fault : faults_->take_until(progress->step)) {
         make_fault(fault);
       }
     }
   }
+}
+
+void Launcher::draw_progress(const Progress& progress) {
+  std::string line = progress_.on_record(progress, std::chrono::steady_clock::now());
+  if (const std::string slowest = feed_.slowest(); !line.empty() && !slowest.empty()) {
+    line += "  " + slowest;
+  }
+  console_.draw_live(std::move(line));
 }
 
 void Launcher::make_fault(const ProcessFault& fault) {

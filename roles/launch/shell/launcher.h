@@ -17,6 +17,8 @@
 
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/restart_policy.h"
+#include "roles/monitor/shell/metrics_address.h"
+#include "roles/monitor/shell/page_server.h"
 
 namespace disttf::roles {
 
@@ -56,9 +58,14 @@ struct LaunchOptions {
   TaskLimits ps_limits = {};
   TaskLimits trainer_limits = {};
   std::optional<ControlOptions> control = {};  // nullopt: none
+  std::optional<PageOptions> page = {};        // nullopt: none
+  MetricsOptions metrics = {};                 // launch's own; its tasks get others
   std::vector<std::string> notes = {};         // on what an options file says and has no effect
   // What the launch's own command line means together with an update. Throws std::invalid_argument.
   std::function<LaunchOptions(const LaunchUpdate&)> reconsider = {};
+  // Both set, or none: who exports the launch's metrics, for as long as it runs.
+  Meters* meters = nullptr;
+  MetricsAddress* metrics_address = nullptr;
 };
 
 // Standard output: the chief's results, as they are. Standard error: every line of every child

@@ -1,6 +1,7 @@
 #include "roles/launch/shell/local_task.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,6 +24,26 @@ net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
     list[each->id.index] = each->listed;
   }
   return cluster;
+}
+
+// "runs/mnist.prom" -> "runs/mnist.worker-1.prom"
+std::string textfile_of(const net::TaskId& id, const std::string& of_launch) {
+  const std::filesystem::path path(of_launch);
+  std::filesystem::path name = path.stem();
+  name += "." + std::string(net::job_name(id.job)) + "-" + std::to_string(id.index);
+  name += path.extension();
+  return (path.parent_path() / name).string();
+}
+
+void add_metrics_words(std::vector<std::string>& words, const LocalTask& task,
+                       const MetricsOptions& of_launch) {
+  if (task.metrics_port) {
+    words.push_back("--metrics_port=" + std::to_string(task.metrics_port->address().port));
+    words.push_back("--metrics_host=" + of_launch.host);
+  }
+  if (!of_launch.textfile.empty()) {
+    words.push_back("--metrics_textfile=" + textfile_of(task.id, of_launch.textfile));
+  }
 }
 
 }  // namespace
@@ -71,6 +92,7 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
   if (task.is_moved()) {
     std::vector<std::string> arguments = {"train", "--resolver=tf_config"};
     arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
+    add_metrics_words(arguments, task, options.metrics);
     return arguments;
   }
   const net::Cluster cluster = lists_for(task, all);
@@ -84,6 +106,7 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
     arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
   }
   arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
+  add_metrics_words(arguments, task, options.metrics);
   return arguments;
 }
 

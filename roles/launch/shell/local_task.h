@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct LocalTask {
   std::chrono::system_clock::time_point since{};
   std::vector<int> cpus = {};  // that it may use; empty: all
   LogTail log = {};
+  std::optional<ReservedPort> metrics_port = {};  // where it is to export them over http
 
   [[nodiscard]] TaskStatus status(const SupervisedTask& state) const;
   [[nodiscard]] bool is_moved() const { return listed != port.address(); }

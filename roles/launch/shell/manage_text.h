@@ -1,4 +1,4 @@
-// The answers of a control address as people read them.
+// The answers of a control address as people read them, but for that to status (watch.h).
 //
 // A pure function.
 #pragma once

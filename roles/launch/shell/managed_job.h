@@ -78,6 +78,12 @@ class ManagedJob {
   // Other counts and settings. What has begun goes on after the return. Throws
   // std::invalid_argument, too.
   virtual std::string update(const LaunchUpdate& wanted) = 0;
+  // A checkpoint of the state as it is.
+  virtual std::string save() = 0;
+  // What SIGTERM does.
+  virtual std::string stop() = 0;
+  // A link to the run's page, good for one browser.
+  virtual std::string make_page_link() = 0;
 };
 
 }  // namespace disttf::roles

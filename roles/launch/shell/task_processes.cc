@@ -66,6 +66,10 @@ void TaskProcesses::add_missing_tasks() {
 LocalTask& TaskProcesses::add_task(const net::TaskId& id) {
   const RestartPolicy::Part part = part_of(id, options_);
   ReservedPort port(context_);
+  std::optional<ReservedPort> metrics_port;
+  if (options_.metrics.port) {
+    metrics_port.emplace(context_);
+  }
   const net::Address address = port.address();
   supervisor_.add(log_prefix(id), part);
   tasks_.push_back(
@@ -76,7 +80,8 @@ LocalTask& TaskProcesses::add_task(const net::TaskId& id) {
                                             .port = std::move(port),
                                             .listed = address,
                                             .workers_known = options_.workers,
-                                            .since = std::chrono::system_clock::now()}));
+                                            .since = std::chrono::system_clock::now(),
+                                            .metrics_port = std::move(metrics_port)}));
   return *tasks_.back();
 }
 

@@ -55,6 +55,7 @@ class BackupSender {
   [[nodiscard]] ConnectionId connection() const noexcept { return connection_; }
   // The newest entry; what an answer that is asked for now depends on.
   [[nodiscard]] ReplicationLog::Index head() const noexcept { return log_.head(); }
+  [[nodiscard]] ReplicationLog::Index lag() const noexcept { return log_.lag(); }
   [[nodiscard]] bool needs_acks() const noexcept { return log_.needs_acks(); }
   [[nodiscard]] bool is_complete() const noexcept { return log_.is_complete(); }
   // Whether the other host has what an answer tells that was asked for when `head` was the newest

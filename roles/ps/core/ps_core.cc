@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/wire/messages.h"
+#include "net/wire/metrics_messages.h"
 
 namespace disttf::roles {
 
@@ -141,7 +142,8 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
   } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
     return Reads::kNothing;
   }
-  connections_.emplace(id, Connection{.hello = hello, .peer = peer, .is_fenced = false});
+  connections_.emplace(id,
+                       Connection{.hello = hello, .peer = peer, .is_fenced = false, .told = {}});
   return reads;
 }
 
@@ -154,12 +156,12 @@ void PsCore::reached(std::uint8_t replica, ConnectionId id, Clock::time_point no
 
 BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
                         const net::BodyInPlace& in_place) {
-  const Connection& from = connections_.at(id);
+  Connection& from = connections_.at(id);
   if (from.is_fenced) {
     return {.next = BodyPlan::Next::kStop};
   }
   if (from.hello.purpose == net::ChannelPurpose::kControl) {
-    return beat(id, from, header, now);
+    return control(id, from, header, now);
   }
   const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, in_place);
   fence_replaced();
@@ -168,9 +170,13 @@ BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_
 }
 
 BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
-  const Connection& from = connections_.at(id);
+  Connection& from = connections_.at(id);
   if (from.is_fenced) {
     return {.next = BodyPlan::Next::kStop};
+  }
+  if (from.hello.purpose == net::ChannelPurpose::kControl) {
+    told_[task_.cluster.rank_of(from.hello.from)] = std::move(from.told);
+    return {};
   }
   const BodyPlan plan = ranges_[from.hello.replica]->body(id, now);
   fence_replaced();
@@ -178,19 +184,78 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
   return plan;
 }
 
-// A frame on a control channel.
+BodyPlan PsCore::control(ConnectionId id, Connection& from, const FrameHeader& header,
+                         Clock::time_point now) {
+  switch (header.kind) {
+    case FrameKind::kMetrics:
+      return hear_metrics(id, from, header);
+    case FrameKind::kGetMetrics:
+      return ask_metrics(id, from, header);
+    default:
+      return beat(id, from, header, now);
+  }
+}
+
+BodyPlan PsCore::refuse_control(ConnectionId id, const Connection& from,
+                                const FrameHeader& header) {
+  const std::string sentence = "a control channel carries heartbeats and metrics only";
+  out_.add(Note{.level = Note::Level::kWarning, .text = "refused " + from.peer + ": " + sentence});
+  out_.add(RefuseConnection{.id = id,
+                            .request_id = header.request_id,
+                            .exit_code = static_cast<std::uint8_t>(kError),
+                            .sentence = sentence});
+  return {.next = BodyPlan::Next::kStop};
+}
+
+BodyPlan PsCore::hear_metrics(ConnectionId id, Connection& from, const FrameHeader& header) {
+  if (net::MetricsFrame{}.from_header(header) || header.body_size == 0 ||
+      header.body_size > net::kMaxMetricsBytes) {
+    return refuse_control(id, from, header);
+  }
+  from.told.resize(header.body_size);
+  from.place = {std::as_writable_bytes(std::span(from.told))};
+  return {.next = BodyPlan::Next::kInto, .places = from.place};
+}
+
+BodyPlan PsCore::ask_metrics(ConnectionId id, const Connection& from, const FrameHeader& header) {
+  net::GetMetrics request;
+  if (header.body_size != 0 || request.from_header(header) ||
+      task_.cluster.rank_of(from.hello.from) != 0) {
+    return refuse_control(id, from, header);
+  }
+  out_.add(AnswerMetrics{.to = id, .request_id = request.request_id});
+  return {};
+}
+
+PsMetrics PsCore::take_metrics() {
+  const bool serves_other =
+      ranges_.front()->is_backup() && ranges_.size() > 1 && !ranges_.back()->is_backup();
+  return (serves_other ? ranges_.back() : ranges_.front())->take_metrics();
+}
+
+std::vector<std::string> PsCore::take_told() {
+  std::vector<std::string> told;
+  for (auto& [rank, text] : std::exchange(told_, {})) {
+    told.push_back(std::move(text));
+  }
+  return told;
+}
+
+bool PsCore::awaits_clock() const noexcept {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->awaits_clock(); });
+}
+
+void PsCore::clock(Clock::time_point now) {
+  for (const auto& range : ranges_) {
+    range->clock(now);
+  }
+}
+
 BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader& header,
                       Clock::time_point now) {
   net::Heartbeat beat;
   if (header.body_size != 0 || beat.from_header(header)) {
-    const std::string sentence = "a control channel carries heartbeats only";
-    out_.add(
-        Note{.level = Note::Level::kWarning, .text = "refused " + from.peer + ": " + sentence});
-    out_.add(RefuseConnection{.id = id,
-                              .request_id = header.request_id,
-                              .exit_code = static_cast<std::uint8_t>(kError),
-                              .sentence = sentence});
-    return {.next = BodyPlan::Next::kStop};
+    return refuse_control(id, from, header);
   }
   for (const auto& range : ranges_) {
     if (const auto why = range->hear(from.hello, beat.generation, now)) {

@@ -12,15 +12,19 @@
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "roles/monitor/core/task_metrics.h"
 #include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
@@ -48,6 +52,13 @@ struct AwaitDrained {
 
 // The run is over, and the process stays (--on_finish=idle).
 struct StayIdle {};
+
+// The chief is to be told how this ps does, and what trainers have told it: take_metrics(), as
+// METRICS_REPLY.
+struct AnswerMetrics {
+  ConnectionId to = 0;
+  std::uint64_t request_id = 0;
+};
 
 // With this code; unless that is kDone, this sentence says why.
 struct EndProcess {
@@ -101,6 +112,17 @@ class PsCore {
   // It is about to end, or idle: time does not matter any more.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
+  // --- what is told of the run
+
+  // How the range does that this ps serves, its own first; and the newest that each trainer has
+  // told since the last call, as it came.
+  [[nodiscard]] PsMetrics take_metrics();
+  [[nodiscard]] std::vector<std::string> take_told();
+  // The call that has just ended made a step whose time is measured: clock() is to be told when it
+  // was done. (A core knows no time but that of the beginning of a call.)
+  [[nodiscard]] bool awaits_clock() const noexcept;
+  void clock(Clock::time_point now);
+
   // --- queries
 
   // The last gradient of a step is about to come to one of the ranges.
@@ -124,6 +146,8 @@ class PsCore {
     net::Hello hello;
     std::string peer;
     bool is_fenced = false;  // of a process that was replaced: what it says does not count
+    std::string told;        // a trainer's text, while it comes
+    std::array<std::span<std::byte>, 1> place = {};  // where
   };
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
@@ -134,8 +158,14 @@ class PsCore {
   void fence_replaced();
   [[nodiscard]] bool is_replaced(const net::Hello& hello) const;
   [[nodiscard]] std::string replaced_text(const net::TaskId& trainer) const;
+  // A frame on a control channel.
+  BodyPlan control(ConnectionId id, Connection& from, const net::FrameHeader& header,
+                   Clock::time_point now);
   BodyPlan beat(ConnectionId id, const Connection& from, const net::FrameHeader& header,
                 Clock::time_point now);
+  BodyPlan hear_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
+  BodyPlan ask_metrics(ConnectionId id, const Connection& from, const net::FrameHeader& header);
+  BodyPlan refuse_control(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   // What the chief has said of one range holds for all.
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] bool is_finishing() const;
@@ -151,10 +181,11 @@ class PsCore {
   const MakeArena make_arena_;
   ProcessOrder order_;
   EffectQueue<Note, CloseConnection, RefuseConnection, ClosePort, AwaitDrained, StayIdle,
-              EndProcess>
+              AnswerMetrics, EndProcess>
       out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   ConnectionMap<Connection> connections_;
+  std::map<std::size_t, std::string> told_;  // by rank, since the last take_told()
   Clock::time_point next_heartbeat_;
   bool ended_ = false;
   bool is_told_to_stop_ = false;         // by a signal, after the run

@@ -102,6 +102,7 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
   const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
   if (stands) {
     const std::uint64_t step = shard->step();
+    times_.arrived(from.rank, from.push.step, now);
     if (from.push.in_place) {
       const std::span<const std::byte> bytes = in_place.bytes;
       shard->commit(from.push,
@@ -109,6 +110,9 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
                     in_place.owner);
     } else {
       shard->commit(from.push);
+    }
+    if (shard->step() != step) {
+      times_.making(step, shard->step(), now);
     }
     if (MicroBatchDealer* const dealer = state_.dealer()) {
       dealer->came(from.rank);

@@ -11,6 +11,7 @@
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/peer_connection.h"
 #include "roles/ps/core/range_state.h"
+#include "roles/ps/core/step_times.h"
 #include "roles/ps/core/trainer_answers.h"
 #include "roles/run/task.h"
 
@@ -19,8 +20,9 @@ namespace disttf::roles {
 class PushReceiver {
  public:
   // All must outlive it.
-  PushReceiver(const Task& task, RangeState& state, TrainerAnswers& answers, Outbox& out)
-      : task_(task), state_(state), answers_(answers), out_(out) {}
+  PushReceiver(const Task& task, RangeState& state, TrainerAnswers& answers, StepTimes& times,
+               Outbox& out)
+      : task_(task), state_(state), answers_(answers), times_(times), out_(out) {}
 
   // The header of a PUSH_PULL or a PUSH. `in_place`: where the body lies, if it need not be read.
   BodyPlan header(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
@@ -37,6 +39,7 @@ class PushReceiver {
   const Task& task_;
   RangeState& state_;
   TrainerAnswers& answers_;
+  StepTimes& times_;
   Outbox& out_;
 };
 

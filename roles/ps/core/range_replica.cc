@@ -25,7 +25,8 @@ RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t t
       state_(task, (task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size(),
              threads, std::move(make_arena),
              [this](const ShardUpdate& update) { backup_.forward(update); }),
-      end_(task.timeouts) {
+      end_(task.timeouts),
+      times_(task.cluster.trainer_count()) {
   count_needed();
 }
 

@@ -35,6 +35,7 @@
 
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
+#include "roles/monitor/core/task_metrics.h"
 #include "roles/ps/core/backup_receiver.h"
 #include "roles/ps/core/backup_sender.h"
 #include "roles/ps/core/connection_map.h"
@@ -45,6 +46,7 @@
 #include "roles/ps/core/push_receiver.h"
 #include "roles/ps/core/range_state.h"
 #include "roles/ps/core/run_end.h"
+#include "roles/ps/core/step_times.h"
 #include "roles/ps/core/trainer_answers.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -143,6 +145,8 @@ class RangeReplica {
     return host_of_range(task_.cluster, state_.index(), other_replica());
   }
   [[nodiscard]] const Membership& trainers() const noexcept { return trainers_; }
+  // What the other host has, where this one is the primary.
+  [[nodiscard]] const BackupSender& backup() const noexcept { return backup_; }
   // The run that it is in. (Cuts are asked for there.)
   [[nodiscard]] RangeState& state() noexcept { return state_; }
   [[nodiscard]] const RangeState& state() const noexcept { return state_; }
@@ -154,6 +158,13 @@ class RangeReplica {
   [[nodiscard]] bool may_fill() const noexcept {
     return standing_ == net::Standing::kPrimary && is_training() && !backup_.needs_acks();
   }
+  // How the range does: what its shard has counted, who is here, and the steps that were measured
+  // since the last call. Of the process nothing is filled in.
+  [[nodiscard]] PsMetrics take_metrics();
+  // The call that has just ended made a step that is measured: it is to be told when it was done.
+  [[nodiscard]] bool awaits_clock() const noexcept { return times_.is_awaited(); }
+  void clock(Clock::time_point now) { times_.made(now); }
+
   // It is no longer tried.
   void stopped_reaching() noexcept { reaching_ = false; }
 
@@ -239,7 +250,8 @@ class RangeReplica {
   RunEnd end_;
   BackupSender backup_{state_, out_};
   TrainerAnswers answers_{state_, trainers_, end_, backup_, out_};
-  PushReceiver pushes_{task_, state_, answers_, out_};
+  StepTimes times_;
+  PushReceiver pushes_{task_, state_, answers_, times_, out_};
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.

@@ -132,6 +132,34 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
   return {};
 }
 
+PsMetrics RangeReplica::take_metrics() {
+  PsMetrics metrics{.task = task_.self,
+                    .process = {},
+                    .generation = net::number_of(state_.generation()),
+                    .standing = {},
+                    .present = {},
+                    .samples = times_.take()};
+  if (standing_ != net::Standing::kOnly) {
+    metrics.standing = is_backup() ? "backup" : "primary";
+    metrics.has_backup = backup_.is_complete();
+  }
+  for (const TrainerRecord& record : trainers_.records()) {
+    metrics.present.push_back(record.present());
+  }
+  if (const std::shared_ptr<Shard>& shard = state_.shard()) {
+    const ShardCounters& counters = shard->counters();
+    metrics.step = shard->step();
+    metrics.range_begin = shard->range().begin;
+    metrics.range_end = shard->range().end;
+    metrics.pushes = counters.pushes;
+    metrics.applied = counters.applied;
+    metrics.repeats = counters.repeats;
+    metrics.dropped = counters.dropped;
+    metrics.staleness_sum = counters.staleness_sum;
+  }
+  return metrics;
+}
+
 std::string RangeReplica::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);

@@ -69,6 +69,8 @@ class ReplicationLog {
 
   // The newest entry.
   [[nodiscard]] Index head() const noexcept { return head_; }
+  // Entries that the backup has not, where there is one.
+  [[nodiscard]] Index lag() const noexcept { return has_backup_ ? head_ - acked_ : 0; }
   [[nodiscard]] bool needs_acks() const noexcept { return needs_acks_; }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
   // Whether the backup has what an answer tells: `head`, the newest entry when it was asked for.

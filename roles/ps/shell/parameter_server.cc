@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "net/transport/spawn.h"
+#include "net/wire/metrics_messages.h"
+#include "roles/monitor/shell/process_facts.h"
 #include "roles/process/finish.h"
 #include "roles/process/machine.h"
 #include "roles/process/stop_signal.h"
@@ -69,6 +71,7 @@ int ParameterServer::run() {
   listener_ = open_task_listener(context_, task_, std::move(hooks));
   spawn([this] { return watch(); });
   loop();
+  publish_meters();
   if (end_.code != kDone) {
     throw Failure(end_.code, end_.sentence);
   }
@@ -152,6 +155,13 @@ asio::awaitable<void> ParameterServer::watch() {
     forgive(awake.missed(Clock::now()));
     core_.time(awake.now());
     do_effects();
+    publish_meters();
+  }
+}
+
+void ParameterServer::publish_meters() {
+  for (const auto& served : ranges_) {
+    served->meter().publish();
   }
 }
 
@@ -196,6 +206,19 @@ void ParameterServer::apply(const AwaitDrained& effect) {
 }
 
 void ParameterServer::apply(const StayIdle& /*effect*/) { log_idle(); }
+
+void ParameterServer::apply(const AnswerMetrics& effect) {
+  net::ServerConnection* const connection = find(effect.to);
+  if (connection == nullptr) {
+    return;
+  }
+  PsMetrics own = core_.take_metrics();
+  own.process = process_facts();
+  std::vector<std::string> texts = core_.take_told();
+  texts.insert(texts.begin(), to_json(own));
+  connection->send(net::MetricsReplyFrame{effect.request_id}.to_header(),
+                   net::encode_metrics(texts));
+}
 
 void ParameterServer::apply(EndProcess& effect) {
   end_ = std::move(effect);

@@ -44,6 +44,13 @@ class ParameterServer {
   [[nodiscard]] ConnectionId add(const ConnectionPtr& connection);
   [[nodiscard]] net::ServerConnection* find(ConnectionId id) const;
   void remove(ConnectionId id) { connections_.erase(id); }
+  // To be called when a frame's header or body has been handed to the core: where that has made a
+  // step whose time is measured, it is now.
+  void tell_clock() {
+    if (core_.awaits_clock()) {
+      core_.clock(Clock::now());
+    }
+  }
   // Does what the core wants done; after each call of it.
   void do_effects();
   void apply(const CloseConnection& effect);
@@ -61,12 +68,14 @@ class ParameterServer {
   bool look();  // true: something has come, and was dealt with
 
   asio::awaitable<void> watch();  // the passage of time
+  void publish_meters();
   void on_exception(const std::exception_ptr& exception);
 
   static void apply(const Note& effect) { log_note(effect); }
   void apply(const ClosePort& effect);
   void apply(const AwaitDrained& effect);
   static void apply(const StayIdle& effect);
+  void apply(const AnswerMetrics& effect);
   void apply(EndProcess& effect);
 
   const Task task_;  // constant

@@ -24,7 +24,7 @@ using net::FrameKind;
 using std::chrono::milliseconds;
 
 RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
-    : process_(process), task_(process.task()), core_(core) {}
+    : process_(process), task_(process.task()), core_(core), meter_(task_, core) {}
 
 // ---------------------------------------------------------------------------------- connections
 
@@ -45,14 +45,27 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
       }
       break;
     }
-    const BodyPlan plan =
-        process_.core().header(id, header, Clock::now(), connection->body_in_place());
+    const net::BodyInPlace& in_place = connection->body_in_place();
+    meter_.received(header, header.body_size, !in_place.bytes.empty());
+    const BodyPlan plan = header_came(id, header, in_place);
+    process_.tell_clock();
     process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
         (plan.is_body() && !co_await read_body(id, connection, plan))) {
       break;
     }
   }
+}
+
+BodyPlan RangeServer::header_came(ConnectionId id, const FrameHeader& header,
+                                  const net::BodyInPlace& in_place) {
+  const RangeMeter::Call measured(meter_);
+  return process_.core().header(id, header, Clock::now(), in_place);
+}
+
+BodyPlan RangeServer::body_came(ConnectionId id) {
+  const RangeMeter::Call measured(meter_);
+  return process_.core().body(id, Clock::now());
 }
 
 asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPtr& connection,
@@ -68,7 +81,8 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
         co_return false;
       }
     }
-    plan = process_.core().body(id, Clock::now());
+    plan = body_came(id);
+    process_.tell_clock();
     process_.do_effects();
   }
   co_return plan.next != BodyPlan::Next::kStop;
@@ -137,8 +151,11 @@ void RangeServer::apply(SendFrame& effect) {
     return;  // it is gone: whoever reads it knows
   }
   if (effect.owner) {
-    to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
+    const std::size_t bytes = effect.borrowed.size();
+    const bool is_sent = to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
+    meter_.sent(effect.header, bytes, !is_sent);
   } else {
+    meter_.sent(effect.header, effect.body.size(), false);
     to->send(effect.header, std::move(effect.body));
   }
 }

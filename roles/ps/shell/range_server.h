@@ -20,6 +20,7 @@
 #include "net/transport/server.h"
 #include "roles/process/log.h"
 #include "roles/ps/core/range_replica.h"
+#include "roles/ps/shell/range_meter.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -39,6 +40,8 @@ class RangeServer {
   // Memory for the core's shard.
   [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
 
+  [[nodiscard]] RangeMeter& meter() noexcept { return meter_; }
+
   // What the core wants done.
   void apply(SendFrame& effect);
   void apply(const CloseConnection& effect);
@@ -49,6 +52,10 @@ class RangeServer {
   void apply(const DrainConnections& effect);
 
  private:
+  // The core is told.
+  BodyPlan header_came(ConnectionId id, const net::FrameHeader& header,
+                       const net::BodyInPlace& in_place);
+  BodyPlan body_came(ConnectionId id);
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
@@ -65,6 +72,7 @@ class RangeServer {
   ParameterServer& process_;
   const Task& task_;  // the process's
   RangeReplica& core_;
+  RangeMeter meter_;
   // Of the core's newest shard; null: it has taken some of its own.
   std::shared_ptr<net::ParameterMemory> memory_;
 };

@@ -1,5 +1,6 @@
 #include "roles/trainer/shell/background.h"
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "net/transport/server.h"
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
+#include "net/wire/metrics_messages.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
@@ -29,6 +32,8 @@ namespace {
 
 // One attempt to open a control channel.
 constexpr std::chrono::milliseconds kBeatConnectAttempt{2000};
+// Of what a ps tells.
+constexpr std::uint64_t kMostAnswer = net::kMaxMetricsReplyBytes;
 
 }  // namespace
 
@@ -79,6 +84,14 @@ class Background::Impl {
     });
   }
 
+  void tell(std::function<std::string()> text) {
+    asio::post(context_, [this, text = std::move(text)]() mutable { text_ = std::move(text); });
+  }
+
+  void collect(Hear hear) {
+    asio::post(context_, [this, hear = std::move(hear)]() mutable { hear_ = std::move(hear); });
+  }
+
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -119,6 +132,7 @@ class Background::Impl {
         co_await open(beat);
         send(beat, generation);
       }
+      send_metrics(beat);
       if (generation == generation_) {
         beat.pause.expires_after(kHeartbeatInterval);
         co_await beat.pause.async_wait(net::kAsTuple);
@@ -137,6 +151,45 @@ class Background::Impl {
     throw_if_out_of_descriptors(dialed.error,
                                 "send heartbeats to " + describe(task_.cluster, beat.ps));
     beat.connection = dialed.connection;
+    if (beat.connection) {
+      net::spawn(
+          context_, [this, &beat, connection = beat.connection] { return read(beat, connection); },
+          [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
+    }
+  }
+
+  // Answers to what was asked with a heartbeat. What else comes, or a channel that breaks, is the
+  // step channel's to report.
+  asio::awaitable<void> read(Beat& beat, std::shared_ptr<net::ServerConnection> connection) {
+    net::FrameHeader header;
+    while (!co_await connection->read_header(header, std::chrono::milliseconds{0})) {
+      std::vector<std::byte> body(std::min<std::uint64_t>(header.body_size, kMostAnswer));
+      if (header.body_size > kMostAnswer || net::MetricsReplyFrame{}.from_header(header) ||
+          co_await connection->read_body(body, task_.timeouts.silence)) {
+        break;
+      }
+      std::vector<std::string> texts;
+      if (hear_ && !net::decode_metrics(body, texts)) {
+        hear_(beat.ps.index, std::move(texts));
+      }
+    }
+    connection->close();
+  }
+
+  void send_metrics(const Beat& beat) {
+    if (!beat.connection) {
+      return;
+    }
+    if (text_ && beat.ps.index == 0) {
+      const std::string text = text_();
+      if (!text.empty() && text.size() <= net::kMaxMetricsBytes) {
+        const auto bytes = std::as_bytes(std::span(text));
+        beat.connection->send(net::MetricsFrame{}.to_header(), {bytes.begin(), bytes.end()});
+      }
+    }
+    if (hear_) {
+      beat.connection->send(net::GetMetrics{}.to_header());
+    }
   }
 
   static void send(const Beat& beat, net::Generation generation) {
@@ -151,6 +204,8 @@ class Background::Impl {
   // The thread owns everything below once it runs.
   std::uint64_t incarnation_;
   asio::io_context context_{1};
+  std::function<std::string()> text_;  // empty: nothing is told
+  Hear hear_;                          // empty: nobody is asked
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
   std::thread thread_;
@@ -159,6 +214,10 @@ class Background::Impl {
 Background::Background(const Task& task, StopSignal& stop)
     : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
+
+void Background::tell(std::function<std::string()> text) { impl_->tell(std::move(text)); }
+
+void Background::collect(Hear hear) { impl_->collect(std::move(hear)); }
 
 void Background::set_generation(net::Generation generation) { impl_->set_generation(generation); }
 

@@ -2,12 +2,17 @@
 //
 //   - heartbeats to every ps on a control channel of its own, so that a ps can tell a trainer that
 //     computes for a minute from one that is frozen or cut off;
+//   - with them, how this trainer does; of the chief, what all tasks tell;
 //   - the task's own port, which answers HELLO: whoever was given a wrong address learns so by a
 //     sentence instead of waiting for nobody.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "net/wire/generation.h"
 #include "roles/process/stop_signal.h"
@@ -31,6 +36,14 @@ class Background {
   void set_generation(net::Generation generation);
   // This process has another incarnation than its task says: the channels are opened anew in it.
   void set_incarnation(std::uint64_t incarnation);
+
+  // How this trainer does: what `text` returns goes to ps 0 with a heartbeat, where it is not empty
+  // (net/wire/metrics_messages.h). Called on the background thread.
+  void tell(std::function<std::string()> text);
+  // Chief: each ps is asked with each heartbeat how it does, and what the trainers have told it;
+  // `hear` is called with what it answers, on the background thread.
+  using Hear = std::function<void(std::size_t ps, std::vector<std::string> texts)>;
+  void collect(Hear hear);
 
  private:
   class Impl;

@@ -337,6 +337,9 @@ void PsClient::receive(std::size_t index) {
     session_.refused(index, refusal, net::Clock::now());
     return;
   }
+  if (plan == ReplyPlan::kParameters) {
+    answer_came_ = begin;
+  }
   error = receive_body(index, plan, header);
   if (error) {
     session_.lost(index, error, net::Clock::now());

@@ -119,6 +119,8 @@ class PsClient {
   StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
                       const std::function<void()>& meanwhile = {});
 
+  // Of the last call that brought parameters: when the last of them began to come.
+  [[nodiscard]] net::Deadline answer_came() const noexcept { return answer_came_; }
   // Of the last push_pull(): the ranges whose ps did not use the gradient, as it came late.
   [[nodiscard]] std::vector<math::Range> dropped_ranges() const;
 
@@ -227,9 +229,10 @@ class PsClient {
   bool may_stay_ = false;               // or they stay where the ps has them:
   std::vector<net::BodyPlace> places_;  // there; without a view: in the caller's memory
   std::optional<TrainingState> state_;  // chief: what the ps are being set to
-  std::string text_;                    // a reply's
-  std::vector<pollfd> polled_;          // one more: the interrupt's
-  bool polls_ = false;                  // something is waited for besides
+  net::Deadline answer_came_{};
+  std::string text_;            // a reply's
+  std::vector<pollfd> polled_;  // one more: the interrupt's
+  bool polls_ = false;          // something is waited for besides
   net::EagerWait wait_;
   net::FreezeWatch awake_;  // while an operation is under way
   AnswerLookout lookout_{*this};

@@ -34,7 +34,8 @@ net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const st
 PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
     : task_(task),
       stop_(stop),
-      name_(describe(task.cluster, {.job = net::Job::kPs, .index = ps_index})) {
+      name_(describe(task.cluster, {.job = net::Job::kPs, .index = ps_index})),
+      meters_(trainer_meters(task)) {
   if (task.faults.per_1000 > 0) {
     faults_.emplace(fault_options(task, ps_index, name_));
   }
@@ -61,6 +62,9 @@ DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
   channel_ = faults_ ? faults_->wrap(std::move(opened.channel), stop_.interrupt())
                      : std::move(opened.channel);
   carry();
+  if (std::exchange(was_open_, true) && meters_ != nullptr) {
+    meters_->reconnects.add();
+  }
   return opened.welcome;
 }
 
@@ -94,15 +98,32 @@ std::error_code PsLink::send(FrameHeader header, std::span<const std::byte> body
   if (header.kind == FrameKind::kPull && (header.flags & net::kFlagNext) != 0 && !is_in_place()) {
     header.flags |= tensor_flags(run_.wire);
   }
+  return transmit(header, body, header.kind == FrameKind::kRestore ? Codec::kF32 : Codec::kControl);
+}
+
+std::error_code PsLink::transmit(const FrameHeader& header, std::span<const std::byte> body,
+                                 Codec codec) {
+  if (meters_ != nullptr) {
+    meters_->bytes.sent_frame(codec, body.size());
+  }
   return channel_->send(header, body, transfer_deadline(body.size()));
 }
 
+void PsLink::count_received(Codec codec, std::size_t bytes) const noexcept {
+  if (meters_ != nullptr) {
+    meters_->bytes.received(codec, bytes);
+  }
+}
+
 std::error_code PsLink::push(FrameHeader header, std::span<const float> gradient) {
+  if (!is_open()) {
+    return std::make_error_code(std::errc::not_connected);
+  }
   if (is_in_place()) {
-    return send(header, std::as_bytes(gradient));
+    return transmit(header, std::as_bytes(gradient), Codec::kMemory);
   }
   header.flags |= gradient_flags(run_.wire);
-  return send(header, pack_gradient(run_.wire, gradient, packed_));
+  return transmit(header, pack_gradient(run_.wire, gradient, packed_), codec_of(header.flags));
 }
 
 std::error_code PsLink::settle() {
@@ -127,6 +148,9 @@ void PsLink::push_ahead(const FrameHeader& header, std::span<const float> gradie
 // ----------------------------------------------------------------------------------------- replies
 
 std::error_code PsLink::receive_header(FrameHeader& header, net::Deadline now) {
+  if (meters_ != nullptr) {
+    meters_->bytes.received_header();
+  }
   return channel_->receive_header(header, now + task_.timeouts.silence);
 }
 
@@ -145,9 +169,11 @@ std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<
   if (place != nullptr) {
     *place = channel_->place_of_body();
     if (place->view) {
+      count_received(Codec::kMemory, bytes.size());
       return {};
     }
   }
+  count_received(Codec::kF32, bytes.size());
   return channel_->receive_body(bytes, transfer_deadline(bytes.size()));
 }
 
@@ -155,6 +181,7 @@ std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> par
   if (size != tensor_bytes(run_.wire, parameters.size())) {
     return bad_body();
   }
+  count_received(codec_of(tensor_flags(run_.wire)), size);
   packed_.resize(size);
   if (const auto error = channel_->receive_body(packed_, transfer_deadline(size))) {
     return error;
@@ -164,6 +191,7 @@ std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> par
 }
 
 std::error_code PsLink::receive_text(const FrameHeader& header, std::string& text) {
+  count_received(Codec::kControl, header.body_size);
   text.resize(header.body_size);
   return channel_->receive_body(std::as_writable_bytes(std::span(text)),
                                 transfer_deadline(text.size()));

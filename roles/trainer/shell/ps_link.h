@@ -19,6 +19,7 @@
 #include "net/transport/channel.h"
 #include "net/transport/faulty_channel.h"
 #include "net/transport/gradient_memory.h"
+#include "roles/monitor/shell/meters.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/wire_format.h"
@@ -91,6 +92,9 @@ class PsLink {
 
  private:
   void carry();
+  [[nodiscard]] std::error_code transmit(const net::FrameHeader& header,
+                                         std::span<const std::byte> body, Codec codec);
+  void count_received(Codec codec, std::size_t bytes) const noexcept;
   [[nodiscard]] std::error_code receive_rounded(std::uint64_t size, std::span<float> parameters);
   [[nodiscard]] std::error_code bad_body() noexcept;
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
@@ -99,6 +103,8 @@ class PsLink {
   const StopSignal& stop_;
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
+  TrainerMeters* const meters_;               // null: nobody measures
+  bool was_open_ = false;
   std::unique_ptr<net::Channel> channel_;
   Run run_;
   bool is_settled_ = false;        // the channel

@@ -11,6 +11,7 @@
 #include "data/sha256.h"
 #include "math/clip.h"
 #include "math/random.h"
+#include "roles/monitor/shell/process_facts.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/trainer/core/divergence.h"
@@ -54,10 +55,15 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       client_(options.task, stop),
       progress_(options.progress_fd),
       metrics_(rank() == 0 ? options.metrics_file : std::string()),
+      meter_(options.task),
       began_(net::Clock::now()) {
   client_.on_incarnation(
       [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
-  client_.on_joined([this](net::Generation generation) { background_.set_generation(generation); });
+  client_.on_joined([this](net::Generation generation) {
+    background_.set_generation(generation);
+    meter_.joined(generation);
+  });
+  background_.tell([this] { return metrics(); });
 }
 
 void Trainer::use_built_in(const DatasetRow& dataset) {
@@ -82,10 +88,12 @@ void Trainer::prepare(const RunConfig& config) {
 
 void Trainer::allocate(const RunConfig& config) {
   config_ = config;
+  meter_.prepared(config);
   model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
                  threads_of(options_.task));
   const std::size_t size = model_->layout().size();
   trained_ = model_->layout().trained();
+  isa_ = math::isa_name(config.isa).data();
   parameters_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
@@ -196,13 +204,21 @@ void Trainer::train(const StepHooks& hooks) {
 float Trainer::compute(const math::Model::OnReady& on_ready) {
   if (loaded_ != stepper_->batch()) {
     load(stepper_->batch());
+    stages_.mark(Stage::kLoad);
   }
-  const float loss = model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
+  model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
+  const float loss = [&] {
+    const Timed timed(meter_.gradient());
+    return model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
+  }();
+  meter_.computed(config_.batch_size, loss);
   if (!std::isfinite(loss)) {
+    meter_.diverged();
     throw Failure(kError, fmt::format("the loss became {:f} at step {}: ", loss, reply_.step) +
                               diverged(static_cast<double>(config_.optimizer.learning_rate)));
   }
   reduce_gradient();
+  stages_.mark(Stage::kBackward);
   stepper_->computed();
   return loss;
 }
@@ -272,10 +288,18 @@ void Trainer::take_step(const StepHooks& hooks) {
     // By reference: a larger function object would be allocated, in each step.
     loss = compute(ahead ? math::Model::OnReady(std::ref(push_ahead)) : math::Model::OnReady());
     delay(local_step);
-    reply_ = client_.push_pull(sequence, parameters_.span(), cut,
-                               [this] { load(stepper_->batch_after()); });
+    {
+      const Timed timed(meter_.push_pull());
+      reply_ = client_.push_pull(sequence, parameters_.span(), cut, [this] {
+        stages_.mark(Stage::kPush);
+        load(stepper_->batch_after());
+        stages_.mark(Stage::kOverlapped);
+      });
+    }
+    ++counts_.pushes;
     keep_unused();
   }
+  answered();
   round_parameters();
   if (reply_.joined && reply_.generation != generation) {
     log_info(fmt::format("The run goes on from global step {}, generation {}", reply_.step,
@@ -284,9 +308,38 @@ void Trainer::take_step(const StepHooks& hooks) {
     hooks.on_cut(sequence, reply_);
   }
   if (reply_.joined || reply_.step != step) {  // else the run has ended before it was made
+    meter_.stepped(reply_, config_);
     log_step(local_step + 1, loss);
+    if (hooks.on_step) {
+      hooks.on_step(loss, reply_);
+    }
   }
   stepper_->replied(reply_);
+}
+
+void Trainer::answered() {
+  counts_.dropped += reply_.dropped != 0 ? 1U : 0U;
+  counts_.step = reply_.step;
+  if (reply_.joined) {
+    stages_.give_up();  // what was waited for meanwhile is no step's
+  }
+  stages_.answered(counts_, client_.answer_came());
+}
+
+std::string Trainer::metrics() {
+  StageClock::Counts counts;
+  TrainerMetrics metrics{.task = options_.task.self,
+                         .process = process_facts(),
+                         .isa = std::string(isa_.load()),
+                         .threads = threads_of(options_.task),
+                         .samples = stages_.take(counts)};
+  if (metrics.isa.empty()) {
+    return {};
+  }
+  metrics.step = counts.step;
+  metrics.pushes = counts.pushes;
+  metrics.dropped = counts.dropped;
+  return to_json(metrics);
 }
 
 // Or the run goes on from another state, where a ps was lost before all knew.
@@ -326,8 +379,11 @@ float Trainer::take_elastic_step(bool cut) {
     while (stepper_->next() == Stepper::Action::kCompute) {
       loss = compute();
       client_.push(stepper_->batch().slot);
+      stages_.mark(Stage::kPush);
+      ++counts_.pushes;
       stepper_->pushed();
     }
+    const Timed timed(meter_.push_pull());
     if (client_.await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing)) {
       break;
     }
@@ -357,7 +413,9 @@ Trainer::Result Trainer::evaluate() {
   const auto of = [this](const data::Split& split) {
     return model_->evaluate(reply_.parameters, image_set(dataset_, split), config_.test_shifts);
   };
-  return {.validation = of(dataset_.validation), .test = of(dataset_.test)};
+  Result result{.validation = of(dataset_.validation), .test = of(dataset_.test)};
+  meter_.evaluated(result.validation, result.test);
+  return result;
 }
 
 math::Evaluation Trainer::print_evaluation(std::uint64_t step) {
@@ -376,6 +434,14 @@ void Trainer::write_metrics(std::uint64_t step, const Result& result, bool is_la
        .validation = &result.validation,
        .test = &result.test,
        .result_classes = is_last ? std::optional(dataset_.class_names) : std::nullopt}));
+  if (on_evaluation_) {
+    on_evaluation_(step, result.validation, result.test, is_last);
+  }
+}
+
+std::vector<float> Trainer::last_inputs(std::size_t rows) {
+  loaded_.reset();
+  return model_->inputs_of_last(reply_.parameters, image_set(dataset_, dataset_.test), rows);
 }
 
 std::optional<Failure> Trainer::print_result_lines() {
@@ -390,6 +456,7 @@ std::optional<Failure> Trainer::print_result_lines() {
         fmt::format("the validation {} is {:.6g} after step {}, that of guessing {:.4g}",
                     loss_word(result.validation), result.validation.loss, step, guessing);
     if (learning == Learning::kDiverged) {
+      meter_.diverged();
       return Failure(kError, what + ": " + diverged(rate));
     }
     log_warning(what + ": the model has learnt next to nothing");

@@ -3,6 +3,7 @@
 //   rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,16 +19,20 @@
 #include "math/model.h"
 #include "math/top_k.h"
 #include "roles/download/dataset_source.h"
+#include "roles/monitor/shell/page_server.h"
 #include "roles/process/progress.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/checkpoint_options.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
+#include "roles/run/summary_options.h"
 #include "roles/run/task.h"
 #include "roles/trainer/core/stepper.h"
 #include "roles/trainer/shell/background.h"
 #include "roles/trainer/shell/metrics_file.h"
 #include "roles/trainer/shell/ps_client.h"
+#include "roles/trainer/shell/stage_clock.h"
+#include "roles/trainer/shell/step_meter.h"
 
 namespace disttf::roles {
 
@@ -42,8 +47,10 @@ struct TrainerOptions {
   std::string metrics_file;  // of the trainer of rank 0; empty: none
   // Testing: before each push wait a random time of at most this long.
   std::chrono::milliseconds max_injected_delay{0};
-  CheckpointOptions checkpoint;  // chief
-  int progress_fd = -1;          // where `launch` reads progress from; -1: nowhere
+  CheckpointOptions checkpoint;          // chief
+  SummaryOptions summaries;              // chief
+  std::optional<PageOptions> page = {};  // chief; nullopt: none
+  int progress_fd = -1;                  // where `launch` reads progress from; -1: nowhere
 };
 
 // What the chief does beside the steps; every function on the computing thread.
@@ -55,6 +62,8 @@ struct StepHooks {
   // Before a step is made of the parameters that this reply brought: whether none is to be, since
   // they are the run's result.
   std::function<bool(const StepReply& reply)> ends_at;
+  // A step was made, which this reply has answered; `loss`: of this trainer's last batch of it.
+  std::function<void(float loss, const StepReply& reply)> on_step;
 };
 
 class Trainer {
@@ -64,6 +73,7 @@ class Trainer {
   Trainer(const TrainerOptions& options, StopSignal& stop);
 
   [[nodiscard]] PsClient& client() noexcept { return client_; }
+  [[nodiscard]] Background& background() noexcept { return background_; }
   [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
   // For a worker whose chief trains on the built-in digits.
   void use_built_in(const DatasetRow& dataset);
@@ -96,6 +106,13 @@ class Trainer {
   // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for. Or
   // nothing, when training has diverged: then what the task is to end with.
   [[nodiscard]] std::optional<Failure> print_result_lines();
+  // Called with what either of these two finds.
+  using OnEvaluation = std::function<void(std::uint64_t step, const math::Evaluation& validation,
+                                          const math::Evaluation& test, bool is_last)>;
+  void on_evaluation(OnEvaluation hook) { on_evaluation_ = std::move(hook); }
+  // What the model has made of the first `rows` examples of the test set before its last layer:
+  // [rows, numbers] of them. REQUIRES: no more than there are.
+  [[nodiscard]] std::vector<float> last_inputs(std::size_t rows);
   // Where the last pull or push has brought it.
   [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
@@ -105,7 +122,7 @@ class Trainer {
     math::Evaluation test;
   };
   Result evaluate();
-  // Adds a line to --metrics_file, where this is the task that does.
+  // Adds a line to --metrics_file, where this is the task that does, and tells on_evaluation().
   void write_metrics(std::uint64_t step, const Result& result, bool is_last);
   void allocate(const RunConfig& config);
   void set_back();
@@ -117,6 +134,9 @@ class Trainer {
   float take_elastic_step(bool cut);
   // The gradient of the batch that is next.
   float compute(const math::Model::OnReady& on_ready = {});
+  // How this trainer does, as JSON; empty: it has not begun. On the background thread.
+  [[nodiscard]] std::string metrics();
+  void answered();
   // Makes of the gradient, in its place, what is pushed of it.
   void reduce_gradient();
   void keep_unused();
@@ -130,11 +150,16 @@ class Trainer {
 
   const TrainerOptions& options_;
   const StopSignal& stop_;
+  StageClock stages_;
+  std::atomic<const char*> isa_ = "";  // once it is known
+  StageClock::Counts counts_;          // the computing thread's
   Background background_;
   data::Dataset dataset_;
   PsClient client_;
   ProgressWriter progress_;
   MetricsFile metrics_;
+  OnEvaluation on_evaluation_;
+  StepMeter meter_;
   net::Clock::time_point began_;  // the last train()
   RunConfig config_;
   WireFormat wire_;

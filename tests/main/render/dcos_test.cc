@@ -93,6 +93,19 @@ TEST_F(RenderDcos, ResourcesPortsAndPlacementAreTheOptions) {
   EXPECT_EQ(worker["container"]["volumes"][0]["hostPath"], "/mnt/shared/mnist");
 }
 
+TEST_F(RenderDcos, UseTensorboardIsAnAppOfTheSharedFileSystem) {
+  const json all = group(kMnist);
+  const json& app = all["apps"].back();
+  EXPECT_EQ(app["id"], "/mnist/tensorboard");
+  EXPECT_EQ(app["cmd"], "tensorboard --bind_all --port 6006 --logdir /mnt/shared/mnist");
+  EXPECT_EQ(app["mem"], 4096);
+  EXPECT_EQ(app["container"]["volumes"][0]["hostPath"], "/mnt/shared/mnist");
+  EXPECT_EQ(group(kMnist, "--tensorboard=false")["apps"].back()["id"], "/mnist/worker-3");
+  EXPECT_EQ(refused(R"({"service": {"name": "m", "use_tensorboard": true}})"),
+            "--tensorboard: true wants --log_dir or --train_dir in a directory of --volumes, where "
+            "it sees what the chief writes");
+}
+
 TEST_F(RenderDcos, AVirtualNetworkTakesNoPortOfTheMachine) {
   const json all = group(R"({"service": {"virtual_network_enabled": true}})", "--name m");
   const json& app = all["apps"][0];
@@ -113,8 +126,7 @@ TEST_F(RenderDcos, WhatOnlyPythonNeedsIsLeftAsideWithAWarning) {
   const Invocation invocation = parse("render dcos " + options(kMnist));
   EXPECT_THAT(invocation.warnings,
               ElementsAre("--options: left aside, since disttf has its own program, image and "
-                          "data: service.job_url, service.job_path, service.job_name, "
-                          "service.use_tensorboard"));
+                          "data: service.job_url, service.job_path, service.job_name"));
   EXPECT_TRUE(parse("render dcos --name m " + options("{}")).warnings.empty());
 }
 

@@ -130,6 +130,61 @@ TEST(RenderKubernetes, WritesVolumesResourcesAndPlacement) {
   EXPECT_EQ(container["resources"]["limits"], json({{"memory", "512Mi"}, {"nvidia.com/gpu", "1"}}));
 }
 
+TEST(RenderKubernetes, LetsMetricsBeScraped) {
+  const auto all = objects("--metrics_port 9400");
+  for (const Started& task : kubernetes_tasks(all)) {
+    EXPECT_THAT(task.words, testing::IsSupersetOf({"--metrics_port=9400", "--metrics_host=all"}));
+    const auto run = std::get<RunTask>(parse_command_line(task.words, task.environment).action);
+    EXPECT_EQ(run.metrics.port, 9400);
+    EXPECT_EQ(run.metrics.host, "all");
+  }
+  const json& pod = all.at(1)["spec"]["template"];
+  EXPECT_EQ(pod["metadata"]["labels"], json({{"app", "mnist"}}));
+  EXPECT_EQ(pod["metadata"]["annotations"], json({{"prometheus.io/scrape", "true"},
+                                                  {"prometheus.io/port", "9400"},
+                                                  {"prometheus.io/path", "/metrics"}}));
+  EXPECT_EQ(pod["spec"]["containers"][0]["ports"],
+            json({{{"name", "disttf"}, {"containerPort", 2222}},
+                  {{"name", "metrics"}, {"containerPort", 9400}}}));
+  EXPECT_EQ(all.size(), 3U);
+}
+
+TEST(RenderKubernetes, SaysNothingOfMetricsWhereNobodyWantsThem) {
+  const json pod = objects("").at(1)["spec"]["template"];
+  EXPECT_FALSE(pod["metadata"].contains("annotations"));
+  EXPECT_EQ(pod["spec"]["containers"][0]["ports"].size(), 1U);
+}
+
+TEST(RenderKubernetes, GivesAPodMonitorThatSelectsThePodsAndNamesThePort) {
+  const auto all = objects("--name m --namespace ml --metrics_port 9400 --pod_monitor");
+  const json& monitor = all.at(3);
+  EXPECT_EQ(monitor["apiVersion"], "monitoring.coreos.com/v1");
+  EXPECT_EQ(monitor["kind"], "PodMonitor");
+  EXPECT_EQ(monitor["metadata"]["namespace"], "ml");
+  EXPECT_EQ(monitor["spec"]["selector"]["matchLabels"],
+            all.at(1)["spec"]["template"]["metadata"]["labels"]);
+  EXPECT_EQ(monitor["spec"]["podMetricsEndpoints"],
+            json({{{"port", "metrics"}, {"path", "/metrics"}}}));
+}
+
+TEST(RenderKubernetes, RefusesMetricsThatWouldBeInTheWay) {
+  EXPECT_EQ(render_refusal("kubernetes --pod_monitor"),
+            "--pod_monitor: true is not allowed without --metrics_port");
+  EXPECT_EQ(render_refusal("kubernetes --metrics_port 2222"),
+            "--metrics_port: \"2222\" is not free: it is that of the tasks");
+  EXPECT_EQ(render_refusal("kubernetes --ps_port 5 --metrics_port 5"),
+            "--metrics_port: \"5\" is not free: it is that of the tasks");
+  for (const std::string target : {"compose", "swarm", "nomad"}) {
+    EXPECT_EQ(render_refusal(target + " --metrics_port 9400"), "(accepted)");
+    EXPECT_THAT(render_refusal(target + " --metrics_port 9400 --pod_monitor"),
+                HasSubstr("which has no pods"));
+  }
+  for (const std::string target : {"slurm", "marathon", "dcos", "tfmesos", "kelda"}) {
+    EXPECT_THAT(render_refusal(target + " --metrics_port 9400"),
+                HasSubstr("whose tasks may share a machine and its ports"));
+  }
+}
+
 TEST(RenderKubernetes, RefusesANameThatIsTooLongForAHost) {
   const std::string name(53, 'a');  // and -worker-100 are 64
   EXPECT_EQ(render_refusal("kubernetes --workers 101 --name " + name),

@@ -56,6 +56,39 @@ TEST(RenderMarathon, WritesVolumesResourcesAndPlacement) {
   EXPECT_EQ(app["gpus"], 1);
 }
 
+TEST(RenderMarathon, TensorBoardSeesWhatTheChiefWrites) {
+  const json all = group("--tensorboard --volumes /srv/runs:/runs --train_dir /runs/mnist");
+  expect_one_cluster(marathon_tasks(all, "marathon.mesos"), {});
+  const json& app = all["apps"].back();
+  EXPECT_EQ(app["id"], "/mnist/tensorboard");
+  EXPECT_EQ(app["cmd"], "tensorboard --bind_all --port 6006 --logdir /runs/mnist");
+  EXPECT_EQ(app["container"]["docker"]["image"], "tensorflow/tensorflow");
+  EXPECT_EQ(app["container"]["volumes"], all["apps"][0]["container"]["volumes"]);
+  EXPECT_EQ(app["portDefinitions"][0]["port"], 6006);
+  EXPECT_EQ(app["requirePorts"], true);
+  const json chosen = group(
+      "--tensorboard --tensorboard_image r/tb:1 --volumes /srv:/s --train_dir /t --log_dir /s");
+  EXPECT_EQ(chosen["apps"].back()["container"]["docker"]["image"], "r/tb:1");
+  EXPECT_THAT(chosen["apps"].back()["cmd"], HasSubstr("--logdir /s"));
+}
+
+TEST(RenderMarathon, RefusesTensorBoardThatWouldSeeNothing) {
+  const std::string sentence =
+      "--tensorboard: true wants --log_dir or --train_dir in a directory of --volumes, where it "
+      "sees what the chief writes";
+  EXPECT_EQ(render_refusal("marathon --tensorboard"), sentence);
+  EXPECT_EQ(render_refusal("marathon --tensorboard --train_dir /t"), sentence);
+  EXPECT_EQ(render_refusal("marathon --tensorboard --volumes /r:/r --train_dir /runs"), sentence);
+  EXPECT_EQ(render_refusal("marathon --tensorboard --volumes /r:/r --train_dir /r/$x"),
+            "--log_dir: \"/r/$x\" is not a path of letters, digits and /._-");
+  EXPECT_EQ(render_refusal("marathon --tensorboard --volumes /r:/r --train_dir /r --name "
+                           "mnist-on-mesos"),
+            "--name: \"mnist-on-mesos\" is not short enough: \"tensorboard-mnist-on-mesos\" has 26 "
+            "characters, Mesos-DNS keeps of a name at most 24");
+  EXPECT_EQ(render_refusal("compose --tensorboard"),
+            "--tensorboard: true is not allowed for compose, only for marathon and dcos");
+}
+
 TEST(RenderMarathon, RefusesANameThatMesosDnsWouldCut) {
   EXPECT_EQ(render_refusal("marathon --workers 10 --name mnist-on-marathon"),
             "--name: \"mnist-on-marathon\" is not short enough: \"worker-9-mnist-on-marathon\" has "

@@ -102,5 +102,22 @@ TEST(RenderNomad, RefusesWhatItHasNot) {
   EXPECT_THAT(render_refusal("nomad --port 65535"), StartsWith("--port: \"65535\" is not low"));
 }
 
+// Its tasks have the machine's network: one of each group may be on one machine.
+TEST(RenderNomad, ReservesAPortForTheMetricsOfEachGroup) {
+  const json job = nomad_job("--chief --metrics_port 9400");
+  int expected = 9400;
+  for (const json& group : job["TaskGroups"]) {
+    const json& port = group["Networks"].at(0)["ReservedPorts"].at(1);
+    EXPECT_EQ(port, json({{"Label", "metrics"}, {"Value", expected}}));
+    EXPECT_THAT(texts(group["Tasks"].at(0)["Config"]["args"]),
+                testing::Contains("--metrics_port=" + std::to_string(expected)));
+    ++expected;
+  }
+  EXPECT_EQ(render_refusal("nomad --chief --metrics_port 2220"),
+            "--metrics_port: \"2220\" is not free: nomad counts from it, and a worker would get "
+            "2222");
+  EXPECT_THAT(render_refusal("nomad --metrics_port 65535"), StartsWith("--metrics_port: "));
+}
+
 }  // namespace
 }  // namespace disttf::render

@@ -90,6 +90,19 @@ TEST(RenderStatefulSet, RefusesANameThatIsTooLongForALabelOfItsPods) {
   EXPECT_EQ(render_refusal("statefulset --name " + name.substr(1)), "(accepted)");
 }
 
+TEST(RenderStatefulSet, LetsMetricsBeScraped) {
+  const auto all = set_objects("--metrics_port 9400 --pod_monitor");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[3]["kind"], "PodMonitor");
+  for (std::size_t set = 1; set <= 2; ++set) {
+    const json& pod = all[set]["spec"]["template"];
+    EXPECT_EQ(pod["metadata"]["annotations"]["prometheus.io/scrape"], "true");
+    EXPECT_EQ(pod["metadata"]["labels"]["app"], all[3]["spec"]["selector"]["matchLabels"]["app"]);
+    EXPECT_EQ(pod["spec"]["containers"][0]["ports"][1]["name"], "metrics");
+    EXPECT_THAT(texts(pod["spec"]["containers"][0]["args"]), Contains("--metrics_port=9400"));
+  }
+}
+
 TEST(RenderStatefulSet, RefusesAPortOfThePsAlone) {
   EXPECT_THAT(render_refusal("statefulset --ps_port 7"), testing::StartsWith("--ps_port: "));
 }

@@ -54,6 +54,24 @@ std::vector<Started> tfjob_tasks(const json& tfjob) {
   return tasks;
 }
 
+TEST(RenderTfjob, LetsMetricsBeScraped) {
+  const auto all = parse_yaml(rendered("tfjob --metrics_port 9400 --pod_monitor --evaluator"));
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& [type, spec] : all[0]["spec"]["tfReplicaSpecs"].items()) {
+    const json& pod = spec["template"];
+    const json& annotations = pod["metadata"]["annotations"];
+    EXPECT_EQ(annotations["prometheus.io/port"], "9400");
+    EXPECT_EQ(annotations["sidecar.istio.io/inject"], "false");
+    EXPECT_EQ(pod["metadata"]["labels"], all[1]["spec"]["selector"]["matchLabels"]);
+    const json& ports = pod["spec"]["containers"][0]["ports"];
+    EXPECT_EQ(ports[1], json({{"name", "metrics"}, {"containerPort", 9400}}));
+    EXPECT_EQ(all[1]["spec"]["podMetricsEndpoints"][0]["port"], ports[1]["name"]);
+  }
+  for (const Started& task : tfjob_tasks(all[0])) {
+    EXPECT_THAT(task.words, testing::IsSupersetOf({"--metrics_port=9400", "--metrics_host=all"}));
+  }
+}
+
 TEST(RenderTfjob, GivesTheClusterThatWasAskedFor) {
   expect_one_cluster(tfjob_tasks(tfjob_of("")), {});
   expect_one_cluster(tfjob_tasks(tfjob_of("--ps 2 --workers 11 --chief --ps_port 5000")),

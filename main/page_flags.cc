@@ -1,0 +1,70 @@
+#include "main/page_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+namespace {
+
+// A name as it stands in a URL, without port and scheme.
+bool is_name(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '.' || c == '_';
+  });
+}
+
+}  // namespace
+
+void add_page_flags(CLI::App& app, Flags& flags) {
+  app.add_flag("--page", flags.page,
+               "show the run as [a page](page.md) for a browser; the link to it is printed once")
+      ->transform(boolean())
+      ->group(kPageGroup);
+  app.add_option("--page_port", flags.page_port, "the port of `--page`; 0: the system chooses it")
+      ->type_name("PORT")
+      ->transform(whole_number(0, kMostPort))
+      ->group(kPageGroup);
+  app.add_option("--page_host", flags.page_host,
+                 "the address that `--page` listens at; 0.0.0.0: all that this machine has "
+                 "[127.0.0.1]")
+      ->type_name("HOST")
+      ->group(kPageGroup);
+  app.add_option("--page_names", flags.page_names,
+                 "further names by which browsers reach `--page`, as those of a [reverse "
+                 "proxy](page.md#behind-a-reverse-proxy)")
+      ->type_name("NAME,...")
+      ->group(kPageGroup);
+}
+
+std::optional<roles::PageOptions> page_options(const Flags& flags) {
+  roles::PageOptions options;
+  if (!flags.page) {
+    const char* const given = flags.page_port             ? "--page_port"
+                              : !flags.page_host.empty()  ? "--page_host"
+                              : !flags.page_names.empty() ? "--page_names"
+                                                          : nullptr;
+    if (given != nullptr) {
+      throw std::invalid_argument(std::string(given) + ": has no effect without --page");
+    }
+    return std::nullopt;
+  }
+  options.port = flags.page_port.value_or(0);
+  if (!flags.page_host.empty()) {
+    options.host = flags.page_host;
+  }
+  for (const std::string& name : split_at_commas(flags.page_names)) {
+    if (!is_name(name)) {
+      throw std::invalid_argument("--page_names: " + net::quoted(name) +
+                                  " is not a name, as train.example.org, or several between "
+                                  "commas");
+    }
+    options.names.push_back(net::to_lower(name));
+  }
+  return options;
+}
+
+}  // namespace disttf

@@ -1,0 +1,146 @@
+#include "main/plot_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "net/wire/text.h"
+#include "roles/monitor/core/run_chart.h"
+
+namespace disttf {
+namespace {
+
+constexpr const char* kPlotGroup = "Plot";
+constexpr const char* kShowGroup = "Show";
+constexpr std::uint64_t kMostSmoothed = 10'000;
+// A curve each: more could not be told apart, nor read.
+constexpr std::size_t kMostRuns = 64;
+
+std::vector<std::string> all_series() {
+  return {roles::series_names().begin(), roles::series_names().end()};
+}
+
+std::string quoted_series() {
+  std::string text;
+  for (const std::string& name : all_series()) {
+    text += (text.empty() ? "`" : ", `") + name + "`";
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_plot_flags(CLI::App& app, Flags& flags) {
+  // For the help; the words are taken off the command line before the flags are read.
+  app.add_option("RUN")->description(
+      "The --train_dir of a run, a file of its records, or one of --metrics_file; several are "
+      "drawn "
+      "together");
+  app.add_option("--output,-o", flags.plot_output, "an SVG file [the terminal]")
+      ->type_name("FILE.svg")
+      ->group(kPlotGroup);
+  app.add_option_function<std::vector<std::string>>(
+         "--series",
+         [&flags](const std::vector<std::string>& texts) {
+           flags.plot_series = split_at_commas(texts);
+         },
+         "what is drawn, of " + quoted_series() + " [the losses, and what the test came to]")
+      ->type_name("NAME,...")
+      ->check(comma_list_of(one_of(all_series())))
+      ->group(kPlotGroup);
+  app.add_option("--smooth", flags.plot_smooth,
+                 "each value becomes the mean of the last N, itself the last of them")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostSmoothed))
+      ->capture_default_str()
+      ->group(kPlotGroup);
+  app.add_option("--x", flags.plot_x, "what is to the right: `step`, or `time` since the beginning")
+      ->type_name("NAME")
+      ->check(one_of({"step", "time"}))
+      ->capture_default_str()
+      ->group(kPlotGroup);
+  app.add_flag("--log", flags.plot_log, "values on a logarithmic scale")
+      ->transform(boolean())
+      ->group(kPlotGroup);
+  app.add_flag("--json", flags.json, "the series as JSON")->transform(boolean())->group(kPlotGroup);
+  app.footer(
+      "\ndisttf plot /srv/mnist                        loss and accuracy in the terminal\n"
+      "disttf plot /srv/a /srv/b -o loss.svg --log   two runs, as a picture\n"
+      "disttf plot metrics.jsonl --series test_accuracy --x time");
+}
+
+void add_show_flags(CLI::App& app, Flags& flags) {
+  app.add_option("DIR")->description("The --train_dir of a run");
+  app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
+  app.footer(
+      "\nResult, settings that were given, curves, the stages of each task's steps, checkpoints, "
+      "the "
+      "last events:\ndisttf show /srv/mnist");
+}
+
+std::vector<std::string> take_runs(std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find_if(
+      arguments, [](const std::string& word) { return word.empty() || word.starts_with("-"); });
+  std::vector<std::string> runs(arguments.begin(), end);
+  arguments.erase(arguments.begin(), end);
+  if (runs.empty()) {
+    throw std::invalid_argument(
+        "plot: the runs are missing; they come before the flags, as in plot RUN -o loss.svg "
+        "(disttf plot --help tells more)");
+  }
+  if (runs.size() > kMostRuns) {
+    throw std::invalid_argument("plot: " + std::to_string(runs.size()) +
+                                " runs are too many; at most " + std::to_string(kMostRuns));
+  }
+  return runs;
+}
+
+std::string take_shown_directory(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument(
+        "show: the directory is missing; the --train_dir of a run (disttf show --help tells more)");
+  }
+  std::string directory = arguments.front();
+  arguments.erase(arguments.begin());
+  return directory;
+}
+
+roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
+                                const net::Environment& environment) {
+  if (flags.json && !flags.plot_output.empty()) {
+    throw std::invalid_argument("--json: not together with --output " +
+                                net::quoted(flags.plot_output) +
+                                ", which is a picture; JSON goes to standard output");
+  }
+  if (!flags.plot_output.empty() && !flags.plot_output.ends_with(".svg")) {
+    throw std::invalid_argument("--output: " + net::quoted(flags.plot_output) +
+                                " does not end in .svg, the only format");
+  }
+  return {.runs = std::move(runs),
+          .settings = {.series = flags.plot_series,
+                       .smooth = flags.plot_smooth,
+                       .by_time = flags.plot_x == "time",
+                       .is_log = flags.plot_log},
+          .output = flags.plot_output,
+          .json = flags.json,
+          .variables = terminal_variables(environment)};
+}
+
+roles::TerminalVariables terminal_variables(const net::Environment& environment) {
+  const auto value_of = [&environment](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  roles::TerminalVariables variables{.columns = value_of("COLUMNS"),
+                                     .lines = value_of("LINES"),
+                                     .term = value_of("TERM"),
+                                     .no_color = value_of("NO_COLOR"),
+                                     .locale = value_of("LC_ALL")};
+  for (const char* const name : {"LC_CTYPE", "LANG"}) {
+    variables.locale = variables.locale.empty() ? value_of(name) : variables.locale;
+  }
+  return variables;
+}
+
+}  // namespace disttf

@@ -1,0 +1,344 @@
+#include "roles/chief/shell/run_monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "roles/monitor/core/task_metrics.h"
+#include "roles/monitor/shell/process_facts.h"
+#include "roles/monitor/shell/record_file.h"
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+
+namespace disttf::roles {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Between two looks at where training is.
+constexpr milliseconds kLook{250};
+// Looks between two frontiers.
+constexpr int kLooksOfFrontier = 4;
+// For the reader of a pipe that is full.
+constexpr milliseconds kReaderHas{200};
+// Records that wait to be written; beyond, the oldest are lost.
+constexpr std::size_t kMostRecordsWaiting = 4096;
+// Frontiers in a row that must name the same task and stage before the log does; and how many pass
+// before it is named again.
+constexpr int kNamedFor = 5;
+constexpr int kNamedAgain = 60;
+
+struct Line {
+  std::string text;
+  std::string series;  // what is told again and again; empty: this is not
+  double time = 0;
+};
+
+std::string name_of(const net::TaskId& task) {
+  return std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
+}
+
+}  // namespace
+
+class RunMonitor::Impl {
+ public:
+  Impl(const Task& task, const RunConfig& config, const Options& options)
+      : task_(task),
+        config_(config),
+        fd_(options.progress_fd),
+        also_(options.also),
+        schedule_(config.rate_schedule()),
+        frontier_(task.cluster.trainer_count(), task.cluster.ps.size(), config.sync_replicas),
+        present_(task.cluster.trainer_count(), false) {
+    if (!options.train_dir.empty()) {
+      const ProcessFacts facts = process_facts();
+      file_.emplace(options.train_dir, fmt::format("{}-{}", facts.host, facts.pid));
+    }
+    thread_ = start_thread([this] { work(); });
+  }
+
+  ~Impl() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void add(std::string text, std::string series = {}) {
+    const std::scoped_lock lock(mutex_);
+    put({.text = std::move(text), .series = std::move(series), .time = record_time()});
+  }
+
+  void made(std::uint64_t step, double loss) noexcept {
+    const std::scoped_lock lock(mutex_);
+    step_ = step;
+    loss_ = loss;
+  }
+
+  void begins(const RunRecord& run) {
+    const std::scoped_lock lock(mutex_);
+    const double time = record_time();
+    put({.text = run.to_line(time), .series = {}, .time = time});
+    step_ = shown_ = run.step;
+    rated_at_ = {};
+    frontier_.set_back();
+  }
+
+  void told(std::size_t index, const std::vector<std::string>& texts) {
+    const double time = record_time();
+    const std::scoped_lock lock(mutex_);
+    for (const std::string& text : texts) {
+      if (const auto ps = ps_metrics_from_json(text)) {
+        ps_told(index, *ps, time);
+      } else if (const auto trainer = trainer_metrics_from_json(text)) {
+        trainer_told(*trainer, time);
+      }
+    }
+  }
+
+ private:
+  // With the mutex.
+  void put(Line line) {
+    lines_.push_back(std::move(line));
+    if (lines_.size() > kMostRecordsWaiting) {
+      lines_.pop_front();
+    }
+  }
+  void put_event(double time, const EventRecord& event) {
+    put({.text = event.to_line(time), .series = {}, .time = time});
+  }
+
+  void ps_told(std::size_t index, const PsMetrics& ps, double time) {
+    if (ps.task != net::TaskId{.job = net::Job::kPs, .index = index} ||
+        index >= task_.cluster.ps.size()) {
+      return;
+    }
+    frontier_.ps_told(index, ps.samples);
+    put({.text = to_line(ps, time), .series = "metrics " + name_of(ps.task), .time = time});
+    if (index == 0) {
+      note_present(ps.present, time);
+    }
+    if (ps.generation > generation_) {
+      if (generation_ != 0) {
+        put_event(time,
+                  {.level = EventRecord::Level::kWarning,
+                   .task = {},
+                   .what = "set_back",
+                   .text = fmt::format("The ps hold a state anew, that of step {}", ps.step)});
+        frontier_.set_back();
+      }
+      generation_ = ps.generation;
+    }
+  }
+
+  void note_present(const std::vector<bool>& present, double time) {
+    for (std::size_t rank = 0; rank < std::min(present.size(), present_.size()); ++rank) {
+      if (present[rank] == present_[rank]) {
+        continue;
+      }
+      present_[rank] = present[rank];
+      const std::string name = name_of(task_.cluster.trainer(rank));
+      put_event(time,
+                {.level = present[rank] ? EventRecord::Level::kInfo : EventRecord::Level::kWarning,
+                 .task = name,
+                 .what = present[rank] ? "joined" : "lost",
+                 .text = name + (present[rank] ? " takes part" : " is away")});
+    }
+  }
+
+  void trainer_told(const TrainerMetrics& trainer, double time) {
+    const bool is_trainer =
+        trainer.task.job == net::Job::kChief || trainer.task.job == net::Job::kWorker;
+    const auto& list =
+        trainer.task.job == net::Job::kChief ? task_.cluster.chief : task_.cluster.workers;
+    if (!is_trainer || trainer.task.index >= list.size()) {
+      return;
+    }
+    frontier_.trainer_told(task_.cluster.rank_of(trainer.task), trainer.samples);
+    put({.text = to_line(trainer, time),
+         .series = "metrics " + name_of(trainer.task),
+         .time = time});
+  }
+
+  void look(bool with_frontier) {
+    const double time = record_time();
+    if (step_ != shown_) {
+      put_step(time);
+    }
+    if (!with_frontier) {
+      return;
+    }
+    if (const std::optional<Frontier> frontier = frontier_.take()) {
+      put({.text = frontier_line(*frontier, task_.cluster, time),
+           .series = "frontier",
+           .time = time});
+      name_slowest(frontier->slowest);
+    }
+  }
+
+  void put_step(double time) {
+    const auto now = Clock::now();
+    if (rated_at_ == Clock::time_point{} || step_ < rated_step_) {
+      rated_at_ = now;
+      rated_step_ = step_;
+    } else if (const std::chrono::duration<double> passed = now - rated_at_; passed.count() >= 1) {
+      rate_ = static_cast<double>((step_ - rated_step_) * config_.rows_per_step()) / passed.count();
+      rated_at_ = now;
+      rated_step_ = step_;
+    }
+    const StepRecord step{.step = step_,
+                          .loss = loss_,
+                          .learning_rate = static_cast<double>(
+                              config_.optimizer.learning_rate *
+                              math::rate_factor(schedule_, std::max<std::uint64_t>(step_, 1) - 1)),
+                          .images = step_ * config_.rows_per_step(),
+                          .images_per_second = rate_};
+    shown_ = step_;
+    put({.text = step.to_line(time), .series = "step", .time = time});
+  }
+
+  // Once somebody has been slow for a while.
+  void name_slowest(const std::optional<Frontier::Slowest>& slowest) {
+    const std::string who = slowest ? fmt::format("{}{}{}", slowest->is_ps, slowest->index,
+                                                  static_cast<int>(slowest->stage))
+                                    : std::string();
+    named_ = who.empty() || who != who_ ? 0 : named_ + 1;
+    who_ = who;
+    --silent_;
+    if (named_ >= kNamedFor && silent_ <= 0) {
+      to_log_ = slowest_text(*slowest, task_.cluster);
+      silent_ = kNamedAgain;
+    }
+  }
+
+  // ---- the thread
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (int looks = 1;; ++looks) {
+      wake_.wait_for(lock, kLook, [this] { return is_ending_; });
+      look(looks % kLooksOfFrontier == 0);
+      std::deque<Line> lines = std::exchange(lines_, {});
+      const std::string to_log = std::exchange(to_log_, {});
+      const bool is_last = is_ending_;
+      lock.unlock();
+      write(lines);
+      if (!to_log.empty()) {
+        log_info(to_log);
+      }
+      if (is_last) {
+        return;
+      }
+      lock.lock();
+    }
+  }
+
+  void write(const std::deque<Line>& lines) {
+    for (const Line& line : lines) {
+      if (line.text.empty()) {
+        continue;
+      }
+      if (also_) {
+        also_(line.text);
+      }
+      if (fd_ >= 0) {
+        write_to_pipe(line.text + "\n");
+      }
+      if (file_) {
+        file_->write(line.text, line.series, line.time);
+      }
+    }
+  }
+
+  // Whole, or not at all: a pipe takes so many bytes at once (kMaxRecordBytes), and this one does
+  // not block. The computing thread writes to it, too.
+  void write_to_pipe(const std::string& text) {
+    if (::write(fd_, text.data(), text.size()) >= 0) {
+      return;
+    }
+    if (errno == EPIPE) {
+      fd_ = -1;
+    } else if (errno == EAGAIN) {
+      pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
+      ::poll(&room, 1, static_cast<int>(kReaderHas.count()));
+      static_cast<void>(::write(fd_, text.data(), text.size()) >= 0);
+    }
+  }
+
+  const Task& task_;
+  const RunConfig config_;
+  // The thread's.
+  int fd_;
+  const std::function<void(const std::string&)> also_;
+  std::optional<RecordFile> file_;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable wake_;
+  bool is_ending_ = false;
+  std::deque<Line> lines_;
+  math::RateSchedule schedule_;
+  std::uint64_t step_ = 0;
+  double loss_ = 0;
+  std::uint64_t shown_ = 0;  // the step of the newest record of one
+  Clock::time_point rated_at_{};
+  std::uint64_t rated_step_ = 0;
+  double rate_ = 0;  // images a second
+  StageFrontier frontier_;
+  std::uint64_t generation_ = 0;
+  std::vector<bool> present_;  // by rank
+  std::string who_;            // the slowest, of the newest frontier
+  int named_ = 0;              // frontiers in a row
+  int silent_ = 0;             // frontiers until one is named again
+  std::string to_log_;
+  std::thread thread_;
+};
+
+RunMonitor::RunMonitor(const Task& task, const RunConfig& config, const Options& options)
+    : impl_(std::make_unique<Impl>(task, config, options)) {}
+RunMonitor::~RunMonitor() = default;
+
+void RunMonitor::begins(const RunRecord& run) { impl_->begins(run); }
+
+void RunMonitor::made(std::uint64_t step, double loss) noexcept { impl_->made(step, loss); }
+
+void RunMonitor::evaluated(std::uint64_t step, const math::Evaluation& validation,
+                           const math::Evaluation& test, bool is_last) {
+  const double time = record_time();
+  impl_->add(
+      EvaluationRecord{.step = step, .is_last = is_last, .validation = &validation, .test = &test}
+          .to_line(time));
+  for (std::string& line : confusion_lines(test, step, time)) {
+    impl_->add(std::move(line));
+  }
+}
+
+void RunMonitor::add(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    impl_->add(line);
+  }
+}
+
+void RunMonitor::saved(const CheckpointRecord& checkpoint) {
+  impl_->add(checkpoint.to_line(record_time()));
+}
+
+void RunMonitor::ended(const ResultRecord& result) { impl_->add(result.to_line(record_time())); }
+
+void RunMonitor::told(std::size_t index, const std::vector<std::string>& texts) {
+  impl_->told(index, texts);
+}
+
+}  // namespace disttf::roles

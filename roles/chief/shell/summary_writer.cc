@@ -1,0 +1,234 @@
+#include "roles/chief/shell/summary_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/file.h"
+#include "data/tensorboard/graph.h"
+#include "data/tensorboard/histogram.h"
+#include "data/tensorboard/hparams.h"
+#include "data/tensorboard/png.h"
+#include "data/tensorboard/projector.h"
+#include "roles/chief/shell/run_description.h"
+#include "roles/chief/shell/summary_pictures.h"
+#include "roles/process/log.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr const char* kChief = "chief";
+constexpr const char* kEval = "eval";
+
+bool can_be_shown(const data::Dataset& dataset) {
+  return !dataset.test.images.empty() &&
+         (dataset.shape.channels == 1 || dataset.shape.channels == 3);
+}
+
+// What an evaluation finds on one set; the tags of the test set begin with "test_".
+void add_evaluation(const std::string& prefix, const math::Evaluation& found,
+                    data::SummaryEvent& event) {
+  event.add_scalar(prefix + "loss", found.loss);
+  if (found.classes == 0) {
+    event.add_scalar(prefix + "absolute_error", found.absolute_error);
+    event.add_scalar(prefix + "squared_error", found.squared_error);
+    return;
+  }
+  event.add_scalar(prefix + "accuracy", found.accuracy());
+}
+
+std::vector<data::HyperMetric> metrics_of(const RunConfig& config) {
+  const bool of_numbers = math::loss_type(config.model.loss).of_numbers;
+  const std::string what = of_numbers ? "absolute_error" : "accuracy";
+  const std::string shown = of_numbers ? "mean absolute error" : "accuracy";
+  return {{.tag = "test_" + what, .display_name = "test " + shown},
+          {.tag = what, .display_name = "validation " + shown},
+          {.tag = "loss", .display_name = "validation loss"}};
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+void EventStream::add(const std::string& event) { tell(try_to(&event)); }
+
+void EventStream::settle() { tell(try_to(nullptr)); }
+
+std::error_code EventStream::try_to(const std::string* event) {
+  try {
+    if (!file_) {
+      file_.emplace(directory_);
+    }
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  while (!owed_.empty()) {
+    if (const std::error_code error = file_->append(owed_.front())) {
+      return error;
+    }
+    owed_.pop_front();
+  }
+  return event == nullptr ? std::error_code() : file_->append(*event);
+}
+
+void EventStream::tell(const std::error_code& error) {
+  if (error && !has_failed_) {
+    log_warning("--log_dir: " + (file_ ? file_->path() : directory_).string() +
+                " cannot be written: " + error.message());
+  }
+  has_failed_ = static_cast<bool>(error);
+}
+
+SummaryWriter::SummaryWriter(const std::filesystem::path& directory, const RunConfig& config,
+                             const math::ParameterLayout& layout, const data::Dataset& dataset,
+                             std::size_t ps)
+    : directory_(directory),
+      config_(config),
+      layout_(layout),
+      dataset_(dataset),
+      ps_(ps),
+      chief_(directory / kChief),
+      eval_(directory / kEval) {}
+
+void SummaryWriter::begin(const data::EventTime& time) {
+  chief_.owe(data::session_start_event(time));
+  eval_.owe(data::session_start_event(time));
+  if (!has_begun_) {
+    has_begun_ = true;
+    chief_.owe(data::graph_event(time, data::graph_def(run_graph(config_, layout_, ps_))));
+    const std::vector<data::HyperParameter> parameters = hyper_parameters(config_);
+    data::SummaryEvent event;
+    event.add_hparams(data::kExperimentTag,
+                      data::experiment(time.wall_time, parameters, metrics_of(config_)));
+    event.add_hparams(data::kSessionStartTag, data::session_start(time.wall_time, parameters));
+    eval_.owe(event.event({.wall_time = time.wall_time}));
+  }
+  chief_.settle();
+  eval_.settle();
+}
+
+void SummaryWriter::write(const StepSummary& step) {
+  data::SummaryEvent event;
+  event.add_scalar("loss", static_cast<double>(step.loss));
+  event.add_scalar("learning_rate", static_cast<double>(step.learning_rate));
+  if (step.images_per_second > 0) {
+    event.add_scalar("images_per_second", step.images_per_second);
+  }
+  if (step.staleness) {
+    event.add_scalar("staleness", *step.staleness);
+  }
+  chief_.add(event.event(step.time));
+}
+
+void SummaryWriter::add_histograms(std::string_view prefix, std::span<const float> vector,
+                                   data::SummaryEvent& event) const {
+  if (vector.empty()) {
+    return;
+  }
+  for (const math::Variable& variable : layout_.variables()) {
+    const auto buckets = data::histogram(vector.subspan(variable.offset, variable.size));
+    if (!buckets.empty()) {
+      event.add_histogram(std::string(prefix) + variable.name, buckets);
+    }
+  }
+}
+
+void SummaryWriter::write(const HistogramSummary& histograms) {
+  data::SummaryEvent event;
+  add_histograms("weights/", histograms.parameters.span(), event);
+  add_histograms("gradients/", histograms.gradient.span(), event);
+  chief_.add(event.event(histograms.time));
+}
+
+std::string SummaryWriter::class_name(std::size_t index) const {
+  return index < dataset_.class_names.size() ? std::string(dataset_.class_names[index])
+                                             : std::to_string(index);
+}
+
+// An example whose outputs are not all numbers is judged to be of no class.
+std::string SummaryWriter::answer(std::size_t judged) const {
+  return judged < dataset_.classes ? class_name(judged) : "none";
+}
+
+// A picture has no room for words: which label and which answer each has, a table says.
+void SummaryWriter::add_wrong_images(const EvaluationSummary& evaluation,
+                                     data::SummaryEvent& event) const {
+  const data::ImageShape& shape = dataset_.shape;
+  std::vector<std::string> pngs;
+  std::string table = "| image | row of the test set | label | answer |\n|---|---|---|---|\n";
+  const std::vector<std::uint16_t>& judged = evaluation.test.answers;
+  for (std::size_t row = 0; row < judged.size() && pngs.size() < kMostWrongImages; ++row) {
+    const std::size_t label = dataset_.test.labels[row];
+    if (judged[row] == label) {
+      continue;
+    }
+    pngs.push_back(data::encode_png(dataset_.test.images.subspan(row * shape.size(), shape.size()),
+                                    shape.height, shape.width, shape.channels));
+    table += fmt::format("| {} | {} | {} | {} |\n", pngs.size(), row, class_name(label),
+                         answer(judged[row]));
+  }
+  if (!pngs.empty()) {
+    event.add_images("wrong", shape.width, shape.height, pngs);
+    event.add_text("wrong_labels", table);
+  }
+}
+
+void SummaryWriter::write(const EvaluationSummary& evaluation) {
+  data::SummaryEvent found;
+  add_evaluation("", evaluation.validation, found);
+  add_evaluation("test_", evaluation.test, found);
+  eval_.add(found.event(evaluation.time));
+  data::SummaryEvent event;
+  if (can_be_shown(dataset_)) {
+    add_wrong_images(evaluation, event);
+  }
+  if (evaluation.parameters.size() != 0) {
+    if (const auto picture =
+            picture_of_weights(config_.model, layout_, evaluation.parameters.span())) {
+      const std::array<std::string, 1> png = {
+          data::encode_png(picture->pixels, picture->height, picture->width, picture->channels)};
+      event.add_images("first_layer/" + picture->name, picture->width, picture->height, png);
+    }
+    if (evaluation.has_weights) {
+      add_histograms("weights/", evaluation.parameters.span(), event);
+    }
+  }
+  add_histograms("gradients/", evaluation.gradient.span(), event);
+  if (!event.is_empty()) {
+    chief_.add(event.event(evaluation.time));
+  }
+}
+
+void SummaryWriter::write(const ProjectorSummary& projector) {
+  const std::size_t points = projector.width == 0 ? 0 : projector.points.size() / projector.width;
+  std::vector<std::string> names;
+  names.reserve(2 * points);
+  std::vector<data::ProjectorLabel> labels;
+  for (std::size_t row = 0; row < points; ++row) {
+    const std::string& label = names.emplace_back(class_name(dataset_.test.labels[row]));
+    const std::string& judged = names.emplace_back(answer(projector.judged[row]));
+    labels.push_back({.label = label, .answer = judged});
+  }
+  const std::filesystem::path folder = directory_ / kChief;
+  try {
+    data::write_file_atomically(
+        folder / data::kProjectorPoints,
+        bytes_of(data::projector_points(projector.points, projector.width)));
+    data::write_file_atomically(folder / data::kProjectorLabels,
+                                bytes_of(data::projector_labels(labels)));
+    data::write_file_atomically(folder / data::kProjectorConfig,
+                                bytes_of(data::projector_config("test images")));
+  } catch (const std::system_error& error) {
+    log_warning(std::string("--log_dir: ") + error.what());
+  }
+}
+
+void SummaryWriter::end(double wall_time, bool is_success) {
+  data::SummaryEvent event;
+  event.add_hparams(data::kSessionEndTag, data::session_end(wall_time, is_success));
+  eval_.add(event.event({.wall_time = wall_time}));
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,60 @@
+#include "roles/launch/shell/control_client.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "net/wire/text.h"
+#include "roles/launch/shell/control_address.h"
+#include "roles/launch/shell/control_verbs.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kFirstServerError = 500;
+
+}  // namespace
+
+std::string find_launch(const std::string& socket, const std::string& directory) {
+  if (!socket.empty()) {
+    return socket;
+  }
+  const std::vector<std::string> found = find_control_sockets(directory);
+  if (found.empty()) {
+    throw Failure(kError, "no launch of this user is running: there is no control address in " +
+                              net::quoted(directory) + " (--control names another)");
+  }
+  if (found.size() > 1) {
+    std::string names;
+    for (const std::string& each : found) {
+      names += (names.empty() ? "" : ", ") + each;
+    }
+    throw Failure(kError, std::to_string(found.size()) +
+                              " launches are running; --control says which: " + names);
+  }
+  return found.front();
+}
+
+void fail_to_reach(const std::string& socket, const std::error_code& error) {
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::connection_refused) {
+    throw Failure(kError, "no launch is running at " + net::quoted(socket));
+  }
+  if (error == std::errc::permission_denied || error == std::errc::filename_too_long ||
+      error == std::errc::not_a_socket) {
+    throw Failure(kError, "--control: " + net::quoted(socket) + ": " + error.message());
+  }
+  throw Failure(kLostPeers, "the launch at " + net::quoted(socket) +
+                                " does not answer any more: " + error.message());
+}
+
+void fail_as_told(int status, std::string_view body) {
+  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const std::string sentence =
+      json.is_object() && json.contains("error") && json["error"].is_string()
+          ? json["error"].get<std::string>()
+          : "the launch answered with status " + std::to_string(status);
+  const bool is_late = status == kConflict || status >= kFirstServerError;
+  throw Failure(is_late ? kError : kUsage, net::one_line(sentence));
+}
+
+}  // namespace disttf::roles

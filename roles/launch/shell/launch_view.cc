@@ -1,0 +1,214 @@
+#include "roles/launch/shell/launch_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "net/wire/text.h"
+#include "roles/monitor/core/view_fields.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Between two samples of a task: closer together, and a rate says little.
+constexpr double kLeastSeconds = 0.2;
+
+std::vector<double> values_of(const Json& run, std::string_view series) {
+  const Json& values = field_of(field_of(field_of(run, "series"), series), "values");
+  std::vector<double> all;
+  for (std::size_t each = 0; each < values.size(); ++each) {
+    if (const auto value = number_at(values, each)) {
+      all.push_back(*value);
+    }
+  }
+  return all;
+}
+
+std::optional<double> last_of(const Json& run, std::string_view series) {
+  const std::vector<double> values = values_of(run, series);
+  return values.empty() ? std::nullopt : std::optional(values.back());
+}
+
+// Its newest records; null: none.
+const Json& records_of(const Json& run, const std::string& task) {
+  static const Json kNone;
+  const Json& tasks = field_of(run, "tasks");
+  for (std::size_t each = 0; tasks.is_array() && each < tasks.size(); ++each) {
+    if (text_of_field(tasks[each], "task") == task) {
+      return tasks[each];
+    }
+  }
+  return kNone;
+}
+
+std::optional<SlowestTask> slowest_of(const Json& run) {
+  const Json& slowest = field_of(field_of(run, "frontier"), "slowest");
+  const auto slower = number_of(slowest, "slower");
+  if (!slower) {
+    return std::nullopt;
+  }
+  return SlowestTask{.task = text_of_field(slowest, "task"),
+                     .stage = text_of_field(slowest, "stage"),
+                     .slower = *slower};
+}
+
+// A field that is null where nothing is known.
+void set(Json& json, const char* key, const std::optional<double>& value) {
+  Json& field = json[key];
+  if (value) {
+    field = *value;
+  }
+}
+void set(Json& json, const char* key, const std::optional<std::uint64_t>& value) {
+  Json& field = json[key];
+  if (value) {
+    field = *value;
+  }
+}
+void set(Json& json, const char* key, const std::string& text) {
+  Json& field = json[key];
+  if (!text.empty()) {
+    field = text;
+  }
+}
+
+Json json_of(const LaunchTask& task) {
+  Json json;
+  set(json, "task", task.task);
+  set(json, "address", task.address);
+  set(json, "state", task.state);
+  set(json, "pid", task.pid);
+  set(json, "restarts", task.restarts);
+  set(json, "since", task.since);
+  set(json, "step", task.step);
+  set(json, "wait", task.wait);
+  set(json, "doing", task.doing);
+  set(json, "bytes_sent_per_second", task.sent);
+  set(json, "bytes_received_per_second", task.received);
+  set(json, "rss_bytes", task.rss_bytes);
+  set(json, "cpu", task.cpu);
+  return json;
+}
+
+}  // namespace
+
+void LaunchMeter::measure(const Json& metrics, LaunchTask& task) {
+  const auto time = number_of(metrics, "time");
+  const auto cpu = number_of(metrics, "cpu_seconds");
+  if (!time || !cpu) {
+    return;
+  }
+  const Sample now{.time = *time,
+                   .sent = number_of(metrics, "bytes_sent"),
+                   .received = number_of(metrics, "bytes_received"),
+                   .cpu_seconds = *cpu};
+  const auto [found, is_first] = samples_.emplace(task.task, now);
+  Sample& before = found->second;
+  const double seconds = now.time - before.time;
+  const auto rate = [seconds](std::optional<double> newer, std::optional<double> older) {
+    return newer && older ? std::optional(std::max(0.0, *newer - *older) / seconds) : std::nullopt;
+  };
+  if (!is_first && now.cpu_seconds < before.cpu_seconds) {
+    before = now;  // another process, whose counters begin anew
+  } else if (seconds >= kLeastSeconds) {
+    const Sample old = before;
+    before = now;
+    before.sent_rate = rate(now.sent, old.sent);
+    before.received_rate = rate(now.received, old.received);
+    before.cpu = rate(now.cpu_seconds, old.cpu_seconds);
+  }
+  task.sent = before.sent_rate;
+  task.received = before.received_rate;
+  task.cpu = before.cpu;
+}
+
+void LaunchMeter::estimate_end(const Json& run, double now, LaunchView& view) {
+  if (!view.step || !view.train_steps) {
+    return;
+  }
+  if (!first_step_ || *first_step_ > *view.step) {  // it was set back
+    first_step_ = view.step;
+    first_at_ = now;
+  }
+  const double left =
+      *view.train_steps > *view.step ? static_cast<double>(*view.train_steps - *view.step) : 0;
+  const auto step_seconds = number_of(field_of(run, "frontier"), "step_seconds");
+  if (step_seconds && *step_seconds > 0) {
+    view.seconds_left = left * *step_seconds;
+  } else if (*view.step > *first_step_) {
+    view.seconds_left = left * (now - first_at_) / static_cast<double>(*view.step - *first_step_);
+  }
+}
+
+LaunchView LaunchMeter::take(const Json& status, const Json& run, double now) {
+  const Json& tasks = field_of(status, "tasks");
+  if (!tasks.is_array()) {
+    throw Failure(kError,
+                  "the launch answered with something unknown: " +
+                      net::quoted(status.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+  const Json& newest = field_of(run, "now");
+  LaunchView view{.pid = count_of(status, "pid"),
+                  .state = text_of_field(status, "state"),
+                  .since = text_of_field(status, "since"),
+                  .step = count_of(status, "step"),
+                  .train_steps = count_of(status, "train_steps"),
+                  .loss = number_of(status, "loss"),
+                  .images_per_second = number_of(newest, "images_per_second"),
+                  .validation_accuracy = last_of(run, "validation_accuracy"),
+                  .test_accuracy = last_of(run, "test_accuracy"),
+                  .seconds_left = {},
+                  .losses = values_of(run, "loss"),
+                  .slowest = slowest_of(run),
+                  .result = text_of_field(field_of(run, "result"), "line"),
+                  .tasks = {}};
+  for (const Json& of_status : tasks) {
+    LaunchTask& task = view.tasks.emplace_back();
+    task.task = text_of_field(of_status, "task");
+    const Json& records = records_of(run, task.task);
+    task.address = text_of_field(of_status, "address");
+    task.state = text_of_field(of_status, "state");
+    task.since = text_of_field(of_status, "since");
+    task.doing = text_of_field(records, "doing");
+    task.pid = count_of(of_status, "pid");
+    task.restarts = count_of(of_status, "restarts");
+    task.step = count_of(records, "step");
+    task.wait = number_of(records, "wait_share");
+    task.rss_bytes = number_of(records, "rss_bytes");
+    measure(records, task);
+  }
+  estimate_end(run, now, view);
+  return view;
+}
+
+std::string launch_json(const LaunchView& view) {
+  Json json;
+  set(json, "state", view.state);
+  set(json, "pid", view.pid);
+  set(json, "since", view.since);
+  set(json, "step", view.step);
+  set(json, "train_steps", view.train_steps);
+  set(json, "loss", view.loss);
+  set(json, "images_per_second", view.images_per_second);
+  set(json, "validation_accuracy", view.validation_accuracy);
+  set(json, "test_accuracy", view.test_accuracy);
+  set(json, "seconds_left", view.seconds_left);
+  Json& slowest = json["slowest"];
+  if (view.slowest) {
+    set(slowest, "task", view.slowest->task);
+    set(slowest, "stage", view.slowest->stage);
+    slowest["slower"] = view.slowest->slower;
+  }
+  set(json, "result", view.result);
+  Json& tasks = json["tasks"] = Json::array();
+  for (const LaunchTask& task : view.tasks) {
+    tasks.push_back(json_of(task));
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace disttf::roles

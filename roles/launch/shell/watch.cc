@@ -1,0 +1,274 @@
+#include "roles/launch/shell/watch.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "data/file.h"
+#include "net/http/http_local.h"
+#include "roles/launch/shell/control_client.h"
+#include "roles/launch/shell/launch_view.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr int kFound = 200;
+// A view has at most seven series of 2000 points.
+constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
+// A launch that was there and does not answer is asked again so often, so far apart: its socket
+// closes a moment before its name goes.
+constexpr int kMostMisses = 5;
+constexpr milliseconds kMissed{200};
+// No signal ends the wait for an answer, so it is a short one.
+constexpr std::chrono::seconds kSilence{2};
+
+struct Answer {
+  std::error_code error;
+  int status = 0;
+  std::string body;
+};
+
+Answer ask(const std::string& socket, const char* target) {
+  Answer answer;
+  answer.error =
+      net::http_over_local({.socket = socket, .target = target, .body = {}, .silence = kSilence},
+                           [&answer](int status, std::string_view piece) {
+                             answer.status = status;
+                             if (answer.body.size() + piece.size() <= kMostAnswerBytes) {
+                               answer.body += piece;
+                             }
+                           });
+  return answer;
+}
+
+Json parsed(std::string_view json) {
+  return Json::parse(json, nullptr, /*allow_exceptions=*/false);
+}
+
+// What the launch tells of its run; null: it does not, or not now.
+Json ask_for_run(const std::string& socket) {
+  const Answer answer = ask(socket, "/v1/run");
+  return answer.error || answer.status != kFound ? Json() : parsed(answer.body);
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// The signals that a watcher takes when it is ready to, and not in the middle of a line.
+class WatchedSignals {
+ public:
+  WatchedSignals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int each : {SIGINT, SIGTERM, SIGWINCH, SIGTSTP}) {
+      sigaddset(&set, each);
+    }
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    fd_ = data::FileDescriptor(signalfd(-1, &set, SFD_CLOEXEC));
+    if (!fd_.is_open()) {
+      throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
+    }
+  }
+
+  // The next one; 0: none came before `end`.
+  [[nodiscard]] int wait_until(steady_clock::time_point end) const {
+    while (true) {
+      const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+      pollfd wait{.fd = fd_.number(), .events = POLLIN, .revents = 0};
+      const int ready = poll(&wait, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+      signalfd_siginfo info{};
+      if (ready > 0 && read(fd_.number(), &info, sizeof info) == sizeof info) {
+        return static_cast<int>(info.ssi_signo);
+      }
+      if (ready == 0) {
+        return 0;
+      }
+    }
+  }
+
+ private:
+  data::FileDescriptor fd_;
+};
+
+class Watch {
+ public:
+  explicit Watch(const WatchOptions& options)
+      : options_(options), screen_(!options.json && !options.once && state().can_redraw) {}
+
+  int run() {
+    while (true) {
+      const std::error_code error = look();
+      if (error == std::errc::no_such_file_or_directory && view_) {
+        return end();
+      }
+      if (error && (!view_ || ++misses_ > kMostMisses)) {
+        screen_.leave();
+        fail(error);
+      }
+      if (!error) {
+        misses_ = 0;
+        show();
+        if (options_.once) {
+          return kDone;
+        }
+      }
+      if (const int signal = rest(error ? kMissed : options_.every); signal != 0) {
+        return exit_code_for(signal);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] TerminalState state() const {
+    return terminal_state(STDOUT_FILENO, options_.variables);
+  }
+
+  // Takes what the launch says now.
+  std::error_code look() {
+    const Answer status = ask(options_.socket, "/v1/status");
+    if (status.error) {
+      return status.error;
+    }
+    if (status.status != kFound) {
+      screen_.leave();
+      fail_as_told(status.status, status.body);
+    }
+    if (Json run = ask_for_run(options_.socket); !run.is_null()) {
+      run_ = std::move(run);  // what was known last stays known
+    }
+    view_ = meter_.take(parsed(status.body), run_, seconds_now());
+    return {};
+  }
+
+  [[noreturn]] void fail(const std::error_code& error) const {
+    if (view_) {
+      throw Failure(kLostPeers, "the launch at " + options_.socket +
+                                    " does not answer any more: " + error.message());
+    }
+    fail_to_reach(options_.socket, error);
+  }
+
+  // Until the next look; the signal that ends all, or 0.
+  int rest(milliseconds time) {
+    const auto end = steady_clock::now() + time;
+    while (true) {
+      const int signal = signals_.wait_until(end);
+      if (signal == SIGTSTP) {  // Ctrl-Z: the shell gets the terminal as it was
+        screen_.leave();
+        raise(SIGSTOP);
+        screen_.enter();
+      }
+      if (signal == 0 || signal == SIGINT || signal == SIGTERM) {
+        return signal;
+      }
+      if (view_ && screen_.is_used()) {
+        show();
+      }
+    }
+  }
+
+  void show() {
+    const TerminalState terminal = state();
+    if (options_.json) {
+      write_output(launch_json(*view_));
+    } else if (screen_.is_used()) {
+      screen_.draw(frame(terminal), terminal.style);
+    } else if (options_.is_top) {
+      TextStyle style = terminal.style;
+      style.columns = terminal.is_terminal ? style.columns : 0;
+      style.rows = 0;
+      write_output((is_first_ ? "" : "\n") + top_text(*view_, style));
+    } else {
+      write_output(changed_lines(terminal));
+    }
+    is_first_ = false;
+  }
+
+  // What is on a terminal.
+  [[nodiscard]] std::string frame(const TerminalState& terminal) const {
+    return options_.is_top ? top_text(*view_, terminal.style)
+                           : status_screen(*view_, terminal.style);
+  }
+
+  // The run where its state is another one, and the tasks of which something else is true than
+  // before: not how far they are, which always is.
+  std::string changed_lines(const TerminalState& terminal) {
+    const std::size_t width = terminal.is_terminal ? terminal.style.columns : 0;
+    std::string text = view_->state == shown_state_ ? "" : run_line(*view_);
+    shown_state_ = view_->state;
+    TextTable table = status_table(*view_);
+    if (is_first_ || widths_.size() != table.columns.size()) {
+      widths_ = widths_of(table);
+      shown_tasks_.clear();
+    }
+    table.least_widths = widths_;
+    const bool with_titles = shown_tasks_.empty();
+    for (std::size_t each = table.rows.size(); each-- > 0;) {
+      const LaunchTask& task = view_->tasks[each];
+      const std::string now = task.address + " " + task.state + " " + task.since + " " +
+                              std::to_string(task.pid.value_or(0)) + " " +
+                              std::to_string(task.restarts.value_or(0));
+      std::string& before = shown_tasks_[task.task];
+      if (before == now) {
+        table.rows.erase(table.rows.begin() + static_cast<std::ptrdiff_t>(each));
+      }
+      before = now;
+    }
+    return text + text_of(table, width, with_titles);
+  }
+
+  // The run has ended: its last state stays to be read.
+  int end() {
+    const bool was_drawn = screen_.is_used();
+    screen_.leave();
+    view_->state = "ended";
+    if (options_.json) {
+      write_output(launch_json(*view_));
+    } else {
+      write_output((was_drawn ? frame(state()) : std::string()) + end_line(*view_));
+    }
+    return kDone;
+  }
+
+  const WatchOptions& options_;
+  WatchedSignals signals_;
+  Screen screen_;
+  LaunchMeter meter_;
+  Json run_;                        // what the launch has told of it
+  std::optional<LaunchView> view_;  // the newest one
+  int misses_ = 0;
+  bool is_first_ = true;
+  // Of what was printed last, where that is not redrawn.
+  std::string shown_state_;
+  std::map<std::string, std::string> shown_tasks_;
+  std::vector<std::size_t> widths_;
+};
+
+}  // namespace
+
+int run_watch(const WatchOptions& options) { return Watch(options).run(); }
+
+std::string status_text(const std::string& socket, std::string_view status,
+                        const TerminalVariables& variables) {
+  const TerminalState terminal = terminal_state(STDOUT_FILENO, variables);
+  const LaunchView view = LaunchMeter().take(parsed(status), ask_for_run(socket), seconds_now());
+  const std::size_t width = terminal.is_terminal ? terminal.style.columns : 0;
+  return run_line(view, width) + text_of(status_table(view), width);
+}
+
+}  // namespace disttf::roles

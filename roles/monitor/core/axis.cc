@@ -1,0 +1,115 @@
+#include "roles/monitor/core/axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace disttf::roles {
+namespace {
+
+// The next number above `least`, or `least`, that is 1, 2 or 5 times a power of ten.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double times : {1.0, 2.0, 5.0}) {
+    if (times * power >= least * (1 - 1e-9)) {
+      return times * power;
+    }
+  }
+  return 10 * power;
+}
+
+struct Unit {
+  double size;
+  const char* name;
+};
+
+// Of large numbers that are ticks `step` apart.
+Unit unit_of(double most, double step) {
+  for (const Unit unit : {Unit{1e9, "G"}, Unit{1e6, "M"}, Unit{1e3, "k"}}) {
+    if (most >= 10 * unit.size && step >= unit.size / 10) {
+      return unit;
+    }
+  }
+  return {1, ""};
+}
+
+std::string name_of(double value, double most, double step) {
+  if (std::abs(value) < step / 2) {
+    return "0";
+  }
+  if (most >= 1e13 || step < 1e-4) {
+    return fmt::format("{:g}", value);
+  }
+  const Unit unit = unit_of(most, step);
+  const double digits = -std::floor(std::log10(step / unit.size) + 1e-9);
+  return fmt::format("{:.{}f}{}", value / unit.size, std::max(0, static_cast<int>(digits)),
+                     unit.name);
+}
+
+// What a logarithmic axis may begin and end with: `times` of 1, 2, 5, or of 1 alone.
+double log_tick(double power, std::size_t which, bool is_fine) {
+  constexpr std::array<double, 3> kTimes = {1, 2, 5};
+  return std::pow(10, power) * (is_fine ? kTimes.at(which) : 1);
+}
+
+}  // namespace
+
+double Axis::place_of(double value) const {
+  return is_log ? (std::log10(value) - std::log10(least)) / (std::log10(most) - std::log10(least))
+                : (value - least) / (most - least);
+}
+
+Axis linear_axis(double least, double most, std::size_t ticks, bool widen) {
+  const double size = std::max(std::abs(least), std::abs(most));
+  // Closer together than this and a step would be lost in the digits of a double.
+  if (most - least <= size * 1e-9) {
+    const double room = size == 0 ? 1 : size / 10;
+    least -= room;
+    most += room;
+  }
+  const double step =
+      round_step((most - least) / static_cast<double>(std::max<std::size_t>(ticks, 1)));
+  Axis axis{.least = least, .most = most, .ticks = {}};
+  if (widen) {
+    axis.least = std::floor(least / step + 1e-9) * step;
+    axis.most = std::ceil(most / step - 1e-9) * step;
+  }
+  const double first = std::ceil(axis.least / step - 1e-9);  // in steps from 0
+  const double last = std::floor(axis.most / step + 1e-9);
+  const double most_named = std::max(std::abs(axis.least), std::abs(axis.most));
+  for (int each = 0; first + each <= last; ++each) {
+    const double value = (first + each) * step;
+    axis.ticks.push_back({value, name_of(value, most_named, step)});
+  }
+  return axis;
+}
+
+Axis log_axis(double least, double most, std::size_t ticks) {
+  const auto first = static_cast<int>(std::floor(std::log10(least)));
+  const auto last = static_cast<int>(std::ceil(std::log10(most)));
+  const int wanted = std::max(static_cast<int>(ticks), 1);
+  const bool is_fine = (last - first) * 3 <= wanted * 2;
+  const int powers = is_fine ? 1 : std::max(1, (last - first + wanted - 1) / wanted);
+  std::vector<double> all;
+  for (int power = first; power <= last + powers; power += powers) {
+    for (std::size_t which = 0; which < (is_fine ? 3U : 1U); ++which) {
+      all.push_back(log_tick(power, which, is_fine));
+    }
+  }
+  // From the last tick that is not above `least` to the first that is not below `most`.
+  const auto above = std::upper_bound(all.begin(), all.end(), least * (1 + 1e-9));
+  const auto begin = above == all.begin() ? above : above - 1;
+  const auto end =
+      std::find_if(begin + 1, all.end(), [most](double each) { return each >= most * (1 - 1e-9); });
+  Axis axis{
+      .least = *begin, .most = end == all.end() ? all.back() : *end, .is_log = true, .ticks = {}};
+  for (auto each = begin; each != all.end() && *each <= axis.most; ++each) {
+    axis.ticks.push_back({*each, *each >= 1e4 || *each < 1e-3 ? fmt::format("{:.0e}", *each)
+                                                              : fmt::format("{:g}", *each)});
+  }
+  return axis;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,141 @@
+#include "roles/monitor/core/metric_table.h"
+
+#include <array>
+#include <cassert>
+
+namespace disttf::roles {
+namespace {
+
+using enum MetricType;
+
+constexpr std::string_view kAll = "all";
+constexpr std::string_view kTrainers = "chief, worker";
+constexpr std::string_view kTasks = "chief, worker, ps";
+constexpr std::string_view kPs = "ps";
+constexpr std::string_view kChief = "chief";
+constexpr std::string_view kLaunch = "launch";
+
+constexpr std::array<MetricRow, kMetrics> kRows = {{
+    {Metric::kBuildInfo, "disttf_build", kInfo, "", "version, isa", kAll,
+     "Always 1; the version of disttf, and the instruction set that this task would compute with"},
+    {Metric::kStep, "disttf_step", kGauge, "", "", kTrainers,
+     "Global step that this trainer has parameters of"},
+    {Metric::kTrainSteps, "disttf_train_steps", kGauge, "", "", kTrainers,
+     "Global steps after which the run ends"},
+    {Metric::kLoss, "disttf_loss", kGauge, "", "", kTrainers,
+     "Loss of the batch that this trainer has computed last"},
+    {Metric::kLearningRate, "disttf_learning_rate", kGauge, "", "", kTrainers,
+     "Learning rate of the next step"},
+    {Metric::kExamples, "disttf_examples", kCounter, "", "", kTrainers,
+     "Examples that this trainer has computed gradients of"},
+    {Metric::kLocalSteps, "disttf_local_steps", kCounter, "", "", kTrainers,
+     "Steps that this trainer has had a part in"},
+    {Metric::kGradientSeconds, "disttf_gradient_seconds", kHistogram, "seconds", "", kTrainers,
+     "Time to compute the gradient of a batch that is loaded"},
+    {Metric::kPushPullSeconds, "disttf_push_pull_seconds", kHistogram, "seconds", "", kTrainers,
+     "Time from when a gradient is ready until the parameters of the step after it are here"},
+    {Metric::kDroppedGradients, "disttf_dropped_gradients", kCounter, "", "", kTrainers,
+     "Gradients of this trainer that came too late for their step, at one ps at least"},
+    {Metric::kReconnects, "disttf_reconnects", kCounter, "", "", kTrainers,
+     "Connections to a ps that were opened again after one was lost"},
+    {Metric::kGeneration, "disttf_generation", kGauge, "", "", kTrainers,
+     "State of the run that this trainer has joined: 1 at first, one more after each loss of a ps"},
+    {Metric::kDiverged, "disttf_diverged", kGauge, "", "", kTrainers,
+     "1 once a loss was no finite number, or the result is worse than guessing"},
+    {Metric::kEvaluationLoss, "disttf_evaluation_loss", kGauge, "", "set", kTrainers,
+     "Loss found by the last evaluation"},
+    {Metric::kEvaluationAccuracy, "disttf_evaluation_accuracy", kGauge, "", "set", kTrainers,
+     "Share of examples, from 0 to 1, that the last evaluation found to be told rightly"},
+    {Metric::kBytes, "disttf_transferred_bytes", kCounter, "bytes", "direction, codec", kTasks,
+     "Bytes sent and received between trainers and ps; codec memory: read where they lie"},
+    {Metric::kPsStep, "disttf_ps_step", kGauge, "", "range", kPs,
+     "Updates that this range of the parameters has had"},
+    {Metric::kPsFinished, "disttf_ps_finished", kGauge, "", "range", kPs,
+     "1 once the last step of the run has been made here"},
+    {Metric::kPsGeneration, "disttf_ps_generation", kGauge, "", "range", kPs,
+     "State that a chief has set this range to: 1 at first, one more after each loss of a ps"},
+    {Metric::kPsTrainers, "disttf_ps_trainers", kGauge, "", "range", kPs,
+     "Trainers that are connected"},
+    {Metric::kPsMissingGradients, "disttf_ps_missing_gradients", kGauge, "", "range", kPs,
+     "Gradients of the step under way that have not come yet"},
+    {Metric::kPsPushes, "disttf_ps_pushes", kCounter, "", "range, result", kPs,
+     "Gradients that were used, dropped since they came too late, or had been seen before"},
+    {Metric::kPsApplySeconds, "disttf_ps_apply_seconds", kHistogram, "seconds", "range", kPs,
+     "Time to take the gradient that completes a step, and to update the parameters"},
+    {Metric::kPsWaitForLastSeconds, "disttf_ps_wait_for_last_seconds", kHistogram, "seconds",
+     "range", kPs, "Time from a step's first gradient until its last one has come"},
+    {Metric::kPsStaleness, "disttf_ps_staleness_steps", kHistogram, "", "range", kPs,
+     "Asynchronous: updates by others between a trainer's parameters and its push"},
+    {Metric::kPsPrimary, "disttf_ps_primary", kGauge, "", "range", kPs,
+     "1 where this host answers for the range, 0 where it holds the copy"},
+    {Metric::kPsReplicas, "disttf_ps_replicas", kGauge, "", "range", kPs,
+     "With --ps_replicas 2: hosts that have all of the range, as its primary knows"},
+    {Metric::kPsReplicaLag, "disttf_ps_replica_lag_updates", kGauge, "", "range", kPs,
+     "With --ps_replicas 2: entries that the copy has not acknowledged to its primary"},
+    {Metric::kPsView, "disttf_ps_view", kGauge, "", "range", kPs,
+     "With --ps_replicas 2: number of the newest view of the range that the chief has told"},
+    {Metric::kPsViewChanges, "disttf_ps_view_changes", kCounter, "", "range", kPs,
+     "With --ps_replicas 2: views that this host was told after the first one"},
+    {Metric::kCheckpointSaves, "disttf_checkpoint_saves", kCounter, "", "result", kChief,
+     "Attempts to write a checkpoint, by what came of them"},
+    {Metric::kCheckpointLastSuccess, "disttf_checkpoint_last_success_timestamp_seconds", kGauge,
+     "seconds", "", kChief, "When a checkpoint was last written, since the epoch"},
+    {Metric::kCheckpointBytes, "disttf_checkpoint_bytes", kGauge, "bytes", "", kChief,
+     "Size of the tensors in the last checkpoint"},
+    {Metric::kCheckpointSeconds, "disttf_checkpoint_save_seconds", kHistogram, "seconds", "",
+     kChief, "Time from when a snapshot is asked for until its checkpoint is durable"},
+    {Metric::kRunStep, "disttf_run_step", kGauge, "", "", kLaunch, "Global step of the run"},
+    {Metric::kRunTrainSteps, "disttf_run_train_steps", kGauge, "", "", kLaunch,
+     "Global steps after which the run ends"},
+    {Metric::kRunLoss, "disttf_run_loss", kGauge, "", "", kLaunch,
+     "Loss of the chief's newest batch"},
+    {Metric::kRunExamples, "disttf_run_examples", kCounter, "", "", kLaunch,
+     "Examples that all trainers together have trained on, since the run began"},
+    {Metric::kRunExamplesPerSecond, "disttf_run_examples_per_second", kGauge, "", "", kLaunch,
+     "Mean since the chief's process began to train"},
+    {Metric::kChildren, "disttf_children", kGauge, "", "state", kLaunch, "Tasks in this state"},
+    {Metric::kChildRunning, "disttf_child_running", kGauge, "", "child", kLaunch,
+     "1 while a process of the task lives"},
+    {Metric::kChildRestarts, "disttf_child_restarts", kCounter, "", "child", kLaunch,
+     "Times that the task was started again"},
+    {Metric::kProcessCpu, "process_cpu_seconds", kCounter, "seconds", "", kAll,
+     "Total user and system CPU time spent in seconds."},
+    {Metric::kProcessMemory, "process_resident_memory_bytes", kGauge, "bytes", "", kAll,
+     "Resident memory size in bytes."},
+    {Metric::kProcessOpenFds, "process_open_fds", kGauge, "", "", kAll,
+     "Number of open file descriptors."},
+    {Metric::kProcessMaxFds, "process_max_fds", kGauge, "", "", kAll,
+     "Maximum number of open file descriptors."},
+    {Metric::kProcessStart, "process_start_time_seconds", kGauge, "seconds", "", kAll,
+     "Start time of the process since unix epoch in seconds."},
+}};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t each = 0; each < kRows.size(); ++each) {
+    if (kRows[each].metric != static_cast<Metric>(each)) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(rows_are_in_order());
+
+// A gradient of the default model takes 0.3 ms, one of a large model seconds; a step of a ps that
+// is read in place 20 us.
+constexpr std::array kSeconds = {0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001,
+                                 0.0025,  0.005,    0.01,    0.025,  0.05,    0.1,    0.25,
+                                 0.5,     1.0,      2.5,     5.0,    10.0,    25.0,   50.0};
+constexpr std::array kSteps = {0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0};
+
+}  // namespace
+
+std::span<const MetricRow> metric_rows() noexcept { return kRows; }
+
+const MetricRow& row_of(Metric metric) noexcept { return kRows[static_cast<std::size_t>(metric)]; }
+
+std::span<const double> bounds_of(Metric metric) noexcept {
+  assert(row_of(metric).type == kHistogram);
+  return metric == Metric::kPsStaleness ? std::span<const double>(kSteps) : kSeconds;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,253 @@
+#include "roles/monitor/core/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "data/json_depth.h"
+#include "net/wire/text.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostClassNames = 64;
+// Settings of a run are objects in an object; a model's layers one level more.
+constexpr std::size_t kMostRecordDepth = 6;
+
+Json begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Without the first of `optional`, and so on, until it fits.
+std::string fitted(Json json, std::initializer_list<const char*> optional) {
+  std::string line = line_of(json);
+  for (const char* const key : optional) {
+    if (line.size() <= kMaxRecordBytes) {
+      break;
+    }
+    json.erase(key);
+    line = line_of(json);
+  }
+  return line.size() <= kMaxRecordBytes ? line : std::string();
+}
+
+const char* mode_of(const RunConfig& config) {
+  if (config.elastic()) {
+    return "elastic";
+  }
+  if (!config.sync_replicas) {
+    return "async";
+  }
+  return config.every_gradient_counts() ? "sync" : "backup";
+}
+
+Json json_of(const math::Evaluation& evaluation) {
+  Json json = {{"loss", evaluation.loss}};
+  if (evaluation.classes != 0) {
+    json["accuracy"] = evaluation.accuracy();
+  } else {
+    json["absolute_error"] = evaluation.absolute_error;
+    json["squared_error"] = evaluation.squared_error;
+  }
+  return json;
+}
+
+std::string task_text(bool is_ps, std::size_t index, const net::Cluster& cluster) {
+  const net::TaskId task =
+      is_ps ? net::TaskId{.job = net::Job::kPs, .index = index} : cluster.trainer(index);
+  return fmt::format("{}:{}", net::job_name(task.job), task.index);
+}
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    unsigned group = 0;
+    for (std::size_t each = 0; each < 3; ++each) {
+      group = group << 8U | (each < count ? std::to_integer<unsigned>(bytes[at + each]) : 0U);
+    }
+    for (std::size_t each = 0; each < 4; ++each) {
+      text += each <= count ? kDigits[group >> (18U - 6U * each) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RunRecord::to_line(double time) const {
+  Json json = begin("run", time);
+  json["source"] = "chief";
+  json["dataset"] = config->dataset;
+  json["model"] = model;
+  json["parameters"] = parameters;
+  json["train_steps"] = config->train_steps;
+  json["batch_size"] = config->batch_size;
+  json["trainers"] = config->trainers;
+  json["ps"] = ps;
+  json["mode"] = mode_of(*config);
+  json["step"] = step;
+  if (!classes.empty() && classes.size() <= kMostClassNames) {
+    json["classes"] = classes;
+  }
+  json["settings"] = Json::parse(to_json(*config), nullptr, /*allow_exceptions=*/false);
+  return fitted(std::move(json), {"settings", "classes"});
+}
+
+std::string StepRecord::to_line(double time) const {
+  Json json = begin("step", time);
+  json["step"] = step;
+  json["loss"] = loss;
+  json["learning_rate"] = learning_rate;
+  json["images"] = images;
+  json["images_per_second"] = images_per_second;
+  return line_of(json);
+}
+
+std::string EvaluationRecord::to_line(double time) const {
+  Json json = begin("evaluation", time);
+  json["step"] = step;
+  json["last"] = is_last;
+  if (validation != nullptr) {
+    json["validation"] = json_of(*validation);
+  }
+  if (test != nullptr) {
+    json["test"] = json_of(*test);
+  }
+  return line_of(json);
+}
+
+std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint64_t step,
+                                         double time) {
+  std::vector<std::string> lines;
+  for (std::size_t label = 0; label < test.classes && !test.confusion.empty(); ++label) {
+    Json json = begin("confusion", time);
+    json["step"] = step;
+    json["class"] = label;
+    json["counts"] = std::span(test.confusion).subspan(label * test.classes, test.classes);
+    if (std::string line = fitted(std::move(json), {}); !line.empty()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+std::string TaskRecord::to_line(double time) const {
+  Json json = begin("task", time);
+  json["task"] = task;
+  json["address"] = address;
+  json["state"] = state;
+  json["pid"] = pid > 0 ? Json(pid) : Json(nullptr);
+  json["restarts"] = restarts;
+  json["since"] = since;
+  return fitted(std::move(json), {"address"});
+}
+
+std::string CheckpointRecord::to_line(double time) const {
+  Json json = begin("checkpoint", time);
+  json["step"] = step;
+  json["name"] = name;
+  if (bytes != 0) {
+    json["bytes"] = bytes;
+  }
+  json["seconds"] = seconds;
+  if (!weights_sha256.empty()) {
+    json["weights_sha256"] = weights_sha256;
+  }
+  return fitted(std::move(json), {});
+}
+
+std::string EventRecord::to_line(double time) const {
+  constexpr std::array<const char*, 3> kLevels = {"info", "warning", "error"};
+  constexpr std::size_t kMostText = 1000;
+  Json json = begin("event", time);
+  json["level"] = kLevels.at(static_cast<std::size_t>(level));
+  if (!task.empty()) {
+    json["task"] = task;
+  }
+  json["what"] = what;
+  json["text"] = net::cut_utf8(text, kMostText);
+  return fitted(std::move(json), {"text"});
+}
+
+std::string StateRecord::to_line(double time) const {
+  Json json = begin("state", time);
+  json["state"] = state;
+  return line_of(json);
+}
+
+std::string PictureRecord::to_line(double time) const {
+  Json json = begin("picture", time);
+  json["step"] = step;
+  json["set"] = set;
+  json["index"] = index;
+  if (!label.empty()) {
+    json["label"] = label;
+  }
+  if (!answer.empty()) {
+    json["answer"] = answer;
+  }
+  json["png"] = base64(png);
+  return fitted(std::move(json), {});
+}
+
+std::string ResultRecord::to_line(double time) const {
+  Json json = begin("result", time);
+  json["step"] = step;
+  json["line"] = line;
+  if (accuracy) {
+    json["accuracy"] = *accuracy;
+  }
+  if (!weights_sha256.empty()) {
+    json["weights_sha256"] = weights_sha256;
+  }
+  return fitted(std::move(json), {});
+}
+
+std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster, double time) {
+  constexpr std::size_t kMostShares = 20;
+  Json json = begin("frontier", time);
+  json["step"] = frontier.step;
+  json["steps"] = frontier.steps;
+  json["step_seconds"] = frontier.step_seconds;
+  Json& stages = json["stages"] = Json::array();
+  for (const Frontier::Share& share : frontier.shares) {
+    if (stages.size() == kMostShares) {
+      break;  // the largest come first
+    }
+    stages.push_back({{"stage", kFrontierStageNames[static_cast<std::size_t>(share.stage)]},
+                      {"task", task_text(share.is_ps, share.index, cluster)},
+                      {"seconds", share.seconds},
+                      {"share", share.seconds / frontier.step_seconds}});
+  }
+  json["slowest"] = nullptr;
+  if (const auto& slowest = frontier.slowest) {
+    json["slowest"] = {{"task", task_text(slowest->is_ps, slowest->index, cluster)},
+                       {"stage", kFrontierStageNames[static_cast<std::size_t>(slowest->stage)]},
+                       {"slower", slowest->slower},
+                       {"seconds", slowest->seconds}};
+  }
+  return fitted(std::move(json), {"stages"});
+}
+
+std::string slowest_text(const Frontier::Slowest& slowest, const net::Cluster& cluster) {
+  return fmt::format("{} is {:.0f} % slower: {}", task_text(slowest.is_ps, slowest.index, cluster),
+                     100 * slowest.slower,
+                     kFrontierStageNames[static_cast<std::size_t>(slowest.stage)]);
+}
+
+bool may_be_record(std::string_view line) noexcept {
+  return line.starts_with('{') && line.size() <= kMaxRecordBytes &&
+         data::json_depth(line) <= kMostRecordDepth;
+}
+
+}  // namespace disttf::roles

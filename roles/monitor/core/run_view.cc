@@ -1,0 +1,268 @@
+#include "roles/monitor/core/run_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "roles/monitor/core/record.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = RunView::Json;
+
+// Of a record that somebody else wrote: null where it is missing.
+const Json& field(const Json& record, const char* name) {
+  static const Json kNone;
+  const auto found = record.find(name);
+  return found == record.end() ? kNone : *found;
+}
+
+std::uint64_t whole(const Json& record, const char* name) {
+  const Json& value = field(record, name);
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+std::string text(const Json& record, const char* name) {
+  const Json& value = field(record, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+template <typename Container>
+void keep(Container& kept, const Json& record, std::size_t most) {
+  kept.push_back(record);
+  if (kept.size() > most) {
+    kept.erase(kept.begin());
+  }
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------ series
+
+void Series::add(std::uint64_t step, double time, double value) {
+  if (!steps_.empty() && steps_.back() >= step) {
+    drop_from(step);
+  }
+  if (skipped_ + 1 < stride_) {
+    ++skipped_;
+    return;
+  }
+  skipped_ = 0;
+  steps_.push_back(step);
+  times_.push_back(time);
+  values_.push_back(value);
+  if (steps_.size() >= kMostPoints) {
+    thin();
+  }
+}
+
+void Series::drop_from(std::uint64_t step) {
+  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(steps_, step) - steps_.begin());
+  steps_.resize(at);
+  times_.resize(at);
+  values_.resize(at);
+}
+
+void Series::thin() {
+  const std::size_t half = steps_.size() / 2;
+  for (std::size_t each = 0; each < half; ++each) {
+    steps_[each] = steps_[2 * each];
+    times_[each] = times_[2 * each];
+    values_[each] = values_[2 * each];
+  }
+  steps_.resize(half);
+  times_.resize(half);
+  values_.resize(half);
+  stride_ *= 2;
+}
+
+nlohmann::ordered_json Series::json() const {
+  return {{"steps", steps_}, {"times", times_}, {"values", values_}};
+}
+
+// -------------------------------------------------------------------------------------------- view
+
+bool RunView::take(std::string_view line) {
+  if (!may_be_record(line)) {
+    return false;
+  }
+  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !field(record, "time").is_number()) {
+    return false;
+  }
+  const std::string kind = text(record, "kind");
+  if (kind == "run") {
+    take_run(record);
+  } else if (kind == "step") {
+    take_step(record);
+  } else if (kind == "evaluation") {
+    take_evaluation(record);
+  } else if (kind == "confusion") {
+    take_confusion(record);
+  } else if (kind == "task" || kind == "metrics") {
+    take_task(record);
+  } else if (kind == "frontier") {
+    frontier_ = record;
+  } else if (kind == "checkpoint") {
+    keep(checkpoints_, record, kMostCheckpoints);
+  } else if (kind == "event") {
+    keep(events_, record, kMostEvents);
+  } else if (kind == "picture") {
+    take_picture(record);
+  } else if (kind == "result") {
+    result_ = record;
+  } else if (kind == "state") {
+    run_["state"] = text(record, "state");
+  } else {
+    return false;
+  }
+  ++id_;
+  return true;
+}
+
+void RunView::take_run(const Json& record) {
+  const Json began = run_.value("began", field(record, "time"));
+  const std::string state = run_.value("state", std::string("training"));
+  run_ = record;
+  run_.erase("kind");
+  run_.erase("time");
+  run_["began"] = began;
+  run_["state"] = state;
+  for (auto& [name, series] : series_) {
+    series.drop_from(whole(record, "step") + 1);
+  }
+  result_ = nullptr;
+}
+
+void RunView::add(const char* series, const Json& record, const Json& value) {
+  if (value.is_number()) {
+    series_[series].add(whole(record, "step"), field(record, "time").get<double>(),
+                        value.get<double>());
+  }
+}
+
+void RunView::take_step(const Json& record) {
+  for (const char* const name : {"loss", "learning_rate", "images_per_second"}) {
+    add(name, record, field(record, name));
+  }
+  now_ = record;
+  now_.erase("kind");
+}
+
+void RunView::take_evaluation(const Json& record) {
+  for (const char* const set : {"validation", "test"}) {
+    const Json& found = field(record, set);
+    if (found.is_object()) {
+      for (const char* const what : {"loss", "accuracy", "absolute_error"}) {
+        add(fmt::format("{}_{}", set, what).c_str(), record, field(found, what));
+      }
+    }
+  }
+}
+
+void RunView::take_confusion(const Json& record) {
+  const std::uint64_t number = whole(record, "class");
+  if (number >= kMostClasses || !field(record, "counts").is_array()) {
+    return;
+  }
+  if (whole(record, "step") != confusion_step_) {
+    confusion_.clear();
+    confusion_step_ = whole(record, "step");
+  }
+  confusion_.resize(std::max<std::size_t>(confusion_.size(), number + 1));
+  confusion_[number] = field(record, "counts");
+}
+
+// What is newest of it, whoever has told it.
+void RunView::take_task(const Json& record) {
+  const std::string name = text(record, "task");
+  if (name.empty() || (tasks_.size() >= kMostTasks && !tasks_.contains(name))) {
+    return;
+  }
+  Json& task = tasks_[name];
+  if (task.is_null()) {
+    task = Json::object();
+  }
+  for (const auto& [key, value] : record.items()) {
+    if (key != "kind") {
+      task[key] = value;
+    }
+  }
+}
+
+void RunView::take_picture(const Json& record) {
+  const std::string set = text(record, "set");
+  const std::uint64_t index = whole(record, "index");
+  if ((set != "wrong" && set != "filters") || index >= kMostPictures) {
+    return;
+  }
+  std::vector<Json>& pictures = pictures_[set];
+  if (index == 0) {
+    pictures.clear();  // a new set begins
+  }
+  pictures.resize(std::max<std::size_t>(pictures.size(), index + 1));
+  pictures[index] = record;
+}
+
+Json RunView::tasks_json() const {
+  const std::string slow = frontier_.is_object() && field(frontier_, "slowest").is_object()
+                               ? text(field(frontier_, "slowest"), "task")
+                               : std::string();
+  Json tasks = Json::array();
+  for (const auto& [name, task] : tasks_) {
+    Json each = task;
+    const Json& stages = field(task, "stages");
+    if (stages.is_object() && stages.contains("wait")) {
+      double computes = 0;
+      for (const auto& [stage, seconds] : stages.items()) {
+        if (stage != "wait" && stage != "overlapped" && seconds.is_number()) {
+          computes += seconds.get<double>();
+        }
+      }
+      const double waits = stages["wait"].is_number() ? stages["wait"].get<double>() : 0;
+      const bool for_slow = !slow.empty() && slow != name && waits > computes / 10;
+      each["wait_share"] = waits + computes > 0 ? waits / (waits + computes) : 0;
+      each["doing"] = for_slow ? "waits for " + slow : waits > computes ? "waits" : "computes";
+    }
+    tasks.push_back(std::move(each));
+  }
+  return tasks;
+}
+
+std::string RunView::json() const {
+  Json json = {{"run", run_}, {"now", now_}};
+  json["series"] = Json::object();
+  for (const auto& [name, series] : series_) {
+    json["series"][name] = series.json();
+  }
+  json["tasks"] = tasks_json();
+  json["frontier"] = frontier_;
+  json["checkpoints"] = checkpoints_;
+  json["events"] = events_;
+  json["confusion"] = {
+      {"step", confusion_step_}, {"classes", field(run_, "classes")}, {"counts", confusion_}};
+  json["pictures"] = pictures_;
+  json["result"] = result_;
+  json["id"] = id_;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const Json& RunView::task(const std::string& name) const {
+  static const Json kNone;
+  const auto found = tasks_.find(name);
+  return found == tasks_.end() ? kNone : found->second;
+}
+
+std::string RunView::slowest() const {
+  if (!frontier_.is_object() || !field(frontier_, "slowest").is_object()) {
+    return {};
+  }
+  const Json& slowest = field(frontier_, "slowest");
+  const Json& slower = field(slowest, "slower");
+  return fmt::format("{} is {:.0f} % slower: {}", text(slowest, "task"),
+                     slower.is_number() ? 100 * slower.get<double>() : 0.0, text(slowest, "stage"));
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,89 @@
+// A run as it is shown: what all records of it come to (roles/monitor/core/record.h). The page, the
+// terminal and programs read json(); docs/records.md has its form. However long a run is, a view of
+// it stays small: of each series at most kMostPoints points are kept, evenly, of events the newest.
+//
+// Values; not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace disttf::roles {
+
+// Numbers by step. When it is full, every second one goes.
+class Series {
+ public:
+  static constexpr std::size_t kMostPoints = 2000;
+
+  void add(std::uint64_t step, double time, double value);
+  // A run that is resumed makes these steps again.
+  void drop_from(std::uint64_t step);
+  [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  [[nodiscard]] nlohmann::ordered_json json() const;
+
+ private:
+  void thin();
+
+  std::vector<std::uint64_t> steps_;
+  std::vector<double> times_;
+  std::vector<double> values_;
+  std::uint64_t stride_ = 1;  // one of so many that come is kept
+  std::uint64_t skipped_ = 0;
+};
+
+class RunView {
+ public:
+  static constexpr std::size_t kMostEvents = 500;
+  static constexpr std::size_t kMostCheckpoints = 100;
+  static constexpr std::size_t kMostTasks = 10'000;
+  static constexpr std::size_t kMostPictures = 100;
+  static constexpr std::size_t kMostClasses = 256;
+
+  using Json = nlohmann::ordered_json;
+
+  // One record, without its line end. What is none, or of a kind that is not known, is ignored.
+  // False: then nothing has changed.
+  bool take(std::string_view line);
+  // How many have been taken.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  // Without a line end.
+  [[nodiscard]] std::string json() const;
+
+  // Of a task ("worker:1") what is newest of it; null where nothing is known.
+  [[nodiscard]] const Json& task(const std::string& name) const;
+  // "worker:3 is 41 % slower: backward"; empty: nobody is, or nothing is known.
+  [[nodiscard]] std::string slowest() const;
+  [[nodiscard]] const Json& now() const noexcept { return now_; }
+
+ private:
+  void take_run(const Json& record);
+  void take_step(const Json& record);
+  void take_evaluation(const Json& record);
+  void take_confusion(const Json& record);
+  void take_task(const Json& record);
+  void take_picture(const Json& record);
+  void add(const char* series, const Json& record, const Json& value);
+  [[nodiscard]] Json tasks_json() const;
+
+  std::uint64_t id_ = 0;
+  Json run_ = Json::object();
+  Json now_ = Json::object();
+  std::map<std::string, Series, std::less<>> series_;
+  std::map<std::string, Json, std::less<>> tasks_;
+  Json frontier_;
+  std::deque<Json> checkpoints_;
+  std::deque<Json> events_;
+  std::uint64_t confusion_step_ = 0;
+  std::vector<Json> confusion_;                                     // by class
+  std::map<std::string, std::vector<Json>, std::less<>> pictures_;  // by set
+  Json result_;
+};
+
+}  // namespace disttf::roles

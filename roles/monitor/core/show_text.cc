@@ -1,0 +1,191 @@
+#include "roles/monitor/core/show_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "net/wire/text.h"
+#include "roles/monitor/core/run_chart.h"
+#include "roles/monitor/core/text_table.h"
+#include "roles/monitor/core/view_fields.h"
+#include "roles/run/run_config.h"
+#include "roles/run/setting.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownEvents = 20;
+constexpr std::size_t kShownCheckpoints = 10;
+// In the order in which a step goes through them.
+constexpr std::array<const char*, 7> kShownStages = {"pull", "load", "forward", "backward",
+                                                     "push", "wait", "apply"};
+
+std::string plain(const Json& value) {
+  return net::one_line(value.is_string()
+                           ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+// The last lines: of what there are more of, only the newest are shown.
+std::span<const Json> newest(const Json& list, std::size_t most) {
+  const auto* const all = list.get_ptr<const Json::array_t*>();
+  return all == nullptr ? std::span<const Json>()
+                        : std::span(*all).last(std::min(all->size(), most));
+}
+
+// "MNIST, mlp of 79510 parameters, 2 trainers and 1 ps, sync"
+std::string run_lines(const Json& view, const std::string& name, std::size_t width) {
+  const Json& run = field_of(view, "run");
+  std::vector<std::string> parts = {net::one_line(name)};
+  for (const char* const key : {"dataset", "model"}) {
+    if (std::string text = text_of_field(run, key); !text.empty()) {
+      parts.push_back(std::move(text));
+    }
+  }
+  if (const auto count = count_of(run, "parameters")) {
+    parts.push_back(fmt::format("{} parameters", *count));
+  }
+  if (const auto count = count_of(run, "trainers")) {
+    parts.push_back(fmt::format("{} {}", *count, *count == 1 ? "trainer" : "trainers"));
+  }
+  if (const auto count = count_of(run, "ps")) {
+    parts.push_back(fmt::format("{} ps", *count));
+  }
+  if (std::string mode = text_of_field(run, "mode"); !mode.empty()) {
+    parts.push_back(std::move(mode));
+  }
+  return wrapped(parts, width);
+}
+
+std::string result_lines(const Json& view, std::size_t width) {
+  const Json& run = field_of(view, "run");
+  const Json& now = field_of(view, "now");
+  const Json& result = field_of(view, "result");
+  std::vector<std::string> parts;
+  const std::string line = text_of_field(result, "line");
+  parts.push_back(line.empty() ? "no result" : line);
+  const auto step = count_of(result, "step") ? count_of(result, "step") : count_of(now, "step");
+  const auto steps = count_of(run, "train_steps");
+  if (step) {
+    parts.push_back(steps ? fmt::format("step {} of {}", *step, *steps)
+                          : fmt::format("step {}", *step));
+  }
+  const auto began = number_of(run, "began");
+  const auto ended = number_of(result, "time") ? number_of(result, "time") : number_of(now, "time");
+  if (began) {
+    parts.push_back("began " + time_text(*began));
+  }
+  if (began && ended && *ended >= *began) {
+    parts.push_back("took " + duration_text(*ended - *began));
+  }
+  std::string text = wrapped(parts, width);
+  if (const std::string hash = text_of_field(result, "weights_sha256"); !hash.empty()) {
+    text += "Weights SHA-256: " + hash + "\n";
+  }
+  return text;
+}
+
+std::string settings_lines(const Json& view, std::size_t width) {
+  const Json& settings = field_of(field_of(view, "run"), "settings");
+  if (!settings.is_object()) {
+    return {};
+  }
+  TextTable table = table_with("SETTING VALUE");
+  const Json changed = changed_settings(settings);
+  for (const auto& [name, value] : changed.items()) {
+    table.rows.push_back({name, plain(value)});
+  }
+  return table.rows.empty() ? "\nAll settings are as they are by themselves.\n"
+                            : "\n" + text_of(table, width);
+}
+
+std::string task_lines(const Json& view, std::size_t width) {
+  TextTable table = table_with("TASK HOST:3 RESTARTS:2");
+  std::vector<const char*> stages;  // that one of the tasks has
+  const Json& tasks = field_of(view, "tasks");
+  for (const char* const stage : kShownStages) {
+    if (std::ranges::any_of(newest(tasks, tasks.size()), [stage](const Json& task) {
+          return number_of(field_of(task, "stages"), stage).has_value();
+        })) {
+      stages.push_back(stage);
+      table.columns.push_back({.title = fmt::format("{} ms", stage), .leaves = 1});
+    }
+  }
+  for (const Json& task : newest(tasks, tasks.size())) {
+    const auto restarts = count_of(task, "restarts");
+    const std::string host = text_of_field(task, "host");
+    TextRow row = {text_of_field(task, "task"), host.empty() ? "-" : host,
+                   restarts ? std::to_string(*restarts) : "-"};
+    for (const char* const stage : stages) {
+      const auto seconds = number_of(field_of(task, "stages"), stage);
+      row.push_back(seconds ? fmt::format("{:.3f}", *seconds * 1000) : "-");
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table.rows.empty() ? "" : "\n" + text_of(table, width);
+}
+
+std::string checkpoint_lines(const Json& view, std::size_t width) {
+  TextTable table = table_with("CHECKPOINT SAVED:2 SIZE WEIGHTS:1");
+  for (const Json& each : newest(field_of(view, "checkpoints"), kShownCheckpoints)) {
+    const auto bytes = number_of(each, "bytes");
+    const auto time = number_of(each, "time");
+    const std::string hash = text_of_field(each, "weights_sha256");
+    table.rows.push_back({text_of_field(each, "name"), time ? time_text(*time) : "-",
+                          bytes ? bytes_text(*bytes) : "-",
+                          hash.empty() ? "-" : hash.substr(0, 16)});
+  }
+  return table.rows.empty() ? "" : "\n" + text_of(table, width);
+}
+
+std::string event_lines(const Json& view, std::size_t width) {
+  std::string text;
+  for (const Json& event : newest(field_of(view, "events"), kShownEvents)) {
+    const std::string task = text_of_field(event, "task");
+    const std::string said = text_of_field(event, "text");
+    const std::string line =
+        time_text(number_of(event, "time").value_or(0)) + "  " +
+        (task.empty() || said.find(task) != std::string::npos ? "" : task + ": ") +
+        (said.empty() ? text_of_field(event, "what") : said);
+    text += cut_to_width(line, width) + "\n";
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace
+
+Json changed_settings(const Json& published) {
+  const Json usual = Json::parse(to_json(RunConfig{}), nullptr, /*allow_exceptions=*/false);
+  Json changed = Json::object();
+  for (const Setting& setting : settings()) {
+    const Json& value = field_of(published, setting.name);
+    const auto* const choice = std::get_if<Choice>(&setting.value);
+    // The tasks find out the others.
+    const bool is_given =
+        !setting.about.empty() && (choice == nullptr || choice->automatic().empty());
+    if (is_given && !value.is_null() && value != field_of(usual, setting.name)) {
+      changed[std::string(setting.name)] = value;
+    }
+  }
+  return changed;
+}
+
+std::string show_text(const Json& view, const std::string& name, const TextStyle& style) {
+  std::string text = run_lines(view, name, style.columns) + result_lines(view, style.columns) +
+                     settings_lines(view, style.columns);
+  const std::array<PlottedRun, 1> runs = {{{.name = name, .view = &view}}};
+  Chart chart = chart_of(runs, {});
+  chart.title.clear();
+  if (x_axis_of(chart, 1)) {
+    text += "\n" + text_of(chart, style);
+  }
+  return text + task_lines(view, style.columns) + checkpoint_lines(view, style.columns) +
+         event_lines(view, style.columns);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,22 @@
+// What a run was, for a terminal: result, settings, curves, tasks, checkpoints, events.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "roles/monitor/core/chart_text.h"
+
+namespace disttf::roles {
+
+// `view`: of the run, as in run_chart.h; `name`: where it lies. Ends with a newline.
+[[nodiscard]] std::string show_text(const nlohmann::ordered_json& view, const std::string& name,
+                                    const TextStyle& style);
+
+// The settings of a run that are not what they are by themselves: {"batch_size": 50}. `published`:
+// as they were published (roles/run/run_config.h).
+[[nodiscard]] nlohmann::ordered_json changed_settings(const nlohmann::ordered_json& published);
+
+}  // namespace disttf::roles

@@ -1,0 +1,343 @@
+#include "roles/monitor/core/stage_frontier.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace disttf::roles {
+namespace {
+
+using enum FrontierStage;
+
+// Who has told nothing for so many rounds is not waited for.
+constexpr std::size_t kMostSilent = 4;
+// Of a step: what is less is not worth a name.
+constexpr double kLeastShare = 0.05;
+
+constexpr std::size_t at(FrontierStage stage) { return static_cast<std::size_t>(stage); }
+
+template <typename Sample>
+void keep_newest(std::deque<Sample>& kept, std::span<const Sample> samples) {
+  for (const Sample& sample : samples) {
+    while (!kept.empty() && kept.back().step >= sample.step) {
+      kept.pop_back();  // the run was set back: what came later is no more
+    }
+    kept.push_back(sample);
+    if (kept.size() > StageFrontier::kWindow) {
+      kept.pop_front();
+    }
+  }
+}
+
+template <typename Sample>
+const Sample* find(const std::deque<Sample>& kept, std::uint64_t step) {
+  const auto found = std::ranges::lower_bound(kept, step, {}, &Sample::step);
+  return found != kept.end() && found->step == step ? &*found : nullptr;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Of what each of `taken` but one took.
+template <typename Value, typename Of>
+double median_of_others(const std::vector<Value>& all, std::size_t but, Of of) {
+  std::vector<double> values;
+  for (std::size_t each = 0; each < all.size(); ++each) {
+    if (each != but) {
+      values.push_back(of(all[each]));
+    }
+  }
+  return median(std::move(values));
+}
+
+std::array<double, kFrontierStages> stages_of(const TrainerSample& sample) {
+  std::array<double, kFrontierStages> seconds{};
+  seconds[at(kPull)] = static_cast<double>(sample.of(Stage::kPull));
+  seconds[at(kLoad)] = static_cast<double>(sample.of(Stage::kLoad));
+  seconds[at(kForward)] = static_cast<double>(sample.of(Stage::kForward));
+  seconds[at(kBackward)] = static_cast<double>(sample.of(Stage::kBackward));
+  seconds[at(kPush)] = static_cast<double>(sample.of(Stage::kPush));
+  return seconds;
+}
+
+}  // namespace
+
+double StageFrontier::Taken::total() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+StageFrontier::StageFrontier(std::size_t trainers, std::size_t ps, bool is_sync)
+    : is_sync_(is_sync), trainers_(trainers), ps_(ps) {}
+
+void StageFrontier::trainer_told(std::size_t rank, std::span<const TrainerSample> samples) {
+  keep_newest(trainers_[rank].samples, samples);
+  if (!samples.empty()) {
+    trainers_[rank].silent = 0;
+  }
+}
+
+void StageFrontier::ps_told(std::size_t index, std::span<const RangeSample> samples) {
+  keep_newest(ps_[index].samples, samples);
+}
+
+void StageFrontier::set_back() {
+  for (Trainer& trainer : trainers_) {
+    trainer.samples.clear();
+  }
+  for (Ps& ps : ps_) {
+    ps.samples.clear();
+  }
+}
+
+bool StageFrontier::is_here(const Trainer& trainer) const {
+  return !trainer.samples.empty() && trainer.silent < kMostSilent;
+}
+
+// What the trainer told and what the ps saw of it, put together. The way of the gradient that it
+// did not see: first what all trainers of that ps had to wait alike, then what was its own. Of its
+// own, as much as it says that it may have been loading when the parameters came, is loading.
+std::optional<StageFrontier::Step> StageFrontier::step_of(std::uint64_t number) const {
+  Step step;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (!is_here(trainers_[rank])) {
+      continue;
+    }
+    const TrainerSample* const sample = find(trainers_[rank].samples, number);
+    if (sample == nullptr) {
+      return std::nullopt;
+    }
+    step.trainers.push_back({.rank = rank, .seconds = stages_of(*sample)});
+  }
+  std::vector<double> own(step.trainers.size(), 0.0);
+  for (const Ps& ps : ps_) {
+    const RangeSample* const sample = find(ps.samples, number);
+    if (sample == nullptr) {
+      return std::nullopt;
+    }
+    std::vector<double> ways;
+    for (const Taken& taken : step.trainers) {
+      const double arrived = taken.rank < sample->arrived.size()
+                                 ? static_cast<double>(sample->arrived[taken.rank])
+                                 : -1;
+      ways.push_back(std::max(0.0, arrived - taken.total()));
+    }
+    // One trainer alone shares its way with nobody.
+    const double shared = ways.size() > 1 ? *std::ranges::min_element(ways) : 0;
+    for (std::size_t each = 0; each < ways.size(); ++each) {
+      own[each] = std::max(own[each], ways[each] - shared);
+    }
+    step.receive.push_back(shared);
+    step.apply.push_back(static_cast<double>(sample->apply));
+  }
+  for (std::size_t each = 0; each < step.trainers.size(); ++each) {
+    Taken& taken = step.trainers[each];
+    const TrainerSample* const sample = find(trainers_[taken.rank].samples, number);
+    const double loading = std::min(own[each], static_cast<double>(sample->of(Stage::kOverlapped)));
+    taken.seconds[at(kLoad)] += loading;
+    taken.seconds[at(kPush)] += own[each] - loading;
+  }
+  return step.trainers.empty() ? std::nullopt : std::optional(std::move(step));
+}
+
+std::vector<StageFrontier::Step> StageFrontier::steps_of_all(std::uint64_t& newest) const {
+  std::vector<Step> steps;
+  const auto first =
+      std::ranges::find_if(trainers_, [this](const Trainer& each) { return is_here(each); });
+  if (first == trainers_.end()) {
+    return steps;
+  }
+  for (const TrainerSample& sample : first->samples) {
+    if (std::optional<Step> step = step_of(sample.step)) {
+      steps.push_back(std::move(*step));
+      newest = sample.step;
+    }
+  }
+  return steps;
+}
+
+// Async: as one step, of what each does in the mean.
+std::vector<StageFrontier::Step> StageFrontier::mean_step(std::uint64_t& newest) const {
+  Step step;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    const Trainer& trainer = trainers_[rank];
+    if (!is_here(trainer)) {
+      continue;
+    }
+    Taken taken{.rank = rank};
+    for (const TrainerSample& sample : trainer.samples) {
+      const auto seconds = stages_of(sample);
+      for (std::size_t stage = 0; stage < kFrontierStages; ++stage) {
+        taken.seconds[stage] += seconds[stage] / static_cast<double>(trainer.samples.size());
+      }
+      newest = std::max(newest, sample.step);
+    }
+    step.trainers.push_back(taken);
+  }
+  for (const Ps& ps : ps_) {
+    double apply = 0;
+    for (const RangeSample& sample : ps.samples) {
+      apply += static_cast<double>(sample.apply) / static_cast<double>(ps.samples.size());
+    }
+    step.receive.push_back(0);
+    step.apply.push_back(apply);
+  }
+  return step.trainers.empty() ? std::vector<Step>() : std::vector<Step>{step};
+}
+
+void StageFrontier::add_shares(const Step& step, Frontier& frontier) const {
+  const auto add = [&](FrontierStage stage, bool is_ps, std::size_t index, double seconds) {
+    const auto found = std::ranges::find_if(frontier.shares, [&](const Frontier::Share& share) {
+      return share.stage == stage && share.is_ps == is_ps && share.index == index;
+    });
+    if (seconds <= 0) {
+      return;
+    }
+    if (found != frontier.shares.end()) {
+      found->seconds += seconds;
+    } else {
+      frontier.shares.push_back(
+          {.stage = stage, .is_ps = is_ps, .index = index, .seconds = seconds});
+    }
+    frontier.step_seconds += seconds;
+  };
+  std::vector<double> sums(step.trainers.size(), 0.0);
+  double front = 0;
+  for (std::size_t stage = 0; stage < at(kReceive); ++stage) {
+    for (std::size_t each = 0; each < sums.size(); ++each) {
+      sums[each] += step.trainers[each].seconds[stage];
+    }
+    const auto furthest = std::ranges::max_element(sums);
+    add(static_cast<FrontierStage>(stage), false,
+        step.trainers[static_cast<std::size_t>(furthest - sums.begin())].rank, *furthest - front);
+    front = std::max(front, *furthest);
+  }
+  const auto add_ps = [&](FrontierStage stage, const std::vector<double>& seconds) {
+    if (!seconds.empty()) {
+      const auto most = std::ranges::max_element(seconds);
+      add(stage, true, static_cast<std::size_t>(most - seconds.begin()), *most);
+    }
+  };
+  add_ps(kReceive, step.receive);
+  add_ps(kApply, step.apply);
+}
+
+std::optional<Frontier::Slowest> StageFrontier::slowest_trainer(const Step& mean) const {
+  if (mean.trainers.size() < 2) {
+    return std::nullopt;
+  }
+  const auto most = std::ranges::max_element(mean.trainers, {}, &Taken::total);
+  const auto index = static_cast<std::size_t>(most - mean.trainers.begin());
+  const double others =
+      median_of_others(mean.trainers, index, [](const Taken& taken) { return taken.total(); });
+  Frontier::Slowest slowest{.index = most->rank,
+                            .slower = others > 0 ? most->total() / others - 1 : 0,
+                            .seconds = most->total() - others};
+  double largest = 0;
+  for (std::size_t stage = 0; stage < kFrontierStages; ++stage) {
+    const double excess =
+        most->seconds[stage] - median_of_others(mean.trainers, index, [stage](const Taken& taken) {
+          return taken.seconds[stage];
+        });
+    if (excess > largest) {
+      largest = excess;
+      slowest.stage = static_cast<FrontierStage>(stage);
+    }
+  }
+  return slowest;
+}
+
+// Held against the others; one alone against itself when it was fastest.
+std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, double step_seconds) {
+  std::vector<double> taken;
+  for (std::size_t each = 0; each < ps_.size(); ++each) {
+    taken.push_back(mean.receive[each] + mean.apply[each]);
+  }
+  if (taken.empty() || step_seconds <= 0) {
+    return std::nullopt;
+  }
+  const auto index = static_cast<std::size_t>(std::ranges::max_element(taken) - taken.begin());
+  double& least = ps_[index].least;
+  if (taken[index] > 0 && (least == 0 || taken[index] < least)) {
+    least = taken[index];
+  }
+  const double usual =
+      taken.size() > 1 ? median_of_others(taken, index, [](double value) { return value; }) : least;
+  if (usual <= 0) {
+    return std::nullopt;
+  }
+  const bool receives = mean.receive[index] > mean.apply[index];
+  return Frontier::Slowest{.is_ps = true,
+                           .index = index,
+                           .stage = receives ? kReceive : kApply,
+                           .slower = taken[index] / usual - 1,
+                           .seconds = taken[index] - usual};
+}
+
+std::optional<Frontier::Slowest> StageFrontier::slowest(std::span<const Step> steps,
+                                                        double step_seconds) {
+  Step mean = steps.front();
+  const auto count = static_cast<double>(steps.size());
+  for (const Step& step : steps.subspan(1)) {
+    for (std::size_t each = 0; each < mean.trainers.size(); ++each) {
+      for (std::size_t stage = 0; stage < kFrontierStages; ++stage) {
+        mean.trainers[each].seconds[stage] += step.trainers[each].seconds[stage];
+      }
+    }
+    for (std::size_t each = 0; each < mean.apply.size(); ++each) {
+      mean.receive[each] += step.receive[each];
+      mean.apply[each] += step.apply[each];
+    }
+  }
+  for (Taken& taken : mean.trainers) {
+    for (double& seconds : taken.seconds) {
+      seconds /= count;
+    }
+  }
+  for (std::size_t each = 0; each < mean.apply.size(); ++each) {
+    mean.receive[each] /= count;
+    mean.apply[each] /= count;
+  }
+  std::optional<Frontier::Slowest> slowest;
+  for (const auto& candidate : {slowest_trainer(mean), slowest_ps(mean, step_seconds)}) {
+    if (candidate && candidate->slower >= kLeastSlower &&
+        candidate->seconds >= kLeastShare * step_seconds &&
+        (!slowest || candidate->seconds > slowest->seconds)) {
+      slowest = candidate;
+    }
+  }
+  return slowest;
+}
+
+std::optional<Frontier> StageFrontier::take() {
+  for (Trainer& trainer : trainers_) {
+    ++trainer.silent;
+  }
+  Frontier frontier;
+  const std::vector<Step> steps = is_sync_ ? steps_of_all(frontier.step) : mean_step(frontier.step);
+  if (steps.empty()) {
+    return std::nullopt;
+  }
+  for (const Step& step : steps) {
+    add_shares(step, frontier);
+  }
+  frontier.steps = steps.size();
+  const auto count = static_cast<double>(steps.size());
+  frontier.step_seconds /= count;
+  for (Frontier::Share& share : frontier.shares) {
+    share.seconds /= count;
+  }
+  std::ranges::sort(frontier.shares, std::ranges::greater(), &Frontier::Share::seconds);
+  frontier.slowest = slowest(steps, frontier.step_seconds);
+  // Of the newest alone from now on.
+  for (Trainer& trainer : trainers_) {
+    if (trainer.samples.size() > kWindow / 2) {
+      trainer.samples.erase(trainer.samples.begin(),
+                            trainer.samples.end() - static_cast<std::ptrdiff_t>(kWindow / 2));
+    }
+  }
+  return frontier;
+}
+
+}  // namespace disttf::roles

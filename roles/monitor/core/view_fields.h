@@ -1,0 +1,30 @@
+// Fields of JSON that somebody else has written: what is not there, or is something else, is null,
+// none or empty, and nothing throws.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace disttf::roles {
+
+// null where `json` is no object, or has no such field.
+[[nodiscard]] const nlohmann::ordered_json& field_of(const nlohmann::ordered_json& json,
+                                                     std::string_view name);
+// A finite number of at most kMostShown (axis.h), whatever its sign.
+[[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json);
+[[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json,
+                                              std::string_view name);
+[[nodiscard]] std::optional<double> number_at(const nlohmann::ordered_json& list, std::size_t at);
+// A whole number of at least 0.
+[[nodiscard]] std::optional<std::uint64_t> count_of(const nlohmann::ordered_json& json,
+                                                    std::string_view name);
+// On one line, without control characters; empty where there is no text.
+[[nodiscard]] std::string text_of_field(const nlohmann::ordered_json& json, std::string_view name);
+
+}  // namespace disttf::roles

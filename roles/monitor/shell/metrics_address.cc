@@ -1,0 +1,226 @@
+#include "roles/monitor/shell/metrics_address.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "data/file.h"
+#include "net/transport/server.h"
+#include "net/wire/address.h"
+#include "net/wire/text.h"
+#include "roles/monitor/shell/process_metrics.h"
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using asio::ip::tcp;
+
+// node_exporter is scraped every 15 s or so; more often would only wear the disk.
+constexpr std::chrono::seconds kFileInterval{15};
+// A run that has ended does not wait for a scraper that takes its time.
+constexpr std::chrono::milliseconds kStopGrace{200};
+
+constexpr const char* kEverywhere = "all";
+
+// Throws std::system_error.
+tcp::acceptor listen_at(asio::io_context& context, const std::string& host, std::uint16_t port) {
+  if (host == kEverywhere) {
+    return net::listen_on(context, port);
+  }
+  const tcp::endpoint endpoint(asio::ip::make_address(host), port);
+  tcp::acceptor acceptor(context, endpoint.protocol());
+  acceptor.set_option(asio::socket_base::reuse_address(true));
+  acceptor.bind(endpoint);
+  acceptor.listen();
+  return acceptor;
+}
+
+// What a Host field may say where only this machine is served: a page of another site, whose name
+// leads here, is not to read along. Its browser always says that name.
+bool is_this_machine(std::string_view host) {
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+  } else if (std::ranges::count(host, ':') == 1) {
+    host = host.substr(0, host.find(':'));
+  }
+  std::error_code error;
+  asio::ip::make_address(host, error);
+  return !error || host == "localhost" || host.empty();
+}
+
+std::string name_of_machine() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+}  // namespace
+
+net::HttpReply answer_scrape(const net::HttpServerRequest& request, Meters& meters,
+                             const std::string& targets) {
+  constexpr int kNotFound = 404;
+  constexpr int kWrongMethod = 405;
+  const bool asks_for_targets = request.path == "/targets" && !targets.empty();
+  if (request.path != "/metrics" && !asks_for_targets) {
+    return net::error_reply(
+        kNotFound, net::quoted(request.path) + " is not there; /metrics is what Prometheus reads");
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    return net::error_reply(kWrongMethod, request.path + " is read with GET");
+  }
+  if (asks_for_targets) {
+    return {.body = targets};
+  }
+  const ExpositionFormat format = format_for(request.accept);
+  std::vector<MetricFamily> families = meters.metrics().read();
+  add_process_metrics(families, meters.started());
+  return {.content_type = std::string(content_type_of(format)),
+          .body = exposition(families, meters.task(), format)};
+}
+
+class MetricsAddress::Impl {
+ public:
+  Impl(const MetricsOptions& options, Meters& meters)
+      : options_(options), meters_(meters), timer_(context_) {
+    if (options.port) {
+      listen();
+    }
+    if (!options.textfile.empty()) {
+      keep_file();
+    }
+    thread_ = start_thread([this] { run(); });
+  }
+
+  ~Impl() {
+    asio::post(context_, [this] {
+      stopping_ = true;
+      timer_.cancel();
+      if (server_) {
+        server_->stop();
+      }
+    });
+    thread_.join();
+    if (!options_.textfile.empty()) {
+      write_file();
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }
+  [[nodiscard]] std::string target_at(std::uint16_t port) const {
+    return net::to_string(net::Address{
+        .host = options_.host == kEverywhere ? name_of_machine() : options_.host, .port = port});
+  }
+  void set_targets(std::string json) {
+    const std::scoped_lock lock(mutex_);
+    targets_ = std::move(json);
+  }
+
+ private:
+  [[nodiscard]] std::string targets() {
+    const std::scoped_lock lock(mutex_);
+    return targets_;
+  }
+
+  void listen() {
+    try {
+      tcp::acceptor acceptor = listen_at(context_, options_.host, *options_.port);
+      const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
+      target_ = target_at(acceptor.local_endpoint().port());
+      server_.emplace(
+          context_,
+          [this, is_loopback](const net::HttpServerRequest& request) {
+            constexpr int kMisdirected = 421;
+            return is_loopback && !is_this_machine(request.host)
+                       ? net::error_reply(kMisdirected, "Host: " + net::quoted(request.host) +
+                                                            " is not a name of this machine")
+                       : answer_scrape(request, meters_, targets());
+          },
+          net::HttpServerOptions{.stop_grace = kStopGrace});
+      server_->listen(std::move(acceptor));
+      log_info("metrics at http://" + target_ + "/metrics");
+    } catch (const std::system_error& error) {
+      throw Failure(kCannotListen, "--metrics_port: cannot listen on " + options_.host + ":" +
+                                       std::to_string(*options_.port) + ": " +
+                                       error.code().message());
+    }
+  }
+
+  // What goes wrong here must not end the task: it is measured, not trained, on this thread.
+  void run() {
+    while (true) {
+      try {
+        context_.run();
+        return;
+      } catch (const std::exception& error) {
+        log_warning(std::string("metrics: ") + error.what());
+      }
+    }
+  }
+
+  void keep_file() {
+    timer_.expires_after(kFileInterval);
+    timer_.async_wait([this](std::error_code error) {
+      if (!error && !stopping_) {
+        write_file();
+        keep_file();
+      }
+    });
+  }
+
+  // Without those of the process: their names are those of node_exporter's own.
+  void write_file() noexcept {
+    try {
+      const std::string text =
+          exposition(meters_.metrics().read(), meters_.task(), ExpositionFormat::kText);
+      const auto bytes = std::as_bytes(std::span(text));
+      data::write_file_atomically(
+          options_.textfile, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+      has_failed_ = false;
+    } catch (const std::exception& error) {
+      if (!std::exchange(has_failed_, true)) {  // not every 15 s
+        log_warning("--metrics_textfile: " + std::string(error.what()));
+      }
+    }
+  }
+
+  // Constant.
+  const MetricsOptions options_;
+  Meters& meters_;
+  std::string target_;
+  std::mutex mutex_;
+  std::string targets_;  // guarded by mutex_
+  // The thread's, once it runs.
+  asio::io_context context_{1};
+  asio::steady_timer timer_;
+  std::optional<net::HttpServer> server_;
+  bool stopping_ = false;
+  bool has_failed_ = false;  // the last time that the file was written
+  std::thread thread_;
+};
+
+MetricsAddress::MetricsAddress(const MetricsOptions& options, Meters& meters)
+    : impl_(std::make_unique<Impl>(options, meters)) {}
+MetricsAddress::~MetricsAddress() = default;
+
+const std::string& MetricsAddress::target() const noexcept { return impl_->target(); }
+
+std::string MetricsAddress::target_at(std::uint16_t port) const { return impl_->target_at(port); }
+
+void MetricsAddress::set_targets(std::string json) { impl_->set_targets(std::move(json)); }
+
+}  // namespace disttf::roles

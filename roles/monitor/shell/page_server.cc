@@ -1,0 +1,108 @@
+#include "roles/monitor/shell/page_server.h"
+
+#include <fmt/format.h>
+
+#include <asio/ip/tcp.hpp>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "net/wire/text.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr int kNotFound = 404;
+
+tcp::acceptor listen_at(asio::io_context& context, const PageOptions& options) {
+  const auto fail = [&options](const std::error_code& error) {
+    throw Failure(kCannotListen, "the page cannot be at " + net::quoted(options.host) + " port " +
+                                     std::to_string(options.port) + ": " + error.message());
+  };
+  std::error_code error;
+  tcp::resolver resolver(context);
+  const auto found =
+      resolver.resolve(options.host, std::to_string(options.port),
+                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error) {
+    fail(error);
+  }
+  const tcp::endpoint endpoint = *found.begin();
+  tcp::acceptor acceptor(context);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) {
+    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  }
+  if (!error) {
+    acceptor.bind(endpoint, error);
+  }
+  if (!error) {
+    acceptor.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    fail(error);
+  }
+  return acceptor;
+}
+
+// As it stands in a link. Where every address is meant, that of this machine for itself is one.
+std::string link_address(const tcp::endpoint& endpoint) {
+  const asio::ip::address address = endpoint.address();
+  const std::string port = ":" + std::to_string(endpoint.port());
+  if (address.is_v4()) {
+    return (address.is_unspecified() ? "127.0.0.1" : address.to_string()) + port;
+  }
+  return "[" + (address.is_unspecified() ? "::1" : address.to_string()) + "]" + port;
+}
+
+net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler others) {
+  return [&page, others = std::move(others)](const net::HttpServerRequest& request) {
+    if (std::optional<net::HttpReply> reply = page.answer(request)) {
+      return *std::move(reply);
+    }
+    return others ? others(request)
+                  : net::error_reply(kNotFound, net::quoted(request.path) + " is not there");
+  };
+}
+
+}  // namespace
+
+PageServer::PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
+                       net::HttpServer::Handler others)
+    : page_(page), server_(context, handler_of(page, std::move(others))) {
+  tcp::acceptor acceptor = listen_at(context, options);
+  const tcp::endpoint endpoint = acceptor.local_endpoint();
+  address_ = link_address(endpoint);
+  guard_ = std::make_shared<net::BrowserGuard>(
+      net::BrowserAccess{.secret = make_secret(),
+                         .cookie = "disttf_" + std::to_string(endpoint.port()),
+                         .address = endpoint.address().to_string(),
+                         .names = options.names,
+                         .is_open = &RunPage::is_open});
+  server_.listen(std::move(acceptor), guard_);
+}
+
+std::string PageServer::make_link() {
+  std::string token = make_secret();
+  guard_->add_link(token);
+  return url() + "?token=" + token;
+}
+
+void PageServer::stop() {
+  page_.end();
+  server_.stop();
+}
+
+std::string make_secret() {
+  std::random_device random;  // reads the system's generator
+  std::string secret;
+  for (int each = 0; each < 4; ++each) {
+    secret += fmt::format("{:08x}", random());
+  }
+  return secret;
+}
+
+}  // namespace disttf::roles

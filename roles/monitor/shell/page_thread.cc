@@ -1,0 +1,93 @@
+#include "roles/monitor/shell/page_thread.h"
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/post.hpp>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/wire/text.h"
+#include "roles/monitor/shell/record_feed.h"
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kPageNotFound = 404;
+constexpr int kPostAlone = 405;
+
+std::vector<std::string> verbs_of(const PageThread::Changes& changes) {
+  std::vector<std::string> verbs;
+  if (changes.save) {
+    verbs.emplace_back("save");
+  }
+  if (changes.stop) {
+    verbs.emplace_back("stop");
+  }
+  return verbs;
+}
+
+net::HttpReply answer_change(const PageThread::Changes& changes,
+                             const net::HttpServerRequest& request) {
+  const std::function<std::string()>* const change = request.path == "/v1/save"   ? &changes.save
+                                                     : request.path == "/v1/stop" ? &changes.stop
+                                                                                  : nullptr;
+  if (change == nullptr || !*change) {
+    return net::error_reply(kPageNotFound, net::quoted(request.path) + " is not there");
+  }
+  if (request.method != "POST") {
+    return net::error_reply(kPostAlone, request.path + " takes POST");
+  }
+  return {.body = nlohmann::json{{"message", (*change)()}}.dump() + "\n"};
+}
+
+}  // namespace
+
+struct PageThread::Parts {
+  Parts(const PageOptions& options, Changes may_change)
+      : changes(std::move(may_change)),
+        page(context, feed, verbs_of(changes)),
+        server(context, options, page, [this](const net::HttpServerRequest& request) {
+          return answer_change(changes, request);
+        }) {}
+
+  void run() noexcept {
+    try {
+      context.run();
+    } catch (const std::exception& error) {  // the run goes on without it
+      log_warning(std::string("the page is not served any more: ") + error.what());
+    }
+  }
+
+  const Changes changes;
+  asio::io_context context{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  // The thread's, once it runs.
+  RecordFeed feed;
+  RunPage page;
+  PageServer server;
+  std::thread thread;
+};
+
+PageThread::PageThread(const PageOptions& options, Changes changes)
+    : parts_(std::make_unique<Parts>(options, std::move(changes))),
+      link_(parts_->server.make_link()) {
+  parts_->thread = start_thread([this] { parts_->run(); });
+}
+
+PageThread::~PageThread() {
+  asio::post(parts_->context, [this] {
+    parts_->server.stop();
+    parts_->work.reset();
+  });
+  parts_->thread.join();
+}
+
+void PageThread::take(std::string line) {
+  asio::post(parts_->context, [this, line = std::move(line)] { parts_->feed.take(line); });
+}
+
+}  // namespace disttf::roles

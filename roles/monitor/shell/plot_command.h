@@ -1,0 +1,32 @@
+// `disttf plot` and `disttf show`: runs that have been written down, as curves and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "roles/monitor/core/run_chart.h"
+#include "roles/monitor/shell/terminal.h"
+
+namespace disttf::roles {
+
+struct PlotOptions {
+  std::vector<std::string> runs;  // each a --train_dir, a file of records or of --metrics_file
+  PlotSettings settings;
+  std::string output;  // a file; empty: the terminal
+  bool json = false;
+  TerminalVariables variables;
+};
+
+struct ShowOptions {
+  std::string directory;
+  bool json = false;
+  TerminalVariables variables;
+};
+
+// Both print, or write the file, and return kDone. They throw std::invalid_argument where a file
+// holds something wrong, Failure (kError) where there is nothing, std::system_error where a file
+// cannot be read or written.
+int run_plot(const PlotOptions& options);
+int run_show(const ShowOptions& options);
+
+}  // namespace disttf::roles

@@ -1,0 +1,44 @@
+#include "roles/monitor/shell/process_facts.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+
+namespace disttf::roles {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+// The second number of /proc/self/statm, in pages.
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  if (file >> pages && file >> pages) {
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+  return 0;
+}
+
+}  // namespace
+
+ProcessFacts process_facts() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.host = host.data(),
+          .pid = getpid(),
+          .resident_bytes = resident_bytes(),
+          .cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)};
+}
+
+double record_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,180 @@
+#include "roles/monitor/shell/run_page.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "data/gzip.h"
+#include "web/assets.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kNotModified = 304;
+constexpr int kMethodNotAllowed = 405;
+constexpr int kUnavailable = 503;
+constexpr std::string_view kEventStream = "text/event-stream";
+constexpr std::string_view kEnd = "event: end\ndata: {}\n";
+
+const web::Asset* find_asset(std::string_view path) {
+  const std::span<const web::Asset> all = web::assets();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [path](const web::Asset& asset) { return asset.path == path; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Whether a list of codings, "gzip, deflate;q=0.5", names gzip, and not to forbid it.
+bool takes_gzip(std::string_view accepted) {
+  const std::size_t at = accepted.find("gzip");
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = accepted.substr(at, accepted.find(',', at) - at);
+  return rest.find("q=0") == std::string_view::npos || rest.find("q=0.") != std::string_view::npos;
+}
+
+net::HttpReply asset_reply(const web::Asset& asset, const net::HttpServerRequest& request) {
+  net::HttpReply reply{.content_type = std::string(asset.content_type), .body = {}};
+  reply.fields = {{"ETag", std::string(asset.tag)},
+                  {"Vary", "Accept-Encoding"},
+                  {"Cache-Control", "no-cache"}};  // may be kept, and is asked for again
+  if (request.if_none_match == asset.tag) {
+    reply.status = kNotModified;
+    return reply;
+  }
+  if (takes_gzip(request.accept_encoding)) {
+    reply.fields.emplace_back("Content-Encoding", "gzip");
+    reply.body.assign(asset.gzip.begin(), asset.gzip.end());
+    return reply;
+  }
+  std::vector<std::uint8_t> plain;
+  if (const std::error_code error = data::gunzip(asset.gzip, asset.bytes, plain)) {
+    throw std::system_error(error, "cannot unpack the page");
+  }
+  reply.body.assign(plain.begin(), plain.end());
+  return reply;
+}
+
+std::string event_text(std::uint64_t id, std::string_view name, std::string_view data) {
+  std::string text = "id: " + std::to_string(id) + "\n";
+  if (!name.empty()) {
+    text.append("event: ").append(name) += '\n';
+  }
+  return text.append("data: ").append(data) += '\n';
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_one = error == std::errc{} && end == text.data() + text.size();
+  return is_one ? std::optional(number) : std::nullopt;
+}
+
+// A browser that has lost the stream says by itself where it was; a page that comes back, by
+// ?after.
+std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
+  constexpr std::string_view kAfter = "after=";
+  if (!request.last_event_id.empty()) {
+    return number_in(request.last_event_id);
+  }
+  return request.query.starts_with(kAfter)
+             ? number_in(std::string_view(request.query).substr(kAfter.size()))
+             : std::nullopt;
+}
+
+}  // namespace
+
+RunPage::RunPage(asio::io_context& context, RunFeed& feed, std::vector<std::string> verbs)
+    : context_(context), feed_(feed), verbs_(std::move(verbs)) {
+  feed_.subscribe([this](std::uint64_t id, std::string_view record) { on_record(id, record); });
+}
+
+bool RunPage::is_open(std::string_view path) noexcept {
+  return path == "/v1/run" || path == "/v1/stream" || path == "/v1/access" ||
+         find_asset(path) != nullptr;
+}
+
+std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& request) {
+  if (!is_open(request.path)) {
+    return std::nullopt;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    return net::error_reply(kMethodNotAllowed, request.path + " takes GET");
+  }
+  if (request.path == "/v1/run") {
+    return net::HttpReply{.body = feed_.view() + "\n"};
+  }
+  if (request.path == "/v1/stream") {
+    return stream(request);
+  }
+  if (request.path == "/v1/access") {
+    const nlohmann::json verbs = request.may_change ? verbs_ : std::vector<std::string>();
+    return net::HttpReply{.body = nlohmann::json{{"verbs", verbs}}.dump() + "\n"};
+  }
+  return asset_reply(*find_asset(request.path), request);
+}
+
+net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
+  std::erase_if(readers_, [](const auto& each) { return each.expired(); });
+  if (readers_.size() >= kMaxReaders) {
+    return net::error_reply(kUnavailable, "as many look at this run already as may");
+  }
+  auto reader =
+      std::make_shared<net::HttpLineStream>(context_, net::HttpLineStream::WhenFull::kGiveUp);
+  net::HttpReply reply{.content_type = std::string(kEventStream),
+                       .body = events_after(last_seen(request)),
+                       .lines = reader};
+  reply.fields.emplace_back("X-Accel-Buffering", "no");  // a proxy must hand on each event at once
+  if (request.method == "HEAD") {
+    return reply;
+  }
+  if (ended_) {
+    reader->append(kEnd);
+    reader->end();
+  }
+  readers_.push_back(reader);
+  return reply;
+}
+
+// What a reader lacks who has seen all records up to `id`.
+std::string RunPage::events_after(std::optional<std::uint64_t> id) const {
+  const std::uint64_t newest = feed_.newest();
+  const std::uint64_t oldest = held_.empty() ? newest + 1 : held_.front().id;
+  if (!id || *id > newest || *id + 1 < oldest) {
+    return event_text(newest, "view", feed_.view()) + "\n";
+  }
+  std::string text = ": you have all before these\n\n";  // so that the head is sent at once
+  for (const Held& each : held_) {
+    if (each.id > *id) {
+      text.append(each.event) += '\n';
+    }
+  }
+  return text;
+}
+
+void RunPage::on_record(std::uint64_t id, std::string_view record) {
+  Held held{.id = id, .event = event_text(id, {}, record)};
+  for (const std::weak_ptr<net::HttpLineStream>& each : readers_) {
+    if (const std::shared_ptr<net::HttpLineStream> reader = each.lock()) {
+      reader->append(held.event);  // with the end of its line, an empty line: the event's end
+    }
+  }
+  held_bytes_ += held.event.size();
+  held_.push_back(std::move(held));
+  while (held_bytes_ > kMaxHeldBytes) {
+    held_bytes_ -= held_.front().event.size();
+    held_.pop_front();
+  }
+}
+
+void RunPage::end() {
+  ended_ = true;
+  for (const std::weak_ptr<net::HttpLineStream>& each : readers_) {
+    if (const std::shared_ptr<net::HttpLineStream> reader = each.lock()) {
+      reader->append(kEnd);
+      reader->end();
+    }
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,77 @@
+// When gradients come and how long updates take, of the steps of a range that are measured
+// (roles/monitor/core/step_sampling.h). Allocates nothing once it is made.
+//
+//   began() -> arrived() of each trainer -> making() -> made(), which is when the next one began
+//
+// Not thread-safe: the ps's one thread owns it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "roles/monitor/core/step_sampling.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class StepTimes {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit StepTimes(std::size_t trainers) : sample_(blank(trainers)), samples_(blank(trainers)) {}
+
+  // A gradient of the step that begins at the parameters `step` has come whole.
+  void arrived(std::size_t rank, std::uint64_t step, Clock::time_point now) {
+    if (is_measured_ && sample_.step == step) {
+      sample_.arrived[rank] = seconds(now - began_);
+    }
+  }
+  // The update that ended `step` began at `now`, and is done: made() is to be told when it was,
+  // where is_awaited().
+  void making(std::uint64_t step, std::uint64_t next, Clock::time_point now) {
+    making_since_ = now;
+    next_ = next;
+    is_measured_ = is_measured_ && sample_.step == step;
+    is_awaited_ = is_measured_ || samples_.wants(next);
+  }
+  [[nodiscard]] bool is_awaited() const noexcept { return is_awaited_; }
+  void made(Clock::time_point now) {
+    if (!std::exchange(is_awaited_, false)) {
+      return;
+    }
+    if (is_measured_) {
+      sample_.apply = seconds(now - making_since_);
+      samples_.add(sample_);
+    }
+    is_measured_ = samples_.wants(next_);
+    if (is_measured_) {
+      began_ = now;
+      sample_.step = next_;
+      std::fill(sample_.arrived.begin(), sample_.arrived.end(), -1.0F);
+    }
+  }
+  [[nodiscard]] std::vector<RangeSample> take() { return samples_.take(); }
+
+ private:
+  static RangeSample blank(std::size_t trainers) {
+    return {.step = 0, .apply = 0, .arrived = std::vector<float>(trainers, -1.0F)};
+  }
+  static float seconds(Clock::duration duration) {
+    return std::chrono::duration<float>(duration).count();
+  }
+
+  RangeSample sample_;  // of the step under way, where it is measured
+  bool is_measured_ = false;
+  bool is_awaited_ = false;
+  Clock::time_point began_{};
+  Clock::time_point making_since_{};
+  std::uint64_t next_ = 0;
+  StepSamples<RangeSample> samples_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,133 @@
+#include "roles/ps/shell/range_meter.h"
+
+#include "net/wire/messages.h"
+#include "net/wire/replication.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+using net::FrameKind;
+
+namespace {
+
+// Tensors by their form, whatever else is in a body as control.
+Codec codec_of_body(const FrameHeader& header, bool in_place) {
+  switch (header.kind) {
+    case FrameKind::kPushPull:
+    case FrameKind::kPush:
+    case FrameKind::kParameters:
+    case FrameKind::kRestore:
+    case FrameKind::kFill:
+    case FrameKind::kUpdate:
+      return in_place ? Codec::kMemory : codec_of(header.flags);
+    default:
+      return Codec::kControl;
+  }
+}
+
+}  // namespace
+
+RangeMeter::RangeMeter(const Task& task, const RangeReplica& core) : core_(core) {
+  if (task.meters != nullptr) {
+    bytes_ = &task.meters->ps_bytes();
+    meters_.emplace(task.meters->metrics(), core.state().index());
+  }
+}
+
+RangeMeter::State RangeMeter::state() const noexcept {
+  const Shard* const shard = core_.state().shard().get();
+  if (shard == nullptr) {
+    return {};
+  }
+  const ShardCounters& counters = shard->counters();
+  return {.restores = core_.state().restores(),
+          .step = shard->step(),
+          .pushes = counters.pushes,
+          .applied = counters.applied,
+          .staleness = counters.staleness_sum};
+}
+
+void RangeMeter::before() noexcept {
+  before_ = state();
+  began_ = Clock::now();
+}
+
+void RangeMeter::after() noexcept {
+  const State now = state();
+  if (now.restores != before_.restores || now.pushes < before_.pushes) {
+    first_at_.reset();  // another state: what had come for its step is forgotten
+    return;
+  }
+  if (now.step != before_.step) {
+    meters_->apply.observe(Clock::now() - began_);
+    const bool is_async = !core_.state().shard()->config().sync_replicas;
+    if (is_async) {
+      meters_->staleness.observe(now.staleness - before_.staleness);
+    } else if (!core_.is_backup()) {
+      meters_->wait_for_last.observe(began_ - first_at_.value_or(began_));
+    }
+    first_at_.reset();
+  } else if (now.pushes != before_.pushes && !first_at_) {
+    first_at_ = began_;
+  }
+}
+
+void RangeMeter::received(const FrameHeader& header, std::uint64_t bytes,
+                          bool in_place) const noexcept {
+  if (bytes_ != nullptr) {
+    bytes_->received_header();
+    bytes_->received(codec_of_body(header, in_place), bytes);
+  }
+}
+
+void RangeMeter::sent(const FrameHeader& header, std::size_t bytes, bool in_place) const noexcept {
+  if (bytes_ != nullptr) {
+    bytes_->sent_frame(codec_of_body(header, in_place), bytes);
+  }
+}
+
+void RangeMeter::copy_counters() noexcept {
+  const Shard* const shard = core_.state().shard().get();
+  meters_->generation.set(static_cast<double>(net::number_of(core_.state().generation())));
+  meters_->trainers.set(static_cast<double>(core_.trainers().present()));
+  copy_replication();
+  if (shard == nullptr) {
+    return;
+  }
+  const ShardCounters& counters = shard->counters();
+  if (counters.pushes < newest_.pushes || counters.repeats < newest_.repeats) {
+    counted_.applied += newest_.applied;  // of a run before this one
+    counted_.dropped += newest_.dropped;
+    counted_.repeats += newest_.repeats;
+  }
+  newest_ = counters;
+  meters_->step.set(static_cast<double>(shard->step()));
+  meters_->finished.set(shard->finished() ? 1 : 0);
+  meters_->missing.set(shard->finished() ? 0 : static_cast<double>(shard->lacks()));
+  meters_->used.set(counted_.applied + counters.applied);
+  meters_->dropped.set(counted_.dropped + counters.dropped);
+  meters_->repeated.set(counted_.repeats + counters.repeats);
+}
+
+void RangeMeter::copy_replication() noexcept {
+  const net::Standing standing = core_.standing();
+  meters_->primary.set(standing == net::Standing::kBackup ? 0 : 1);
+  if (standing == net::Standing::kPrimary) {
+    const BackupSender& backup = core_.backup();
+    meters_->replicas.set(backup.is_complete() ? 2 : 1);
+    meters_->lag.set(static_cast<double>(backup.lag()));
+  } else {
+    meters_->replicas.clear();
+    meters_->lag.clear();
+  }
+  if (standing != net::Standing::kOnly) {
+    const std::uint64_t view = core_.view().number.count;
+    if (view > views_ && views_ != 0) {
+      meters_->view_changes.add(view - views_);
+    }
+    views_ = view;
+    meters_->view.set(static_cast<double>(view));
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,89 @@
+// What a ps measures of a range that it serves, where anybody reads it (Task::meters); otherwise
+// each of these is a comparison with null.
+//
+// The shard counts for itself: what it has counted is copied now and then (publish()). What takes
+// time is measured around the calls of the core, which has no clock.
+//
+// Not thread-safe: the ps's one thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "net/wire/frame.h"
+#include "roles/monitor/shell/meters.h"
+#include "roles/ps/core/range_replica.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class RangeMeter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `core` must outlive it.
+  RangeMeter(const Task& task, const RangeReplica& core);
+
+  // Around a call of the core that may take a gradient and make a step. `meter` must not move.
+  class Call {
+   public:
+    explicit Call(RangeMeter& meter) noexcept : meter_(meter) {
+      if (meter_.meters_) {
+        meter_.before();
+      }
+    }
+    ~Call() {
+      if (meter_.meters_) {
+        meter_.after();
+      }
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    RangeMeter& meter_;
+  };
+
+  // A frame's header has come, and so many bytes of its body; `in_place`: they are not sent.
+  void received(const net::FrameHeader& header, std::uint64_t bytes, bool in_place) const noexcept;
+  // A reply: its header, and so many bytes.
+  void sent(const net::FrameHeader& header, std::size_t bytes, bool in_place) const noexcept;
+
+  // Copies what the shard knows; every now and then, and at the end.
+  void publish() noexcept {
+    if (meters_) {
+      copy_counters();
+    }
+  }
+
+ private:
+  // What a call may change of the shard.
+  struct State {
+    std::uint64_t restores = 0;
+    std::uint64_t step = 0;
+    std::uint64_t pushes = 0;
+    std::uint64_t applied = 0;
+    std::uint64_t staleness = 0;  // sum
+  };
+  [[nodiscard]] State state() const noexcept;
+  void before() noexcept;
+  void after() noexcept;
+  void copy_counters() noexcept;
+  void copy_replication() noexcept;
+
+  const RangeReplica& core_;
+  ByteMeters* bytes_ = nullptr;
+  std::optional<PsRangeMeters> meters_;  // nullopt: nobody measures
+  // Of the call under way.
+  State before_;
+  Clock::time_point began_{};
+  // When the first gradient of the step that is being made came, if one has.
+  std::optional<Clock::time_point> first_at_;
+  std::uint64_t views_ = 0;     // the newest view's number
+  ShardCounters counted_ = {};  // by shards before this one
+  ShardCounters newest_ = {};   // by this one, at the last publish()
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,30 @@
+#include "roles/trainer/shell/step_meter.h"
+
+#include "math/rate_schedule.h"
+
+namespace disttf::roles {
+
+void StepMeter::count_step(const StepResult& reply, const RunConfig& config) noexcept {
+  constexpr std::chrono::milliseconds kRateInterval{100};
+  meters_->step.set(static_cast<double>(reply.step));
+  meters_->local_steps.add();
+  if (reply.dropped != 0) {
+    meters_->dropped.add();
+  }
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_last = reply.step >= config.train_steps;
+  if (!is_last && now >= rate_at_) {
+    rate_at_ = now + kRateInterval;
+    meters_->learning_rate.set(static_cast<double>(
+        config.optimizer.learning_rate * math::rate_factor(config.rate_schedule(), reply.step)));
+  }
+}
+
+void StepMeter::tell(const TrainerMeters::Evaluated& set, const math::Evaluation& found) {
+  set.loss.set(found.loss);
+  if (found.classes != 0) {
+    set.accuracy.set(found.accuracy());
+  }
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,77 @@
+// What a trainer measures of its steps, where anybody reads it (Task::meters); otherwise each of
+// these is a comparison with null.
+//
+// Not thread-safe: the computing thread owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "math/model.h"
+#include "net/wire/generation.h"
+#include "roles/monitor/shell/meters.h"
+#include "roles/run/run_config.h"
+#include "roles/run/task.h"
+#include "roles/trainer/core/step_exchange.h"
+
+namespace disttf::roles {
+
+class StepMeter {
+ public:
+  explicit StepMeter(const Task& task) : meters_(trainer_meters(task)) {}
+
+  // For a Timed; null where nobody measures.
+  [[nodiscard]] Histogram* gradient() const noexcept {
+    return meters_ == nullptr ? nullptr : &meters_->gradient;
+  }
+  [[nodiscard]] Histogram* push_pull() const noexcept {
+    return meters_ == nullptr ? nullptr : &meters_->push_pull;
+  }
+
+  // The run's configuration is known.
+  void prepared(const RunConfig& config) const noexcept {
+    if (meters_ != nullptr) {
+      meters_->train_steps.set(static_cast<double>(config.train_steps));
+    }
+  }
+  // A gradient of so many examples.
+  void computed(std::size_t examples, float loss) const noexcept {
+    if (meters_ != nullptr) {
+      meters_->examples.add(examples);
+      meters_->loss.set(static_cast<double>(loss));
+    }
+  }
+  void diverged() const noexcept {
+    if (meters_ != nullptr) {
+      meters_->diverged.set(1);
+    }
+  }
+  // A step was made, or the run goes on from another one.
+  void stepped(const StepResult& reply, const RunConfig& config) noexcept {
+    if (meters_ != nullptr) {
+      count_step(reply, config);
+    }
+  }
+  void joined(net::Generation generation) const noexcept {
+    if (meters_ != nullptr) {
+      meters_->generation.set(static_cast<double>(net::number_of(generation)));
+    }
+  }
+  void evaluated(const math::Evaluation& validation, const math::Evaluation& test) const {
+    if (meters_ != nullptr) {
+      tell(meters_->validation, validation);
+      tell(meters_->test, test);
+    }
+  }
+
+ private:
+  void count_step(const StepResult& reply, const RunConfig& config) noexcept;
+  static void tell(const TrainerMeters::Evaluated& set, const math::Evaluation& found);
+
+  TrainerMeters* meters_;
+  // When the learning rate is worked out next: it is read every few seconds, and not worth a cosine
+  // in each step.
+  std::chrono::steady_clock::time_point rate_at_{};
+};
+
+}  // namespace disttf::roles

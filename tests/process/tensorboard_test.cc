@@ -1,0 +1,243 @@
+// What the chief writes for TensorBoard, as the real one shows it, by both of its loaders: the same
+// figures as the log and the metrics file, also after kill -9 and a resumed run.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/process/process_test.h"
+#include "tests/support/engines.h"
+
+namespace disttf::test_process {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+// The log has four digits behind the point, TensorBoard's scalars are float32.
+constexpr double kLogged = 0.51e-4;
+constexpr double kFloat32 = 1e-6;
+
+// The python3 of an environment that has the package tensorboard: .ci/tensorboard makes one.
+std::filesystem::path python_with_tensorboard() {
+  const char* const given = std::getenv("DISTTF_TENSORBOARD");
+  return given != nullptr ? std::filesystem::path(given)
+                          : source_directory() / "build" / "tensorboard" / "bin" / "python";
+}
+
+// Loss by step, as the chief of a launch has logged it.
+std::map<std::uint64_t, double> logged_losses(const Process& launch) {
+  static const std::regex kLine(
+      R"(Worker 0: training step \d+ done \(global step: (\d+), loss: ([0-9.]+)\))");
+  std::map<std::uint64_t, double> losses;
+  const std::string log = launch.standard_error();
+  for (std::sregex_iterator line(log.begin(), log.end(), kLine); line != std::sregex_iterator();
+       ++line) {
+    losses[std::stoull((*line)[1])] = std::stod((*line)[2]);
+  }
+  return losses;
+}
+
+// The newest file of events in it.
+std::filesystem::path newest_events(const std::filesystem::path& directory) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().filename().string().find("tfevents") != std::string::npos) {
+      newest = std::max(newest, entry.path());
+    }
+  }
+  return newest;
+}
+
+// Leaves behind what a write() does that kill -9 has cut short: the beginning of a record.
+void tear(const std::filesystem::path& events) {
+  std::string beginning(17, '\0');
+  std::ifstream(events, std::ios::binary).read(beginning.data(), 17);
+  std::ofstream(events, std::ios::binary | std::ios::app) << beginning;
+}
+
+class Summaries : public ProcessTest {
+ protected:
+  Process& launch(const std::string& name, const Words& flags) {
+    return run(name, Words{"launch", "--workers=2", "--log_every=1"} + flags + data_flags());
+  }
+  [[nodiscard]] std::filesystem::path train_dir() const { return scratch() / "runs" / "train"; }
+};
+
+class TensorBoard : public Summaries, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(python_with_tensorboard())) {
+      test_support::skip_without_engine(
+          python_with_tensorboard().string() +
+          " is not there: .ci/tensorboard makes it; or DISTTF_TENSORBOARD names one");
+    }
+  }
+
+  // What it shows, once that has come to the end of a run of so many steps.
+  json shown(const std::filesystem::path& directory, int steps) {
+    Process& reader = run_program(
+        python_with_tensorboard(),
+        {(source_directory() / "tests" / "process" / "read_tensorboard.py").string(), GetParam(),
+         directory.string(), std::to_string(steps), (scratch() / "shown.json").string()},
+        "TensorBoard");
+    EXPECT_TRUE(exits(reader, kExitDone, seconds(150)));
+    std::ifstream file(scratch() / "shown.json");
+    return json::parse(file, nullptr, /*allow_exceptions=*/false);
+  }
+
+  static void expect_losses(const json& points, const std::map<std::uint64_t, double>& losses) {
+    ASSERT_EQ(points.size(), losses.size());
+    std::size_t i = 0;
+    for (const auto& [step, loss] : losses) {
+      EXPECT_EQ(points[i][0], step);
+      EXPECT_NEAR(points[i][1].get<double>(), loss, kLogged) << step;
+      ++i;
+    }
+  }
+};
+
+void expect_evaluations(const json& scalars, const std::filesystem::path& metrics) {
+  std::ifstream file(metrics);
+  std::size_t i = 0;
+  for (std::string text; std::getline(file, text); ++i) {
+    const json line = json::parse(text);
+    for (const auto& [tag, key] :
+         std::map<std::string, std::string>{{"loss", "validation_cross_entropy"},
+                                            {"accuracy", "validation_accuracy"},
+                                            {"test_loss", "test_cross_entropy"},
+                                            {"test_accuracy", "test_accuracy"}}) {
+      ASSERT_LT(i, scalars[tag].size());
+      EXPECT_EQ(scalars[tag][i][0], line["step"]);
+      EXPECT_NEAR(scalars[tag][i][1].get<double>(), line[key].get<double>(), kFloat32) << tag;
+    }
+  }
+  EXPECT_EQ(i, scalars["loss"].size());
+}
+
+void expect_histograms(const json& of_run) {
+  for (const char* kind : {"weights/", "gradients/"}) {
+    for (const auto& [variable, size] : std::map<std::string, double>{
+             {"hid_w", 78'400}, {"hid_b", 100}, {"sm_w", 1000}, {"sm_b", 10}}) {
+      const json& points = of_run[kind + variable];
+      ASSERT_EQ(points.size(), 2U) << kind << variable;
+      EXPECT_EQ(points[0][0], 20);
+      EXPECT_EQ(points[1][0], 40);
+      double count = 0;
+      for (const json& bucket : points[1][1]) {
+        count += bucket[2].get<double>();
+      }
+      EXPECT_EQ(count, size) << kind << variable;
+    }
+  }
+}
+
+TEST_P(TensorBoard, ShowsTheFiguresOfLogAndMetricsFile) {
+  const std::string metrics = (scratch() / "metrics.jsonl").string();
+  Process& job =
+      launch("launch", {"--ps=2", "--train_steps=40", "--eval_every=20", "--summary_every=1",
+                        "--train_dir=" + train_dir().string(), "--metrics_file=" + metrics});
+  ASSERT_TRUE(exits(job, kExitDone));
+  json all = shown(train_dir(), 40);
+  ASSERT_TRUE(all.is_object());
+  expect_losses(all["scalars"]["chief"]["loss"], logged_losses(job));
+  EXPECT_EQ(all["scalars"]["chief"]["learning_rate"].size(), 40U);
+  EXPECT_EQ(all["scalars"]["chief"]["images_per_second"].size(), 40U);
+  expect_evaluations(all["scalars"]["eval"], metrics);
+  expect_histograms(all["histograms"]["chief"]);
+  // 25 of the wrong ones, and as many rows of the table with their labels, below its head.
+  EXPECT_EQ(all["images"]["chief"]["wrong"].size(), 25U);
+  EXPECT_EQ(count_of(all["texts"]["chief"]["wrong_labels"].back()[1], "<tr>"), 26U);
+  EXPECT_EQ(all["images"]["chief"]["first_layer/hid_w"].size(), 1U);
+  const std::string graph = all["graph"]["chief"];
+  EXPECT_THAT(graph, HasSubstr("name: \"hid/hid_w/part_0\"\n  op: \"VariableV2\"\n  device: "
+                               "\"/job:ps/task:0\""));
+  EXPECT_THAT(graph, HasSubstr("name: \"hid/hid_w/part_1\"\n  op: \"VariableV2\"\n  device: "
+                               "\"/job:ps/task:1\""));
+  EXPECT_THAT(graph, HasSubstr("name: \"sm/sm_w\"\n  op: \"VariableV2\"\n  device: "
+                               "\"/job:ps/task:1\""));
+  const json& session = all["hparams"]["groups"]["sessionGroups"][0]["sessions"][0];
+  EXPECT_EQ(session["name"], "eval");
+  EXPECT_EQ(all["hparams"]["groups"]["sessionGroups"][0]["hparams"]["train_steps"], 40);
+  EXPECT_NEAR(session["metricValues"][0]["value"].get<double>(), accuracy_in(job), kLogged);
+  EXPECT_EQ(all["projector"]["chief"]["shape"], json::array({500, 100}));
+  EXPECT_EQ(all["projector"]["chief"]["labels"].size(), 501U);
+}
+
+TEST_P(TensorBoard, ShowsEachStepOnceAfterKillNineInTheMiddleOfARecordAndAResumedRun) {
+  const Words flags = {"--train_steps=60",    "--eval_every=10",
+                       "--save_steps=10",     "--save_secs=0",
+                       "--summary_every=1",   "--histogram_every=5",
+                       "--debug_delay_ms=20", "--train_dir=" + train_dir().string()};
+  Process& first = launch("first", flags);
+  ASSERT_TRUE(says(first, "Saved checkpoint at global step 20 "));
+  ASSERT_TRUE(says(first, R"(Worker 0: .*global step: 3\d,)"));
+  const std::vector<pid_t> tasks = children_of(first.pid());
+  first.send(SIGKILL);
+  ASSERT_TRUE(killed(first, SIGKILL));
+  ASSERT_TRUE(wait_until_gone(tasks));
+  for (const char* name : {"chief", "eval"}) {
+    tear(newest_events(train_dir() / name));
+  }
+  Process& second = launch("second", flags);
+  ASSERT_TRUE(exits(second, kExitDone));
+  const auto from =
+      std::stoull(captured(second.standard_error(), R"(Restoring from .*: global step (\d+))"));
+  EXPECT_GE(from, 20U);
+  // All steps give the same bits again, so also the same losses.
+  std::map<std::uint64_t, double> losses = logged_losses(first);
+  losses.merge(logged_losses(second));
+  ASSERT_EQ(losses.size(), 60U);
+  json all = shown(scratch() / "runs", 60);
+  ASSERT_TRUE(all.is_object());
+  expect_losses(all["scalars"]["train/chief"]["loss"], losses);
+  std::vector<std::uint64_t> steps;
+  for (const json& point : all["scalars"]["train/eval"]["accuracy"]) {
+    steps.push_back(point[0]);
+  }
+  EXPECT_THAT(steps, testing::ElementsAre(10, 20, 30, 40, 50, 60));
+  steps.clear();
+  for (const json& point : all["histograms"]["train/chief"]["weights/hid_w"]) {
+    steps.push_back(point[0]);
+  }
+  EXPECT_THAT(steps, testing::ElementsAre(5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60));
+  const json& session = all["hparams"]["groups"]["sessionGroups"][0]["sessions"][0];
+  EXPECT_EQ(session["name"], "train/eval");
+  EXPECT_EQ(session["status"], "STATUS_SUCCESS");
+  EXPECT_NEAR(session["metricValues"][0]["value"].get<double>(), accuracy_in(second), kLogged);
+}
+
+INSTANTIATE_TEST_SUITE_P(BothLoaders, TensorBoard, ::testing::Values("fast", "slow"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST_F(Summaries, LeaveTheWeightsWhatTheyAre) {
+  const Words flags = {"--train_steps=30", "--print_weights_hash"};
+  Process& without = launch("without", flags);
+  ASSERT_TRUE(exits(without, kExitDone));
+  Process& with =
+      launch("with", flags + Words{"--summary_every=1", "--histogram_every=1", "--eval_every=10",
+                                   "--log_dir=" + (scratch() / "events").string()});
+  ASSERT_TRUE(exits(with, kExitDone));
+  EXPECT_EQ(weights_hash_in(with), weights_hash_in(without));
+  EXPECT_FALSE(newest_events(scratch() / "events" / "chief").empty());
+}
+
+TEST_F(Summaries, ThatCannotBeWrittenAreToldOnceAndTrainingGoesOn) {
+  std::filesystem::create_directories(scratch() / "events");
+  std::ofstream(scratch() / "events" / "chief") << "a file";
+  Process& job = launch("launch", {"--train_steps=30", "--summary_every=1",
+                                   "--log_dir=" + (scratch() / "events").string()});
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_EQ(count_of(job.standard_error(), "chief cannot be written: Not a directory"), 1U);
+  EXPECT_FALSE(newest_events(scratch() / "events" / "eval").empty());
+}
+
+}  // namespace
+}  // namespace disttf::test_process

@@ -1,0 +1,94 @@
+// A program on a terminal: what it shows there, what is typed, and how it leaves the terminal.
+//
+// The terminal understands what disttf writes to one, and remembers every byte. Waiting is for what
+// is shown, or for the program's end, always with a deadline. The program is killed and reaped when
+// the object goes. Used by one thread.
+#pragma once
+
+#include <sys/types.h>
+#include <termios.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/file.h"
+#include "tests/process/process.h"
+
+namespace disttf::test_process {
+
+// The lines that a terminal shows, as far as its programs here need one.
+class TerminalScreen {
+ public:
+  void take(const std::string& bytes);
+  void resize(std::size_t rows) { lines_.resize(rows); }
+  // Without the empty lines at the end.
+  [[nodiscard]] std::vector<std::string> lines() const;
+  [[nodiscard]] bool is_other_screen() const noexcept { return is_other_; }
+  [[nodiscard]] bool has_cursor() const noexcept { return has_cursor_; }
+
+ private:
+  void take_escape(const std::string& sequence);
+  void put(char c);
+
+  std::vector<std::string> lines_ = std::vector<std::string>(24);
+  std::vector<std::string> main_lines_;  // while there is another screen
+  std::string escape_;                   // one that has begun
+  std::size_t row_ = 0;
+  bool is_at_begin_ = true;  // of the row: what comes takes the place of what is there
+  bool is_other_ = false;
+  bool has_cursor_ = true;
+};
+
+struct TerminalOptions {
+  std::string program;
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;  // all of it
+  std::uint16_t columns = 80;
+  std::uint16_t rows = 24;
+};
+
+class ProgramOnTerminal {
+ public:
+  explicit ProgramOnTerminal(const TerminalOptions& options);
+  ~ProgramOnTerminal();
+  ProgramOnTerminal(const ProgramOnTerminal&) = delete;
+  ProgramOnTerminal& operator=(const ProgramOnTerminal&) = delete;
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  void type(const std::string& keys) const;
+  void resize(std::uint16_t columns, std::uint16_t rows);
+  // False where `limit` passes, or the program ends, without `is_there`, which sees the screen.
+  [[nodiscard]] bool wait_for(const std::function<bool(const TerminalScreen&)>& is_there,
+                              std::chrono::milliseconds limit = kPatience);
+  // A line of the screen contains this.
+  [[nodiscard]] bool shows(const std::string& text);
+  // Its end, or that it stops where `is_stopped`.
+  Ending wait();
+  [[nodiscard]] bool wait_until_stopped();
+
+  [[nodiscard]] const TerminalScreen& screen() const noexcept { return screen_; }
+  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
+  // Screen, cursor and modes are as they were before it was started.
+  [[nodiscard]] bool is_left_as_it_was() const;
+
+ private:
+  // Takes what there is; waits for it until the deadline. False: none came.
+  bool read_some(std::chrono::steady_clock::time_point deadline);
+  bool reap(int flags);
+
+  data::FileDescriptor master_;
+  data::FileDescriptor slave_;  // kept open, so that the terminal outlives the program
+  termios before_{};
+  pid_t pid_ = -1;
+  data::FileDescriptor pidfd_;
+  bool reaped_ = false;
+  Ending ending_;
+  TerminalScreen screen_;
+  std::string bytes_;
+};
+
+}  // namespace disttf::test_process

@@ -1,0 +1,177 @@
+// A running launch as `status` and `top` show it.
+#include "roles/launch/shell/launch_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using ViewJson = nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::Not;
+
+const ViewJson kStatus = ViewJson::parse(R"({
+  "state": "training", "pid": 4711, "since": "T1", "step": 800, "train_steps": 4000,
+  "loss": 0.01184, "tasks": [
+    {"task": "ps:0", "address": "127.0.0.1:40941", "state": "running", "pid": 8194, "restarts": 0,
+     "since": "T2"},
+    {"task": "worker:10", "address": "127.0.0.1:1", "state": "waiting", "pid": null,
+     "restarts": 12, "since": "T3"}]})");
+
+ViewJson run_at(double time) {
+  ViewJson run = ViewJson::parse(R"({
+    "now": {"images_per_second": 12345.6},
+    "series": {"loss": {"steps": [1, 2, 3], "times": [1, 2, 3], "values": [3, 2, 1]},
+               "test_accuracy": {"steps": [1], "times": [1], "values": [0.97]}},
+    "frontier": {"step_seconds": 0.01,
+                 "slowest": {"task": "worker:10", "stage": "backward", "slower": 0.41}},
+    "tasks": [{"task": "worker:10", "step": 799, "doing": "waits for ps:0", "rss_bytes": 34100000,
+               "wait_share": 0.25}]})");
+  ViewJson& task = run["tasks"][0];
+  task["time"] = time;
+  task["cpu_seconds"] = time / 2;
+  task["bytes_sent"] = time * 1000;
+  task["bytes_received"] = time * 2000;
+  return run;
+}
+
+TEST(LaunchView, StatusIsALineAndATable) {
+  const LaunchView view = LaunchMeter().take(kStatus, ViewJson(), 0);
+  EXPECT_EQ(run_line(view) + text_of(status_table(view)),
+            "launch 4711: training, step 800 of 4000, loss 0.0118, since T1\n"
+            "TASK       ADDRESS          STATE    PID   RESTARTS  SINCE\n"
+            "ps:0       127.0.0.1:40941  running  8194  0         T2\n"
+            "worker:10  127.0.0.1:1      waiting  -     12        T3\n");
+}
+
+TEST(LaunchView, StatusBeforeTheFirstStepHasNone) {
+  const LaunchView view = LaunchMeter().take(
+      ViewJson::parse(R"({"state": "training", "pid": 1, "since": "T", "step": null,
+                      "train_steps": null, "loss": null, "tasks": []})"),
+      ViewJson(), 0);
+  EXPECT_EQ(run_line(view) + text_of(status_table(view)),
+            "launch 1: training, since T\nTASK  ADDRESS  STATE  PID  RESTARTS  SINCE\n");
+}
+
+TEST(LaunchView, StatusHasMoreColumnsWhereTheLaunchKnowsThem) {
+  const LaunchView view = LaunchMeter().take(kStatus, run_at(1), 0);
+  EXPECT_EQ(text_of(status_table(view)),
+            "TASK       ADDRESS          STATE    PID   RESTARTS  SINCE  STEP  WAIT %  RSS\n"
+            "ps:0       127.0.0.1:40941  running  8194  0         T2     -     -       -\n"
+            "worker:10  127.0.0.1:1      waiting  -     12        T3     799   25      34 MB\n");
+}
+
+TEST(LaunchView, NarrowStatusLeavesColumnsOutInOrder) {
+  const LaunchView view = LaunchMeter().take(kStatus, run_at(1), 0);
+  const auto titles = [&view](std::size_t width) {
+    const std::string text = text_of(status_table(view), width);
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(titles(76), "TASK       ADDRESS          STATE    PID   RESTARTS  STEP  WAIT %  RSS");
+  EXPECT_EQ(titles(60), "TASK       STATE    PID   RESTARTS  STEP  WAIT %  RSS");
+  EXPECT_EQ(titles(52), "TASK       STATE    RESTARTS  STEP  WAIT %  RSS");
+  EXPECT_EQ(titles(40), "TASK       STATE    STEP  WAIT %  RSS");
+  EXPECT_EQ(titles(35), "TASK       STATE    STEP  WAIT %");
+  EXPECT_EQ(titles(30), "TASK       STATE    STEP");
+  EXPECT_EQ(titles(20), "TASK       STATE");
+}
+
+TEST(LaunchView, TopHasARowForEachTask) {
+  LaunchMeter meter;
+  static_cast<void>(meter.take(kStatus, run_at(1), 0));
+  const LaunchView view = meter.take(kStatus, run_at(2), 1);
+  EXPECT_EQ(top_text(view, {.columns = 100, .rows = 24}),
+            "launch 4711: training, step 800 of 4000 (20 %), 12346 images/s, 0:32 left\n"
+            "loss 0.0118 #+_, test accuracy 0.9700\n"
+            "worker:10 is 41 % slower: backward\n"
+            "TASK       STATE    STEP  WAIT %  OUT/s   IN/s    RSS    CPU %  DOING\n"
+            "ps:0       running  -     -       -       -       -      -      -\n"
+            "worker:10  waiting  799   25      1.0 kB  2.0 kB  34 MB  50     waits for ps:0\n");
+}
+
+TEST(LaunchView, NarrowTopLeavesColumnsOutInOrder) {
+  LaunchMeter meter;
+  static_cast<void>(meter.take(kStatus, run_at(1), 0));
+  const LaunchView view = meter.take(kStatus, run_at(2), 1);
+  const std::string text = top_text(view, {.columns = 40, .rows = 24});
+  EXPECT_EQ(text,
+            "launch 4711: training\n"
+            "step 800 of 4000 (20 %), 12346 images/s\n"
+            "0:32 left\n"
+            "loss 0.0118 #+_, test accuracy 0.9700\n"
+            "worker:10 is 41 % slower: backward\n"
+            "TASK       STATE    STEP  WAIT %\n"
+            "ps:0       running  -     -\n"
+            "worker:10  waiting  799   25\n");
+}
+
+TEST(LaunchView, ColoursAreForThoseWhoWantThem) {
+  const LaunchView view = LaunchMeter().take(kStatus, run_at(1), 0);
+  EXPECT_THAT(top_text(view, {.colour = true}), HasSubstr("\x1b[33mworker:10 is"));
+  EXPECT_THAT(top_text(view, {}), Not(HasSubstr("\x1b")));
+}
+
+TEST(LaunchView, RowsThatDoNotFitAreCounted) {
+  ViewJson status = kStatus;
+  for (int each = 0; each < 20; ++each) {
+    status["tasks"].push_back(kStatus["tasks"][0]);
+  }
+  const LaunchView view = LaunchMeter().take(status, ViewJson(), 0);
+  const std::string text = status_screen(view, {.columns = 80, .rows = 10});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
+  EXPECT_THAT(text, testing::EndsWith("\n... and 15 more tasks\n"));
+  EXPECT_THAT(status_screen(view, {.columns = 80, .rows = 24}), Not(HasSubstr("more tasks")));
+}
+
+TEST(LaunchView, RatesBeginAnewWithAnotherProcess) {
+  LaunchMeter meter;
+  static_cast<void>(meter.take(kStatus, run_at(100), 0));
+  const LaunchView restarted = meter.take(kStatus, run_at(1), 1);
+  EXPECT_FALSE(restarted.tasks[1].sent);
+  EXPECT_EQ(meter.take(kStatus, run_at(2), 2).tasks[1].sent, 1000);
+}
+
+TEST(LaunchView, TimeLeftIsMeasuredWhereItIsNotTold) {
+  LaunchMeter meter;
+  ViewJson status = kStatus;
+  EXPECT_FALSE(meter.take(status, ViewJson(), 10).seconds_left);
+  status["step"] = 1000;
+  EXPECT_EQ(meter.take(status, ViewJson(), 12).seconds_left, 30);
+}
+
+TEST(LaunchView, IsOneLineOfJson) {
+  const std::string line = launch_json(LaunchMeter().take(kStatus, run_at(1), 0));
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const ViewJson json = ViewJson::parse(line);
+  EXPECT_EQ(json.at("step"), 800);
+  EXPECT_EQ(json.at("slowest").at("slower"), 0.41);
+  EXPECT_EQ(json.at("tasks").at(0).at("wait"), nullptr);
+  EXPECT_EQ(json.at("tasks").at(1).at("wait"), 0.25);
+  EXPECT_EQ(json.at("tasks").at(1).at("doing"), "waits for ps:0");
+}
+
+TEST(LaunchView, TheEndSaysWhatBecameOfIt) {
+  LaunchView view = LaunchMeter().take(kStatus, ViewJson(), 0);
+  EXPECT_EQ(end_line(view), "launch 4711 has ended; step 800 of 4000 was the last one seen\n");
+  view.result = "MNIST accuracy: 0.9771";
+  EXPECT_EQ(end_line(view), "launch 4711 has ended: MNIST accuracy: 0.9771\n");
+}
+
+TEST(LaunchView, AnythingElseIsASentence) {
+  for (const char* wrong : {"null", "[]", "{}", R"({"message": 1})", R"({"tasks": 1})"}) {
+    EXPECT_THROW(static_cast<void>(LaunchMeter().take(ViewJson::parse(wrong), ViewJson(), 0)),
+                 Failure);
+  }
+  for (const char* odd : {"[]", "{}", R"({"tasks": {}})", R"({"tasks": [1, {"task": 1}]})",
+                          R"({"series": {"loss": 1}, "frontier": [], "now": "x"})"}) {
+    EXPECT_NO_THROW(static_cast<void>(LaunchMeter().take(kStatus, ViewJson::parse(odd), 0))) << odd;
+  }
+}
+
+}  // namespace
+}  // namespace disttf::roles
