@@ -365,7 +365,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   const net::TaskId& task = resolution.found->task;
-  invocation.log.task = std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
+  invocation.log.task = net::task_name(task);
   if (command == Command::kServer) {
     invocation.action =
         RunServer{.options = {.task = task_from(flags, std::move(*resolution.found)),

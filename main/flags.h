@@ -39,6 +39,7 @@ enum class Command : std::uint8_t {
   kShow,
   kStatus,
   kTop,
+  kTrace,
   kEndpoints,
   kLogs,
   kPods,
@@ -96,6 +97,8 @@ struct Flags {
   std::optional<std::size_t> update_workers;
   bool follow = false;
   double watch_s = 0;  // 0: once
+  std::uint64_t trace_steps = 50;
+  std::string trace_output;  // empty: where the chief puts it
   double every_s = 2;
   bool once = false;
   // Launch of a COMMAND

@@ -69,15 +69,11 @@ class Exported {
   std::optional<roles::MetricsAddress> address_;
 };
 
-std::string name_of(const net::TaskId& task) {
-  return std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
-}
-
 int run(RunTask& run) {
   math::flush_denormals();  // before there is a second thread
   const roles::TrainerOptions& options = run.options;
   roles::Task& task = run.options.task;
-  Exported exported(run.metrics, name_of(task.self), options.config.isa);
+  Exported exported(run.metrics, net::task_name(task.self), options.config.isa);
   task.meters = exported.meters();
   if (task.self.job == net::Job::kPs) {
     return roles::run_parameter_server(task, options.checkpoint.train_dir);
@@ -219,6 +215,7 @@ int main(int argc, char** argv) {
   open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
   std::signal(SIGUSR1, SIG_IGN);  // "save now": heard by a chief that leads (stop_signal.h)
+  std::signal(SIGUSR2, SIG_IGN);  // the same of a timeline
   net::ignore_openssl_config();   // what this file does is not to depend on the machine's
   prctl(PR_SET_NAME, "disttf");   // launch's children run as /proc/self/exe; ps would say "exe"
   const int exit_code =

@@ -13,6 +13,7 @@
 #include "main/plot_command.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_verbs.h"
+#include "roles/monitor/core/step_sampling.h"
 
 namespace disttf {
 namespace {
@@ -29,7 +30,7 @@ std::string take_task(const std::string& verb, std::vector<std::string>& argumen
   }
   std::string name;
   try {
-    name = roles::task_name(roles::task_from_name(arguments.front()));
+    name = net::task_name(net::task_from_name(arguments.front()));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(verb + ": " + error.what());
   }
@@ -110,6 +111,19 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
     app.footer(
         "\ndisttf top                  until the run ends, or Ctrl-C\n"
         "disttf top --once --json    one JSON object");
+  } else if (command == Command::kTrace) {
+    app.add_option("--steps,-n", flags.trace_steps, "`trace`: of so many steps")
+        ->type_name("N")
+        ->transform(whole_number(1, roles::StepWindow::kMost))
+        ->capture_default_str()
+        ->group(kManagement);
+    app.add_option("--output,-o", flags.trace_output,
+                   "`trace`: the file [TRAIN_DIR/traces/trace-STEP.json, or a temporary one]")
+        ->type_name("FILE.json")
+        ->group(kManagement);
+    app.footer(
+        "\ndisttf trace -o trace.json      then open the file at ui.perfetto.dev\n"
+        "kill -USR2 PID                  of the chief: the same of 50 steps, without a launch");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
     app.add_flag("--follow,-f", flags.follow,
@@ -144,6 +158,8 @@ roles::ManageOptions take_management_words(Command command, std::vector<std::str
       return take_pods_words(arguments);
     case Command::kUpdate:
       return {.verb = ManageVerb::kUpdate};
+    case Command::kTrace:
+      return {.verb = ManageVerb::kTrace};
     case Command::kTop:
       return {.verb = ManageVerb::kTop};
     default:
@@ -157,6 +173,8 @@ void complete(roles::ManageOptions& options, const Flags& flags,
   options.follow = flags.follow;
   options.json = flags.json;
   options.once = flags.once;
+  options.trace_steps = static_cast<std::uint32_t>(flags.trace_steps);
+  options.trace_output = flags.trace_output;
   options.variables = terminal_variables(environment);
   if (options.verb == ManageVerb::kTop) {
     options.every = milliseconds_of(flags.every_s);

@@ -136,6 +136,27 @@ std::string to_string(const TaskId& task) {
   return std::string(job_name(task.job)) + " " + std::to_string(task.index);
 }
 
+std::string task_name(const TaskId& task) {
+  return std::string(job_name(task.job)) + ":" + std::to_string(task.index);
+}
+
+TaskId task_from_name(std::string_view name) {
+  const std::size_t separator = name.find_first_of(":-");
+  const std::string_view digits =
+      separator == std::string_view::npos ? std::string_view() : name.substr(separator + 1);
+  const std::optional<Job> job = job_from_name(name.substr(0, separator));
+  TaskId task;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), task.index);
+  if (!job || digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
+    throw std::invalid_argument(quoted(name) +
+                                " is not a task's name; one is a job and a number, as in worker:1 "
+                                "or worker-1");
+  }
+  task.job = *job;
+  return task;
+}
+
 TaskId Cluster::trainer(std::size_t rank) const {
   assert(rank < trainer_count());
   if (rank < chief.size()) return {Job::kChief, rank};

@@ -34,6 +34,10 @@ struct TaskId {
   friend bool operator==(const TaskId&, const TaskId&) = default;
 };
 [[nodiscard]] std::string to_string(const TaskId& task);  // "worker 1"
+// "worker:1", as commands and records have it.
+[[nodiscard]] std::string task_name(const TaskId& task);
+// "worker:1" or "worker-1". Throws std::invalid_argument with the name and what is allowed.
+[[nodiscard]] TaskId task_from_name(std::string_view name);
 
 // A trainer is a chief or a worker; its rank: the chief's is 0, worker i's is i + (has chief).
 struct Cluster {

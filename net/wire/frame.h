@@ -79,6 +79,7 @@ enum class FrameKind : std::uint8_t {
   kMetrics = 38,       // trainer -> ps 0: how it does (JSON); no reply
   kGetMetrics = 39,    // chief -> ps: how it does, and what trainers have told it
   kMetricsReply = 40,  // reply: texts (net/wire/metrics_messages.h)
+  kTrace = 41,         // chief -> ps, ps 0 -> trainer: tell all of these steps; no reply
 };
 
 enum FrameFlags : std::uint16_t {

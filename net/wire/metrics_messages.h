@@ -1,5 +1,5 @@
-// What tasks tell of themselves while a run goes on, over control channels: METRICS, GET_METRICS
-// and METRICS_REPLY. The texts are roles/monitor/core/task_metrics.h's; here they are bytes.
+// What tasks tell of themselves while a run goes on, over control channels: METRICS, GET_METRICS,
+// METRICS_REPLY and TRACE. The texts are roles/monitor/core/task_metrics.h's; here they are bytes.
 //
 //   METRICS        trainer -> ps 0     body: a text of at most kMaxMetricsBytes; not answered
 //   GET_METRICS    chief -> ps         no body
@@ -7,11 +7,14 @@
 //                                      those that came since the last reply; of each
 //                                       0  4  length, at most kMaxMetricsBytes
 //                                       4  n  the text
+//   TRACE          chief -> ps         no body: the `sequence` steps from `step` on are all to be
+//                  ps 0 -> trainer     measured. Said again until they have been; not answered
 //
 // The decoder takes bytes that nobody vouches for. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +32,16 @@ inline constexpr std::size_t kMaxMetricsReplyBytes = 1024 * 1024;
 using MetricsFrame = BareMessage<FrameKind::kMetrics>;
 using GetMetrics = BareMessage<FrameKind::kGetMetrics>;
 using MetricsReplyFrame = BareMessage<FrameKind::kMetricsReply>;
+
+struct TraceSteps {
+  std::uint64_t request_id = 0;
+  std::uint64_t from = 0;
+  std::uint64_t count = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const TraceSteps&, const TraceSteps&) = default;
+};
 
 // As many of the texts as fit, in their order.
 [[nodiscard]] std::vector<std::byte> encode_metrics(std::span<const std::string> texts);

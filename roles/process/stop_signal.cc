@@ -28,6 +28,7 @@ sigset_t watched_signals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGUSR2);
   return set;
 }
 
@@ -71,6 +72,9 @@ void StopSignal::watch(int signal_fd) {
     }
     if (info.ssi_signo == SIGUSR1) {
       ask_to_save();
+    } else if (info.ssi_signo == SIGUSR2) {
+      const bool says = info.ssi_code == SI_QUEUE && info.ssi_int > 0;
+      asks_to_trace_ = says ? static_cast<std::uint32_t>(info.ssi_int) : kUsualTrace;
     } else if (number() == 0) {
       number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
       interrupt_.interrupt();

@@ -1,7 +1,9 @@
-// SIGINT and SIGTERM as an orderly request to stop, and SIGUSR1 as one to save what there is.
+// SIGINT and SIGTERM as an orderly request to stop, SIGUSR1 as one to save what there is, SIGUSR2
+// as one for a timeline of some steps.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -12,7 +14,7 @@
 
 namespace disttf::roles {
 
-// From construction on the three signals are blocked in this thread and those it starts, and taken
+// From construction on the four signals are blocked in this thread and those it starts, and taken
 // by a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
 // thread.
 class StopSignal {
@@ -38,6 +40,10 @@ class StopSignal {
     return asks_to_save_.load(std::memory_order_relaxed) && asks_to_save_.exchange(false);
   }
   void ask_to_save() noexcept { asks_to_save_ = true; }
+  // How many steps somebody wants to see a timeline of, by SIGUSR2, since the last call; 0: nobody
+  // does. sigqueue() says how many, kill() means kUsualTrace. From any thread.
+  static constexpr std::uint32_t kUsualTrace = 50;
+  [[nodiscard]] std::uint32_t take_trace_request() noexcept { return asks_to_trace_.exchange(0); }
   // Throws Failure when a signal has come (130 or 143), or that of stop_with().
   void throw_if_stopped() const;
 
@@ -48,6 +54,7 @@ class StopSignal {
   std::function<void(int)> on_signal_;
   std::atomic<int> number_ = 0;
   std::atomic<bool> asks_to_save_ = false;
+  std::atomic<std::uint32_t> asks_to_trace_ = 0;
   std::atomic<bool> fails_ = false;  // somebody sets failure_, or has
   std::optional<Failure> failure_;   // constant once has_failed_
   std::atomic<bool> has_failed_ = false;

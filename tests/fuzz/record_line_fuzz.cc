@@ -8,10 +8,10 @@
 
 #include "roles/monitor/core/chart_svg.h"
 #include "roles/monitor/core/chart_text.h"
+#include "roles/monitor/core/record_line.h"
 #include "roles/monitor/core/run_chart.h"
 #include "roles/monitor/core/run_view.h"
 #include "roles/monitor/core/show_text.h"
-#include "roles/monitor/shell/record_line.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -17,6 +17,19 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
   return bytes;
 }
 
+TEST(TraceSteps, IsAHeaderAlone) {
+  const TraceSteps sent{.request_id = 3, .from = 1200, .count = 50};
+  const FrameHeader header = sent.to_header();
+  EXPECT_EQ(header, (FrameHeader{
+                        .kind = FrameKind::kTrace, .request_id = 3, .step = 1200, .sequence = 50}));
+  TraceSteps read;
+  EXPECT_FALSE(read.from_header(header));
+  EXPECT_EQ(read, sent);
+  FrameHeader wrong = header;
+  wrong.generation = 1;
+  EXPECT_EQ(read.from_header(wrong), WireError::kBadReserved);
+}
+
 TEST(MetricsReply, LiesInTheseBytes) {
   EXPECT_EQ(encode_metrics(std::vector<std::string>{"{}", "", "abc"}),
             bytes_of({2, 0, 0, 0, '{', '}', 0, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'}));

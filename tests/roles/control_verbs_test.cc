@@ -57,6 +57,7 @@ class FakeJob : public ManagedJob {
                 wanted.options.value_or("-"));
   }
   std::string save() override { return tell("save"); }
+  std::string trace(std::uint32_t steps) override { return tell("trace " + std::to_string(steps)); }
   std::string stop() override { return tell("stop"); }
   std::string make_page_link() override { return "http://127.0.0.1:1/?token=" + tell("page"); }
 
@@ -182,8 +183,8 @@ TEST_F(ControlVerbs, ABodyThatIsNoneIs400) {
 }
 
 TEST_F(ControlVerbs, TasksHaveTwoSpellings) {
-  EXPECT_EQ(task_from_name("worker:12"), (net::TaskId{.job = net::Job::kWorker, .index = 12}));
-  EXPECT_EQ(task_from_name("ps-0"), (net::TaskId{.job = net::Job::kPs, .index = 0}));
+  EXPECT_EQ(net::task_from_name("worker:12"), (net::TaskId{.job = net::Job::kWorker, .index = 12}));
+  EXPECT_EQ(net::task_from_name("ps-0"), (net::TaskId{.job = net::Job::kPs, .index = 0}));
   for (const char* wrong : {"", "worker", "worker:", "worker:-1", "worker:1x", "1", "maker:1",
                             "worker 1", "worker:99999999999999999999"}) {
     EXPECT_EQ(refusal("POST", "/v1/pods/" + std::string(wrong) + "/restart").substr(0, 3), "400")

@@ -128,6 +128,7 @@ class PsHost {
   bool is_closed = false;  // its port
   std::optional<AwaitDrained> awaits;
   std::optional<AnswerMetrics> asked;
+  std::map<ConnectionId, StepWindow> traces;  // that trainers were told of
   bool is_idle = false;
   std::optional<EndProcess> end;
 
@@ -149,6 +150,7 @@ class PsHost {
   void take(const AwaitDrained& effect) { awaits = effect; }
   void take(const StayIdle&) { is_idle = true; }
   void take(const AnswerMetrics& effect) { asked = effect; }
+  void take(const SendTrace& effect) { traces[effect.to] = effect.window; }
   void take(const EndProcess& effect) { end = effect; }
   template <typename Other>
   void take(const Other&) {}
@@ -227,9 +229,35 @@ TEST_F(PsCoreTest, WhatTrainersTellTheChiefIsToldOnce) {
   ASSERT_TRUE(host_.asked);
   EXPECT_EQ(host_.asked->to, chief);
   EXPECT_EQ(host_.asked->request_id, 5U);
-  EXPECT_THAT(host_.core.take_told(), ElementsAre("newer"));
+  EXPECT_THAT(host_.core.take_told(), ElementsAre("older", "newer"));
   EXPECT_THAT(host_.core.take_told(), IsEmpty());
   EXPECT_EQ(host_.core.take_metrics().task, task_.self);
+}
+
+TEST_F(PsCoreTest, TheChiefHasStepsTracedAndPs0TellsTrainers) {
+  const ConnectionId chief = host_.connect(0, 7, ChannelPurpose::kControl);
+  const ConnectionId worker = host_.connect(1, 7, ChannelPurpose::kControl);
+  const auto tell = [&] {
+    return host_.say(worker, {.kind = FrameKind::kMetrics}, std::as_bytes(std::span("{}", 2)));
+  };
+  EXPECT_TRUE(tell());
+  EXPECT_TRUE(host_.traces.empty()) << "nothing is traced";
+  EXPECT_TRUE(host_.say(chief, {.kind = FrameKind::kTrace, .step = 10, .sequence = 3}));
+  EXPECT_TRUE(tell());
+  EXPECT_EQ(host_.traces[worker], (StepWindow{.from = 10, .count = 3}));
+  EXPECT_FALSE(host_.say(worker, {.kind = FrameKind::kTrace, .step = 10, .sequence = 3}));
+  EXPECT_TRUE(host_.refused.contains(worker)) << "it is no chief";
+  EXPECT_FALSE(host_.say(chief, {.kind = FrameKind::kTrace, .sequence = 1001}));
+  EXPECT_TRUE(host_.refused.contains(chief)) << "too many";
+}
+
+TEST_F(PsCoreTest, OfATrainerTheNewestTextsAreKept) {
+  const ConnectionId worker = host_.connect(1, 7, ChannelPurpose::kControl);
+  for (const char* text : {"1", "2", "3", "4", "5"}) {
+    EXPECT_TRUE(
+        host_.say(worker, {.kind = FrameKind::kMetrics}, std::as_bytes(std::span(text, 1))));
+  }
+  EXPECT_THAT(host_.core.take_told(), ElementsAre("2", "3", "4", "5"));
 }
 
 TEST_F(PsCoreTest, OnlyTheChiefAsksHowAPsDoes) {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "roles/monitor/core/record.h"
-#include "roles/monitor/shell/record_line.h"
+#include "roles/monitor/core/record_line.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::roles {

@@ -51,6 +51,36 @@ TEST_F(StepTimesTest, WhoHasNotComeIsBelowZero) {
   EXPECT_LT(times_.take().at(0).arrived[0], 0);
 }
 
+TEST_F(StepTimesTest, EachStepOfAWindowIsKept) {
+  times_.trace({.from = 2, .count = 2});
+  for (int step = 0; step < 6; ++step) {
+    make(static_cast<std::uint64_t>(step), 10 * step + 4, 10 * step + 6);
+  }
+  const auto traced = times_.take_traced(64);
+  ASSERT_EQ(traced.size(), 2U);
+  EXPECT_EQ(traced[0].step, 2U);
+  EXPECT_EQ(traced[1].step, 3U);
+  EXPECT_EQ(traced[1].began,
+            std::chrono::nanoseconds((kStart + milliseconds(26)).time_since_epoch()).count());
+  EXPECT_THAT(traced[1].waited, FloatNear(0.008F, 1e-6F));
+  EXPECT_THAT(traced[1].apply, FloatNear(0.002F, 1e-6F));
+  EXPECT_TRUE(times_.all_traced_taken());
+}
+
+TEST_F(StepTimesTest, TracedStepsAreTakenAFewAtATime) {
+  times_.trace({.from = 1, .count = 3});
+  for (int step = 0; step < 6; ++step) {
+    make(static_cast<std::uint64_t>(step), 10 * step + 4, 10 * step + 6);
+  }
+  times_.trace({.from = 1, .count = 3});  // told again
+  EXPECT_EQ(times_.take_traced(2).size(), 2U);
+  EXPECT_FALSE(times_.all_traced_taken());
+  EXPECT_EQ(times_.take_traced(2).size(), 1U);
+  EXPECT_TRUE(times_.all_traced_taken());
+  times_.trace({.from = 100, .count = 3});
+  EXPECT_TRUE(times_.take_traced(2).empty());
+}
+
 // The first step of a state: nobody knows when its parameters were there.
 TEST_F(StepTimesTest, AStepWhoseBeginningWasNotSeenIsNotMeasured) {
   arrive(0, 7, 5);

@@ -88,6 +88,30 @@ TEST(StopSignal, Sigusr1IsHeardWhereItWasIgnored) {
             kDone);
 }
 
+TEST(StopSignal, Sigusr2AsksForATimelineOfSoManySteps) {
+  EXPECT_EQ(status_of_child([] {
+              StopSignal stop;
+              const auto wait = [&stop] {
+                const auto deadline = net::Clock::now() + kPatience;
+                std::uint32_t steps = 0;
+                while (steps == 0 && net::Clock::now() < deadline) {
+                  steps = stop.take_trace_request();
+                }
+                return steps;
+              };
+              const bool before = stop.take_trace_request() != 0;
+              kill(getpid(), SIGUSR2);
+              const bool is_usual = wait() == StopSignal::kUsualTrace;
+              sigval value{};
+              value.sival_int = 7;
+              sigqueue(getpid(), SIGUSR2, value);
+              const bool is_told = wait() == 7;
+              stop.throw_if_stopped();
+              return !before && is_usual && is_told ? kDone : kUnexpected;
+            }),
+            kDone);
+}
+
 TEST(StopSignal, TheFirstSignalCounts) {
   EXPECT_EQ(status_of_child([] {
               const StopSignal stop;

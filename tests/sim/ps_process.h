@@ -96,6 +96,7 @@ class PsProcess final : public Process {
   void apply(const roles::AwaitDrained& effect);
   void apply(const roles::StayIdle& effect);
   static void apply(const roles::AnswerMetrics& /*effect*/) {}  // nobody asks here
+  static void apply(const roles::SendTrace& /*effect*/) {}      // or for a trace
   void apply(const roles::EndProcess& effect);
 
   Checks& checks_;

@@ -268,6 +268,8 @@ class Leading {
     if (page_ != nullptr) {
       options.also = [page = page_](const std::string& line) { page->take(line); };
     }
+    options.take_trace_request = [&stop = stop_] { return stop.take_trace_request(); };
+    options.trace = [this](const StepWindow& window) { trainer_.background().trace(window); };
     monitor_ = std::make_shared<RunMonitor>(options_.task, config(), options);
     trainer_.background().collect(
         [monitor = monitor_](std::size_t ps, const std::vector<std::string>& texts) {

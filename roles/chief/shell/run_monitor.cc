@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "roles/monitor/core/task_metrics.h"
+#include "roles/monitor/core/trace_collector.h"
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/monitor/shell/record_file.h"
+#include "roles/monitor/shell/trace_file.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
 
@@ -43,10 +45,6 @@ struct Line {
   double time = 0;
 };
 
-std::string name_of(const net::TaskId& task) {
-  return std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
-}
-
 }  // namespace
 
 class RunMonitor::Impl {
@@ -54,10 +52,11 @@ class RunMonitor::Impl {
   Impl(const Task& task, const RunConfig& config, const Options& options)
       : task_(task),
         config_(config),
+        options_(options),
         fd_(options.progress_fd),
-        also_(options.also),
         schedule_(config.rate_schedule()),
         frontier_(task.cluster.trainer_count(), task.cluster.ps.size(), config.sync_replicas),
+        traces_(task.cluster, config.train_steps),
         present_(task.cluster.trainer_count(), false) {
     if (!options.train_dir.empty()) {
       const ProcessFacts facts = process_facts();
@@ -94,7 +93,7 @@ class RunMonitor::Impl {
     put({.text = run.to_line(time), .series = {}, .time = time});
     step_ = shown_ = run.step;
     rated_at_ = {};
-    frontier_.set_back();
+    set_back();
   }
 
   void told(std::size_t index, const std::vector<std::string>& texts) {
@@ -110,7 +109,13 @@ class RunMonitor::Impl {
   }
 
  private:
-  // With the mutex.
+  // All of these with the mutex.
+
+  void set_back() {
+    frontier_.set_back();
+    traces_.set_back();
+  }
+
   void put(Line line) {
     lines_.push_back(std::move(line));
     if (lines_.size() > kMostRecordsWaiting) {
@@ -127,7 +132,8 @@ class RunMonitor::Impl {
       return;
     }
     frontier_.ps_told(index, ps.samples);
-    put({.text = to_line(ps, time), .series = "metrics " + name_of(ps.task), .time = time});
+    traces_.told(ps);
+    put({.text = to_line(ps, time), .series = "metrics " + task_name(ps.task), .time = time});
     if (index == 0) {
       note_present(ps.present, time);
     }
@@ -138,7 +144,7 @@ class RunMonitor::Impl {
                    .task = {},
                    .what = "set_back",
                    .text = fmt::format("The ps hold a state anew, that of step {}", ps.step)});
-        frontier_.set_back();
+        set_back();
       }
       generation_ = ps.generation;
     }
@@ -150,7 +156,7 @@ class RunMonitor::Impl {
         continue;
       }
       present_[rank] = present[rank];
-      const std::string name = name_of(task_.cluster.trainer(rank));
+      const std::string name = net::task_name(task_.cluster.trainer(rank));
       put_event(time,
                 {.level = present[rank] ? EventRecord::Level::kInfo : EventRecord::Level::kWarning,
                  .task = name,
@@ -168,8 +174,9 @@ class RunMonitor::Impl {
       return;
     }
     frontier_.trainer_told(task_.cluster.rank_of(trainer.task), trainer.samples);
+    traces_.told(trainer);
     put({.text = to_line(trainer, time),
-         .series = "metrics " + name_of(trainer.task),
+         .series = "metrics " + task_name(trainer.task),
          .time = time});
   }
 
@@ -231,11 +238,20 @@ class RunMonitor::Impl {
     for (int looks = 1;; ++looks) {
       wake_.wait_for(lock, kLook, [this] { return is_ending_; });
       look(looks % kLooksOfFrontier == 0);
+      const std::optional<TraceCollector::Result> trace = look_at_traces();
+      const StepWindow window = traces_.window();
       std::deque<Line> lines = std::exchange(lines_, {});
       const std::string to_log = std::exchange(to_log_, {});
       const bool is_last = is_ending_;
       lock.unlock();
       write(lines);
+      // At the end nobody listens any more.
+      if (window != std::exchange(traced_, window) && options_.trace && !is_last) {
+        options_.trace(window);
+      }
+      if (trace) {
+        finish(*trace);
+      }
       if (!to_log.empty()) {
         log_info(to_log);
       }
@@ -246,13 +262,42 @@ class RunMonitor::Impl {
     }
   }
 
+  // With the mutex.
+  std::optional<TraceCollector::Result> look_at_traces() {
+    if (is_ending_) {
+      return traces_.end();
+    }
+    if (options_.take_trace_request) {
+      if (const std::uint32_t steps = options_.take_trace_request(); steps != 0) {
+        traces_.ask(steps);
+      }
+    }
+    return traces_.look(step_, Clock::now());
+  }
+
+  // Without it: a file is written.
+  void finish(const TraceCollector::Result& result) {
+    TraceRecord record{.file = {}, .why_not = result.why_not};
+    if (result.trace) {
+      record = write_trace(*result.trace, options_.train_dir);
+    }
+    if (record.file.empty()) {
+      log_warning("No timeline: " + record.why_not);
+    } else {
+      log_info(fmt::format("A timeline of {} steps from {} on is in {}", record.steps, record.from,
+                           record.file));
+    }
+    const double time = record_time();
+    write({Line{.text = record.to_line(time), .series = {}, .time = time}});
+  }
+
   void write(const std::deque<Line>& lines) {
     for (const Line& line : lines) {
       if (line.text.empty()) {
         continue;
       }
-      if (also_) {
-        also_(line.text);
+      if (options_.also) {
+        options_.also(line.text);
       }
       if (fd_ >= 0) {
         write_to_pipe(line.text + "\n");
@@ -281,8 +326,9 @@ class RunMonitor::Impl {
   const Task& task_;
   const RunConfig config_;
   // The thread's.
+  const Options options_;
   int fd_;
-  const std::function<void(const std::string&)> also_;
+  StepWindow traced_;  // that all have been told to tell
   std::optional<RecordFile> file_;
 
   std::mutex mutex_;  // guards all below
@@ -297,6 +343,7 @@ class RunMonitor::Impl {
   std::uint64_t rated_step_ = 0;
   double rate_ = 0;  // images a second
   StageFrontier frontier_;
+  TraceCollector traces_;
   std::uint64_t generation_ = 0;
   std::vector<bool> present_;  // by rank
   std::string who_;            // the slowest, of the newest frontier

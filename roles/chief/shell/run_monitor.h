@@ -1,6 +1,7 @@
 // What is known of a run, as records (roles/monitor/core/record.h): of the chief itself, and what
 // all tasks tell it over the ps. They go to the launch that started this chief, if one did, and to
-// a file below --train_dir. Also says in the log who has been slow for some time.
+// a file below --train_dir. Also says in the log who has been slow for some time, and writes the
+// timelines that are asked for.
 //
 // Whoever tells it something never waits for a reader or a disk: a thread of its own writes.
 #pragma once
@@ -28,6 +29,10 @@ class RunMonitor {
     std::filesystem::path train_dir;  // empty: no file
     // Gets each record, too; on the monitor's thread. Empty: nobody.
     std::function<void(const std::string& line)> also = {};
+    // How many steps somebody wants a timeline of; 0: nobody does. Empty: nobody ever will.
+    std::function<std::uint32_t()> take_trace_request = {};
+    // All tasks are to be told to tell these steps; of none: no more. Both on the monitor's thread.
+    std::function<void(const StepWindow&)> trace = {};
   };
 
   // `task` must outlive it. Starts the thread.

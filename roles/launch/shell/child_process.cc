@@ -98,9 +98,9 @@ ChildLimits limits_from(const ChildOptions& options) {
     _exit(kCannotRun);  // the launcher died before the line above
   }
   // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
-  // was meant for this process. SIGPIPE and SIGUSR1 are ignored by this file, and exec would keep
-  // it so.
-  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1}) {
+  // was meant for this process. SIGPIPE, SIGUSR1 and SIGUSR2 are ignored by this file, and exec
+  // would keep it so.
+  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1, SIGUSR2}) {
     std::signal(handled, SIG_DFL);
   }
   sigset_t none;
@@ -224,8 +224,6 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
   return std::nullopt;
 }
 
-std::string log_prefix(const net::TaskId& task) {
-  return "[" + std::string(net::job_name(task.job)) + ":" + std::to_string(task.index) + "]";
-}
+std::string log_prefix(const net::TaskId& task) { return "[" + net::task_name(task) + "]"; }
 
 }  // namespace disttf::roles

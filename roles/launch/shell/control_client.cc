@@ -1,8 +1,11 @@
 #include "roles/launch/shell/control_client.h"
 
+#include <chrono>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "net/http/http_local.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_address.h"
 #include "roles/launch/shell/control_verbs.h"
@@ -11,6 +14,9 @@
 namespace disttf::roles {
 namespace {
 
+// A view has at most seven series of 2000 points.
+constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
+constexpr std::chrono::seconds kSilence{2};
 constexpr int kFirstServerError = 500;
 
 }  // namespace
@@ -33,6 +39,23 @@ std::string find_launch(const std::string& socket, const std::string& directory)
                               " launches are running; --control says which: " + names);
   }
   return found.front();
+}
+
+LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
+                        const std::string& body) {
+  LaunchAnswer answer;
+  answer.error = net::http_over_local({.socket = socket,
+                                       .method = body.empty() ? "GET" : "POST",
+                                       .target = target,
+                                       .body = body,
+                                       .silence = kSilence},
+                                      [&answer](int status, std::string_view piece) {
+                                        answer.status = status;
+                                        if (answer.body.size() + piece.size() <= kMostAnswerBytes) {
+                                          answer.body += piece;
+                                        }
+                                      });
+  return answer;
 }
 
 void fail_to_reach(const std::string& socket, const std::error_code& error) {

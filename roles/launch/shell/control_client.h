@@ -11,6 +11,16 @@ namespace disttf::roles {
 // Failure (kError) where none runs, or several do.
 [[nodiscard]] std::string find_launch(const std::string& socket, const std::string& directory);
 
+struct LaunchAnswer {
+  std::error_code error;  // it could not be reached, or said nothing
+  int status = 0;
+  std::string body;  // at most 32 MiB of it
+  [[nodiscard]] bool is_ok() const noexcept { return status == 200; }
+};
+// GET, or POST where there is a body. Waits a short time only, since no signal ends it.
+[[nodiscard]] LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
+                                      const std::string& body = {});
+
 // Throws Failure with one sentence: kError where no launch is there, kLostPeers where it is and
 // does not answer.
 [[noreturn]] void fail_to_reach(const std::string& socket, const std::error_code& error);

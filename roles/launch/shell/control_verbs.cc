@@ -1,18 +1,17 @@
 #include "roles/launch/shell/control_verbs.h"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "data/json_depth.h"
 #include "net/wire/text.h"
+#include "roles/monitor/core/step_sampling.h"
 
 namespace disttf::roles {
 namespace {
@@ -90,7 +89,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
 }
 
 net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::string& query) {
-  const net::TaskId id = task_from_name(name);
+  const net::TaskId id = net::task_from_name(name);
   if (!query.empty() && query != "follow=true" && query != "follow=false") {
     return net::error_reply(kBadRequest,
                             "logs: " + net::quoted(query) + " is not follow=true, or follow=false");
@@ -129,6 +128,18 @@ LaunchUpdate read_update(const std::string& body) {
   return update;
 }
 
+std::uint32_t read_steps(const std::string& body) {
+  const Json json = data::json_depth(body) <= 1 ? Json::parse(body, nullptr, false) : Json();
+  const bool has_steps = json.is_object() && json.contains("steps");
+  const Json steps = has_steps ? json["steps"] : Json();
+  if (!steps.is_number_unsigned() || steps.get<std::uint64_t>() < 1 ||
+      steps.get<std::uint64_t>() > StepWindow::kMost) {
+    throw std::invalid_argument("trace: " + net::quoted(body) + R"( is not {"steps": N}, 1 to )" +
+                                std::to_string(StepWindow::kMost));
+  }
+  return steps.get<std::uint32_t>();
+}
+
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
 // What is told to the run as a whole. nullptr: no such thing.
@@ -143,6 +154,11 @@ Told told_by(std::string_view verb) {
   if (verb == "save") {
     return [](ManagedJob& job, const std::string& /*body*/) {
       return Json{{"message", job.save()}};
+    };
+  }
+  if (verb == "trace") {
+    return [](ManagedJob& job, const std::string& body) {
+      return Json{{"message", job.trace(read_steps(body))}};
     };
   }
   if (verb == "stop") {
@@ -199,7 +215,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
                             net::quoted(request.path) +
                                 " is not there; allowed are /v1/status, endpoints, pods, "
                                 "logs/TASK, pods/TASK/restart, pods/TASK/replace, update, save, "
-                                "stop and page");
+                                "trace, stop and page");
   }
   if (request.method != "POST") {
     return wrong_method(request, "POST");
@@ -207,7 +223,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
   if (!change) {
     return json_reply(tell(job, request.body));
   }
-  const net::TaskId id = task_from_name(parts[2]);
+  const net::TaskId id = net::task_from_name(parts[2]);
   return json_reply({{"task", task_name(id)}, {"message", (job.**change)(id)}});
 }
 
@@ -229,26 +245,6 @@ const char* name_of(TaskState state) noexcept {
       break;
   }
   return "ended";
-}
-
-std::string task_name(const net::TaskId& id) {
-  return std::string(net::job_name(id.job)) + ":" + std::to_string(id.index);
-}
-
-net::TaskId task_from_name(std::string_view name) {
-  const std::size_t separator = name.find_first_of(":-");
-  const std::string_view digits =
-      separator == std::string_view::npos ? std::string_view() : name.substr(separator + 1);
-  const std::optional<net::Job> job = net::job_from_name(name.substr(0, separator));
-  net::TaskId id;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id.index);
-  if (!job || digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
-    throw std::invalid_argument(net::quoted(name) +
-                                " is not a task's name; one is a job and a number, as in worker:1 "
-                                "or worker-1");
-  }
-  id.job = *job;
-  return id;
 }
 
 net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request) {

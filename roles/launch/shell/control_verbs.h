@@ -8,6 +8,7 @@
 //   POST /v1/pods/TASK/replace
 //   POST /v1/update                 {"workers": 4, "options": "..."}, either of the two or both
 //   POST /v1/save                   {"message": "..."}: a checkpoint now
+//   POST /v1/trace                  {"steps": 50}: a timeline; /v1/run tells what has become of it
 //   POST /v1/stop                   what SIGTERM does
 //   POST /v1/page                   {"url": "..."}: a link to the run's page, good for one browser
 //
@@ -25,9 +26,5 @@ namespace disttf::roles {
 inline constexpr int kConflict = 409;  // what is asked cannot be done now
 
 [[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request);
-
-// "worker:1" or "worker-1". Throws std::invalid_argument with the name and what is allowed.
-[[nodiscard]] net::TaskId task_from_name(std::string_view name);
-[[nodiscard]] std::string task_name(const net::TaskId& id);  // "worker:1"
 
 }  // namespace disttf::roles

@@ -52,6 +52,7 @@ class Launcher : public ManagedJob {
   std::string replace(const net::TaskId& id) override;
   std::string update(const LaunchUpdate& wanted) override;
   std::string save() override;
+  std::string trace(std::uint32_t steps) override;
   std::string stop() override;
   std::string make_page_link() override;
 
@@ -61,6 +62,7 @@ class Launcher : public ManagedJob {
   [[nodiscard]] LocalTask& task_to_restart(const net::TaskId& id) const;
   void refuse_when_busy() const;
   [[nodiscard]] pid_t chief_pid() const;
+  [[nodiscard]] pid_t training_chief() const;
   void open_control();
   void open_port(std::uint16_t port);
   void open_page();
@@ -316,13 +318,26 @@ std::string Launcher::save() {
   if (argument_value(processes_.options().task_arguments, "train_dir").empty()) {
     throw JobRefusal("nothing is saved without --train_dir");
   }
+  kill(training_chief(), SIGUSR1);
+  records_.asked("", "It was asked to save");
+  return "the next step is saved";
+}
+
+std::string Launcher::trace(std::uint32_t steps) {
+  refuse_when_busy();
+  sigval value{};
+  value.sival_int = static_cast<int>(steps);
+  sigqueue(training_chief(), SIGUSR2, value);
+  return "the chief collects a timeline of " + std::to_string(steps) + " steps";
+}
+
+// Until it trains the signals are not heard.
+pid_t Launcher::training_chief() const {
   const pid_t chief = chief_pid();
   if (chief <= 0 || chief != reporting_chief_) {
     throw JobRefusal("the chief is not training now; try again");
   }
-  kill(chief, SIGUSR1);
-  records_.asked("", "It was asked to save");
-  return "the next step is saved";
+  return chief;
 }
 
 // -1: it has no process now.

@@ -7,6 +7,7 @@
 #include "net/http/http_local.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/manage_text.h"
+#include "roles/launch/shell/trace_client.h"
 #include "roles/launch/shell/watch.h"
 #include "roles/run/outcome.h"
 
@@ -59,6 +60,7 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
               .method = "POST",
               .target = "/v1/pods/" + task + "/replace",
               .body = {}};
+    case ManageVerb::kTrace:  // run_trace()
     case ManageVerb::kUpdate:
       break;
   }
@@ -116,6 +118,12 @@ int run_manage(const ManageOptions& options) {
   const std::string socket = find_launch(options.socket, options.directory);
   if (options.every || options.verb == ManageVerb::kTop) {
     return run_watch(watch_options(options, socket));
+  }
+  if (options.verb == ManageVerb::kTrace) {
+    return run_trace({.socket = socket,
+                      .steps = options.trace_steps,
+                      .output = options.trace_output,
+                      .json = options.json});
   }
   LogPrinter log(options.task, options.json);
   int status = 0;

@@ -1,5 +1,5 @@
-// `disttf status`, `top`, `endpoints`, `logs`, `pods` and `update`: what a running launch of this
-// user is asked and told from another process.
+// `disttf status`, `top`, `trace`, `endpoints`, `logs`, `pods` and `update`: what a running launch
+// of this user is asked and told from another process.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ enum class ManageVerb : std::uint8_t {
   kPodsList,
   kPodsRestart,
   kPodsReplace,
-  kUpdate
+  kUpdate,
+  kTrace
 };
 
 struct ManageOptions {
@@ -30,6 +31,8 @@ struct ManageOptions {
   // Of top, and of status that is asked again and again: how often. Empty: the usual, or once.
   std::optional<std::chrono::milliseconds> every = {};
   bool once = false;  // of top
+  std::uint32_t trace_steps = 50;
+  std::string trace_output = {};  // empty: where the chief puts it
   TerminalVariables variables = {};
   LaunchUpdate update = {};
   bool json = false;           // the answer as it came; of logs, an object a line

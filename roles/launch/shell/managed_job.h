@@ -80,6 +80,8 @@ class ManagedJob {
   virtual std::string update(const LaunchUpdate& wanted) = 0;
   // A checkpoint of the state as it is.
   virtual std::string save() = 0;
+  // A timeline of so many steps; a record tells what has become of it.
+  virtual std::string trace(std::uint32_t steps) = 0;
   // What SIGTERM does.
   virtual std::string stop() = 0;
   // A link to the run's page, good for one browser.

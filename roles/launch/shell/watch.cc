@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "data/file.h"
-#include "net/http/http_local.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
 #include "roles/process/stop_signal.h"
@@ -26,34 +25,10 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kFound = 200;
-// A view has at most seven series of 2000 points.
-constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
 // A launch that was there and does not answer is asked again so often, so far apart: its socket
 // closes a moment before its name goes.
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
-// No signal ends the wait for an answer, so it is a short one.
-constexpr std::chrono::seconds kSilence{2};
-
-struct Answer {
-  std::error_code error;
-  int status = 0;
-  std::string body;
-};
-
-Answer ask(const std::string& socket, const char* target) {
-  Answer answer;
-  answer.error =
-      net::http_over_local({.socket = socket, .target = target, .body = {}, .silence = kSilence},
-                           [&answer](int status, std::string_view piece) {
-                             answer.status = status;
-                             if (answer.body.size() + piece.size() <= kMostAnswerBytes) {
-                               answer.body += piece;
-                             }
-                           });
-  return answer;
-}
 
 Json parsed(std::string_view json) {
   return Json::parse(json, nullptr, /*allow_exceptions=*/false);
@@ -61,8 +36,8 @@ Json parsed(std::string_view json) {
 
 // What the launch tells of its run; null: it does not, or not now.
 Json ask_for_run(const std::string& socket) {
-  const Answer answer = ask(socket, "/v1/run");
-  return answer.error || answer.status != kFound ? Json() : parsed(answer.body);
+  const LaunchAnswer answer = ask_launch(socket, "/v1/run");
+  return answer.error || !answer.is_ok() ? Json() : parsed(answer.body);
 }
 
 double seconds_now() {
@@ -140,11 +115,11 @@ class Watch {
 
   // Takes what the launch says now.
   std::error_code look() {
-    const Answer status = ask(options_.socket, "/v1/status");
+    const LaunchAnswer status = ask_launch(options_.socket, "/v1/status");
     if (status.error) {
       return status.error;
     }
-    if (status.status != kFound) {
+    if (!status.is_ok()) {
       screen_.leave();
       fail_as_told(status.status, status.body);
     }

@@ -61,7 +61,7 @@ Json json_of(const math::Evaluation& evaluation) {
 std::string task_text(bool is_ps, std::size_t index, const net::Cluster& cluster) {
   const net::TaskId task =
       is_ps ? net::TaskId{.job = net::Job::kPs, .index = index} : cluster.trainer(index);
-  return fmt::format("{}:{}", net::job_name(task.job), task.index);
+  return net::task_name(task);
 }
 
 std::string base64(std::span<const std::byte> bytes) {
@@ -164,6 +164,20 @@ std::string CheckpointRecord::to_line(double time) const {
     json["weights_sha256"] = weights_sha256;
   }
   return fitted(std::move(json), {});
+}
+
+std::string TraceRecord::to_line(double time) const {
+  Json json = begin("trace", time);
+  if (file.empty()) {
+    json["why_not"] = why_not;
+    return fitted(std::move(json), {});
+  }
+  json["file"] = file;
+  json["from"] = from;
+  json["steps"] = steps;
+  json["missing"] = missing;
+  json["clock_error_seconds"] = clock_error_seconds ? Json(*clock_error_seconds) : Json(nullptr);
+  return fitted(std::move(json), {"missing"});
 }
 
 std::string EventRecord::to_line(double time) const {

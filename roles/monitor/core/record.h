@@ -103,6 +103,17 @@ struct PictureRecord {
   [[nodiscard]] std::string to_line(double time) const;
 };
 
+// A timeline that somebody has asked for.
+struct TraceRecord {
+  std::string file;     // absolute; empty: there is none, and
+  std::string why_not;  // a sentence
+  std::uint64_t from = 0;
+  std::uint64_t steps = 0;
+  std::vector<std::string> missing = {};  // tasks that have not told all of theirs
+  std::optional<double> clock_error_seconds = {};
+  [[nodiscard]] std::string to_line(double time) const;
+};
+
 struct ResultRecord {
   std::uint64_t step = 0;
   std::string line;  // "MNIST accuracy: 0.9771"

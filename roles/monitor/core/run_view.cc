@@ -111,6 +111,8 @@ bool RunView::take(std::string_view line) {
     keep(events_, record, kMostEvents);
   } else if (kind == "picture") {
     take_picture(record);
+  } else if (kind == "trace") {
+    trace_ = record;
   } else if (kind == "result") {
     result_ = record;
   } else if (kind == "state") {
@@ -244,6 +246,7 @@ std::string RunView::json() const {
   json["confusion"] = {
       {"step", confusion_step_}, {"classes", field(run_, "classes")}, {"counts", confusion_}};
   json["pictures"] = pictures_;
+  json["trace"] = trace_;
   json["result"] = result_;
   json["id"] = id_;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -83,6 +83,7 @@ class RunView {
   std::uint64_t confusion_step_ = 0;
   std::vector<Json> confusion_;                                     // by class
   std::map<std::string, std::vector<Json>, std::less<>> pictures_;  // by set
+  Json trace_;                                                      // the newest timeline
   Json result_;
 };
 

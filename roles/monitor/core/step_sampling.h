@@ -6,6 +6,7 @@
 // Values; not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,21 @@ inline constexpr std::array<std::string_view, kStages> kStageNames = {
 
 // Seconds of each stage.
 using StageSeconds = std::array<float, kStages>;
+
+// Steps in a row that are all to be told of, for a timeline (roles/monitor/core/trace.h).
+struct StepWindow {
+  // A longer timeline is no easier to read.
+  static constexpr std::uint64_t kMost = 1000;
+
+  std::uint64_t from = 0;
+  std::uint64_t count = 0;  // 0: none
+
+  [[nodiscard]] bool has(std::uint64_t step) const noexcept {
+    return step >= from && step - from < count;
+  }
+  [[nodiscard]] std::uint64_t end() const noexcept { return from + count; }
+  friend bool operator==(const StepWindow&, const StepWindow&) = default;
+};
 
 // How far apart the measured steps are.
 class StepSampling {
@@ -60,9 +76,24 @@ class StepSamples {
   // `blank`: what memory for each is made of; add() allocates none where it suffices.
   explicit StepSamples(const Sample& blank = {}) : samples_(StepSampling::kMost, blank) {}
 
-  [[nodiscard]] bool wants(std::uint64_t step) const noexcept { return sampling_.wants(step); }
+  [[nodiscard]] bool wants(std::uint64_t step) const noexcept {
+    return sampling_.wants(step) || window_.has(step);
+  }
+  // All steps of the window are wanted, too, and kept for take_traced(). Those of the same window
+  // are kept where it is told again.
+  void trace(const StepWindow& window) {
+    if (window != window_) {
+      window_ = window;
+      traced_.clear();
+      next_traced_ = 0;
+    }
+  }
   // Before one that is full is added to, every second one is forgotten.
   void add(const Sample& sample) {
+    // A run that is set back makes steps again: no more than there should be.
+    if (window_.has(sample.step) && traced_.size() < window_.count) {
+      traced_.push_back(sample);
+    }
     if (count_ == samples_.size()) {
       forget_some();
     }
@@ -78,6 +109,16 @@ class StepSamples {
     sampling_.rest(taken.size());
     return taken;
   }
+
+  // Of those of the window the next ones, at most so many.
+  [[nodiscard]] std::vector<Sample> take_traced(std::size_t most) {
+    const auto begin = traced_.begin() + static_cast<std::ptrdiff_t>(next_traced_);
+    const std::size_t count = std::min(most, traced_.size() - next_traced_);
+    next_traced_ += count;
+    return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+  }
+  // All of them have been taken.
+  [[nodiscard]] bool all_traced_taken() const noexcept { return next_traced_ == traced_.size(); }
 
  private:
   void forget_some() {
@@ -95,12 +136,18 @@ class StepSamples {
   StepSampling sampling_;
   std::vector<Sample> samples_;  // the first count_ of them
   std::size_t count_ = 0;
+  StepWindow window_;
+  std::vector<Sample> traced_;
+  std::size_t next_traced_ = 0;
 };
 
 // One step of a trainer.
 struct TrainerSample {
   std::uint64_t step = 0;  // of the parameters that it was computed from
   StageSeconds seconds{};
+  // By the task's steady clock, in nanoseconds: when the answer that brought the parameters began
+  // to come.
+  std::int64_t began = 0;
   [[nodiscard]] float& of(Stage stage) { return seconds[static_cast<std::size_t>(stage)]; }
   [[nodiscard]] float of(Stage stage) const { return seconds[static_cast<std::size_t>(stage)]; }
   friend bool operator==(const TrainerSample&, const TrainerSample&) = default;
@@ -112,6 +159,9 @@ struct RangeSample {
   float apply = 0;             // seconds that the update took
   std::vector<float> arrived;  // by rank: seconds from when these parameters were there until the
                                // trainer's gradient was whole; below 0: it has not come
+  // By the ps's steady clock, in nanoseconds: when these parameters were there, not yet sent.
+  std::int64_t began = 0;
+  float waited = 0;  // seconds from then until the update began
   friend bool operator==(const RangeSample&, const RangeSample&) = default;
 };
 

@@ -21,10 +21,6 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string name_of(const net::TaskId& task) {
-  return std::string(net::job_name(task.job)) + ":" + std::to_string(task.index);
-}
-
 // Below 0 stays so: it has not come.
 std::int64_t whole(float seconds) {
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
@@ -32,6 +28,90 @@ std::int64_t whole(float seconds) {
 }
 
 float seconds_of(const Json& json) { return json.get<float>() / kMicroseconds; }
+
+// Exact: a slice of a timeline ends where the next one begins.
+std::int64_t nanoseconds(float seconds) {
+  return std::llround(static_cast<double>(std::clamp(seconds, -1.0F, 1e6F)) * 1e9);
+}
+// A peer's: what sums of them are made of must not overflow.
+float from_nanoseconds(const Json& json) {
+  const auto nanoseconds = json.get<double>();
+  if (!(nanoseconds >= -1e9 && nanoseconds <= 1e15)) {
+    throw std::invalid_argument("no duration");
+  }
+  return static_cast<float>(nanoseconds * 1e-9);
+}
+
+// Of a machine that has run for nine years, at most.
+std::int64_t time_of(const Json& json) {
+  const auto nanoseconds = json.get<std::int64_t>();
+  if (nanoseconds < 0 || nanoseconds > std::int64_t{1} << 58U) {
+    throw std::invalid_argument("no time");
+  }
+  return nanoseconds;
+}
+
+Json traced_json_of(const TrainerSample& sample) {
+  Json json = Json::array({sample.step, sample.began});
+  for (const float seconds : sample.seconds) {
+    json.push_back(nanoseconds(seconds));
+  }
+  return json;
+}
+
+Json traced_json_of(const RangeSample& sample) {
+  Json json = Json::array(
+      {sample.step, sample.began, nanoseconds(sample.waited), nanoseconds(sample.apply)});
+  for (const float seconds : sample.arrived) {
+    json.push_back(seconds < 0 ? -1 : nanoseconds(seconds));
+  }
+  return json;
+}
+
+void read_traced(const Json& json, TrainerSample& sample) {
+  sample.step = json.at(0).get<std::uint64_t>();
+  sample.began = time_of(json.at(1));
+  for (std::size_t stage = 0; stage < kStages; ++stage) {
+    sample.seconds[stage] = from_nanoseconds(json.at(stage + 2));
+  }
+}
+
+void read_traced(const Json& json, RangeSample& sample) {
+  sample.step = json.at(0).get<std::uint64_t>();
+  sample.began = time_of(json.at(1));
+  sample.waited = from_nanoseconds(json.at(2));
+  sample.apply = from_nanoseconds(json.at(3));
+  for (std::size_t rank = 4; rank < json.size(); ++rank) {
+    sample.arrived.push_back(from_nanoseconds(json.at(rank)));
+  }
+}
+
+template <typename Metrics>
+void put_traced(Json& json, const Metrics& metrics) {
+  if (metrics.traced.empty() && !metrics.has_more_traced) {
+    return;
+  }
+  Json steps = Json::array();
+  for (const auto& sample : metrics.traced) {
+    steps.push_back(traced_json_of(sample));
+  }
+  json["trace"] = {{"clock", net::cut_utf8(metrics.process.clock, 64)},
+                   {"more", metrics.has_more_traced},
+                   {"steps", std::move(steps)}};
+}
+
+template <typename Metrics>
+void take_traced(const Json& json, Metrics& metrics) {
+  if (!json.contains("trace")) {
+    return;
+  }
+  const Json& trace = json.at("trace");
+  metrics.process.clock = net::one_line(trace.at("clock").get<std::string>());
+  metrics.has_more_traced = trace.at("more").get<bool>();
+  for (const Json& each : trace.at("steps")) {
+    read_traced(each, metrics.traced.emplace_back());
+  }
+}
 
 Json json_of(const TrainerSample& sample) {
   Json json = Json::array({sample.step});
@@ -50,7 +130,7 @@ Json json_of(const RangeSample& sample) {
 }
 
 void put(Json& json, const net::TaskId& task, const ProcessFacts& process) {
-  json["task"] = name_of(task);
+  json["task"] = net::task_name(task);
   json["host"] = net::cut_utf8(process.host, 64);
   json["pid"] = process.pid;
   json["rss_bytes"] = process.resident_bytes;
@@ -65,15 +145,7 @@ ProcessFacts process_of(const Json& json) {
 }
 
 net::TaskId task_of(const Json& json) {
-  const auto name = json.at("task").get<std::string>();
-  const std::size_t colon = name.find(':');
-  const auto job = net::job_from_name(std::string_view(name).substr(0, colon));
-  if (!job || colon == std::string::npos || name.size() - colon > 7 ||
-      name.find_first_not_of("0123456789", colon + 1) != std::string::npos ||
-      colon + 1 == name.size()) {
-    throw std::invalid_argument("no task");
-  }
-  return {.job = *job, .index = std::stoul(name.substr(colon + 1))};
+  return net::task_from_name(json.at("task").get<std::string>());
 }
 
 // With as many of the newest samples as fit.
@@ -119,21 +191,17 @@ RangeSample range_sample_of(const Json& json) {
   return sample;
 }
 
-}  // namespace
-
-std::string to_json(const TrainerMetrics& metrics) {
-  Json json;
+// What a task tells and what becomes a record have in common.
+void put(Json& json, const TrainerMetrics& metrics) {
   put(json, metrics.task, metrics.process);
   json["isa"] = metrics.isa;
   json["threads"] = metrics.threads;
   json["step"] = metrics.step;
   json["pushes"] = metrics.pushes;
   json["dropped"] = metrics.dropped;
-  return with_samples(std::move(json), metrics.samples);
 }
 
-std::string to_json(const PsMetrics& metrics) {
-  Json json;
+void put(Json& json, const PsMetrics& metrics) {
   put(json, metrics.task, metrics.process);
   json["step"] = metrics.step;
   json["generation"] = metrics.generation;
@@ -142,6 +210,37 @@ std::string to_json(const PsMetrics& metrics) {
   json["applied"] = metrics.applied;
   json["repeats"] = metrics.repeats;
   json["dropped"] = metrics.dropped;
+}
+
+// The mean of what `seconds` says of each. REQUIRES: there are samples.
+template <typename Sample, typename Seconds>
+double mean(const std::vector<Sample>& samples, Seconds seconds) {
+  double sum = 0;
+  for (const Sample& sample : samples) {
+    sum += static_cast<double>(seconds(sample));
+  }
+  return sum / static_cast<double>(samples.size());
+}
+
+}  // namespace
+
+std::size_t most_traced_at_once(std::size_t trainers) noexcept {
+  constexpr std::size_t kFixed = 64;       // bytes of a sample, at most
+  constexpr std::size_t kOfATrainer = 16;  // the same
+  return std::clamp<std::size_t>(net::kMaxMetricsBytes / 2 / (kFixed + kOfATrainer * trainers), 1,
+                                 kMostTracedAtOnce);
+}
+
+std::string to_json(const TrainerMetrics& metrics) {
+  Json json;
+  put(json, metrics);
+  put_traced(json, metrics);
+  return with_samples(std::move(json), metrics.samples);
+}
+
+std::string to_json(const PsMetrics& metrics) {
+  Json json;
+  put(json, metrics);
   json["staleness_sum"] = metrics.staleness_sum;
   json["standing"] = metrics.standing;
   json["has_backup"] = metrics.has_backup;
@@ -150,6 +249,7 @@ std::string to_json(const PsMetrics& metrics) {
     present += is_present ? '1' : '0';
   }
   json["present"] = present;
+  put_traced(json, metrics);
   return with_samples(std::move(json), metrics.samples);
 }
 
@@ -170,6 +270,7 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
       }
       metrics.samples.push_back(sample);
     }
+    take_traced(json, metrics);
     return metrics;
   });
 }
@@ -197,26 +298,19 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
     for (const Json& each : json.at("samples")) {
       metrics.samples.push_back(range_sample_of(each));
     }
+    take_traced(json, metrics);
     return metrics;
   });
 }
 
 std::string to_line(const TrainerMetrics& metrics, double time) {
   Json json = {{"kind", "metrics"}, {"time", time}};
-  put(json, metrics.task, metrics.process);
-  json["isa"] = metrics.isa;
-  json["threads"] = metrics.threads;
-  json["step"] = metrics.step;
-  json["pushes"] = metrics.pushes;
-  json["dropped"] = metrics.dropped;
+  put(json, metrics);
   if (!metrics.samples.empty()) {
     Json& stages = json["stages"];
     for (std::size_t stage = 0; stage < kStages; ++stage) {
-      double sum = 0;
-      for (const TrainerSample& sample : metrics.samples) {
-        sum += static_cast<double>(sample.seconds[stage]);
-      }
-      stages[std::string(kStageNames[stage])] = sum / static_cast<double>(metrics.samples.size());
+      stages[std::string(kStageNames[stage])] = mean(
+          metrics.samples, [stage](const TrainerSample& sample) { return sample.seconds[stage]; });
     }
   }
   return dumped(json);
@@ -224,14 +318,7 @@ std::string to_line(const TrainerMetrics& metrics, double time) {
 
 std::string to_line(const PsMetrics& metrics, double time) {
   Json json = {{"kind", "metrics"}, {"time", time}};
-  put(json, metrics.task, metrics.process);
-  json["step"] = metrics.step;
-  json["generation"] = metrics.generation;
-  json["range"] = {metrics.range_begin, metrics.range_end};
-  json["pushes"] = metrics.pushes;
-  json["applied"] = metrics.applied;
-  json["repeats"] = metrics.repeats;
-  json["dropped"] = metrics.dropped;
+  put(json, metrics);
   if (metrics.applied > 0) {
     json["staleness"] =
         static_cast<double>(metrics.staleness_sum) / static_cast<double>(metrics.applied);
@@ -241,11 +328,8 @@ std::string to_line(const PsMetrics& metrics, double time) {
     json["has_backup"] = metrics.has_backup;
   }
   if (!metrics.samples.empty()) {
-    double sum = 0;
-    for (const RangeSample& sample : metrics.samples) {
-      sum += static_cast<double>(sample.apply);
-    }
-    json["stages"] = {{"apply", sum / static_cast<double>(metrics.samples.size())}};
+    json["stages"] = {
+        {"apply", mean(metrics.samples, [](const RangeSample& sample) { return sample.apply; })}};
   }
   return dumped(json);
 }

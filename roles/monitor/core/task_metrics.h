@@ -24,6 +24,8 @@ struct ProcessFacts {
   std::int64_t pid = 0;
   std::uint64_t resident_bytes = 0;
   double cpu_seconds = 0;
+  // What its steady clock is counted from: processes of which this is the same have one clock.
+  std::string clock = {};
 };
 
 struct TrainerMetrics {
@@ -35,6 +37,8 @@ struct TrainerMetrics {
   std::uint64_t pushes = 0;
   std::uint64_t dropped = 0;  // of those: came late and were not used
   std::vector<TrainerSample> samples;
+  std::vector<TrainerSample> traced = {};  // the next ones of the steps that all are to tell of
+  bool has_more_traced = false;            // and there are others
 };
 
 struct PsMetrics {
@@ -53,7 +57,13 @@ struct PsMetrics {
   bool has_backup = false;    // primary: the other host has all that is acknowledged
   std::vector<bool> present;  // by rank: the trainer has a step channel here
   std::vector<RangeSample> samples;
+  std::vector<RangeSample> traced = {};
+  bool has_more_traced = false;
 };
+
+// Of traced steps: so many are told at once, that they fit. Of a ps's: by the number of trainers.
+inline constexpr std::size_t kMostTracedAtOnce = 64;
+[[nodiscard]] std::size_t most_traced_at_once(std::size_t trainers) noexcept;
 
 // The oldest samples are left out where the text would be longer than allowed.
 [[nodiscard]] std::string to_json(const TrainerMetrics& metrics);

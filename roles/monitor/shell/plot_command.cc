@@ -10,11 +10,11 @@
 
 #include "net/wire/text.h"
 #include "roles/monitor/core/chart_svg.h"
+#include "roles/monitor/core/record_line.h"
 #include "roles/monitor/core/run_view.h"
 #include "roles/monitor/core/show_text.h"
 #include "roles/monitor/core/view_fields.h"
 #include "roles/monitor/shell/record_files.h"
-#include "roles/monitor/shell/record_line.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 

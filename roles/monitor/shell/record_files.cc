@@ -13,7 +13,7 @@
 
 #include "data/file.h"
 #include "roles/monitor/core/record.h"
-#include "roles/monitor/shell/record_line.h"
+#include "roles/monitor/core/record_line.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,6 +1,7 @@
 #include "roles/ps/core/ps_core.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "net/wire/messages.h"
@@ -175,7 +176,7 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
     return {.next = BodyPlan::Next::kStop};
   }
   if (from.hello.purpose == net::ChannelPurpose::kControl) {
-    told_[task_.cluster.rank_of(from.hello.from)] = std::move(from.told);
+    told(id, from);
     return {};
   }
   const BodyPlan plan = ranges_[from.hello.replica]->body(id, now);
@@ -191,6 +192,8 @@ BodyPlan PsCore::control(ConnectionId id, Connection& from, const FrameHeader& h
       return hear_metrics(id, from, header);
     case FrameKind::kGetMetrics:
       return ask_metrics(id, from, header);
+    case FrameKind::kTrace:
+      return begin_trace(id, from, header);
     default:
       return beat(id, from, header, now);
   }
@@ -227,6 +230,30 @@ BodyPlan PsCore::ask_metrics(ConnectionId id, const Connection& from, const Fram
   return {};
 }
 
+BodyPlan PsCore::begin_trace(ConnectionId id, const Connection& from, const FrameHeader& header) {
+  net::TraceSteps steps;
+  if (header.body_size != 0 || steps.from_header(header) || steps.count > StepWindow::kMost ||
+      task_.cluster.rank_of(from.hello.from) != 0) {
+    return refuse_control(id, from, header);
+  }
+  window_ = {.from = steps.from, .count = steps.count};
+  for (const auto& range : ranges_) {
+    range->trace(window_);
+  }
+  return {};
+}
+
+void PsCore::told(ConnectionId id, Connection& from) {
+  std::deque<std::string>& texts = told_[task_.cluster.rank_of(from.hello.from)];
+  texts.push_back(std::move(from.told));
+  if (texts.size() > kMostTold) {
+    texts.pop_front();
+  }
+  if (window_.count != 0 && ranges_.front()->step() < window_.end()) {
+    out_.add(SendTrace{.to = id, .window = window_});
+  }
+}
+
 PsMetrics PsCore::take_metrics() {
   const bool serves_other =
       ranges_.front()->is_backup() && ranges_.size() > 1 && !ranges_.back()->is_backup();
@@ -235,8 +262,8 @@ PsMetrics PsCore::take_metrics() {
 
 std::vector<std::string> PsCore::take_told() {
   std::vector<std::string> told;
-  for (auto& [rank, text] : std::exchange(told_, {})) {
-    told.push_back(std::move(text));
+  for (auto& [rank, texts] : std::exchange(told_, {})) {
+    std::ranges::move(texts, std::back_inserter(told));
   }
   return told;
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,6 +59,12 @@ struct StayIdle {};
 struct AnswerMetrics {
   ConnectionId to = 0;
   std::uint64_t request_id = 0;
+};
+
+// A trainer is to be told that these steps are to be told of, as TRACE.
+struct SendTrace {
+  ConnectionId to = 0;
+  StepWindow window;
 };
 
 // With this code; unless that is kDone, this sentence says why.
@@ -114,8 +121,9 @@ class PsCore {
 
   // --- what is told of the run
 
-  // How the range does that this ps serves, its own first; and the newest that each trainer has
-  // told since the last call, as it came.
+  // How the range does that this ps serves, its own first; and what trainers have told since the
+  // last call, as it came: of each the newest kMostTold.
+  static constexpr std::size_t kMostTold = 4;
   [[nodiscard]] PsMetrics take_metrics();
   [[nodiscard]] std::vector<std::string> take_told();
   // The call that has just ended made a step whose time is measured: clock() is to be told when it
@@ -165,6 +173,9 @@ class PsCore {
                 Clock::time_point now);
   BodyPlan hear_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
   BodyPlan ask_metrics(ConnectionId id, const Connection& from, const net::FrameHeader& header);
+  BodyPlan begin_trace(ConnectionId id, const Connection& from, const net::FrameHeader& header);
+  // Remembers what a trainer has told, and tells it what is to be told, if anything.
+  void told(ConnectionId id, Connection& from);
   BodyPlan refuse_control(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   // What the chief has said of one range holds for all.
   [[nodiscard]] bool is_over() const;
@@ -181,11 +192,12 @@ class PsCore {
   const MakeArena make_arena_;
   ProcessOrder order_;
   EffectQueue<Note, CloseConnection, RefuseConnection, ClosePort, AwaitDrained, StayIdle,
-              AnswerMetrics, EndProcess>
+              AnswerMetrics, SendTrace, EndProcess>
       out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   ConnectionMap<Connection> connections_;
-  std::map<std::size_t, std::string> told_;  // by rank, since the last take_told()
+  std::map<std::size_t, std::deque<std::string>> told_;  // by rank, since the last take_told()
+  StepWindow window_;                                    // the steps that all are to tell of
   Clock::time_point next_heartbeat_;
   bool ended_ = false;
   bool is_told_to_stop_ = false;         // by a signal, after the run

@@ -161,6 +161,11 @@ class RangeReplica {
   // How the range does: what its shard has counted, who is here, and the steps that were measured
   // since the last call. Of the process nothing is filled in.
   [[nodiscard]] PsMetrics take_metrics();
+  [[nodiscard]] std::uint64_t step() const noexcept {  // of the state; 0: there is none
+    return state_.shard() ? state_.shard()->step() : 0;
+  }
+  // All of these steps are to be told.
+  void trace(const StepWindow& window) { times_.trace(window); }
   // The call that has just ended made a step that is measured: it is to be told when it was done.
   [[nodiscard]] bool awaits_clock() const noexcept { return times_.is_awaited(); }
   void clock(Clock::time_point now) { times_.made(now); }

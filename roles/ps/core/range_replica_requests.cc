@@ -138,7 +138,9 @@ PsMetrics RangeReplica::take_metrics() {
                     .generation = net::number_of(state_.generation()),
                     .standing = {},
                     .present = {},
-                    .samples = times_.take()};
+                    .samples = times_.take(),
+                    .traced = times_.take_traced(most_traced_at_once(trainers_.records().size()))};
+  metrics.has_more_traced = !times_.all_traced_taken();
   if (standing_ != net::Standing::kOnly) {
     metrics.standing = is_backup() ? "backup" : "primary";
     metrics.has_backup = backup_.is_complete();

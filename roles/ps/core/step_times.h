@@ -46,16 +46,24 @@ class StepTimes {
     }
     if (is_measured_) {
       sample_.apply = seconds(now - making_since_);
+      sample_.waited = seconds(making_since_ - began_);
       samples_.add(sample_);
     }
     is_measured_ = samples_.wants(next_);
     if (is_measured_) {
       began_ = now;
       sample_.step = next_;
+      sample_.began = std::chrono::nanoseconds(now.time_since_epoch()).count();
       std::fill(sample_.arrived.begin(), sample_.arrived.end(), -1.0F);
     }
   }
   [[nodiscard]] std::vector<RangeSample> take() { return samples_.take(); }
+  // As StepSamples has them.
+  void trace(const StepWindow& window) { samples_.trace(window); }
+  [[nodiscard]] std::vector<RangeSample> take_traced(std::size_t most) {
+    return samples_.take_traced(most);
+  }
+  [[nodiscard]] bool all_traced_taken() const noexcept { return samples_.all_traced_taken(); }
 
  private:
   static RangeSample blank(std::size_t trainers) {

@@ -220,6 +220,13 @@ void ParameterServer::apply(const AnswerMetrics& effect) {
                    net::encode_metrics(texts));
 }
 
+void ParameterServer::apply(const SendTrace& effect) {
+  if (net::ServerConnection* const connection = find(effect.to)) {
+    connection->send(
+        net::TraceSteps{.from = effect.window.from, .count = effect.window.count}.to_header());
+  }
+}
+
 void ParameterServer::apply(EndProcess& effect) {
   end_ = std::move(effect);
   context_.stop();

@@ -76,6 +76,7 @@ class ParameterServer {
   void apply(const AwaitDrained& effect);
   static void apply(const StayIdle& effect);
   void apply(const AnswerMetrics& effect);
+  void apply(const SendTrace& effect);
   void apply(EndProcess& effect);
 
   const Task task_;  // constant

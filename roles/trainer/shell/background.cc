@@ -84,8 +84,15 @@ class Background::Impl {
     });
   }
 
-  void tell(std::function<std::string()> text) {
-    asio::post(context_, [this, text = std::move(text)]() mutable { text_ = std::move(text); });
+  void tell(std::function<std::string()> text, std::function<void(const StepWindow&)> trace) {
+    asio::post(context_, [this, text = std::move(text), trace = std::move(trace)]() mutable {
+      text_ = std::move(text);
+      trace_ = std::move(trace);
+    });
+  }
+
+  void trace(const StepWindow& window) {
+    asio::post(context_, [this, window] { window_ = window; });
   }
 
   void collect(Hear hear) {
@@ -163,6 +170,13 @@ class Background::Impl {
   asio::awaitable<void> read(Beat& beat, std::shared_ptr<net::ServerConnection> connection) {
     net::FrameHeader header;
     while (!co_await connection->read_header(header, std::chrono::milliseconds{0})) {
+      net::TraceSteps trace;
+      if (header.body_size == 0 && !trace.from_header(header)) {
+        if (trace_ && trace.count <= StepWindow::kMost) {
+          trace_({.from = trace.from, .count = trace.count});
+        }
+        continue;
+      }
       std::vector<std::byte> body(std::min<std::uint64_t>(header.body_size, kMostAnswer));
       if (header.body_size > kMostAnswer || net::MetricsReplyFrame{}.from_header(header) ||
           co_await connection->read_body(body, task_.timeouts.silence)) {
@@ -187,6 +201,10 @@ class Background::Impl {
         beat.connection->send(net::MetricsFrame{}.to_header(), {bytes.begin(), bytes.end()});
       }
     }
+    if (window_.count != 0) {
+      beat.connection->send(
+          net::TraceSteps{.from = window_.from, .count = window_.count}.to_header());
+    }
     if (hear_) {
       beat.connection->send(net::GetMetrics{}.to_header());
     }
@@ -205,7 +223,9 @@ class Background::Impl {
   std::uint64_t incarnation_;
   asio::io_context context_{1};
   std::function<std::string()> text_;  // empty: nothing is told
-  Hear hear_;                          // empty: nobody is asked
+  std::function<void(const StepWindow&)> trace_;
+  Hear hear_;          // empty: nobody is asked
+  StepWindow window_;  // that all are told of
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
   std::thread thread_;
@@ -215,7 +235,12 @@ Background::Background(const Task& task, StopSignal& stop)
     : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
 
-void Background::tell(std::function<std::string()> text) { impl_->tell(std::move(text)); }
+void Background::tell(std::function<std::string()> text,
+                      std::function<void(const StepWindow&)> trace) {
+  impl_->tell(std::move(text), std::move(trace));
+}
+
+void Background::trace(const StepWindow& window) { impl_->trace(window); }
 
 void Background::collect(Hear hear) { impl_->collect(std::move(hear)); }
 

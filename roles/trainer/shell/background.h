@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/wire/generation.h"
+#include "roles/monitor/core/step_sampling.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 
@@ -38,12 +39,16 @@ class Background {
   void set_incarnation(std::uint64_t incarnation);
 
   // How this trainer does: what `text` returns goes to ps 0 with a heartbeat, where it is not empty
-  // (net/wire/metrics_messages.h). Called on the background thread.
-  void tell(std::function<std::string()> text);
+  // (net/wire/metrics_messages.h). `trace`: all of these steps are to be told. Both are called on
+  // the background thread.
+  void tell(std::function<std::string()> text, std::function<void(const StepWindow&)> trace);
   // Chief: each ps is asked with each heartbeat how it does, and what the trainers have told it;
   // `hear` is called with what it answers, on the background thread.
   using Hear = std::function<void(std::size_t ps, std::vector<std::string> texts)>;
   void collect(Hear hear);
+  // Chief: with each heartbeat from now on, all are told to tell all of these steps. Of none: no
+  // more.
+  void trace(const StepWindow& window);
 
  private:
   class Impl;

@@ -1,7 +1,7 @@
 // How long a trainer takes for each stage of a step, of the steps that are measured
 // (roles/monitor/core/step_sampling.h): in the others nothing looks at the clock.
 //
-// All but take() on the computing thread.
+// All but take() and trace() on the computing thread.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class StageClock final : public math::PassObserver {
     const std::scoped_lock lock(mutex_);
     is_measuring_ = samples_.wants(counts.step);
     if (is_measuring_) {
-      sample_ = {.step = counts.step};
+      sample_ = {.step = counts.step, .began = ns_of(came)};
       last_ = came;
       mark(Stage::kPull);
     }
@@ -62,17 +62,33 @@ class StageClock final : public math::PassObserver {
   void went_back() noexcept override { mark(Stage::kBackward); }
 
   // Of the steps since the last call, and where the last of them has brought the trainer. From any
-  // thread.
-  [[nodiscard]] std::vector<TrainerSample> take(Counts& counts) {
+  // thread, as the next one.
+  struct Taken {
+    Counts counts;
+    std::vector<TrainerSample> samples;
+    std::vector<TrainerSample> traced;
+    bool is_all_traced = true;  // that there is up to now
+  };
+  [[nodiscard]] Taken take(std::size_t most_traced) {
     const std::scoped_lock lock(mutex_);
-    counts = counts_;
-    return samples_.take();
+    Taken taken{
+        .counts = counts_, .samples = samples_.take(), .traced = samples_.take_traced(most_traced)};
+    taken.is_all_traced = samples_.all_traced_taken();
+    return taken;
+  }
+  // Each step of the window is to be measured.
+  void trace(const StepWindow& window) {
+    const std::scoped_lock lock(mutex_);
+    samples_.trace(window);
   }
 
  private:
   // An answer that is noticed so soon after something else was done may have been there before.
   static constexpr std::chrono::microseconds kNoticed{50};
 
+  static std::int64_t ns_of(net::Deadline time) {
+    return std::chrono::nanoseconds(time.time_since_epoch()).count();
+  }
   void add(Stage stage, net::Clock::duration time) {
     sample_.of(stage) += std::max(0.0F, std::chrono::duration<float>(time).count());
   }

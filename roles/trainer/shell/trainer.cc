@@ -63,7 +63,8 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     background_.set_generation(generation);
     meter_.joined(generation);
   });
-  background_.tell([this] { return metrics(); });
+  background_.tell([this] { return metrics(); },
+                   [this](const StepWindow& window) { stages_.trace(window); });
 }
 
 void Trainer::use_built_in(const DatasetRow& dataset) {
@@ -327,19 +328,21 @@ void Trainer::answered() {
 }
 
 std::string Trainer::metrics() {
-  StageClock::Counts counts;
-  TrainerMetrics metrics{.task = options_.task.self,
-                         .process = process_facts(),
-                         .isa = std::string(isa_.load()),
-                         .threads = threads_of(options_.task),
-                         .samples = stages_.take(counts)};
-  if (metrics.isa.empty()) {
-    return {};
+  const std::string isa(isa_.load());
+  if (isa.empty()) {
+    return {};  // not prepared yet
   }
-  metrics.step = counts.step;
-  metrics.pushes = counts.pushes;
-  metrics.dropped = counts.dropped;
-  return to_json(metrics);
+  StageClock::Taken taken = stages_.take(kMostTracedAtOnce);
+  return to_json(TrainerMetrics{.task = options_.task.self,
+                                .process = process_facts(),
+                                .isa = isa,
+                                .threads = threads_of(options_.task),
+                                .step = taken.counts.step,
+                                .pushes = taken.counts.pushes,
+                                .dropped = taken.counts.dropped,
+                                .samples = std::move(taken.samples),
+                                .traced = std::move(taken.traced),
+                                .has_more_traced = !taken.is_all_traced});
 }
 
 // Or the run goes on from another state, where a ps was lost before all knew.

@@ -1,4 +1,4 @@
-#include "roles/monitor/shell/record_line.h"
+#include "roles/monitor/core/record_line.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,133 @@
+#include "roles/launch/shell/trace_client.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include "net/wire/text.h"
+#include "roles/launch/shell/control_client.h"
+#include "roles/monitor/shell/terminal.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Between two looks at whether it is there.
+constexpr std::chrono::milliseconds kLook{200};
+
+// What the launch says of its run; ends with a sentence where it says nothing.
+Json ask(const std::string& socket, const char* target) {
+  const LaunchAnswer answer = ask_launch(socket, target);
+  if (answer.error) {
+    fail_to_reach(socket, answer.error);
+  }
+  if (!answer.is_ok()) {
+    fail_as_told(answer.status, answer.body);
+  }
+  return Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+}
+
+Json newest_trace(const std::string& socket) {
+  const Json run = ask(socket, "/v1/run");
+  return run.is_object() ? run.value("trace", Json()) : Json();
+}
+
+// Of the task that leads: another process of it does not know what the one before was asked.
+std::int64_t chief_pid(const std::string& socket) {
+  const Json status = ask(socket, "/v1/status");
+  std::int64_t pid = 0;
+  if (status.is_object() && status.contains("tasks") && status["tasks"].is_array()) {
+    for (const Json& task : status["tasks"]) {
+      const std::string name = task.value("task", std::string());
+      if ((name == "chief:0" || (name == "worker:0" && pid == 0)) && task["pid"].is_number()) {
+        pid = task["pid"].get<std::int64_t>();
+      }
+    }
+  }
+  return pid;
+}
+
+// The record of the timeline that comes after `before`.
+Json wait_for_trace(const std::string& socket, const Json& before) {
+  const StopSignal stop;
+  const std::int64_t chief = chief_pid(socket);
+  while (true) {
+    Json trace = newest_trace(socket);
+    if (trace.is_object() && trace != before) {
+      return trace;
+    }
+    if (chief_pid(socket) != chief) {
+      throw Failure(kError, "the chief that was to collect the timeline is gone; ask again");
+    }
+    stop.interrupt().wait_until(net::Clock::now() + kLook);
+    stop.throw_if_stopped();
+  }
+}
+
+// Under the name that is wanted. The file of a run without --train_dir is not needed any more then.
+void bring(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error);
+  if (error) {
+    throw Failure(kError, "--output: " + net::quoted(to) + " cannot be written: " +
+                              error.message() + "; the timeline is in " + net::quoted(from));
+  }
+  if (std::filesystem::path(from).parent_path().filename() != "traces") {
+    std::filesystem::remove(from, error);
+  }
+}
+
+std::string text_of(const Json& trace, const std::string& file) {
+  const Json& error = trace["clock_error_seconds"];
+  std::string text = fmt::format("{}: {} steps, from {} on; open it at ui.perfetto.dev\n", file,
+                                 trace.value("steps", 0), trace.value("from", std::uint64_t{0}));
+  if (!error.is_number()) {
+    text += "The clocks of some tasks could not be compared: their times are not those of others\n";
+  } else if (error.get<double>() > 0) {
+    text +=
+        fmt::format("Clocks of tasks may be {:.0f} us apart, at most\n", error.get<double>() * 1e6);
+  }
+  std::string missing;
+  for (const Json& task : trace.value("missing", Json::array())) {
+    missing += (missing.empty() ? "" : ", ") + task.get<std::string>();
+  }
+  return missing.empty() ? text : text + "Some or all steps are missing of " + missing + "\n";
+}
+
+}  // namespace
+
+int run_trace(const TraceOptions& options) {
+  const Json before = newest_trace(options.socket);
+  const LaunchAnswer asked =
+      ask_launch(options.socket, "/v1/trace", Json{{"steps", options.steps}}.dump());
+  if (asked.error) {
+    fail_to_reach(options.socket, asked.error);
+  }
+  if (!asked.is_ok()) {
+    fail_as_told(asked.status, asked.body);
+  }
+  Json trace = wait_for_trace(options.socket, before);
+  const std::string file = trace.value("file", std::string());
+  if (file.empty()) {
+    throw Failure(kError,
+                  "no timeline: " + trace.value("why_not", std::string("it is not known why")));
+  }
+  if (!options.output.empty()) {
+    bring(file, options.output);
+    trace["file"] = std::filesystem::absolute(options.output).string();
+  }
+  trace.erase("kind");
+  write_output(options.json ? trace.dump(2) + "\n"
+                            : text_of(trace, options.output.empty() ? file : options.output));
+  return kDone;
+}
+
+}  // namespace disttf::roles

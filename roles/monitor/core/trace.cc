@@ -1,0 +1,358 @@
+#include "roles/monitor/core/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+// One of these is about 100 bytes of text.
+constexpr std::uint64_t kMostEvents = 1'000'000;
+// Of a clock from another one; nanoseconds, a hundred years.
+constexpr std::int64_t kFarthest = 3'000'000'000'000'000'000;
+// Of a trainer's step: itself and its stages.
+constexpr std::uint64_t kOfAStep = kStages + 1;
+// Of a trainer's step with a ps: gradient, parameters, and the three ends of an arrow.
+constexpr std::uint64_t kOfAnExchange = 5;
+
+std::int64_t in_ns(float seconds) { return std::llround(static_cast<double>(seconds) * 1e9); }
+
+// In the order in which a step has them.
+constexpr std::array kInOrder = {Stage::kPull,     Stage::kLoad, Stage::kForward,
+                                 Stage::kBackward, Stage::kPush, Stage::kOverlapped,
+                                 Stage::kWait};
+
+std::string_view name_of(Stage stage) {
+  return stage == Stage::kOverlapped ? "load the next batch"
+                                     : kStageNames[static_cast<std::size_t>(stage)];
+}
+
+// Until `last` has been done, since the step began.
+std::int64_t until(const TrainerSample& sample, Stage last) {
+  std::int64_t time = 0;
+  for (const Stage stage : kInOrder) {
+    time += in_ns(sample.of(stage));
+    if (stage == last) {
+      break;
+    }
+  }
+  return time;
+}
+
+}  // namespace
+
+// The events, one a line. Times are nanoseconds; the format's are microseconds.
+class Trace::Writer {
+ public:
+  enum class Flow : char { kBegins = 's', kGoesOn = 't', kEnds = 'f' };
+
+  explicit Writer(std::int64_t zero) : zero_(zero) {}
+
+  void name(const char* what, std::size_t process, std::size_t thread, std::string_view name) {
+    begin();
+    fmt::format_to(to_, R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                   what, process, thread, name);
+  }
+  void order(std::size_t process) {
+    begin();
+    fmt::format_to(
+        to_,
+        R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
+        process);
+  }
+  void slice(std::size_t process, std::size_t thread, std::string_view category,
+             std::string_view name, std::int64_t from, std::int64_t until, std::uint64_t step) {
+    begin();
+    fmt::format_to(
+        to_,
+        R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"step":{}}}}})",
+        category, name, process, thread, text(from - zero_),
+        text(std::max<std::int64_t>(until - from, 0)), step);
+  }
+  void flow(Flow kind, std::uint64_t id, std::size_t process, std::int64_t at) {
+    begin();
+    fmt::format_to(to_,
+                   R"({{"ph":"{}","cat":"flow","name":"step","id":{},"pid":{},"tid":0,"ts":{}{}}})",
+                   static_cast<char>(kind), id, process, text(at - zero_),
+                   kind == Flow::kEnds ? R"(,"bp":"e")" : "");
+  }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  void begin() { text_ += text_.empty() ? "\n" : ",\n"; }
+  // Exact, where a double of microseconds since some machine's start would not be.
+  static std::string text(std::int64_t nanoseconds) {
+    const std::int64_t size = std::abs(nanoseconds);
+    return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
+  }
+
+  const std::int64_t zero_;
+  std::string text_;
+  std::back_insert_iterator<std::string> to_{text_};
+};
+
+std::uint64_t Trace::most_steps(std::size_t trainers, std::size_t ps) noexcept {
+  const std::uint64_t of_a_step = trainers * (kOfAStep + ps * kOfAnExchange) + ps * 3;
+  return std::clamp<std::uint64_t>(kMostEvents / std::max<std::uint64_t>(of_a_step, 1), 1,
+                                   StepWindow::kMost);
+}
+
+Trace::Trace(const net::Cluster& cluster, const StepWindow& window)
+    : cluster_(&cluster),
+      window_(window),
+      trainers_(cluster.trainer_count()),
+      ps_(cluster.ps.size()) {}
+
+template <typename Metrics, typename Sample>
+void Trace::take(const Metrics& metrics, Told<Sample>& told) {
+  for (const Sample& sample : metrics.traced) {
+    if (window_.has(sample.step) && told.steps.size() < window_.count) {
+      told.steps.push_back(sample);
+    }
+  }
+  if (!metrics.traced.empty()) {
+    told.clock = metrics.process.clock;
+  }
+  told.is_complete =
+      told.is_complete || (metrics.step >= window_.end() && !metrics.has_more_traced);
+}
+
+void Trace::told(const TrainerMetrics& metrics) {
+  take(metrics, trainers_[cluster_->rank_of(metrics.task)]);
+}
+
+void Trace::told(const PsMetrics& metrics) { take(metrics, ps_[metrics.task.index]); }
+
+bool Trace::is_complete() const noexcept {
+  const auto is_complete = [](const auto& told) { return told.is_complete; };
+  return std::ranges::all_of(trainers_, is_complete) && std::ranges::all_of(ps_, is_complete);
+}
+
+std::vector<std::string> Trace::missing() const {
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < ps_.size(); ++index) {
+    if (!ps_[index].is_complete) {
+      names.push_back(net::task_name({.job = net::Job::kPs, .index = index}));
+    }
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (!trainers_[rank].is_complete) {
+      names.push_back(net::task_name(cluster_->trainer(rank)));
+    }
+  }
+  return names;
+}
+
+bool Trace::empty() const noexcept {
+  const auto is_empty = [](const auto& told) { return told.steps.empty(); };
+  return std::ranges::all_of(trainers_, is_empty) && std::ranges::all_of(ps_, is_empty);
+}
+
+const TrainerSample* Trace::step_of(std::size_t rank, std::uint64_t step) const {
+  const auto& steps = trainers_[rank].steps;
+  const auto found = std::ranges::find(steps, step, &TrainerSample::step);
+  return found == steps.end() ? nullptr : &*found;
+}
+
+// ------------------------------------------------------------------------------------------ clocks
+
+// From ps 0 on to whom it shares a clock or has exchanged steps with, and on from these: the best
+// way to each. A task that does not know its clock's name shares it with nobody.
+std::vector<Trace::Offset> Trace::offsets() const {
+  const std::size_t tasks = ps_.size() + trainers_.size();
+  const auto clock_of = [&](std::size_t task) -> const std::string& {
+    return task < ps_.size() ? ps_[task].clock : trainers_[task - ps_.size()].clock;
+  };
+  const auto same = [&](std::size_t one, std::size_t other) {
+    return one == other || (!clock_of(one).empty() && clock_of(one) == clock_of(other));
+  };
+  std::vector<Offset> offsets(tasks);
+  offsets[0] = {.ahead = 0, .error = 0, .is_known = true};
+  const auto improve = [&](std::size_t task, std::int64_t ahead, std::int64_t error) {
+    Offset& offset = offsets[task];
+    const bool is_better = !offset.is_known || error < offset.error;
+    if (is_better) {  // limited: what others tell must not make sums overflow
+      offset = {.ahead = std::clamp(ahead, -kFarthest, kFarthest),
+                .error = std::min(error, kFarthest),
+                .is_known = true};
+    }
+    return is_better;
+  };
+  bool changes = true;
+  for (std::size_t round = 0; changes && round <= tasks; ++round) {
+    changes = false;
+    for (std::size_t one = 0; one < tasks; ++one) {
+      for (std::size_t other = 0; other < tasks; ++other) {
+        if (offsets[one].is_known && same(one, other)) {
+          changes = improve(other, offsets[one].ahead, offsets[one].error) || changes;
+        }
+      }
+    }
+    for (std::size_t index = 0; index < ps_.size(); ++index) {
+      for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+        const std::size_t trainer = ps_.size() + rank;
+        const std::optional<Bounds> ps_ahead =
+            same(index, trainer) ? std::nullopt : bounds(rank, index);
+        if (!ps_ahead) {
+          continue;
+        }
+        const std::int64_t middle = std::midpoint(ps_ahead->least, ps_ahead->most);
+        const std::int64_t error = std::abs(ps_ahead->most - ps_ahead->least) / 2 + 1;
+        if (offsets[index].is_known) {
+          changes = improve(trainer, offsets[index].ahead - middle, offsets[index].error + error) ||
+                    changes;
+        }
+        if (offsets[trainer].is_known) {
+          changes =
+              improve(index, offsets[trainer].ahead + middle, offsets[trainer].error + error) ||
+              changes;
+        }
+      }
+    }
+  }
+  return offsets;
+}
+
+std::optional<Trace::Bounds> Trace::bounds(std::size_t rank, std::size_t ps) const {
+  Bounds bounds{.least = std::numeric_limits<std::int64_t>::min(),
+                .most = std::numeric_limits<std::int64_t>::max()};
+  bool is_known = false;
+  for (const RangeSample& at_ps : ps_[ps].steps) {
+    const TrainerSample* const at_trainer = step_of(rank, at_ps.step);
+    if (at_trainer == nullptr || rank >= at_ps.arrived.size() || at_ps.arrived[rank] < 0) {
+      continue;
+    }
+    is_known = true;
+    const std::int64_t computed = at_trainer->began + until(*at_trainer, Stage::kBackward);
+    const std::int64_t whole = at_ps.began + in_ns(at_ps.arrived[rank]);
+    bounds.most = std::min(bounds.most, whole - computed);
+    bounds.least = std::max(bounds.least, at_ps.began - at_trainer->began);
+  }
+  return is_known ? std::optional(bounds) : std::nullopt;
+}
+
+std::optional<double> Trace::clock_error_seconds() const {
+  std::int64_t error = 0;
+  const std::vector<Offset> known = offsets();
+  for (std::size_t task = 0; task < known.size(); ++task) {
+    const bool has_steps =
+        task < ps_.size() ? !ps_[task].steps.empty() : !trainers_[task - ps_.size()].steps.empty();
+    if (has_steps && !known[task].is_known) {
+      return std::nullopt;
+    }
+    error = std::max(error, known[task].error);
+  }
+  return static_cast<double>(error) * 1e-9;
+}
+
+// ------------------------------------------------------------------------------------------ events
+
+void Trace::write_trainer(Writer& out, std::size_t rank, const Offset& offset) const {
+  const std::size_t process = ps_.size() + rank + 1;
+  out.name("process_name", process, 0, net::task_name(cluster_->trainer(rank)));
+  out.order(process);
+  out.name("thread_name", process, 0, "steps");
+  for (const TrainerSample& step : trainers_[rank].steps) {
+    std::int64_t at = step.began - offset.ahead;
+    out.slice(process, 0, "step", fmt::format("step {}", step.step), at,
+              at + until(step, Stage::kWait), step.step);
+    for (const Stage stage : kInOrder) {
+      const std::int64_t end = at + in_ns(step.of(stage));
+      if (end > at) {
+        out.slice(process, 0, stage == Stage::kWait ? "wait" : "stage", name_of(stage), at, end,
+                  step.step);
+      }
+      at = end;
+    }
+  }
+}
+
+// The gradient of a step on its way, the parameters that it was computed from on theirs, and the
+// arrow push -> apply -> answer.
+void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step, std::size_t rank,
+                         const std::vector<Offset>& offsets) const {
+  const TrainerSample* const sent = step_of(rank, step.step);
+  if (sent == nullptr || rank >= step.arrived.size() || step.arrived[rank] < 0) {
+    return;
+  }
+  const Offset& at_ps = offsets[index];
+  const Offset& at_trainer = offsets[ps_.size() + rank];
+  const std::int64_t made = step.began - at_ps.ahead;
+  const std::int64_t came = std::max(sent->began - at_trainer.ahead, made);
+  const std::int64_t whole = made + in_ns(step.arrived[rank]);
+  const std::int64_t computed = sent->began - at_trainer.ahead + until(*sent, Stage::kBackward);
+  const std::int64_t leaves = std::clamp(computed, std::min(came, whole), whole);
+  out.slice(index + 1, rank + 1, "frame", "parameters", made, std::min(came, leaves), step.step);
+  out.slice(index + 1, rank + 1, "frame", "gradient", leaves, whole, step.step);
+
+  const std::uint64_t id =
+      ((step.step - window_.from) * trainers_.size() + rank) * ps_.size() + index + 1;
+  const std::size_t trainer = ps_.size() + rank + 1;
+  out.flow(Writer::Flow::kBegins, id, trainer, computed);
+  out.flow(Writer::Flow::kGoesOn, id, index + 1, made + in_ns(step.waited));
+  if (const TrainerSample* const next = step_of(rank, step.step + 1)) {
+    out.flow(Writer::Flow::kEnds, id, trainer, next->began - at_trainer.ahead);
+  }
+}
+
+void Trace::write_ps(Writer& out, std::size_t index, const std::vector<Offset>& offsets) const {
+  const std::size_t process = index + 1;
+  out.name("process_name", process, 0, net::task_name({.job = net::Job::kPs, .index = index}));
+  out.order(process);
+  out.name("thread_name", process, 0, "updates");
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    out.name("thread_name", process, rank + 1,
+             "to and from " + net::task_name(cluster_->trainer(rank)));
+  }
+  for (const RangeSample& step : ps_[index].steps) {
+    const std::int64_t began = step.began - offsets[index].ahead;
+    const std::int64_t applies = began + in_ns(step.waited);
+    const std::int64_t ends = applies + in_ns(step.apply);
+    out.slice(process, 0, "step", fmt::format("step {}", step.step), began, ends, step.step);
+    out.slice(process, 0, "wait", "gradients", began, applies, step.step);
+    out.slice(process, 0, "stage", "apply", applies, ends, step.step);
+    for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+      write_travel(out, index, step, rank, offsets);
+    }
+  }
+}
+
+std::string Trace::json() const {
+  const std::vector<Offset> known = offsets();
+  std::int64_t zero = std::numeric_limits<std::int64_t>::max();
+  const auto look_at = [&](const auto& told, const Offset& offset) {
+    for (const auto& step : told.steps) {
+      zero = std::min(zero, step.began - offset.ahead);
+    }
+  };
+  for (std::size_t index = 0; index < ps_.size(); ++index) {
+    look_at(ps_[index], known[index]);
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    look_at(trainers_[rank], known[ps_.size() + rank]);
+  }
+  Writer out(empty() ? 0 : zero);
+  for (std::size_t index = 0; index < ps_.size(); ++index) {
+    write_ps(out, index, known);
+  }
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    write_trainer(out, rank, known[ps_.size() + rank]);
+  }
+  const std::optional<double> error = clock_error_seconds();
+  return fmt::format(
+      R"({{"displayTimeUnit":"ms","otherData":{{"from":{},"steps":{},"clock_error_us":{}}},"traceEvents":[{}
+]}}
+)",
+      window_.from, window_.count, error ? fmt::format("{:.3f}", *error * 1e6) : "null",
+      std::move(out).take());
+}
+
+}  // namespace disttf::roles

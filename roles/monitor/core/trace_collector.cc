@@ -1,0 +1,92 @@
+#include "roles/monitor/core/trace_collector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::chrono::seconds kLook{1};
+// Until all tasks know: the chief tells the ps with its next heartbeat, ps 0 each trainer with that
+// one's next; and a second for what is late.
+constexpr std::chrono::seconds kUntilAllKnow{3};
+// For what they tell of it to come, once the last step has been made. A task that is gone does not.
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+void TraceCollector::ask(std::uint64_t steps) {
+  wanted_ = std::min(steps, Trace::most_steps(cluster_.trainer_count(), cluster_.ps.size()));
+}
+
+void TraceCollector::set_back() {
+  is_set_back_ = trace_.has_value();
+  seen_at_.reset();
+}
+
+std::optional<TraceCollector::Result> TraceCollector::look(std::uint64_t step,
+                                                           Clock::time_point now) {
+  if (trace_) {
+    if (step >= trace_->window().end() && !passed_at_) {
+      passed_at_ = now;
+    }
+    const bool is_late = passed_at_ && now - *passed_at_ >= kPatience;
+    return trace_->is_complete() || is_late || is_set_back_ ? std::optional(finish())
+                                                            : std::nullopt;
+  }
+  return wanted_ != 0 ? begin(step, now) : std::nullopt;
+}
+
+std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
+                                                            Clock::time_point now) {
+  if (!seen_at_ || step < seen_step_) {
+    seen_at_ = now;
+    seen_step_ = step;
+    return std::nullopt;
+  }
+  const std::chrono::duration<double> seen = now - *seen_at_;
+  if (seen < kLook) {
+    return std::nullopt;
+  }
+  const double a_second = static_cast<double>(step - seen_step_) / seen.count();
+  const auto ahead =
+      static_cast<std::uint64_t>(std::ceil(a_second * static_cast<double>(kUntilAllKnow.count())));
+  const StepWindow window{.from = step + ahead + 2, .count = std::exchange(wanted_, 0)};
+  seen_at_.reset();
+  if (window.end() > train_steps_) {
+    return Result{.trace = {},
+                  .why_not = fmt::format(
+                      "the run ends too soon: it has {} steps left; {} pass until all tasks know, "
+                      "and the timeline is of {}",
+                      train_steps_ - std::min(step, train_steps_), ahead + 2, window.count)};
+  }
+  trace_.emplace(cluster_, window);
+  passed_at_.reset();
+  is_set_back_ = false;
+  return std::nullopt;
+}
+
+TraceCollector::Result TraceCollector::finish() {
+  Result result{.trace = std::exchange(trace_, std::nullopt), .why_not = {}};
+  if (std::exchange(is_set_back_, false)) {
+    result = {.trace = {}, .why_not = "the run was set back meanwhile; ask again"};
+  } else if (result.trace->empty()) {
+    result = {.trace = {}, .why_not = "no task has told its steps; ask again"};
+  }
+  return result;
+}
+
+std::optional<TraceCollector::Result> TraceCollector::end() {
+  if (trace_) {
+    return finish();
+  }
+  if (std::exchange(wanted_, 0) != 0) {
+    return Result{.trace = {}, .why_not = "the run has ended meanwhile"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,56 @@
+// What tasks tell of themselves: any body of METRICS_REPLY gives texts that are told again in the
+// same bytes, or nothing; any text gives a task's metrics, of which a record and a timeline are
+// made, or nothing.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/wire/metrics_messages.h"
+#include "roles/monitor/core/run_view.h"
+#include "roles/monitor/core/task_metrics.h"
+#include "roles/monitor/core/trace.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using disttf::roles::Trace;
+
+const disttf::net::Cluster kCluster{.ps = {{.host = "p", .port = 1}, {.host = "q", .port = 1}},
+                                    .workers = {{.host = "a", .port = 1}, {.host = "b", .port = 1}},
+                                    .chief = {},
+                                    .evaluators = {}};
+
+template <typename Metrics>
+void show(const Metrics& metrics, Trace& trace) {
+  disttf::roles::RunView view;
+  disttf::fuzz::require(view.take(disttf::roles::to_line(metrics, 1)));
+  const auto& tasks = kCluster.tasks_of(metrics.task.job);
+  if (metrics.task.index < tasks.size()) {
+    trace.told(metrics);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto body = std::as_bytes(std::span(data, size));
+  std::vector<std::string> texts;
+  if (!disttf::net::decode_metrics(body, texts) && size <= disttf::net::kMaxMetricsReplyBytes) {
+    const std::vector<std::byte> again = disttf::net::encode_metrics(texts);
+    disttf::fuzz::require(std::vector(body.begin(), body.end()) == again);
+  }
+  texts.emplace_back(reinterpret_cast<const char*>(data), size);
+  Trace trace(kCluster, {.from = 0, .count = 4});
+  for (const std::string& text : texts) {
+    if (const auto trainer = disttf::roles::trainer_metrics_from_json(text)) {
+      show(*trainer, trace);
+    }
+    if (const auto ps = disttf::roles::ps_metrics_from_json(text)) {
+      show(*ps, trace);
+    }
+  }
+  disttf::fuzz::require(nlohmann::json::accept(trace.json()));
+  return 0;
+}
