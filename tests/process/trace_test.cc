@@ -2,6 +2,7 @@
 // is written is held against what chrome's trace event format allows.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -194,6 +195,40 @@ TEST_F(TraceTest, OfAClusterWithoutALaunchIsASignalToTheChief) {
   EXPECT_EQ(std::filesystem::path(path).parent_path(), train_dir / "traces");
   const Json trace = read(path);
   expect_timeline(trace, trace["otherData"]["from"], 50, {"ps:0"}, {"worker:0", "worker:1"});
+}
+
+// As on two machines: the second worker's clock is 5000 s ahead. Nobody is told so.
+TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
+  const std::filesystem::path unshare = "/usr/bin/unshare";
+  const Words apart = {"--time", "--monotonic=5000", "--fork", "--kill-child"};
+  Process& attempt = run_program(unshare, apart + Words{"/bin/true"});
+  if (attempt.wait(kSoon).exit_code != kExitDone) {
+    ASSERT_EQ(std::getenv("DISTTF_REQUIRE_ENGINES"), nullptr)
+        << "no namespace of times can be made";
+    GTEST_SKIP() << "no namespace of times can be made here: " << attempt.standard_error();
+  }
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  const Words flags =
+      kSteady + Words{"--log_every=1", "--train_dir=" + (scratch() / "run").string()};
+  run_task(cluster, net::Job::kPs, 0, flags);
+  Process& chief = run_task(cluster, net::Job::kWorker, 0, flags);
+  run_program(unshare, apart + Words{disttf_binary(), "worker", "--task_index=1"} +
+                           cluster.host_flags() + data_flags() + flags);
+  ASSERT_TRUE(says(chief, "training step 3 done"));
+  chief.send(SIGUSR2);
+  ASSERT_TRUE(says(chief, "A timeline of 50 steps from [0-9]+ on is in"));
+  const Json trace = read(captured(chief.standard_error(), "A timeline of 50 .* on is in (.*)"));
+  expect_timeline(trace, trace["otherData"]["from"], 50, {"ps:0"}, {"worker:0", "worker:1"});
+  // What the shortest way there and back leaves open: less than the whole timeline takes.
+  const double error = trace["otherData"]["clock_error_us"];
+  EXPECT_GT(error, 0);
+  double end = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    end = std::max(end, event.value("ts", 0.0));
+  }
+  EXPECT_LT(end, 5e9) << "a task's steps are 5000 s after the others'";
+  EXPECT_LT(error, end);
+  RecordProperty("clock_error_us", std::to_string(error));
 }
 
 TEST_F(TraceTest, ARunThatEndsTooSoonSaysSo) {

@@ -16,6 +16,8 @@ TrainerMetrics trainer() {
                       .pid = 4711,
                       .resident_bytes = 1'000'000,
                       .cpu_seconds = 1.5,
+                      .bytes_sent = 5000,
+                      .bytes_received = 6000,
                       .clock = "0a1b2c3d-4026531834"},
           .isa = "avx512",
           .threads = 2,
@@ -39,6 +41,7 @@ PsMetrics ps() {
           .staleness_sum = 400,
           .standing = "primary",
           .has_backup = true,
+          .backup_lag = 3,
           .present = {true, false},
           .samples = {{.step = 820, .apply = 1e-3F, .arrived = {2e-3F, -1}}}};
 }
@@ -49,6 +52,8 @@ TEST(TaskMetrics, OfATrainerAreReadBack) {
   EXPECT_EQ(read->task, trainer().task);
   EXPECT_EQ(read->process.host, "node-7");
   EXPECT_EQ(read->process.pid, 4711);
+  EXPECT_EQ(read->process.bytes_sent, 5000U);
+  EXPECT_EQ(read->process.bytes_received, 6000U);
   EXPECT_EQ(read->step, 821U);
   EXPECT_EQ(read->dropped, 1U);
   ASSERT_EQ(read->samples.size(), 1U);
@@ -61,6 +66,7 @@ TEST(TaskMetrics, OfAPsAreReadBack) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->task, ps().task);
   EXPECT_EQ(read->range_end, 200U);
+  EXPECT_EQ(read->backup_lag, 3U);
   EXPECT_EQ(read->staleness_sum, 400U);
   EXPECT_EQ(read->present, (std::vector<bool>{true, false}));
   EXPECT_LT(read->samples.at(0).arrived.at(1), 0);

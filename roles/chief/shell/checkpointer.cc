@@ -5,12 +5,14 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "data/posix_file_system.h"
 #include "math/optimizer.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/chief/shell/snapshot_link.h"
@@ -19,6 +21,7 @@
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/outcome.h"
+#include "roles/trainer/shell/trainer.h"
 
 namespace disttf::roles {
 namespace {
@@ -191,14 +194,30 @@ class Checkpointer::Impl {
       log_warning("no checkpoint was saved: " + done.why_not);
     } else if (done.step && !options_.train_dir.empty()) {
       const std::chrono::duration<double> took = net::Clock::now() - began;
-      on_saved_({.step = *done.step,
-                 .name = std::to_string(*done.step),
-                 .seconds = took.count(),
-                 .weights_sha256 = {}});
+      on_saved_(record_of(*done.step, took.count()));
       log_info("Saved checkpoint at global step " + std::to_string(*done.step) + " in " +
                options_.train_dir.string());
     }
     return done.is_done;
+  }
+
+  // What lies on the disk is looked at, which is what a reader will find.
+  CheckpointRecord record_of(std::uint64_t step, double seconds) {
+    CheckpointRecord record{
+        .step = step, .name = {}, .seconds = seconds, .weights_sha256 = std::exchange(hash_, {})};
+    try {
+      const std::scoped_lock lock(directory_mutex_);
+      for (const CheckpointName& name : checkpoints_in(disk_, options_.train_dir)) {
+        if (name.step == step) {
+          record.name = to_string(name);
+          record.bytes = CheckpointReader(disk_, options_.train_dir / record.name).size_bytes();
+          break;
+        }
+      }
+    } catch (const std::exception&) {
+      record.bytes = 0;  // somebody has taken it away already
+    }
+    return record;
   }
 
   void measure(const SnapshotDone& done, std::chrono::nanoseconds time) const {
@@ -252,6 +271,7 @@ class Checkpointer::Impl {
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
       store_.save(order.attempt, *shared, layout_, config_json_, options_.max_to_keep);
+      hash_ = weights_hash(layout_, shared->parameters.span());
     }
     return coordinator_.stored();
   }
@@ -320,6 +340,7 @@ class Checkpointer::Impl {
   SnapshotCoordinator coordinator_;
   std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
   TrainingState collected_;                    // so far
+  std::string hash_;                           // of the weights that were saved; empty: not known
   // Shared by both threads.
   std::mutex mutex_;
   std::condition_variable wake_;

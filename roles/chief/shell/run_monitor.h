@@ -26,7 +26,7 @@ class RunMonitor {
  public:
   struct Options {
     int progress_fd = -1;             // where `launch` reads; -1: nowhere
-    std::filesystem::path train_dir;  // empty: no file
+    std::filesystem::path train_dir = {};  // empty: no file
     // Gets each record, too; on the monitor's thread. Empty: nobody.
     std::function<void(const std::string& line)> also = {};
     // How many steps somebody wants a timeline of; 0: nobody does. Empty: nobody ever will.

@@ -1,5 +1,6 @@
 #include "roles/launch/shell/launcher.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,9 @@
 #include "roles/launch/shell/task_processes.h"
 #include "roles/launch/shell/update_plan.h"
 #include "roles/monitor/shell/page_server.h"
+#include "roles/monitor/shell/process_facts.h"
 #include "roles/monitor/shell/record_feed.h"
+#include "roles/monitor/shell/record_file.h"
 #include "roles/process/log.h"
 #include "roles/process/progress.h"
 #include "roles/process/stop_signal.h"
@@ -64,6 +67,7 @@ class Launcher : public ManagedJob {
   [[nodiscard]] pid_t chief_pid() const;
   [[nodiscard]] pid_t training_chief() const;
   void open_control();
+  void take_record(const std::string& line);
   void open_port(std::uint16_t port);
   void open_page();
   [[nodiscard]] net::HttpReply answer(const net::HttpServerRequest& request);
@@ -100,7 +104,8 @@ class Launcher : public ManagedJob {
   std::string control_url_;
   std::optional<net::HttpServer> server_;
   RecordFeed feed_;
-  LaunchRecords records_{[this](const std::string& line) { feed_.take(line); }};
+  std::optional<RecordFile> record_file_;  // where there is a --train_dir
+  LaunchRecords records_{[this](const std::string& line) { take_record(line); }};
   RunPage page_;
   std::optional<PageServer> page_server_;
   pid_t reporting_chief_ = -1;  // the process of the chief that has told of a step
@@ -112,6 +117,10 @@ Launcher::Launcher(const LaunchOptions& options)
       processes_(context_, options, events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
       page_(context_, feed_, {"restart", "replace", "update", "save", "stop"}) {
+  const std::string train_dir = argument_value(options.task_arguments, "train_dir");
+  if (!train_dir.empty()) {
+    record_file_.emplace(train_dir, fmt::format("{}-{}", process_facts().host, getpid()));
+  }
   if (options.meters != nullptr) {
     meters_.emplace(options.meters->metrics(), *options.metrics_address);
   }
@@ -134,6 +143,14 @@ int Launcher::run() {
   processes_.start_all();
   context_.run();
   return processes_.policy().exit_code().value_or(kDone);
+}
+
+// Its own: the chief's go into a file of the chief's.
+void Launcher::take_record(const std::string& line) {
+  feed_.take(line);
+  if (record_file_) {
+    record_file_->write(line, {}, record_time());
+  }
 }
 
 void Launcher::open_control() {

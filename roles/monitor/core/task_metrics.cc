@@ -135,13 +135,17 @@ void put(Json& json, const net::TaskId& task, const ProcessFacts& process) {
   json["pid"] = process.pid;
   json["rss_bytes"] = process.resident_bytes;
   json["cpu_seconds"] = process.cpu_seconds;
+  json["bytes_sent"] = process.bytes_sent;
+  json["bytes_received"] = process.bytes_received;
 }
 
 ProcessFacts process_of(const Json& json) {
   return {.host = net::one_line(json.at("host").get<std::string>()),
           .pid = json.at("pid").get<std::int64_t>(),
           .resident_bytes = json.at("rss_bytes").get<std::uint64_t>(),
-          .cpu_seconds = json.at("cpu_seconds").get<double>()};
+          .cpu_seconds = json.at("cpu_seconds").get<double>(),
+          .bytes_sent = json.at("bytes_sent").get<std::uint64_t>(),
+          .bytes_received = json.at("bytes_received").get<std::uint64_t>()};
 }
 
 net::TaskId task_of(const Json& json) {
@@ -244,6 +248,7 @@ std::string to_json(const PsMetrics& metrics) {
   json["staleness_sum"] = metrics.staleness_sum;
   json["standing"] = metrics.standing;
   json["has_backup"] = metrics.has_backup;
+  json["backup_lag"] = metrics.backup_lag;
   std::string present;
   for (const bool is_present : metrics.present) {
     present += is_present ? '1' : '0';
@@ -290,6 +295,7 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
                       .staleness_sum = json.at("staleness_sum").get<std::uint64_t>(),
                       .standing = net::one_line(json.at("standing").get<std::string>()),
                       .has_backup = json.at("has_backup").get<bool>(),
+                      .backup_lag = json.at("backup_lag").get<std::uint64_t>(),
                       .present = {},
                       .samples = {}};
     for (const char each : json.at("present").get<std::string>()) {
@@ -326,6 +332,7 @@ std::string to_line(const PsMetrics& metrics, double time) {
   if (!metrics.standing.empty()) {
     json["standing"] = metrics.standing;
     json["has_backup"] = metrics.has_backup;
+    json["backup_lag"] = metrics.backup_lag;
   }
   if (!metrics.samples.empty()) {
     json["stages"] = {

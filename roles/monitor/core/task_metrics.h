@@ -24,6 +24,9 @@ struct ProcessFacts {
   std::int64_t pid = 0;
   std::uint64_t resident_bytes = 0;
   double cpu_seconds = 0;
+  // In frames, since it began: not what others read where it lies.
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
   // What its steady clock is counted from: processes of which this is the same have one clock.
   std::string clock = {};
 };
@@ -53,9 +56,10 @@ struct PsMetrics {
   std::uint64_t repeats = 0;
   std::uint64_t dropped = 0;
   std::uint64_t staleness_sum = 0;
-  std::string standing;       // "primary", "backup"; empty: the only host of its range
-  bool has_backup = false;    // primary: the other host has all that is acknowledged
-  std::vector<bool> present;  // by rank: the trainer has a step channel here
+  std::string standing;          // "primary", "backup"; empty: the only host of its range
+  bool has_backup = false;       // primary: the other host has all that is acknowledged
+  std::uint64_t backup_lag = 0;  // primary: updates that the other host has not acknowledged yet
+  std::vector<bool> present;     // by rank: the trainer has a step channel here
   std::vector<RangeSample> samples;
   std::vector<RangeSample> traced = {};
   bool has_more_traced = false;

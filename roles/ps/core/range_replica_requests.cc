@@ -144,6 +144,7 @@ PsMetrics RangeReplica::take_metrics() {
   if (standing_ != net::Standing::kOnly) {
     metrics.standing = is_backup() ? "backup" : "primary";
     metrics.has_backup = backup_.is_complete();
+    metrics.backup_lag = backup_.lag();
   }
   for (const TrainerRecord& record : trainers_.records()) {
     metrics.present.push_back(record.present());

@@ -214,6 +214,10 @@ void ParameterServer::apply(const AnswerMetrics& effect) {
   }
   PsMetrics own = core_.take_metrics();
   own.process = process_facts();
+  for (const auto& served : ranges_) {
+    own.process.bytes_sent += served->meter().bytes_sent();
+    own.process.bytes_received += served->meter().bytes_received();
+  }
   std::vector<std::string> texts = core_.take_told();
   texts.insert(texts.begin(), to_json(own));
   connection->send(net::MetricsReplyFrame{effect.request_id}.to_header(),

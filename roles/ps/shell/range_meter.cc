@@ -72,15 +72,16 @@ void RangeMeter::after() noexcept {
   }
 }
 
-void RangeMeter::received(const FrameHeader& header, std::uint64_t bytes,
-                          bool in_place) const noexcept {
+void RangeMeter::received(const FrameHeader& header, std::uint64_t bytes, bool in_place) noexcept {
+  bytes_received_ += in_place ? 0 : net::kHeaderBytes + bytes;
   if (bytes_ != nullptr) {
     bytes_->received_header();
     bytes_->received(codec_of_body(header, in_place), bytes);
   }
 }
 
-void RangeMeter::sent(const FrameHeader& header, std::size_t bytes, bool in_place) const noexcept {
+void RangeMeter::sent(const FrameHeader& header, std::size_t bytes, bool in_place) noexcept {
+  bytes_sent_ += in_place ? 0 : net::kHeaderBytes + bytes;
   if (bytes_ != nullptr) {
     bytes_->sent_frame(codec_of_body(header, in_place), bytes);
   }

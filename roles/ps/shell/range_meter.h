@@ -1,5 +1,5 @@
 // What a ps measures of a range that it serves, where anybody reads it (Task::meters); otherwise
-// each of these is a comparison with null.
+// each of these is a comparison with null, but for how many bytes it sends and receives.
 //
 // The shard counts for itself: what it has counted is copied now and then (publish()). What takes
 // time is measured around the calls of the core, which has no clock.
@@ -47,9 +47,13 @@ class RangeMeter {
   };
 
   // A frame's header has come, and so many bytes of its body; `in_place`: they are not sent.
-  void received(const net::FrameHeader& header, std::uint64_t bytes, bool in_place) const noexcept;
+  void received(const net::FrameHeader& header, std::uint64_t bytes, bool in_place) noexcept;
   // A reply: its header, and so many bytes.
-  void sent(const net::FrameHeader& header, std::size_t bytes, bool in_place) const noexcept;
+  void sent(const net::FrameHeader& header, std::size_t bytes, bool in_place) noexcept;
+
+  // In frames: not what others read where it lies.
+  [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
 
   // Copies what the shard knows; every now and then, and at the end.
   void publish() noexcept {
@@ -74,6 +78,8 @@ class RangeMeter {
   void copy_replication() noexcept;
 
   const RangeReplica& core_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
   ByteMeters* bytes_ = nullptr;
   std::optional<PsRangeMeters> meters_;  // nullopt: nobody measures
   // Of the call under way.

@@ -85,6 +85,15 @@ StepReply PsClient::pull(std::span<float> parameters) {
   return run_step(parameters);
 }
 
+std::pair<std::uint64_t, std::uint64_t> PsClient::traffic() const noexcept {
+  std::pair<std::uint64_t, std::uint64_t> bytes = {0, 0};
+  for (const PsLink& link : links_) {
+    bytes.first += link.bytes_sent();
+    bytes.second += link.bytes_received();
+  }
+  return bytes;
+}
+
 bool PsClient::pushes_ahead() const noexcept {
   return std::ranges::any_of(links_, [](const PsLink& link) { return link.sends_ahead(); });
 }

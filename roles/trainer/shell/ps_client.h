@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "math/aligned.h"
@@ -120,6 +121,8 @@ class PsClient {
                       const std::function<void()>& meanwhile = {});
 
   // Of the last call that brought parameters: when the last of them began to come.
+  // Bytes that were sent and received in frames, since this process began.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> traffic() const noexcept;
   [[nodiscard]] net::Deadline answer_came() const noexcept { return answer_came_; }
   // Of the last push_pull(): the ranges whose ps did not use the gradient, as it came late.
   [[nodiscard]] std::vector<math::Range> dropped_ranges() const;

@@ -103,13 +103,19 @@ std::error_code PsLink::send(FrameHeader header, std::span<const std::byte> body
 
 std::error_code PsLink::transmit(const FrameHeader& header, std::span<const std::byte> body,
                                  Codec codec) {
+  if (codec != Codec::kMemory) {
+    bytes_sent_ += net::kHeaderBytes + body.size();
+  }
   if (meters_ != nullptr) {
     meters_->bytes.sent_frame(codec, body.size());
   }
   return channel_->send(header, body, transfer_deadline(body.size()));
 }
 
-void PsLink::count_received(Codec codec, std::size_t bytes) const noexcept {
+void PsLink::count_received(Codec codec, std::size_t bytes) noexcept {
+  if (codec != Codec::kMemory) {
+    bytes_received_ += net::kHeaderBytes + bytes;
+  }
   if (meters_ != nullptr) {
     meters_->bytes.received(codec, bytes);
   }

@@ -86,6 +86,9 @@ class PsLink {
   // receive_header() has something to take, whether or not fd() is ready.
   [[nodiscard]] bool has_frame() const noexcept { return is_open() && channel_->has_frame(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // In frames, of all its channels: not what stays where it lies.
+  [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
 
   [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }
   [[nodiscard]] int fd() const noexcept { return channel_ ? channel_->fd() : -1; }
@@ -94,7 +97,7 @@ class PsLink {
   void carry();
   [[nodiscard]] std::error_code transmit(const net::FrameHeader& header,
                                          std::span<const std::byte> body, Codec codec);
-  void count_received(Codec codec, std::size_t bytes) const noexcept;
+  void count_received(Codec codec, std::size_t bytes) noexcept;
   [[nodiscard]] std::error_code receive_rounded(std::uint64_t size, std::span<float> parameters);
   [[nodiscard]] std::error_code bad_body() noexcept;
   [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
@@ -104,6 +107,8 @@ class PsLink {
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
   TrainerMeters* const meters_;               // null: nobody measures
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
   bool was_open_ = false;
   std::unique_ptr<net::Channel> channel_;
   Run run_;

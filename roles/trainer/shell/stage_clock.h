@@ -24,6 +24,8 @@ class StageClock final : public math::PassObserver {
     std::uint64_t step = 0;     // of the parameters that the trainer has
     std::uint64_t pushes = 0;   // of this process
     std::uint64_t dropped = 0;  // of these: came late and were not used
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_received = 0;
   };
 
   // The parameters of `step` are here; the answer that brought them began to come at `came`. What

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "data/sha256.h"
@@ -321,6 +322,9 @@ void Trainer::take_step(const StepHooks& hooks) {
 void Trainer::answered() {
   counts_.dropped += reply_.dropped != 0 ? 1U : 0U;
   counts_.step = reply_.step;
+  if (stages_.is_measuring()) {  // else nobody looks at them
+    std::tie(counts_.bytes_sent, counts_.bytes_received) = client_.traffic();
+  }
   if (reply_.joined) {
     stages_.give_up();  // what was waited for meanwhile is no step's
   }
@@ -333,8 +337,11 @@ std::string Trainer::metrics() {
     return {};  // not prepared yet
   }
   StageClock::Taken taken = stages_.take(kMostTracedAtOnce);
+  ProcessFacts process = process_facts();
+  process.bytes_sent = taken.counts.bytes_sent;
+  process.bytes_received = taken.counts.bytes_received;
   return to_json(TrainerMetrics{.task = options_.task.self,
-                                .process = process_facts(),
+                                .process = std::move(process),
                                 .isa = isa,
                                 .threads = threads_of(options_.task),
                                 .step = taken.counts.step,

@@ -1,0 +1,171 @@
+// The chief's monitor with its thread: what becomes a record, where it goes, and that nobody waits
+// for who reads it.
+#include "roles/chief/shell/run_monitor.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "roles/monitor/core/task_metrics.h"
+#include "tests/data/scratch.h"
+#include "tests/roles/run_configs.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using Json = nlohmann::json;
+
+class RunMonitorTest : public testing::Test {
+ protected:
+  RunMonitorTest() {
+    task_.cluster = {.ps = {{.host = "p", .port = 1}},
+                     .workers = {{.host = "a", .port = 1}, {.host = "b", .port = 1}},
+                     .chief = {},
+                     .evaluators = {}};
+    task_.self = {.job = net::Job::kWorker, .index = 0};
+    config_.trainers = 2;
+    config_.train_steps = 1'000'000;
+  }
+  // What `use` makes of a monitor, once all of it has been written.
+  template <typename Use>
+  std::vector<Json> records(Use use, RunMonitor::Options options = {}) {
+    std::mutex mutex;
+    std::vector<Json> read;
+    options.also = [&](const std::string& line) {
+      const std::scoped_lock lock(mutex);
+      read.push_back(Json::parse(line));
+    };
+    {
+      RunMonitor monitor(task_, config_, options);
+      use(monitor);
+    }
+    return read;
+  }
+  PsMetrics ps(std::vector<bool> present, std::uint64_t generation = 1) const {
+    return {.task = {.job = net::Job::kPs, .index = 0},
+            .process = {},
+            .step = 7,
+            .generation = generation,
+            .standing = {},
+            .present = std::move(present),
+            .samples = {}};
+  }
+  static std::vector<std::string> of_kind(const std::vector<Json>& records, const char* kind,
+                                          const char* field) {
+    std::vector<std::string> found;
+    for (const Json& record : records) {
+      if (record["kind"] == kind) {
+        found.push_back(record.at(field).is_string() ? record[field].get<std::string>()
+                                                     : record[field].dump());
+      }
+    }
+    return found;
+  }
+
+  Task task_;
+  RunConfig config_ = base_config();
+};
+
+TEST_F(RunMonitorTest, TheNewestStepIsTold) {
+  const auto read = records([](RunMonitor& monitor) {
+    for (std::uint64_t step = 1; step <= 1000; ++step) {
+      monitor.made(step, 0.5);
+    }
+  });
+  ASSERT_FALSE(of_kind(read, "step", "step").empty());
+  EXPECT_EQ(of_kind(read, "step", "step").back(), "1000");
+  EXPECT_LT(of_kind(read, "step", "step").size(), 1000U) << "not each of them";
+}
+
+TEST_F(RunMonitorTest, WhoComesAndGoesIsTold) {
+  const auto read = records([this](RunMonitor& monitor) {
+    monitor.told(0, {to_json(ps({true, false}))});
+    monitor.told(0, {to_json(ps({true, true}))});
+    monitor.told(0, {to_json(ps({true, true}))});
+    monitor.told(0, {to_json(ps({true, false}))});
+  });
+  EXPECT_THAT(of_kind(read, "event", "text"),
+              ElementsAre("worker:0 takes part", "worker:1 takes part", "worker:1 is away"));
+}
+
+TEST_F(RunMonitorTest, ASetBackIsTold) {
+  const auto read = records([this](RunMonitor& monitor) {
+    monitor.told(0, {to_json(ps({}, 1))});
+    monitor.told(0, {to_json(ps({}, 2))});
+  });
+  EXPECT_THAT(of_kind(read, "event", "what"), ElementsAre("set_back"));
+}
+
+// Texts come from other machines.
+TEST_F(RunMonitorTest, NonsenseIsPassedOver) {
+  PsMetrics other = ps({});
+  other.task.index = 5;
+  TrainerMetrics nobody{
+      .task = {.job = net::Job::kWorker, .index = 9}, .process = {}, .isa = "avx2", .samples = {}};
+  const auto read = records([&](RunMonitor& monitor) {
+    monitor.told(0, {"", "{", to_json(other), to_json(nobody), to_json(ps({}))});
+    monitor.told(3, {to_json(ps({}))});
+  });
+  EXPECT_THAT(of_kind(read, "metrics", "task"), ElementsAre("ps:0"));
+}
+
+TEST_F(RunMonitorTest, AFullPipeIsWaitedForByNobody) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
+  const std::string rubbish(4096, 'x');
+  while (::write(ends[1], rubbish.data(), rubbish.size()) > 0) {
+  }
+  const auto read =
+      records([](RunMonitor& monitor) { monitor.made(1, 0.5); }, {.progress_fd = ends[1]});
+  EXPECT_THAT(of_kind(read, "step", "step"), Contains("1")) << "others have it all the same";
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(RunMonitorTest, RecordsLieBelowTheTrainDir) {
+  const data::test::ScratchDirectory scratch;
+  records([](RunMonitor& monitor) { monitor.made(1, 0.5); }, {.train_dir = scratch.path()});
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path() / "records")) {
+    files.push_back(entry.path());
+  }
+  ASSERT_EQ(files.size(), 1U);
+  std::ifstream file(files[0]);
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_EQ(Json::parse(line)["kind"], "step");
+}
+
+TEST_F(RunMonitorTest, ATimelineOfARunThatEndsIsNone) {
+  RunMonitor::Options options;
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool is_taken = false;
+  options.take_trace_request = [&, asked = false]() mutable {
+    const std::scoped_lock lock(mutex);
+    is_taken = true;
+    wake.notify_all();
+    return std::exchange(asked, true) ? 0U : 50U;
+  };
+  const auto read = records(
+      [&](RunMonitor&) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return is_taken; });
+      },
+      options);
+  EXPECT_THAT(of_kind(read, "trace", "why_not"), ElementsAre("the run has ended meanwhile"));
+}
+
+}  // namespace
+}  // namespace disttf::roles
