@@ -39,6 +39,7 @@ enum class Command : std::uint8_t {
   kShow,
   kStatus,
   kTop,
+  kPage,
   kEndpoints,
   kLogs,
   kPods,

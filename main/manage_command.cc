@@ -110,6 +110,11 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
     app.footer(
         "\ndisttf top                  until the run ends, or Ctrl-C\n"
         "disttf top --once --json    one JSON object");
+  } else if (command == Command::kPage) {
+    app.footer(
+        "\nThe link is good once: whoever opens it may change the run from that browser. The "
+        "launch "
+        "needs --page.");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
     app.add_flag("--follow,-f", flags.follow,
@@ -146,6 +151,8 @@ roles::ManageOptions take_management_words(Command command, std::vector<std::str
       return {.verb = ManageVerb::kUpdate};
     case Command::kTop:
       return {.verb = ManageVerb::kTop};
+    case Command::kPage:
+      return {.verb = ManageVerb::kPage};
     default:
       complete_watch(arguments);
       return {.verb = ManageVerb::kStatus};

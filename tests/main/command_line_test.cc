@@ -61,11 +61,10 @@ TEST(CommandLine, PrintsACommandsHelp) {
 }
 
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
-  EXPECT_EQ(
-      refusal("dance"),
-      "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-      "download, checkpoint, model, data, resolve, render, plot, show, status, top, endpoints, "
-      "logs, pods, update");
+  EXPECT_EQ(refusal("dance"),
+            "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
+            "download, checkpoint, model, data, resolve, render, plot, show, status, top, page, "
+            "endpoints, logs, pods, update");
 }
 
 // ---- Servers ----
