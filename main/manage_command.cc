@@ -108,7 +108,7 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         ->transform(boolean())
         ->group(kManagement);
     app.footer(
-        "\ndisttf top                  until the run ends, or Ctrl-C\n"
+        "\ndisttf top                  until the run ends, or q\n"
         "disttf top --once --json    one JSON object");
   } else if (command == Command::kPage) {
     app.footer(
