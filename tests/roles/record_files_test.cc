@@ -35,8 +35,9 @@ class RecordFilesTest : public testing::Test {
   // The steps, in the order in which they come.
   std::vector<int> steps(BadLines bad_lines = BadLines::kRefuse) {
     std::vector<int> all;
-    reading_ = read_records(directory(), bad_lines,
-                            [&all](const ViewJson& record) { all.push_back(record.at("step")); });
+    reading_ = RecordFiles(directory()).read(bad_lines, [&all](const ViewJson& record) {
+      all.push_back(record.at("step"));
+    });
     return all;
   }
   std::string refusal() {

@@ -182,9 +182,4 @@ RecordReading RecordFiles::read(BadLines bad_lines, const std::function<void(con
   return reading;
 }
 
-RecordReading read_records(const FilePath& where, BadLines bad_lines,
-                           const std::function<void(const Json&)>& take) {
-  return RecordFiles(where).read(bad_lines, take);
-}
-
 }  // namespace disttf::roles

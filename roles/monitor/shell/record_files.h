@@ -64,8 +64,4 @@ class RecordFiles {
   std::vector<std::unique_ptr<Source>> files_;  // each until it cannot be read on
 };
 
-// All that there is now.
-RecordReading read_records(const std::filesystem::path& path, BadLines bad_lines,
-                           const std::function<void(const nlohmann::ordered_json&)>& take);
-
 }  // namespace disttf::roles
