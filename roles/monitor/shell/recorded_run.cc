@@ -12,8 +12,11 @@
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 RecordedRun::RecordedRun(std::string path) : path_(std::move(path)), files_(path_) {
   std::error_code ignored;
