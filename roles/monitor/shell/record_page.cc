@@ -31,6 +31,7 @@ class RecordPage {
  public:
   RecordPage(const std::vector<std::string>& runs, const PageOptions& options) {
     std::vector<RunPage::Shown> all;
+    all.reserve(runs.size());
     for (const std::string& run : runs) {
       all.push_back({.name = run, .page = &shown_.emplace_back(context_, run).page});
     }
