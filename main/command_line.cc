@@ -305,16 +305,12 @@ Invocation parse_reading(Command command, std::vector<std::string> arguments,
     invocation.action = Print{.text = app->help()};
     return invocation;
   }
+  std::vector<std::string> runs = take_runs(command, arguments);
+  static_cast<void>(parse_flags(*app, arguments));
   if (command == Command::kPlot) {
-    std::vector<std::string> runs = take_runs(arguments);
-    static_cast<void>(parse_flags(*app, arguments));
     invocation.action = RunPlot{.options = plot_options(std::move(runs), flags, environment)};
   } else {
-    std::string directory = take_shown_directory(arguments);
-    static_cast<void>(parse_flags(*app, arguments));
-    invocation.action = RunShow{.options = {.directory = std::move(directory),
-                                            .json = flags.json,
-                                            .variables = terminal_variables(environment)}};
+    invocation.action = RunShow{.options = show_options(std::move(runs), flags, environment)};
   }
   invocation.log = log_options(flags);
   return invocation;

@@ -352,6 +352,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
       {Command::kTop, "top", "What each task of a running launch does now, redrawn"},
       {Command::kTrace, "trace", "A timeline of some steps of all tasks, for ui.perfetto.dev"},
+      {Command::kPage, "page", "A link to the page of a running launch, for one more browser"},
       {Command::kEndpoints, "endpoints", "The addresses of a running launch"},
       {Command::kLogs, "logs", "What a task of a running launch has printed"},
       {Command::kPods, "pods", "List, restart or replace the tasks of a running launch"},

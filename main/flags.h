@@ -40,6 +40,7 @@ enum class Command : std::uint8_t {
   kStatus,
   kTop,
   kTrace,
+  kPage,
   kEndpoints,
   kLogs,
   kPods,

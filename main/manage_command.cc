@@ -109,7 +109,7 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         ->transform(boolean())
         ->group(kManagement);
     app.footer(
-        "\ndisttf top                  until the run ends, or Ctrl-C\n"
+        "\ndisttf top                  until the run ends, or q\n"
         "disttf top --once --json    one JSON object");
   } else if (command == Command::kTrace) {
     app.add_option("--steps,-n", flags.trace_steps, "`trace`: of so many steps")
@@ -124,6 +124,11 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
     app.footer(
         "\ndisttf trace -o trace.json      then open the file at ui.perfetto.dev\n"
         "kill -USR2 PID                  of the chief: the same of 50 steps, without a launch");
+  } else if (command == Command::kPage) {
+    app.footer(
+        "\nThe link is good once: whoever opens it may change the run from that browser. The "
+        "launch "
+        "needs --page.");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
     app.add_flag("--follow,-f", flags.follow,
@@ -162,6 +167,8 @@ roles::ManageOptions take_management_words(Command command, std::vector<std::str
       return {.verb = ManageVerb::kTrace};
     case Command::kTop:
       return {.verb = ManageVerb::kTop};
+    case Command::kPage:
+      return {.verb = ManageVerb::kPage};
     default:
       complete_watch(arguments);
       return {.verb = ManageVerb::kStatus};

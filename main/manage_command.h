@@ -1,4 +1,4 @@
-// `disttf status`, `top`, `endpoints`, `logs`, `pods`, `update`: their words and flags.
+// `disttf status`, `top`, `page`, `endpoints`, `logs`, `pods`, `update`: their words and flags.
 #pragma once
 
 #include <CLI/App.hpp>

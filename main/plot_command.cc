@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "main/flag_values.h"
+#include "main/page_flags.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
+#include "roles/monitor/shell/record_page.h"
 
 namespace disttf {
 namespace {
@@ -71,39 +75,40 @@ void add_plot_flags(CLI::App& app, Flags& flags) {
 }
 
 void add_show_flags(CLI::App& app, Flags& flags) {
-  app.add_option("DIR")->description("The --train_dir of a run");
+  app.add_option("RUN")->description(
+      "The --train_dir of a run, a file of its records, or one of --metrics_file; several together "
+      "with --page");
+  add_page_flags(app, flags);
   app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
   app.footer(
       "\nResult, settings that were given, curves, the stages of each task's steps, checkpoints, "
       "the "
-      "last events:\ndisttf show /srv/mnist");
+      "last events:\n"
+      "disttf show /srv/mnist\n"
+      "disttf show /srv/a /srv/b --page    in a browser, until Ctrl-C; what is still being written "
+      "is "
+      "read on");
 }
 
-std::vector<std::string> take_runs(std::vector<std::string>& arguments) {
+std::vector<std::string> take_runs(Command command, std::vector<std::string>& arguments) {
+  const bool is_plot = command == Command::kPlot;
   const auto end = std::ranges::find_if(
       arguments, [](const std::string& word) { return word.empty() || word.starts_with("-"); });
   std::vector<std::string> runs(arguments.begin(), end);
   arguments.erase(arguments.begin(), end);
   if (runs.empty()) {
     throw std::invalid_argument(
-        "plot: the runs are missing; they come before the flags, as in plot RUN -o loss.svg "
-        "(disttf plot --help tells more)");
+        is_plot ? "plot: the runs are missing; they come before the flags, as in plot RUN -o "
+                  "loss.svg (disttf plot --help tells more)"
+                : "show: the run is missing; it comes before the flags, as in show RUN --page "
+                  "(disttf show --help tells more)");
   }
-  if (runs.size() > kMostRuns) {
-    throw std::invalid_argument("plot: " + std::to_string(runs.size()) +
-                                " runs are too many; at most " + std::to_string(kMostRuns));
+  const std::size_t most = is_plot ? kMostRuns : roles::kMostPageRuns;
+  if (runs.size() > most) {
+    throw std::invalid_argument((is_plot ? "plot: " : "show: ") + std::to_string(runs.size()) +
+                                " runs are too many; at most " + std::to_string(most));
   }
   return runs;
-}
-
-std::string take_shown_directory(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
-    throw std::invalid_argument(
-        "show: the directory is missing; the --train_dir of a run (disttf show --help tells more)");
-  }
-  std::string directory = arguments.front();
-  arguments.erase(arguments.begin());
-  return directory;
 }
 
 roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
@@ -123,6 +128,22 @@ roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flag
                        .by_time = flags.plot_x == "time",
                        .is_log = flags.plot_log},
           .output = flags.plot_output,
+          .json = flags.json,
+          .variables = terminal_variables(environment)};
+}
+
+roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
+                                const net::Environment& environment) {
+  std::optional<roles::PageOptions> page = page_options(flags);
+  if (runs.size() > 1 && !page) {
+    throw std::invalid_argument("show: " + net::quoted(runs[1]) +
+                                " is a second run, and only --page shows several");
+  }
+  if (flags.json && page) {
+    throw std::invalid_argument("--json: not together with --page, whose programs ask /v1/run");
+  }
+  return {.runs = std::move(runs),
+          .page = std::move(page),
           .json = flags.json,
           .variables = terminal_variables(environment)};
 }

@@ -1,4 +1,4 @@
-// `disttf plot RUN...` and `disttf show DIR`: their words and flags.
+// `disttf plot RUN...` and `disttf show RUN`: their words and flags.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -14,13 +14,15 @@ namespace disttf {
 void add_plot_flags(CLI::App& app, Flags& flags);
 void add_show_flags(CLI::App& app, Flags& flags);
 
-// The words behind the command are taken off the front of `arguments`: the runs, or the one
-// directory. Throw std::invalid_argument where they are missing.
-[[nodiscard]] std::vector<std::string> take_runs(std::vector<std::string>& arguments);
-[[nodiscard]] std::string take_shown_directory(std::vector<std::string>& arguments);
+// The words behind `command`, plot or show, are taken off the front of `arguments`: the runs.
+// Throws std::invalid_argument where there is none, or too many.
+[[nodiscard]] std::vector<std::string> take_runs(Command command,
+                                                 std::vector<std::string>& arguments);
 
-// Throws std::invalid_argument.
+// Throw std::invalid_argument.
 [[nodiscard]] roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
+                                              const net::Environment& environment);
+[[nodiscard]] roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                               const net::Environment& environment);
 
 // What the environment says of the terminal.

@@ -1,8 +1,9 @@
 // The page of a run: one stream of records, what is known of the run, and how it is drawn.
 
-import {byId, make, setText, setAttribute} from "./dom.js";
+import {byId, make, setText, setAttribute, day} from "./dom.js";
 import {RunState} from "./state.js";
 import {makeCharts} from "./charts.js";
+import {Runs} from "./runs.js";
 import * as panels from "./panels.js";
 
 const DRAW_MS = 500;          // at most so often: nobody reads faster, and the processor is the run's
@@ -10,7 +11,9 @@ const SURE_MS = 6000;         // a button that was pressed once asks for so long
 const QUIET_MS = 10000;       // between two sentences for a screen reader
 
 const state = new RunState();
-const charts = makeCharts();
+const asked = new URLSearchParams(location.search).get("run");  // of several that have been written down
+let charts = null;
+let recorded = false;  // what is shown has been written down; nobody says how it is now
 let lastId = "";
 let source = null;
 let drawing = 0;
@@ -99,6 +102,12 @@ function draw() {
   if (any("confusion")) panels.drawConfusion(state);
   if (any("pictures")) panels.drawPictures(state);
   if (any("run")) panels.drawSettings(state);
+  if (recorded && source) setLink("waiting", recordsText());
+}
+
+// A --metrics_file tells the time since the run began, and no more.
+function recordsText() {
+  return "from its records" + (state.time > 1e9 ? ", up to " + day(state.time) : "");
 }
 
 function drawSoon() {
@@ -127,8 +136,10 @@ function hear(record) {
 
 function open() {
   if (source || document.hidden) return;
-  source = new EventSource("/v1/stream" + (lastId ? "?after=" + encodeURIComponent(lastId) : ""));
-  source.onopen = () => setLink("live", "live");
+  const words = new URLSearchParams(recorded && asked !== null ? {run: asked} : {});
+  if (lastId) words.set("after", lastId);
+  source = new EventSource("/v1/stream?" + words);
+  source.onopen = () => recorded ? setLink("waiting", recordsText()) : setLink("live", "live");
   source.onmessage = (event) => take(event.data, event.lastEventId, hear);
   source.addEventListener("view", (event) => take(event.data, event.lastEventId, (view) => {
     state.replace(view);
@@ -137,12 +148,13 @@ function open() {
   source.addEventListener("end", () => {
     close();
     ended = true;
-    setLink("ended", "over");
-    sayQuietly("The run has ended.");
+    setLink("ended", recorded ? "not served any more" : "over");
+    if (!recorded) sayQuietly("The run has ended.");
   });
   source.onerror = () => {
-    setLink("lost", state.isOver ? "the run is over" : "lost; trying again");
-    if (state.isOver) close();
+    const isOver = state.isOver && !recorded;
+    setLink("lost", isOver ? "the run is over" : "lost; trying again");
+    if (isOver) close();
     else if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
   };
 }
@@ -170,6 +182,12 @@ document.addEventListener("visibilitychange", () => {
 
 async function start() {
   const access = await fetch("/v1/access").then((reply) => reply.json()).catch(() => ({}));
+  const runs = access.runs ?? [];
+  recorded = runs.length > 0;
+  if (runs.length > 1 && asked === null) return new Runs(runs);
+  if (recorded) byId("subtitle").before(make("code", {text: runs[asked ?? 0]?.name ?? ""}));
+  if (runs.length > 1) byId("subtitle").before(make("a", {href: "/", text: "all " + runs.length + " runs"}));
+  charts = makeCharts();
   verbs = new Verbs(access.verbs ?? []);
   drawVerbs();
   draw();

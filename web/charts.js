@@ -19,10 +19,13 @@ const CURVES = {
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// Of this theme: a name of style.css; or whatever it is in all of them.
+const strokeOf = (stroke) => stroke.startsWith("--") ? color(stroke) : stroke;
+
 class Chart {
-  constructor(name) {
+  constructor(name, curves) {
     this.name = name;
-    this.curves = CURVES[name];
+    this.curves = curves;
     this.place = byId(name);
     this.drawing = make("div", {class: "plot", role: "img"});
     this.rows = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name + " as a table"});
@@ -46,7 +49,7 @@ class Chart {
       legend: {show: true},
       series: [{label: "step", value: (_, value) => count(value)}].concat(
           this.drawn.map(([name, label, stroke, dash]) => ({
-            label, stroke: color(stroke), width: 1.5, dash, spanGaps: true,
+            label, stroke: strokeOf(stroke), width: 1.5, dash, spanGaps: true,
             points: {show: name.includes("_") && this.series[name].length < 60},
             value: (_, value) => number(value),
           }))),
@@ -124,8 +127,9 @@ class Chart {
   }
 }
 
-export function makeCharts() {
-  const charts = Object.keys(CURVES).map((name) => new Chart(name));
+// `curves`: of each chart, for each curve the name of its series, its label, colour and dashes.
+export function makeCharts(curves = CURVES) {
+  const charts = Object.keys(CURVES).map((name) => new Chart(name, curves[name]));
   byId("loss-log").addEventListener("change", (event) => {
     charts[0].isLogarithmic = event.target.checked;
     charts[0].again();
@@ -136,7 +140,7 @@ export function makeCharts() {
   return {
     draw: (series) => {
       for (const chart of charts) chart.draw(series);
-      if (series.test_absolute_error.length) byId("accuracy-title").textContent = "Mean absolute error";
+      if (series.test_absolute_error?.length) byId("accuracy-title").textContent = "Mean absolute error";
     },
   };
 }

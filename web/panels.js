@@ -91,7 +91,7 @@ function makeTaskRow(task, verbs) {
 }
 
 function fillTaskRow(row, task, state) {
-  const name = task.state ?? "running";
+  const name = task.state ?? (state.isOver ? "done" : "running");
   const mark = row.children[1].firstChild;
   setText(mark, name);
   setAttribute(mark, "data-state", name);

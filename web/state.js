@@ -93,7 +93,8 @@ export class RunState {
 
   on_run(record) {
     const {kind, ...run} = record;
-    this.run = {...run, began: this.run.began ?? record.time, state: this.run.state ?? "training"};
+    const state = this.result ? "training" : this.run.state ?? "training";  // it may go on after a result
+    this.run = {...run, began: this.run.began ?? record.time, state};
     for (const name of NAMES) this.series[name].dropFrom((record.step ?? 0) + 1);
     this.result = null;
     this.changed.add("run").add("series");

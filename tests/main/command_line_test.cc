@@ -64,8 +64,8 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(
       refusal("dance"),
       "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
-      "download, checkpoint, model, data, resolve, render, plot, show, status, top, endpoints, "
-      "logs, pods, update");
+      "download, checkpoint, model, data, resolve, render, plot, show, status, top, trace, page, "
+      "endpoints, logs, pods, update");
 }
 
 // ---- Servers ----

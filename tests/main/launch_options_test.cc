@@ -207,6 +207,7 @@ TEST(ManageCommand, TakesItsWords) {
   EXPECT_EQ(manage("status").verb, ManageVerb::kStatus);
   EXPECT_TRUE(manage("status --json").json);
   EXPECT_EQ(manage("endpoints --control /x").socket, "/x");
+  EXPECT_EQ(manage("page").verb, ManageVerb::kPage);
   const roles::ManageOptions logs = manage("logs worker-1 -f");
   EXPECT_EQ(logs.verb, ManageVerb::kLogs);
   EXPECT_EQ(logs.task, "worker:1");
@@ -229,6 +230,7 @@ TEST(ManageCommand, SaysWhatIsWrongWithThem) {
   EXPECT_EQ(refusal("update"), "update: what to change is missing; --workers N or --options FILE");
   EXPECT_THAT(refusal("update --workers 0"), StartsWith("--workers: 0 is not"));
   EXPECT_THAT(refusal("update --options /none"), StartsWith("--options: \"/none\""));
+  EXPECT_THAT(refusal("page worker:1"), HasSubstr("\"worker:1\" is not expected here"));
   EXPECT_THAT(refusal("status worker:1"), HasSubstr("\"worker:1\" is not expected here"));
 }
 

@@ -57,12 +57,13 @@ def beginning(workers=3, ps=2, train_steps=20_000):
                "text": f"{name} was started at 127.0.0.1:{40000 + at}."}
 
 
-def second(at, dice, workers=3, ps=2, steps_a_second=40):
-    """What is told of the `at`th second: four steps, a line of each task, who is slow."""
+def second(at, dice, workers=3, ps=2, steps_a_second=40, pace=900):
+    """What is told of the `at`th second: four steps, a line of each task, who is slow. `pace`: steps in which the
+    loss goes down to a third."""
     now = BEGAN + at
     for quarter in range(4):
         step = int((at + quarter / 4) * steps_a_second)
-        loss = 0.05 + 2.2 * math.exp(-step / 900) + 0.02 * dice.random()
+        loss = 0.05 + 2.2 * math.exp(-step / pace) + 0.02 * dice.random()
         yield {"kind": "step", "time": now + quarter / 4, "step": step, "loss": round(loss, 5), "learning_rate": 0.01,
                "images": step * 100 * workers, "images_per_second": steps_a_second * 100 * workers * (1 + 0.05 * dice.random())}
     step = at * steps_a_second
@@ -87,7 +88,7 @@ def second(at, dice, workers=3, ps=2, steps_a_second=40):
                       {"stage": "push", "task": "worker:0", "seconds": 0.0012, "share": 0.05}],
            "slowest": {"task": slow, "stage": "backward", "slower": 0.4}}
     if at % 10 == 9 and at < 600 or at % 60 == 59:
-        yield from evaluation(now, step, dice)
+        yield from evaluation(now, step, dice, pace)
     if at % 30 == 29:
         yield {"kind": "checkpoint", "time": now, "step": step, "name": f"step-{step:010}", "bytes": 956_000,
                "seconds": 0.012, "weights_sha256": f"{dice.getrandbits(256):064x}"}
@@ -99,9 +100,9 @@ def second(at, dice, workers=3, ps=2, steps_a_second=40):
                "text": f"{slow} trains again from step {step}."}
 
 
-def evaluation(now, step, dice):
-    good = 0.98 - 0.9 * math.exp(-step / 700)
-    result = {"loss": 0.06 + 2 * math.exp(-step / 900), "accuracy": good}
+def evaluation(now, step, dice, pace):
+    good = 0.98 - 0.9 * math.exp(-step / pace / 0.78)
+    result = {"loss": 0.06 + 2 * math.exp(-step / pace), "accuracy": good}
     yield {"kind": "evaluation", "time": now, "step": step, "last": False, "validation": result,
            "test": {"loss": result["loss"] * 1.03, "accuracy": good - 0.003}}
     for label in range(10):

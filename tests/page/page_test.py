@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Usage: page_test.py watched DISTTF | page_test.py long | page_test.py narrow
+"""Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow
 
 The page of a run in a real browser: a run is watched and changed from it; eight hours of a run leave
-its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks.
+its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks. One
+that has been written down is shown, and several together, as they grow.
 Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
 DISTTF_PICTURES=DIR `narrow` and `watched` leave there what the page looked like.
 """
@@ -170,6 +171,128 @@ def watched(program):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+# ------------------------------------------------------------------------ runs that are written down
+
+class Recorded:
+    """Runs in folders of their own, which may grow, and disttf show --page of them."""
+
+    def __init__(self, program, names):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="disttf-page-"))
+        self.process = None
+        self.program = program
+        self.names = names
+        self.at = dict.fromkeys(names, 0)
+        self.dice = {name: fake_run.dice(each) for each, name in enumerate(names)}
+        for name in names:
+            (self.folder / name / "records").mkdir(parents=True)
+            self._write(name, fake_run.beginning())
+
+    def _write(self, name, records):
+        # What a chief tells; a launch alone knows its tasks as processes.
+        lines = [json.dumps(each) + "\n" for each in records if each["kind"] not in ("task", "state")]
+        with open(self.folder / name / "records" / "1.jsonl", "a", encoding="utf-8") as file:
+            file.write("".join(lines))
+
+    def go_on(self, name, seconds, **more):
+        for at in range(self.at[name], self.at[name] + seconds):
+            self._write(name, fake_run.second(at, self.dice[name], **more))
+        self.at[name] += seconds
+
+    def end(self, name, line):
+        self._write(name, [{"kind": "result", "time": fake_run.BEGAN + self.at[name], "step": 40 * self.at[name],
+                            "line": line, "accuracy": 0.97}])
+
+    def show(self):
+        """The address of the page."""
+        self.process = subprocess.Popen([self.program, "show", *(str(self.folder / each) for each in self.names), "--page"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"the run's page is (http://127\.0\.0\.1:\d+/)\n", line)
+        return found.group(1) if found else fail(f"show says {line!r}")
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(PATIENCE)
+        if code != 130:
+            fail(f"show has ended with {code}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def ended(program):
+    with Recorded(program, ["mnist"]) as recorded, devtools.Browser(devtools.find_browser()) as browser:
+        recorded.go_on("mnist", 60)
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(recorded.show())
+        page.wait_for(f"{STEP} === {40 * 59 + 30} && document.querySelectorAll('#tasks tbody tr').length === 5")
+        page.wait_for("document.querySelector('#loss .u-over') && document.querySelector('#accuracy .u-over')")
+        page.wait_for("document.getElementById('link').textContent.startsWith('from its records, up to ')")
+        page.wait_for("document.querySelector('header code').textContent.endsWith('/mnist')")
+        if page.value("document.querySelectorAll('button').length") != 0:
+            fail("there are buttons that nobody would hear")
+        recorded.go_on("mnist", 1)
+        recorded.end("mnist", "MNIST accuracy: 0.9700")
+        page.wait_for(f"{STEP} === {40 * 61} && document.getElementById('slowest').textContent === 'MNIST accuracy: 0.9700'")
+        finished = "document.getElementById('state').textContent === 'finished'"
+        page.wait_for(finished + " && document.querySelector('#tasks .state').textContent === 'done'")
+        leave_picture(page, "ended", whole=True)
+        page.open(page.value("location.href"))
+        page.wait_for(finished + f" && {STEP} === {40 * 61}")
+        recorded.interrupt()
+        page.wait_for("document.getElementById('link').textContent === 'not served any more'")
+        page.complaints = [each for each in page.complaints if "ERR_" not in each]
+        expect_quiet(page)
+
+
+def runs(program):
+    with Recorded(program, ["one", "two"]) as recorded, devtools.Browser(devtools.find_browser()) as browser:
+        recorded.go_on("one", 60)
+        recorded.go_on("two", 30, pace=400)
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(recorded.show())
+        steps = "[...document.querySelectorAll('#runs-list tbody tr')].map((row) => row.children[3].textContent).join()"
+        page.wait_for(f"{steps} === '2,390,1,190'")
+        for chart in ("loss", "accuracy", "rate", "learning"):
+            page.wait_for(f"[...document.querySelectorAll('#{chart} .u-legend .u-label')].map((each) => each.textContent)"
+                          ".join() === 'step,one,two'")
+        said = page.value("document.querySelector('#loss [role=img]').getAttribute('aria-label')")
+        if not re.fullmatch(r"one [0-9.]+ at step 2,390; two [0-9.]+ at step 1,190", said):
+            fail(f"the curves are {said}")
+        if page.value("getComputedStyle(document.getElementById('tasks').parentElement).display") != "none":
+            fail("the tasks of no run are shown")
+        if len(set(page.value("[...document.querySelectorAll('#loss .u-marker')].slice(1).map((each) => each.style.borderColor + "
+                              "each.style.borderTopStyle).join('|')").split("|"))) != 2:
+            fail("the curves of two runs look alike")
+        recorded.go_on("two", 10, pace=400)
+        page.wait_for(f"{steps} === '2,390,1,590'")
+        page.wait_for("document.querySelector('#loss [role=img]').getAttribute('aria-label').endsWith(' at step 1,590')")
+        page.look(320, 640)
+        page.wait_for("document.querySelector('#loss canvas').clientWidth <= 320 && document.documentElement.scrollWidth <= 320")
+        leave_picture(page, "runs-320")
+        page.look(1280, 900)
+        page.wait_for("document.querySelector('#loss canvas').clientWidth > 320")
+        leave_picture(page, "page-runs")
+        page.open(page.value("document.querySelectorAll('#runs-list a')[1].href"))
+        page.wait_for(f"location.search === '?run=1' && {STEP} === 1590 && document.querySelectorAll('#tasks tbody tr').length === 5")
+        recorded.go_on("two", 1)
+        page.wait_for(f"{STEP} === 1630")
+        page.open(page.value("document.querySelector('header a').href"))
+        page.wait_for(f"location.search === '' && {steps} === '2,390,1,630'")
+        expect_quiet(page)
+        recorded.interrupt()
+        page.wait_for("document.getElementById('link').dataset.state === 'lost'")
+
+
 # ------------------------------------------------------------------------------ a run that never was
 
 def stream_of(seconds, gate=None, workers=3):
@@ -308,7 +431,7 @@ def main():
         return 77
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
     try:
-        {"watched": watched, "long": long, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
+        {"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
     except Exception:
         traceback.print_exc()
         return 1

@@ -22,10 +22,32 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 const Words kRun = {"--train_steps=150", "--workers=2", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1"};
+
+// What is read from a connection after `text` was written to it, up to its end.
+template <class Socket>
+std::string answer_to(Socket& socket, const std::string& text) {
+  std::error_code error;
+  asio::write(socket, asio::buffer(text), error);
+  std::string answer;
+  asio::read(socket, asio::dynamic_buffer(answer), error);
+  return answer;
+}
+
+// What a browser hears that opens http://127.0.0.1:PORT/...
+std::string opened(const std::string& link) {
+  const std::string host = captured(link, "http://([^/]+)/");
+  asio::io_context context;
+  asio::ip::tcp::socket socket(context);
+  socket.connect({asio::ip::address_v4::loopback(),
+                  static_cast<asio::ip::port_type>(std::stoul(host.substr(host.find(':') + 1)))});
+  return answer_to(socket, "GET " + link.substr(link.find(host) + host.size()) +
+                               " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
+}
 
 class Manage : public ProcessTest {
  protected:
@@ -89,6 +111,19 @@ TEST_F(Manage, StatusShowsEveryTask) {
               MatchesRegex("JOB +ADDRESSES\nps +127[^,\n]+,127[^,\n]+\nchief +127[^,\n]+\n"
                            "worker +127[^,\n]+\ncontrol +[^\n]+\\.sock\n"));
   EXPECT_EQ(told({"pods", "list"}), "ps:0\nps:1\nchief:0\nworker:0\n");
+}
+
+TEST_F(Manage, PageIsALinkThatIsGoodForOneBrowser) {
+  Process& job = launch(endless() + Words{"--page"});
+  ASSERT_TRUE(says(job, "the run's page is http://"));
+  const std::string line = told({"page"});
+  const std::string first = captured(line, "^(http://127.0.0.1:[0-9]+/\\?token=[0-9a-f]{32})\n$");
+  EXPECT_THAT(job.standard_error(), HasSubstr(first.substr(0, first.find('?')))) << "the same page";
+  const std::string second = Json::parse(told({"page", "--json"})).at("url");
+  for (const std::string& link : {first, second}) {
+    EXPECT_THAT(opened(link), HasSubstr("Set-Cookie: "));
+    EXPECT_THAT(opened(link), Not(HasSubstr("Set-Cookie: "))) << "it was good once";
+  }
 }
 
 TEST_F(Manage, LogsAreOfTheTaskAlone) {
@@ -234,6 +269,7 @@ TEST_F(Manage, WhatCannotBeIsASentence) {
   expect_refusal({"logs", "chief-0"}, kExitUsage, "there is no task chief:0");
   expect_refusal({"update", "--options=" + file("x.json", R"({"gpu_worker": {"count": 1}})")},
                  kExitUsage, "--options: gpu_worker.count is 1; expected 0");
+  expect_refusal({"page"}, kExitError, "this launch has no page; --page gives it one");
   EXPECT_EQ(status().at("tasks").size(), 3U);
 }
 
@@ -268,16 +304,6 @@ TEST_F(Manage, AnAddressThatCannotBeHadEndsALaunchThatAskedForIt) {
   Process& job = launch({"--control=" + (scratch() / "none" / "x.sock").string()});
   EXPECT_TRUE(exits(job, kExitCannotListen));
   EXPECT_TRUE(says(job, "--control: .*cannot be had: No such file or directory"));
-}
-
-// What is read from a connection after `text` was written to it, up to its end.
-template <class Socket>
-std::string answer_to(Socket& socket, const std::string& text) {
-  std::error_code error;
-  asio::write(socket, asio::buffer(text), error);
-  std::string answer;
-  asio::read(socket, asio::dynamic_buffer(answer), error);
-  return answer;
 }
 
 TEST_F(Manage, ThePortWantsTheToken) {

@@ -1,8 +1,10 @@
 // `plot` and `show`: a run that has been written down, drawn.
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "tests/net/raw_http_client.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -140,7 +142,17 @@ TEST_F(Plot, WhatIsWrongIsASentence) {
   expect_refusal({"plot", good, "--output=x.png"}, kExitUsage, "does not end in .svg");
   expect_refusal({"plot", good, "--smooth=0"}, kExitUsage, "--smooth");
   expect_refusal({"plot"}, kExitUsage, "the runs are missing");
-  expect_refusal({"show"}, kExitUsage, "the directory is missing");
+  expect_refusal({"show"}, kExitUsage, "the run is missing");
+  expect_refusal({"show", good, wrong}, kExitUsage,
+                 "wrong.jsonl\" is a second run, and only --page shows several");
+  expect_refusal({"show", good, "--page", "--json"}, kExitUsage,
+                 "--json: not together with --page");
+  expect_refusal({"show", good, "--page_port=80"}, kExitUsage,
+                 "--page_port: has no effect without --page");
+  expect_refusal(Words{"show"} + Words(17, good) + Words{"--page"}, kExitUsage,
+                 "17 runs are too many; at most 16");
+  expect_refusal({"show", good, wrong, "--page"}, kExitUsage, "wrong.jsonl, line 2: loss is");
+  expect_refusal({"show", good, path("none"), "--page"}, kExitError, "there is no such file");
   expect_refusal({"plot", good, "--output=" + path("none/x.svg")}, kExitError, "cannot write");
 }
 
@@ -168,6 +180,74 @@ TEST_F(Plot, ShowTellsWhatARunWas) {
   EXPECT_THAT(text, HasSubstr("Digits accuracy: 0.9000, step 20 of 20"));
   EXPECT_THAT(text, HasSubstr("batch_size  7\n"));
   EXPECT_EQ(Json::parse(output_of({"show", path("run"), "--json"})).at("result").at("step"), 20);
+}
+
+// A page that `show --page` serves.
+class ShownPage : public Plot {
+ protected:
+  Process& show(const Words& words) {
+    Process& command = run("show", Words{"show"} + words + Words{"--page"});
+    EXPECT_TRUE(says(command, "the run's page is http://127.0.0.1:[0-9]+/$"));
+    host_ = captured(command.standard_output(), "http://([^/]+)/");
+    return command;
+  }
+  net::test::RawClient asked(const std::string& line, const std::string& fields = {}) const {
+    net::test::RawClient client(
+        static_cast<std::uint16_t>(std::stoul(host_.substr(host_.find(':') + 1))));
+    client.write(line + " HTTP/1.1\r\nConnection: close\r\nHost: " + host_ + "\r\n" + fields +
+                 "\r\n");
+    return client;
+  }
+  Json told(const std::string& target) const {
+    const std::string reply = asked("GET " + target).read();
+    return Json::parse(reply.substr(reply.find("\r\n\r\n")));
+  }
+
+  std::string host_;
+};
+
+TEST_F(ShownPage, IsTheRunAsItGrows) {
+  std::filesystem::create_directories(path("run/records"));
+  file("run/records/1.jsonl", R"({"kind":"run","time":100,"step":0,"train_steps":20})"
+                              "\n" +
+                                  step(10, "3"));
+  Process& command = show({path("run")});
+  EXPECT_THAT(told("/v1/run").at("series").at("loss").at("steps"), ElementsAre(10));
+  const net::test::RawClient reader = asked("GET /v1/stream");
+  EXPECT_THAT(reader.read("\n\n"), HasSubstr("event: view"));
+  std::ofstream(path("run/records/1.jsonl"), std::ios::app) << step(20, "2");
+  EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":20,"loss":2)"));
+  file("run/records/2.jsonl", step(30, "1"));  // a chief that was started again
+  EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":30,"loss":1)"));
+  std::ofstream(path("run/records/1.jsonl"), std::ios::app) << "nonsense\n" + step(40, "0.5");
+  EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":40,"loss":0.5)"));
+  EXPECT_THAT(told("/v1/run").at("series").at("loss").at("steps"), ElementsAre(10, 20, 30, 40));
+  command.send(SIGINT);
+  EXPECT_THAT(reader.read(), HasSubstr("event: end"));
+  EXPECT_TRUE(exits(command, kExitInterrupted));
+  EXPECT_THAT(command.standard_error(), HasSubstr("holds lines now that are no records"));
+}
+
+TEST_F(ShownPage, NothingCanBeChangedFromIt) {
+  const std::string records = file("a.jsonl", step(1, "1"));
+  Process& command = show({records});
+  EXPECT_EQ(told("/v1/access").at("verbs"), Json::array());
+  EXPECT_THAT(asked("POST /v1/stop", "Origin: http://" + host_ + "\r\n").read(),
+              StartsWith("HTTP/1.1 401 "));
+  command.send(SIGTERM);
+  EXPECT_TRUE(exits(command, kExitTerminated));
+}
+
+TEST_F(ShownPage, OfSeveralRunsHasThemAll) {
+  const std::string first = file("a.jsonl", step(1, "1"));
+  const std::string second = file("b.jsonl", step(1, "1") + step(2, "0.5"));
+  show({first, second});
+  const Json runs = told("/v1/access").at("runs");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs.at(1).at("name"), second);
+  EXPECT_EQ(runs.at(1).at("records"), 2);
+  EXPECT_THAT(told("/v1/run?run=0").at("series").at("loss").at("steps"), ElementsAre(1));
+  EXPECT_THAT(told("/v1/run?run=1").at("series").at("loss").at("steps"), ElementsAre(1, 2));
 }
 
 }  // namespace

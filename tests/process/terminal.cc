@@ -226,6 +226,18 @@ bool ProgramOnTerminal::wait_until_stopped() {
          info.si_code == CLD_STOPPED;
 }
 
+bool ProgramOnTerminal::echoes() const {
+  termios now{};
+  return tcgetattr(slave_.number(), &now) == 0 && (now.c_lflag & ECHO) != 0;
+}
+
+void ProgramOnTerminal::set_line_mode() const {
+  termios now{};
+  tcgetattr(slave_.number(), &now);
+  now.c_lflag |= static_cast<tcflag_t>(ICANON | ECHO);
+  tcsetattr(slave_.number(), TCSANOW, &now);
+}
+
 bool ProgramOnTerminal::is_left_as_it_was() const {
   termios now{};
   tcgetattr(slave_.number(), &now);

@@ -74,6 +74,10 @@ class ProgramOnTerminal {
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
   // Screen, cursor and modes are as they were before it was started.
   [[nodiscard]] bool is_left_as_it_was() const;
+  // Whether what is typed is shown.
+  [[nodiscard]] bool echoes() const;
+  // What is typed is shown, a line at a time: as a shell sets the terminal up for itself.
+  void set_line_mode() const;
 
  private:
   // Takes what there is; waits for it until the deadline. False: none came.

@@ -138,12 +138,72 @@ TEST_F(Watch, CtrlCLeavesTheTerminalAsItWas) {
   }
 }
 
-TEST_F(Watch, SigtermLeavesTheTerminalAsItWas) {
+TEST_F(Watch, SignalsLeaveTheTerminalAsItWas) {
   const FakeLaunch launch(socket());
+  for (const int signal : {SIGTERM, SIGQUIT, SIGHUP}) {
+    ProgramOnTerminal top(on_terminal(kTop));
+    ASSERT_TRUE(top.shows("worker:0"));
+    EXPECT_FALSE(top.echoes());
+    kill(top.pid(), signal);
+    EXPECT_EQ(top.wait().exit_code, 128 + signal);
+    EXPECT_TRUE(top.is_left_as_it_was());
+  }
+}
+
+TEST_F(Watch, TopEndsWithQ) {
+  const FakeLaunch launch(socket());
+  for (const char* const key : {"q", "Q", "xq"}) {
+    ProgramOnTerminal top(on_terminal(kTop));
+    ASSERT_TRUE(top.shows("worker:0"));
+    top.type(key);
+    EXPECT_EQ(top.wait().exit_code, kExitDone);
+    EXPECT_TRUE(top.is_left_as_it_was());
+  }
+}
+
+TEST_F(Watch, OtherKeysDoNothingAndAreNotShown) {
+  FakeLaunch launch(socket());
   ProgramOnTerminal top(on_terminal(kTop));
   ASSERT_TRUE(top.shows("worker:0"));
-  kill(top.pid(), SIGTERM);
-  EXPECT_EQ(top.wait().exit_code, kExitTerminated);
+  top.type("xyz\n");
+  launch.set_step(900);
+  ASSERT_TRUE(top.shows("step 900 of 4000"));
+  top.type("\x1bOQ");  // F2
+  // Between two looks keys are read.
+  for (const int step : {901, 902, 903}) {
+    launch.set_step(step);
+    ASSERT_TRUE(top.shows("step " + std::to_string(step) + " of 4000"));
+  }
+  EXPECT_THAT(top.bytes(), Not(HasSubstr("xyz")));
+}
+
+TEST_F(Watch, KeysAreHeardAgainAfterAStop) {
+  const FakeLaunch launch(socket());
+  for (const int stop : {SIGTSTP, SIGSTOP}) {
+    ProgramOnTerminal top(on_terminal(kTop));
+    ASSERT_TRUE(top.shows("worker:0"));
+    kill(top.pid(), stop);
+    ASSERT_TRUE(top.wait_until_stopped());
+    EXPECT_EQ(top.echoes(), stop == SIGTSTP);
+    top.set_line_mode();
+    kill(top.pid(), SIGCONT);
+    top.type("q");
+    EXPECT_EQ(top.wait().exit_code, kExitDone);
+    EXPECT_TRUE(top.is_left_as_it_was());
+  }
+}
+
+TEST_F(Watch, NobodyReadsKeysWhereStandardInputIsNoTerminal) {
+  const FakeLaunch launch(socket());
+  TerminalOptions options = on_terminal({});
+  options.arguments = {
+      "-c", "exec " + disttf_binary() + " top --every=0.05 --control=" + socket() + " < /dev/zero"};
+  options.program = "/bin/sh";
+  ProgramOnTerminal top(options);
+  ASSERT_TRUE(top.shows("worker:0"));
+  EXPECT_TRUE(top.echoes());
+  top.type("q\x03");
+  EXPECT_EQ(top.wait().exit_code, kExitInterrupted);
   EXPECT_TRUE(top.is_left_as_it_was());
 }
 

@@ -25,6 +25,12 @@ TEST(ManageText, ChangesAnswerWithTheirMessage) {
   }
 }
 
+TEST(ManageText, APageIsItsLink) {
+  EXPECT_EQ(text_of(ManageVerb::kPage, R"({"url": "http://127.0.0.1:1/?token=2"})"),
+            "http://127.0.0.1:1/?token=2\n");
+  EXPECT_THROW(static_cast<void>(text_of(ManageVerb::kPage, R"({"message": "no"})")), Failure);
+}
+
 TEST(ManageText, AnythingElseIsASentence) {
   for (const char* wrong : {"", "[]", "{}", R"({"message": 1})", R"({"tasks": 1})"}) {
     for (const ManageVerb verb : {ManageVerb::kPodsRestart, ManageVerb::kUpdate}) {

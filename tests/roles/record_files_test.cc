@@ -25,7 +25,7 @@ std::string step_line(double time, int step) {
          R"(,"loss":0.5})" + "\n";
 }
 
-class RecordFiles : public testing::Test {
+class RecordFilesTest : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& text) {
     std::filesystem::create_directories(directory() / "records");
@@ -35,8 +35,9 @@ class RecordFiles : public testing::Test {
   // The steps, in the order in which they come.
   std::vector<int> steps(BadLines bad_lines = BadLines::kRefuse) {
     std::vector<int> all;
-    reading_ = read_records(directory(), bad_lines,
-                            [&all](const ViewJson& record) { all.push_back(record.at("step")); });
+    reading_ = RecordFiles(directory()).read(bad_lines, [&all](const ViewJson& record) {
+      all.push_back(record.at("step"));
+    });
     return all;
   }
   std::string refusal() {
@@ -52,7 +53,7 @@ class RecordFiles : public testing::Test {
   RecordReading reading_;
 };
 
-TEST_F(RecordFiles, AreMergedByTime) {
+TEST_F(RecordFilesTest, AreMergedByTime) {
   write("b.jsonl", step_line(1, 10) + step_line(4, 40) + step_line(5, 50));
   write("a.jsonl", step_line(2, 20) + step_line(3, 30) + step_line(6, 60));
   write("none.txt", "no record");
@@ -60,7 +61,7 @@ TEST_F(RecordFiles, AreMergedByTime) {
   EXPECT_EQ(reading_.records, 6U);
 }
 
-TEST_F(RecordFiles, AreReadInPieces) {
+TEST_F(RecordFilesTest, AreReadInPieces) {
   std::string text;
   std::vector<int> wanted;
   for (int each = 0; each < 5000; ++each) {
@@ -71,18 +72,61 @@ TEST_F(RecordFiles, AreReadInPieces) {
   EXPECT_EQ(steps(), wanted);
 }
 
-TEST_F(RecordFiles, AreNoneWhereThereIsNoFile) {
+class GrowingRecordFiles : public RecordFilesTest {
+ protected:
+  void append(const std::string& name, const std::string& text) {
+    std::ofstream(directory() / "records" / name, std::ios::binary | std::ios::app) << text;
+  }
+  std::vector<int> more(BadLines bad_lines = BadLines::kRefuse) {
+    std::vector<int> all;
+    reading_ = files_.read(bad_lines,
+                           [&all](const ViewJson& record) { all.push_back(record.at("step")); });
+    return all;
+  }
+
+  RecordFiles files_{directory()};
+};
+
+TEST_F(GrowingRecordFiles, AreReadOn) {
+  write("a.jsonl", step_line(1, 10));
+  EXPECT_THAT(more(), ElementsAre(10));
+  EXPECT_THAT(more(), ElementsAre());
+  const std::string next = step_line(2, 20);
+  append("a.jsonl", next.substr(0, 9));
+  EXPECT_THAT(more(), ElementsAre()) << "a line without its end";
+  append("a.jsonl", next.substr(9) + step_line(5, 50));
+  append("b.jsonl", step_line(3, 30) + step_line(4, 40));
+  EXPECT_THAT(more(), ElementsAre(20, 30, 40, 50)) << "and a file that was not there before";
+  EXPECT_EQ(reading_.records, 4U);
+}
+
+TEST_F(GrowingRecordFiles, ALongLineIsLeftOutHoweverItComes) {
+  write("a.jsonl", std::string(kMaxRecordBytes + 1, 'x'));
+  EXPECT_THAT(more(), ElementsAre());
+  append("a.jsonl", "\"}\n" + step_line(2, 20));
+  EXPECT_THAT(more(), ElementsAre(20));
+  EXPECT_EQ(reading_.long_lines, 1U);
+}
+
+TEST_F(GrowingRecordFiles, NothingIsLostByAFileThatCannotBeRead) {
+  write("a.jsonl", step_line(1, 10));
+  write("b.jsonl", "nonsense\n" + step_line(2, 20));
+  EXPECT_THROW(more(), std::invalid_argument);
+  EXPECT_THAT(more(BadLines::kSkip), ElementsAre(10, 20));
+}
+
+TEST_F(RecordFilesTest, AreNoneWhereThereIsNoFile) {
   std::filesystem::create_directories(directory());
   EXPECT_THAT(steps(), ElementsAre());
 }
 
-TEST_F(RecordFiles, LastLineWithoutAnEndIsNoRecord) {
+TEST_F(RecordFilesTest, LastLineWithoutAnEndIsNoRecord) {
   write("a.jsonl", step_line(1, 10) + step_line(2, 20).substr(0, 30));
   write("b.jsonl", step_line(3, 30).substr(0, step_line(3, 30).size() - 1));
   EXPECT_THAT(steps(), ElementsAre(10));
 }
 
-TEST_F(RecordFiles, LongLinesAreCountedAndLeftOut) {
+TEST_F(RecordFilesTest, LongLinesAreCountedAndLeftOut) {
   const std::string end = step_line(2, 20);
   const auto padded = [](std::size_t size) {
     std::string line = R"({"kind":"step","time":1,"step":7,"x":")";
@@ -93,7 +137,7 @@ TEST_F(RecordFiles, LongLinesAreCountedAndLeftOut) {
   EXPECT_EQ(reading_.long_lines, 2U);
 }
 
-TEST_F(RecordFiles, UnknownKindsAndFieldsAreNoMistake) {
+TEST_F(RecordFilesTest, UnknownKindsAndFieldsAreNoMistake) {
   write("a.jsonl", R"({"kind":"dance","step":"x"})"
                    "\n" +
                        step_line(1, 10) + "\n" + R"({"kind":"step","time":2,"step":20,"new":[1]})" +
@@ -101,7 +145,7 @@ TEST_F(RecordFiles, UnknownKindsAndFieldsAreNoMistake) {
   EXPECT_THAT(steps(), ElementsAre(10, 20));
 }
 
-TEST_F(RecordFiles, WhatIsWrongIsTold) {
+TEST_F(RecordFilesTest, WhatIsWrongIsTold) {
   write("a.jsonl", step_line(1, 10) + R"({"kind":"step","time":2,"step":"abc"})" + "\n");
   EXPECT_THAT(refusal(), StartsWith((directory() / "records/a.jsonl").string()));
   EXPECT_THAT(refusal(),

@@ -118,6 +118,22 @@ class RunPageTest : public testing::Test {
   std::thread thread_;
 };
 
+// Two runs that have been written down.
+class RunsPageTest : public RunPageTest {
+ protected:
+  RunsPageTest() {
+    on_thread([this] {
+      page_.show_runs({{.name = "/srv/a", .page = &page_}, {.name = "/srv/b", .page = &second_}});
+      feed_.tell(1);
+      second_feed_.tell(3);
+    });
+  }
+  ~RunsPageTest() override { stop(); }
+
+  FakeFeed second_feed_;
+  RunPage second_{context_, second_feed_, {}};
+};
+
 std::string body_of(const std::string& reply) { return reply.substr(reply.find("\r\n\r\n") + 4); }
 
 TEST_F(RunPageTest, ServesWhatThePageConsistsOf) {
@@ -352,6 +368,38 @@ TEST(PageServer, HasLinksThatDiffer) {
   const std::string link = server.make_link();
   EXPECT_THAT(link, testing::MatchesRegex("http://127.0.0.1:[0-9]+/\\?token=[0-9a-f]{32}"));
   EXPECT_NE(link, server.make_link());
+}
+
+TEST_F(RunsPageTest, EachHasAView) {
+  EXPECT_EQ(Json::parse(body_of(get("/v1/run"))).at("id"), 1);
+  EXPECT_EQ(Json::parse(body_of(get("/v1/run?run=0"))).at("id"), 1);
+  EXPECT_EQ(Json::parse(body_of(get("/v1/run?run=1"))).at("id"), 3);
+  for (const char* const wrong : {"2", "-1", "b", "", "99999999999999999999"}) {
+    const std::string reply = get(std::string("/v1/run?run=") + wrong);
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 "));
+    EXPECT_EQ(Json::parse(body_of(reply)).at("error"),
+              "run: \"" + std::string(wrong) +
+                  "\" is not a run of this page, which has 2; the first is 0");
+  }
+}
+
+TEST_F(RunsPageTest, AreToldByName) {
+  EXPECT_EQ(Json::parse(body_of(get("/v1/access"))).at("runs"),
+            Json::parse(R"([{"name":"/srv/a","records":1},{"name":"/srv/b","records":3}])"));
+}
+
+TEST_F(RunsPageTest, EachHasAStreamAndAllEnd) {
+  RawClient first(port_);
+  first.write(head("GET", "/v1/stream"));
+  first.read("event: view");
+  RawClient second(port_);
+  second.write(head("GET", "/v1/stream?run=1&after=2"));
+  EXPECT_THAT(second.read("\n\n"), Not(HasSubstr("event: view")));
+  on_thread([this] { second_feed_.tell(1); });
+  EXPECT_THAT(second.read("\"step\":4}\n\n"), Not(HasSubstr("event: view")));
+  stop();
+  EXPECT_THAT(second.read(), HasSubstr("event: end"));
+  EXPECT_THAT(first.read(), HasSubstr("event: end"));
 }
 
 }  // namespace

@@ -67,6 +67,17 @@ TEST(RunView, AResumedRunMakesItsStepsAgain) {
   EXPECT_THAT(json_of(view)["series"]["loss"]["values"], ElementsAre(3.0, 4.0));
 }
 
+TEST(RunView, AResultIsTheEndUntilTheRunGoesOn) {
+  RunView view;
+  view.take(R"({"kind":"run","time":1,"step":0})");
+  EXPECT_EQ(json_of(view)["run"]["state"], "training");
+  view.take(R"({"kind":"result","time":2,"step":10,"line":"accuracy: 0.9"})");
+  EXPECT_EQ(json_of(view)["run"]["state"], "finished");
+  view.take(R"({"kind":"run","time":3,"step":10})");
+  EXPECT_EQ(json_of(view)["run"]["state"], "training");
+  EXPECT_TRUE(json_of(view)["result"].is_null());
+}
+
 TEST(RunView, ATaskIsWhatIsNewestOfIt) {
   RunView view;
   view.take(

@@ -25,7 +25,7 @@ namespace disttf::roles {
 class RunMonitor {
  public:
   struct Options {
-    int progress_fd = -1;             // where `launch` reads; -1: nowhere
+    int progress_fd = -1;                  // where `launch` reads; -1: nowhere
     std::filesystem::path train_dir = {};  // empty: no file
     // Gets each record, too; on the monitor's thread. Empty: nobody.
     std::function<void(const std::string& line)> also = {};

@@ -41,6 +41,8 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
     case ManageVerb::kStatus:
     case ManageVerb::kTop:
       return {.socket = socket, .target = "/v1/status", .body = {}};
+    case ManageVerb::kPage:
+      return {.socket = socket, .method = "POST", .target = "/v1/page", .body = {}};
     case ManageVerb::kEndpoints:
       return {.socket = socket, .target = "/v1/endpoints", .body = {}};
     case ManageVerb::kLogs:

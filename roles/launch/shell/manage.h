@@ -1,5 +1,5 @@
-// `disttf status`, `top`, `trace`, `endpoints`, `logs`, `pods` and `update`: what a running launch
-// of this user is asked and told from another process.
+// `disttf status`, `top`, `trace`, `page`, `endpoints`, `logs`, `pods` and `update`: what a running
+// launch of this user is asked and told from another process.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@ namespace disttf::roles {
 enum class ManageVerb : std::uint8_t {
   kStatus,
   kTop,
+  kPage,
   kEndpoints,
   kLogs,
   kPodsList,

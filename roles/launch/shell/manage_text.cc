@@ -40,6 +40,8 @@ std::string text_of(ManageVerb verb, std::string_view json) {
         return endpoints_text(parsed);
       case ManageVerb::kPodsList:
         return pods_text(parsed);
+      case ManageVerb::kPage:
+        return parsed.at("url").get<std::string>() + "\n";
       default:
         return parsed.at("message").get<std::string>() + "\n";
     }

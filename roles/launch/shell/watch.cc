@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <map>
@@ -15,6 +16,7 @@
 #include "data/file.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
+#include "roles/monitor/shell/terminal_keys.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
 
@@ -44,13 +46,27 @@ double seconds_now() {
   return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
+// Those of a terminal, too, that end a program: it must not be left as a watcher needs it.
+constexpr std::array kWatched = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
+
+bool is_end(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP;
+}
+
+// What a watcher waits for: a signal, keys, or neither.
+struct Happened {
+  int signal = 0;
+  std::string keys;
+  [[nodiscard]] bool is_nothing() const { return signal == 0 && keys.empty(); }
+};
+
 // The signals that a watcher takes when it is ready to, and not in the middle of a line.
 class WatchedSignals {
  public:
   WatchedSignals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int each : {SIGINT, SIGTERM, SIGWINCH, SIGTSTP}) {
+    for (const int each : kWatched) {
       sigaddset(&set, each);
     }
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -60,18 +76,26 @@ class WatchedSignals {
     }
   }
 
-  // The next one; 0: none came before `end`.
-  [[nodiscard]] int wait_until(steady_clock::time_point end) const {
+  // The next one, or keys; nothing: none came before `end`.
+  [[nodiscard]] Happened wait_until(steady_clock::time_point end, TerminalKeys& keys) const {
     while (true) {
       const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
-      pollfd wait{.fd = fd_.number(), .events = POLLIN, .revents = 0};
-      const int ready = poll(&wait, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+      std::array<pollfd, 2> waits{pollfd{.fd = fd_.number(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = keys.descriptor(), .events = POLLIN, .revents = 0}};
+      const int ready =
+          poll(waits.data(), waits.size(), static_cast<int>(std::max<long>(left.count(), 0)));
       signalfd_siginfo info{};
-      if (ready > 0 && read(fd_.number(), &info, sizeof info) == sizeof info) {
-        return static_cast<int>(info.ssi_signo);
+      if (ready > 0 && waits[0].revents != 0 &&
+          read(fd_.number(), &info, sizeof info) == sizeof info) {
+        return {.signal = static_cast<int>(info.ssi_signo), .keys = {}};
+      }
+      if (ready > 0 && waits[1].revents != 0) {
+        if (std::string pressed = keys.take(); !pressed.empty()) {
+          return {.signal = 0, .keys = std::move(pressed)};
+        }
       }
       if (ready == 0) {
-        return 0;
+        return {};
       }
     }
   }
@@ -83,7 +107,10 @@ class WatchedSignals {
 class Watch {
  public:
   explicit Watch(const WatchOptions& options)
-      : options_(options), screen_(!options.json && !options.once && state().can_redraw) {}
+      : options_(options),
+        screen_(!options.json && !options.once && state().can_redraw),
+        // A terminal that is written to by somebody behind us, such as less, is read by them, too.
+        keys_(options.is_top && !options.json && !options.once && state().is_terminal) {}
 
   int run() {
     while (true) {
@@ -102,8 +129,8 @@ class Watch {
           return kDone;
         }
       }
-      if (const int signal = rest(error ? kMissed : options_.every); signal != 0) {
-        return exit_code_for(signal);
+      if (const std::optional<int> code = rest(error ? kMissed : options_.every)) {
+        return *code;
       }
     }
   }
@@ -138,19 +165,27 @@ class Watch {
     fail_to_reach(options_.socket, error);
   }
 
-  // Until the next look; the signal that ends all, or 0.
-  int rest(milliseconds time) {
+  // Until the next look; the exit code, where something ends all.
+  std::optional<int> rest(milliseconds time) {
     const auto end = steady_clock::now() + time;
     while (true) {
-      const int signal = signals_.wait_until(end);
-      if (signal == SIGTSTP) {  // Ctrl-Z: the shell gets the terminal as it was
+      const Happened happened = signals_.wait_until(end, keys_);
+      if (happened.is_nothing()) {
+        return std::nullopt;
+      }
+      if (is_end(happened.signal)) {
+        return exit_code_for(happened.signal);
+      }
+      if (happened.keys.find_first_of("qQ") != std::string::npos) {
+        return kDone;
+      }
+      if (happened.signal == SIGTSTP) {  // Ctrl-Z: the shell gets the terminal as it was
+        keys_.leave();
         screen_.leave();
         raise(SIGSTOP);
         screen_.enter();
       }
-      if (signal == 0 || signal == SIGINT || signal == SIGTERM) {
-        return signal;
-      }
+      keys_.enter();  // whoever went on after a stop may have been given other modes
       if (view_ && screen_.is_used()) {
         show();
       }
@@ -223,6 +258,7 @@ class Watch {
   const WatchOptions& options_;
   WatchedSignals signals_;
   Screen screen_;
+  TerminalKeys keys_;
   LaunchMeter meter_;
   Json run_;                        // what the launch has told of it
   std::optional<LaunchView> view_;  // the newest one

@@ -19,9 +19,10 @@ struct WatchOptions {
 };
 
 // On a terminal it is redrawn on a screen of its own; elsewhere rows are added as they change, and
-// of `top` all of them. Ends when the run does: kDone, after a line that says so; by SIGINT or
-// SIGTERM with exit_code_for() it. Whatever ends it, the terminal is then as it was. Throws Failure
-// where nobody is there to be watched (kError), or nobody answers any more (kLostPeers).
+// of `top` all of them. Ends when the run does: kDone, after a line that says so; of `top`, where
+// standard input and output are a terminal, with q: kDone; by a signal with exit_code_for() it.
+// Whatever ends it, the terminal is then as it was. Throws Failure where nobody is there to be
+// watched (kError), or nobody answers any more (kLostPeers).
 int run_watch(const WatchOptions& options);
 
 // What `status` prints of an answer to GET /v1/status, with what else the launch knows of its

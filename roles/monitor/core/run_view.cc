@@ -115,6 +115,7 @@ bool RunView::take(std::string_view line) {
     trace_ = record;
   } else if (kind == "result") {
     result_ = record;
+    run_["state"] = "finished";
   } else if (kind == "state") {
     run_["state"] = text(record, "state");
   } else {
@@ -126,7 +127,9 @@ bool RunView::take(std::string_view line) {
 
 void RunView::take_run(const Json& record) {
   const Json began = run_.value("began", field(record, "time"));
-  const std::string state = run_.value("state", std::string("training"));
+  // One that has had its result goes on with more steps.
+  const std::string state =
+      result_.is_null() ? run_.value("state", std::string("training")) : "training";
   run_ = record;
   run_.erase("kind");
   run_.erase("time");

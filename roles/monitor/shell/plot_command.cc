@@ -3,19 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <optional>
 #include <system_error>
 
 #include "net/wire/text.h"
 #include "roles/monitor/core/chart_svg.h"
-#include "roles/monitor/core/record_line.h"
-#include "roles/monitor/core/run_view.h"
 #include "roles/monitor/core/show_text.h"
-#include "roles/monitor/core/view_fields.h"
-#include "roles/monitor/shell/record_files.h"
-#include "roles/process/log.h"
+#include "roles/monitor/shell/record_page.h"
+#include "roles/monitor/shell/recorded_run.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -23,52 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a run that goes on from a checkpoint adds to its --metrics_file has a clock that begins at
-// 0 again. Here it goes on.
-class MetricsClock {
- public:
-  void set_time(Json& record) {
-    const double seconds = number_of(record, "time").value_or(0);
-    begun_ += seconds < last_ ? last_ : 0;
-    last_ = seconds;
-    record["time"] = begun_ + seconds;
-  }
-
- private:
-  double last_ = 0;
-  double begun_ = 0;  // the newest process, after the first one
-};
-
-// Throws Failure where there are no records.
 Json view_of(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    throw Failure(kError, net::quoted(path) + ": there is no such file or directory");
-  }
-  RunView view;
-  MetricsClock clock;
-  const RecordReading reading =
-      read_records(path, BadLines::kRefuse, [&view, &clock](const Json& record) {
-        Json known = record;
-        if (text_of_field(record, "source") == kMetricsFile) {
-          clock.set_time(known);
-        }
-        view.take(known.dump(-1, ' ', false, Json::error_handler_t::replace));
-      });
-  if (reading.records == 0) {
-    throw Failure(kError, net::quoted(path) +
-                              " holds no records of a run; a --train_dir, a file of its records, "
-                              "or one of --metrics_file does");
-  }
-  if (reading.long_lines != 0) {
-    log_warning(net::quoted(path) + ": " + std::to_string(reading.long_lines) +
-                " lines are longer than a record may be, and were left out");
-  }
-  if (reading.old_files != 0) {
-    log_warning(net::quoted(path) + ": of its files of records the oldest " +
-                std::to_string(reading.old_files) + " were left out");
-  }
-  return Json::parse(view.json(), nullptr, /*allow_exceptions=*/false);
+  return Json::parse(RecordedRun(path).feed().view(), nullptr, /*allow_exceptions=*/false);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -124,9 +75,12 @@ int run_plot(const PlotOptions& options) {
 }
 
 int run_show(const ShowOptions& options) {
-  const Json view = view_of(options.directory);
+  if (options.page) {
+    return run_record_page(options.runs, *options.page);
+  }
+  const Json view = view_of(options.runs.front());
   write_output(options.json ? view.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-                            : show_text(view, options.directory,
+                            : show_text(view, options.runs.front(),
                                         terminal_state(STDOUT_FILENO, options.variables).style));
   return kDone;
 }

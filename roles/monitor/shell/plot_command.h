@@ -1,10 +1,12 @@
 // `disttf plot` and `disttf show`: runs that have been written down, as curves and as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "roles/monitor/core/run_chart.h"
+#include "roles/monitor/shell/page_server.h"
 #include "roles/monitor/shell/terminal.h"
 
 namespace disttf::roles {
@@ -18,12 +20,14 @@ struct PlotOptions {
 };
 
 struct ShowOptions {
-  std::string directory;
+  std::vector<std::string> runs;  // one; several where there is a page
+  std::optional<PageOptions> page = {};
   bool json = false;
   TerminalVariables variables;
 };
 
-// Both print, or write the file, and return kDone. They throw std::invalid_argument where a file
+// Both print, or write the file, and return kDone; where there is a page, what run_record_page()
+// (record_page.h) does. They throw std::invalid_argument where a file
 // holds something wrong, Failure (kError) where there is nothing, std::system_error where a file
 // cannot be read or written.
 int run_plot(const PlotOptions& options);

@@ -25,17 +25,36 @@ using FilePath = std::filesystem::path;
 // may have open; more at once is more memory for each file, less is more calls.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
 
-// One file, and the record that comes next in it.
-class RecordSource {
- public:
-  RecordSource(FilePath file, std::size_t most_bytes, BadLines bad_lines)
-      : path_(std::move(file)), most_bytes_(most_bytes), bad_lines_(bad_lines) {}
+// In the order of their names, which begin with when they were made.
+std::vector<FilePath> record_files_in(const FilePath& directory) {
+  std::vector<FilePath> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator each(directory, error), end; !error && each != end;
+       each.increment(error)) {
+    std::error_code ignored;
+    if (each->path().extension() == ".jsonl" && each->is_regular_file(ignored)) {
+      files.push_back(each->path());
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw std::system_error(error, "cannot read " + directory.string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
 
-  // False: there is no further record.
-  bool next(RecordReading& reading) {
-    while (next_line(reading)) {
+}  // namespace
+
+// One file, and the record that comes next in it.
+class RecordFiles::Source {
+ public:
+  Source(FilePath file, std::size_t most_bytes) : path_(std::move(file)), most_bytes_(most_bytes) {}
+
+  // Whether there is a next record now, which then is record().
+  bool has_next(BadLines bad_lines, RecordReading& reading) {
+    while (!has_record_ && next_line(reading)) {
       RecordLine line = read_record_line(line_);
-      if (!line.why.empty() && bad_lines_ == BadLines::kRefuse) {
+      if (!line.why.empty() && bad_lines == BadLines::kRefuse) {
         throw std::invalid_argument(path_.string() + ", line " + std::to_string(number_) + ": " +
                                     line.why);
       }
@@ -44,26 +63,28 @@ class RecordSource {
       } else if (!line.record.is_null()) {
         record_ = std::move(line.record);
         time_ = record_.at("time");
-        return true;
+        has_record_ = true;
       }
     }
-    return false;
+    return has_record_;
   }
+  void drop() noexcept { has_record_ = false; }
 
+  [[nodiscard]] const FilePath& path() const noexcept { return path_; }
   [[nodiscard]] const Json& record() const noexcept { return record_; }
   [[nodiscard]] double time() const noexcept { return time_; }
 
  private:
   // Sets line_ to the next one that has an end and is not too long; empty ones do not count.
   bool next_line(RecordReading& reading) {
-    bool is_long = false;  // what there was of this line is forgotten
     while (true) {
       const std::size_t end = buffer_.find('\n', at_);
       if (end == std::string::npos) {
-        is_long = is_long || buffer_.size() - at_ > most_bytes_;
-        buffer_.erase(0, is_long ? buffer_.size() : at_);
+        is_long_ = is_long_ || buffer_.size() - at_ > most_bytes_;
+        buffer_.erase(0, is_long_ ? buffer_.size() : at_);
         at_ = 0;
         if (!read_piece()) {
+          buffer_.shrink_to_fit();  // there may be a thousand of us
           return false;
         }
         continue;
@@ -71,9 +92,9 @@ class RecordSource {
       line_.assign(buffer_, at_, end - at_);
       at_ = end + 1;
       ++number_;
-      if (is_long || line_.size() > most_bytes_) {
+      if (is_long_ || line_.size() > most_bytes_) {
         ++reading.long_lines;
-        is_long = false;
+        is_long_ = false;
       } else if (!line_.empty()) {
         return true;
       }
@@ -100,61 +121,61 @@ class RecordSource {
 
   FilePath path_;
   std::size_t most_bytes_;
-  BadLines bad_lines_;
   std::uint64_t offset_ = 0;  // of the file, what comes behind buffer_
   std::string buffer_;
   std::size_t at_ = 0;        // of buffer_
+  bool is_long_ = false;      // what there was of the line at at_ is forgotten
   std::uint64_t number_ = 0;  // of the line
   std::string line_;
+  bool has_record_ = false;
   Json record_;
   double time_ = 0;
 };
 
-// In the order of their names, which begin with when they were made.
-std::vector<FilePath> record_files_in(const FilePath& directory) {
-  std::vector<FilePath> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator each(directory, error), end; !error && each != end;
-       each.increment(error)) {
-    std::error_code ignored;
-    if (each->path().extension() == ".jsonl" && each->is_regular_file(ignored)) {
-      files.push_back(each->path());
+RecordFiles::RecordFiles(FilePath path) : path_(std::move(path)) {}
+RecordFiles::~RecordFiles() = default;
+
+// Those that are not known yet; no more than a folder may have.
+void RecordFiles::find_files(RecordReading& reading) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path_, ignored)) {
+    if (files_.empty()) {
+      files_.push_back(std::make_unique<Source>(path_, kMostMetricsBytes));
     }
+    return;
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw std::system_error(error, "cannot read " + directory.string());
+  const FilePath below = path_ / "records";
+  std::vector<FilePath> names =
+      record_files_in(std::filesystem::is_directory(below, ignored) ? below : path_);
+  std::erase_if(names, [this](const FilePath& name) {
+    return std::ranges::any_of(
+        files_, [&name](const auto& file) { return file->path().native() == name.native(); });
+  });
+  const std::size_t room = kMostRecordFiles - files_.size();
+  if (names.size() > room) {
+    reading.old_files = names.size() - room;
+    names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(room));
   }
-  std::ranges::sort(files);
-  return files;
+  for (FilePath& name : names) {
+    files_.push_back(std::make_unique<Source>(std::move(name), kMaxRecordBytes));
+  }
 }
 
-}  // namespace
-
-RecordReading read_records(const FilePath& where, BadLines bad_lines,
-                           const std::function<void(const Json&)>& take) {
+RecordReading RecordFiles::read(BadLines bad_lines, const std::function<void(const Json&)>& take) {
   RecordReading reading;
-  std::vector<RecordSource> files;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(where, ignored)) {
-    const FilePath below = where / "records";
-    std::vector<FilePath> names =
-        record_files_in(std::filesystem::is_directory(below, ignored) ? below : where);
-    if (names.size() > kMostRecordFiles) {
-      reading.old_files = names.size() - kMostRecordFiles;
-      names.erase(names.begin(), names.end() - kMostRecordFiles);
+  find_files(reading);
+  std::vector<Source*> files;  // that have a next record
+  for (const std::unique_ptr<Source>& file : files_) {
+    if (file->has_next(bad_lines, reading)) {
+      files.push_back(file.get());
     }
-    for (FilePath& name : names) {
-      files.emplace_back(std::move(name), kMaxRecordBytes, bad_lines);
-    }
-  } else {
-    files.emplace_back(where, kMostMetricsBytes, bad_lines);
   }
-  std::erase_if(files, [&reading](RecordSource& file) { return !file.next(reading); });
   while (!files.empty()) {
-    const auto first = std::ranges::min_element(files, {}, &RecordSource::time);
-    take(first->record());
+    const auto first = std::ranges::min_element(files, {}, &Source::time);
+    take((*first)->record());
+    (*first)->drop();
     ++reading.records;
-    if (!first->next(reading)) {
+    if (!(*first)->has_next(bad_lines, reading)) {
       files.erase(first);
     }
   }

@@ -7,14 +7,19 @@
 // is bounded: a piece of each file, no longer than a line may be. What a process that died has left
 // behind is no record: the last line of a file that does not end.
 //
-// Callable from any thread.
+// Files that are still being written to can be read on: what has come since, in files that have
+// come since, too.
+//
+// Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace disttf::roles {
 
@@ -36,11 +41,27 @@ inline constexpr std::size_t kMostMetricsBytes = std::size_t{1} << 20U;
 // Of one folder. A run that was started anew a thousand times has other worries.
 inline constexpr std::size_t kMostRecordFiles = 1000;
 
-// `path`: a --train_dir, a folder of *.jsonl, or a file. Calls `take` with each record of a kind
-// that is known (record_line.h). Throws std::invalid_argument with one sentence, which names
-// file, line, field, value and what is allowed, and std::system_error where a file cannot be read.
-// A folder without such files has no records.
-RecordReading read_records(const std::filesystem::path& path, BadLines bad_lines,
-                           const std::function<void(const nlohmann::ordered_json&)>& take);
+class RecordFiles {
+ public:
+  // `path`: a --train_dir, a folder of *.jsonl, or a file. Nothing is read yet.
+  explicit RecordFiles(std::filesystem::path path);
+  ~RecordFiles();
+  RecordFiles(const RecordFiles&) = delete;
+  RecordFiles& operator=(const RecordFiles&) = delete;
+
+  // Calls `take` with each record of a kind that is known (record_line.h), from the second call on
+  // with those that have come since the last one. Throws std::invalid_argument with one sentence,
+  // which names file, line, field, value and what is allowed, and std::system_error where a file
+  // cannot be read; it can then be called again. A folder without such files has no records.
+  RecordReading read(BadLines bad_lines,
+                     const std::function<void(const nlohmann::ordered_json&)>& take);
+
+ private:
+  class Source;
+  void find_files(RecordReading& reading);
+
+  std::filesystem::path path_;
+  std::vector<std::unique_ptr<Source>> files_;  // each until it cannot be read on
+};
 
 }  // namespace disttf::roles

@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "data/gzip.h"
+#include "net/wire/text.h"
 #include "web/assets.h"
 
 namespace disttf::roles {
 namespace {
 
 constexpr int kNotModified = 304;
+constexpr int kBadRequest = 400;
 constexpr int kMethodNotAllowed = 405;
 constexpr int kUnavailable = 503;
 constexpr std::string_view kEventStream = "text/event-stream";
@@ -70,16 +72,26 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return is_one ? std::optional(number) : std::nullopt;
 }
 
+// Of "run=1&after=7", "after": "7".
+std::optional<std::string_view> value_in(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view each = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(each.size() + 1, query.size()));
+    if (each.size() > name.size() && each.starts_with(name) && each[name.size()] == '=') {
+      return each.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
 // A browser that has lost the stream says by itself where it was; a page that comes back, by
 // ?after.
 std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
-  constexpr std::string_view kAfter = "after=";
   if (!request.last_event_id.empty()) {
     return number_in(request.last_event_id);
   }
-  return request.query.starts_with(kAfter)
-             ? number_in(std::string_view(request.query).substr(kAfter.size()))
-             : std::nullopt;
+  const std::optional<std::string_view> after = value_in(request.query, "after");
+  return after ? number_in(*after) : std::nullopt;
 }
 
 }  // namespace
@@ -101,17 +113,38 @@ std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& requ
   if (request.method != "GET" && request.method != "HEAD") {
     return net::error_reply(kMethodNotAllowed, request.path + " takes GET");
   }
-  if (request.path == "/v1/run") {
-    return net::HttpReply{.body = feed_.view() + "\n"};
-  }
-  if (request.path == "/v1/stream") {
-    return stream(request);
+  if (const web::Asset* const asset = find_asset(request.path); asset != nullptr) {
+    return asset_reply(*asset, request);
   }
   if (request.path == "/v1/access") {
-    const nlohmann::json verbs = request.may_change ? verbs_ : std::vector<std::string>();
-    return net::HttpReply{.body = nlohmann::json{{"verbs", verbs}}.dump() + "\n"};
+    return access(request);
   }
-  return asset_reply(*find_asset(request.path), request);
+  RunPage* const run = run_in(request.query);
+  if (run == nullptr) {
+    return net::error_reply(
+        kBadRequest, "run: " + net::quoted(value_in(request.query, "run").value_or("")) +
+                         " is not a run of this page, which has " + std::to_string(runs_.size()) +
+                         "; the first is 0");
+  }
+  return request.path == "/v1/run" ? net::HttpReply{.body = run->feed_.view() + "\n"}
+                                   : run->stream(request);
+}
+
+net::HttpReply RunPage::access(const net::HttpServerRequest& request) const {
+  nlohmann::json json = {{"verbs", request.may_change ? verbs_ : std::vector<std::string>()}};
+  for (const Shown& each : runs_) {
+    json["runs"].push_back({{"name", each.name}, {"records", each.page->feed_.newest()}});
+  }
+  return {.body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+}
+
+RunPage* RunPage::run_in(std::string_view query) {
+  const std::optional<std::string_view> wanted = value_in(query, "run");
+  if (!wanted) {
+    return this;
+  }
+  const std::optional<std::uint64_t> number = number_in(*wanted);
+  return number && *number < runs_.size() ? runs_[*number].page : nullptr;
 }
 
 net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
@@ -168,6 +201,13 @@ void RunPage::on_record(std::uint64_t id, std::string_view record) {
 }
 
 void RunPage::end() {
+  end_readers();
+  for (const Shown& each : runs_) {
+    each.page->end_readers();  // the first of them is this one, which has none left
+  }
+}
+
+void RunPage::end_readers() {
   ended_ = true;
   for (const std::weak_ptr<net::HttpLineStream>& each : readers_) {
     if (const std::shared_ptr<net::HttpLineStream> reader = each.lock()) {
@@ -175,6 +215,7 @@ void RunPage::end() {
       reader->end();
     }
   }
+  readers_.clear();
 }
 
 }  // namespace disttf::roles

@@ -8,6 +8,10 @@
 //                       the view. "event: end": no more will come
 //   GET /v1/access      {"verbs": ["restart"]}: what whoever asks may change
 //
+// Of runs that have been written down /v1/access has "runs", too: of each its name, and how many of
+// its records are known, [{"name": "/srv/mnist", "records": 12}]. ?run=1 of a request is then the
+// second of them; without it, it is the first.
+//
 // All of it is open to whoever reaches the address; what changes a run is asked for elsewhere
 // (control_verbs.h). Memory is bounded: by what is held for readers who come again, the number of
 // readers and what each may leave unread.
@@ -23,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "net/http/http_reply.h"
@@ -45,6 +50,14 @@ class RunPage {
   // nullopt: it is none of the page's addresses.
   [[nodiscard]] std::optional<net::HttpReply> answer(const net::HttpServerRequest& request);
 
+  struct Shown {
+    std::string name;
+    RunPage* page = nullptr;
+  };
+  // Of runs that have been written down: the page of all of them. This one is the first; the others
+  // must live as long as requests come. Once.
+  void show_runs(std::vector<Shown> runs) { runs_ = std::move(runs); }
+
   // Readers are told that no more will come.
   void end();
 
@@ -58,6 +71,10 @@ class RunPage {
   };
 
   void on_record(std::uint64_t id, std::string_view record);
+  [[nodiscard]] net::HttpReply access(const net::HttpServerRequest& request) const;
+  // The one that is asked for; nullptr: there is no such run.
+  [[nodiscard]] RunPage* run_in(std::string_view query);
+  void end_readers();
   [[nodiscard]] net::HttpReply stream(const net::HttpServerRequest& request);
   [[nodiscard]] std::string events_after(std::optional<std::uint64_t> id) const;
 
@@ -67,6 +84,7 @@ class RunPage {
   std::deque<Held> held_;  // the newest records, without a gap
   std::size_t held_bytes_ = 0;
   std::vector<std::weak_ptr<net::HttpLineStream>> readers_;
+  std::vector<Shown> runs_;  // empty: it is the page of a run that goes on
   bool ended_ = false;
 };
 

@@ -1,0 +1,84 @@
+#include "roles/monitor/shell/record_page.h"
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "roles/monitor/shell/recorded_run.h"
+#include "roles/monitor/shell/run_page.h"
+#include "roles/monitor/shell/terminal.h"
+#include "roles/process/stop_signal.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::chrono::seconds kReadOn{1};
+
+struct ShownRun {
+  ShownRun(asio::io_context& context, const std::string& path)
+      : run(path), page(context, run.feed(), {}) {}
+  RecordedRun run;
+  RunPage page;  // listens from here on: what was read before is in its view
+};
+
+class RecordPage {
+ public:
+  RecordPage(const std::vector<std::string>& runs, const PageOptions& options) {
+    std::vector<RunPage::Shown> all;
+    all.reserve(runs.size());
+    for (const std::string& run : runs) {
+      all.push_back({.name = run, .page = &shown_.emplace_back(context_, run).page});
+    }
+    shown_.front().page.show_runs(std::move(all));
+    server_.emplace(context_, options, shown_.front().page);
+  }
+
+  int run() {
+    write_output("the run's page is " + server_->url() + "\n");
+    signals_.async_wait([this](std::error_code error, int signal) {
+      if (!error) {
+        signal_ = signal;
+        timer_.cancel();
+        server_->stop();
+      }
+    });
+    read_on();
+    context_.run();
+    return exit_code_for(signal_);
+  }
+
+ private:
+  void read_on() {
+    timer_.expires_after(kReadOn);
+    timer_.async_wait([this](std::error_code error) {
+      if (error || signal_ != 0) {
+        return;
+      }
+      for (ShownRun& each : shown_) {
+        each.run.read_on();
+      }
+      read_on();
+    });
+  }
+
+  asio::io_context context_{1};
+  asio::signal_set signals_{context_, SIGINT, SIGTERM};
+  asio::steady_timer timer_{context_};
+  std::deque<ShownRun> shown_;  // in their places: each refers to itself
+  std::optional<PageServer> server_;
+  int signal_ = 0;
+};
+
+}  // namespace
+
+int run_record_page(const std::vector<std::string>& runs, const PageOptions& options) {
+  return RecordPage(runs, options).run();
+}
+
+}  // namespace disttf::roles

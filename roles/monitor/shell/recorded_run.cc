@@ -1,0 +1,76 @@
+#include "roles/monitor/shell/recorded_run.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "net/wire/text.h"
+#include "roles/monitor/core/record_line.h"
+#include "roles/monitor/core/view_fields.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+RecordedRun::RecordedRun(std::string path) : path_(std::move(path)), files_(path_) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path_, ignored)) {
+    throw Failure(kError, net::quoted(path_) + ": there is no such file or directory");
+  }
+  const RecordReading reading = read(BadLines::kRefuse);
+  if (reading.records == 0) {
+    throw Failure(kError, net::quoted(path_) +
+                              " holds no records of a run; a --train_dir, a file of its records, "
+                              "or one of --metrics_file does");
+  }
+  if (reading.long_lines != 0) {
+    log_warning(net::quoted(path_) + ": " + std::to_string(reading.long_lines) +
+                " lines are longer than a record may be, and were left out");
+  }
+  if (reading.old_files != 0) {
+    log_warning(net::quoted(path_) + ": of its files of records the oldest " +
+                std::to_string(reading.old_files) + " were left out");
+  }
+}
+
+RecordReading RecordedRun::read(BadLines bad_lines) {
+  return files_.read(bad_lines, [this](const Json& record) {
+    Json known = record;
+    if (text_of_field(record, "source") == kMetricsFile) {
+      set_time(known);
+    }
+    feed_.take(known.dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
+}
+
+void RecordedRun::read_on() {
+  try {
+    const RecordReading reading = read(BadLines::kSkip);
+    if (reading.bad_lines + reading.long_lines != 0) {
+      warn("holds lines now that are no records; they are left out");
+    }
+  } catch (const std::system_error& error) {
+    warn(std::string("cannot be read on: ") + error.what());
+  }
+}
+
+void RecordedRun::warn(const std::string& sentence) {
+  if (!std::exchange(has_warned_, true)) {
+    log_warning(net::quoted(path_) + " " + sentence);
+  }
+}
+
+void RecordedRun::set_time(Json& record) {
+  const double seconds = number_of(record, "time").value_or(0);
+  begun_ += seconds < last_ ? last_ : 0;
+  last_ = seconds;
+  record["time"] = begun_ + seconds;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,51 @@
+#include "roles/monitor/shell/terminal_keys.h"
+
+#include <unistd.h>
+
+#include <array>
+
+namespace disttf::roles {
+namespace {
+
+// From the background the terminal is the shell's: whoever reads it or sets it up is stopped.
+bool is_in_foreground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+}  // namespace
+
+void TerminalKeys::enter() noexcept {
+  if (!is_used_ || !is_in_foreground() ||
+      (!is_entered_ && tcgetattr(STDIN_FILENO, &before_) != 0)) {
+    return;
+  }
+  termios modes = before_;
+  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // signals still are made by keys
+  modes.c_cc[VMIN] = 1;
+  modes.c_cc[VTIME] = 0;
+  is_entered_ = true;
+  tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+}
+
+void TerminalKeys::leave() noexcept {
+  if (is_entered_ && is_in_foreground()) {
+    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  is_entered_ = false;
+}
+
+int TerminalKeys::descriptor() const noexcept {
+  return is_entered_ && is_in_foreground() ? STDIN_FILENO : -1;
+}
+
+std::string TerminalKeys::take() {
+  std::array<char, 64> buffer{};
+  const ssize_t count = read(STDIN_FILENO, buffer.data(), buffer.size());
+  if (count <= 0) {
+    is_used_ = false;  // it has hung up
+    leave();
+    return {};
+  }
+  const std::string keys(buffer.data(), static_cast<std::size_t>(count));
+  return keys.substr(0, keys.find('\x1b'));
+}
+
+}  // namespace disttf::roles
