@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "net/wire/text.h"
 
