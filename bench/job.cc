@@ -45,8 +45,8 @@ constexpr std::array kJobs = {
     Job{"job/lenet/2_workers_1_ps", "--workers 2 --ps 1 --model lenet", kLenet, 10},
     Job{"job/cnn/2_workers_1_ps", "--workers 2 --ps 1 --model cnn", kCnn, 4},
 };
-// What fault tolerance costs: `plain`, and with `more` flags. The two run in turn the first and the
-// second. All make steps of 200 images.
+// What fault tolerance, or being seen, costs: `plain`, and with `more` flags. The two run in turn
+// the first and the second. All make steps of 200 images.
 struct Price {
   const char* name;
   std::string plain;
@@ -59,6 +59,9 @@ const std::array kPrices = {
     Price{"price/elastic_4x50", "--workers 2 --ps 1",
           " --min_workers 1 --micro_batches 4 --batch_size 50"},
     Price{"price/replicas/sync", "--workers 2 --ps 2", " --ps_replicas 2"},
+    Price{
+        "price/seen", "--workers 2 --ps 1",
+        " --page --page_port {page_port} --metrics_port 0 --log_dir {scratch} --summary_every 100"},
     Price{"price/replicas/async", "--workers 2 --ps 2 --sync_replicas=false", " --ps_replicas 2"},
 };
 

@@ -10,9 +10,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <regex>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
+
+#include "bench/page_reader.h"
 
 namespace disttf::bench {
 namespace {
@@ -47,6 +51,12 @@ double cpu_seconds_of_children() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void replace(std::string& text, std::string_view from, const std::string& to) {
+  if (const std::size_t at = text.find(from); at != std::string::npos) {
+    text.replace(at, from.size(), to);
+  }
 }
 
 }  // namespace
@@ -92,8 +102,15 @@ JobOptions part_of(JobOptions options, int part) {
   return options;
 }
 
-Result run_launch(const std::string& arguments, bool saves, const JobOptions& options) {
+Result run_launch(const std::string& wanted, bool saves, const JobOptions& options) {
   const ScratchDirectory scratch;
+  std::string arguments = wanted;
+  replace(arguments, "{scratch}", scratch.path());
+  std::optional<PageReader> reader;
+  if (arguments.find("{page_port}") != std::string::npos) {
+    reader.emplace();
+    replace(arguments, "{page_port}", std::to_string(reader->port()));
+  }
   const std::string command = disttf_program() + " launch " + arguments +
                               " --train_steps=" + options.train_steps +
                               " --dataset=" + options.dataset + " --data_dir=" + options.data_dir +
@@ -106,6 +123,9 @@ Result run_launch(const std::string& arguments, bool saves, const JobOptions& op
                          std::regex(R"(elapsed time: [0-9.]+ s \(([0-9]+) images/s)")) ||
       !std::regex_search(output, accuracy, std::regex(R"(accuracy: ([0-9.]+))"))) {
     throw std::runtime_error(command + " printed no result:\n" + output);
+  }
+  if (reader && reader->bytes() == 0) {
+    throw std::runtime_error(command + ": nobody could read its page");
   }
   result.images_per_second = std::stod(rate[1]);
   result.accuracy = std::stod(accuracy[1]);

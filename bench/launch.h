@@ -19,7 +19,8 @@ struct Result {
 [[nodiscard]] std::string disttf_program();
 
 // Throws std::runtime_error when it prints no result. `saves`: into a --train_dir that is empty at
-// the start.
+// the start. In the arguments {scratch} stands for a directory that is removed afterwards, and
+// {page_port} for the port of a page that is read all the time.
 [[nodiscard]] Result run_launch(const std::string& arguments, bool saves,
                                 const JobOptions& options);
 

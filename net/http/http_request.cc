@@ -177,7 +177,9 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
 // Where the value of `name_` goes. The status of the refusal, or 0.
 int HttpRequestParser::begin_value() {
   value_ = nullptr;
-  if (name_ == "transfer-encoding") return kNotImplemented;  // bodies come with their length
+  // Refused with the head's end: before it, what is wrong with the rest is to be found or not as
+  // the bytes happened to be cut.
+  has_transfer_encoding_ = has_transfer_encoding_ || name_ == "transfer-encoding";
   for (unsigned each = 0; each < kKeptFields.size(); ++each) {
     if (name_ != kKeptFields[each].name) continue;
     if ((seen_ & (1U << each)) != 0) return kBadRequest;  // which of the two would count?
@@ -222,7 +224,8 @@ int HttpRequestParser::on_head_end() {
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
   if (parser_.http_major != 1 || parser_.http_minor == 0) {
     refusal_ = kVersionNotSupported;
-  } else if (parser_.upgrade != 0) {  // CONNECT, or another protocol that is asked for
+  } else if (parser_.upgrade != 0 ||    // CONNECT, or another protocol that is asked for
+             has_transfer_encoding_) {  // bodies come with their length
     refusal_ = kNotImplemented;
   } else if (!take_target()) {
     refusal_ = kBadRequest;

@@ -74,7 +74,8 @@ class HttpRequestParser {
   bool in_name_ = false;          // the last piece belonged to a name
   std::string* value_ = nullptr;  // where its value goes; null: nowhere
   unsigned seen_ = 0;             // a bit each for the fields that have come
-  bool line_is_empty_ = true;     // of the head, so far
+  bool has_transfer_encoding_ = false;
+  bool line_is_empty_ = true;  // of the head, so far
   bool begun_ = false;
   bool has_excess_ = false;
   bool may_stay_open_ = false;

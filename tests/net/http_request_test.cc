@@ -75,7 +75,7 @@ TEST(HttpRequest, IsRefusedWithTransferEncoding) {
             501);
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\ntransfer-ENCODING: identity\r\n\r\n"), 501);
   EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding:\r\n\r\nabc"),
-            501);
+            400);
 }
 
 TEST(HttpRequest, IsRefusedWithFoldedFields) {

@@ -41,7 +41,8 @@ PsMetrics ps() {
           .staleness_sum = 400,
           .standing = "primary",
           .has_backup = true,
-          .backup_lag = 3,
+          .view = 2,
+          .lag_updates = 3,
           .present = {true, false},
           .samples = {{.step = 820, .apply = 1e-3F, .arrived = {2e-3F, -1}}}};
 }
@@ -66,7 +67,7 @@ TEST(TaskMetrics, OfAPsAreReadBack) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->task, ps().task);
   EXPECT_EQ(read->range_end, 200U);
-  EXPECT_EQ(read->backup_lag, 3U);
+  EXPECT_EQ(read->lag_updates, 3U);
   EXPECT_EQ(read->staleness_sum, 400U);
   EXPECT_EQ(read->present, (std::vector<bool>{true, false}));
   EXPECT_LT(read->samples.at(0).arrived.at(1), 0);

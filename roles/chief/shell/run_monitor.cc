@@ -281,14 +281,20 @@ class RunMonitor::Impl {
     if (result.trace) {
       record = write_trace(*result.trace, options_.train_dir);
     }
-    if (record.file.empty()) {
-      log_warning("No timeline: " + record.why_not);
-    } else {
-      log_info(fmt::format("A timeline of {} steps from {} on is in {}", record.steps, record.from,
-                           record.file));
-    }
+    const bool is_there = !record.file.empty();
+    const std::string sentence = is_there
+                                     ? fmt::format("A timeline of {} steps from {} on is in {}",
+                                                   record.steps, record.from, record.file)
+                                     : "No timeline: " + record.why_not;
+    is_there ? log_info(sentence) : log_warning(sentence);
     const double time = record_time();
-    write({Line{.text = record.to_line(time), .series = {}, .time = time}});
+    const EventRecord event{
+        .level = is_there ? EventRecord::Level::kInfo : EventRecord::Level::kWarning,
+        .task = {},
+        .what = "timeline",
+        .text = sentence};
+    write({Line{.text = record.to_line(time), .series = {}, .time = time},
+           Line{.text = event.to_line(time), .series = {}, .time = time}});
   }
 
   void write(const std::deque<Line>& lines) {

@@ -248,7 +248,8 @@ std::string to_json(const PsMetrics& metrics) {
   json["staleness_sum"] = metrics.staleness_sum;
   json["standing"] = metrics.standing;
   json["has_backup"] = metrics.has_backup;
-  json["backup_lag"] = metrics.backup_lag;
+  json["view"] = metrics.view;
+  json["lag_updates"] = metrics.lag_updates;
   std::string present;
   for (const bool is_present : metrics.present) {
     present += is_present ? '1' : '0';
@@ -295,7 +296,8 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
                       .staleness_sum = json.at("staleness_sum").get<std::uint64_t>(),
                       .standing = net::one_line(json.at("standing").get<std::string>()),
                       .has_backup = json.at("has_backup").get<bool>(),
-                      .backup_lag = json.at("backup_lag").get<std::uint64_t>(),
+                      .view = json.at("view").get<std::uint64_t>(),
+                      .lag_updates = json.at("lag_updates").get<std::uint64_t>(),
                       .present = {},
                       .samples = {}};
     for (const char each : json.at("present").get<std::string>()) {
@@ -332,7 +334,8 @@ std::string to_line(const PsMetrics& metrics, double time) {
   if (!metrics.standing.empty()) {
     json["standing"] = metrics.standing;
     json["has_backup"] = metrics.has_backup;
-    json["backup_lag"] = metrics.backup_lag;
+    json["view"] = metrics.view;
+    json["lag_updates"] = metrics.lag_updates;
   }
   if (!metrics.samples.empty()) {
     json["stages"] = {

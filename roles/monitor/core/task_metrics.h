@@ -56,10 +56,11 @@ struct PsMetrics {
   std::uint64_t repeats = 0;
   std::uint64_t dropped = 0;
   std::uint64_t staleness_sum = 0;
-  std::string standing;          // "primary", "backup"; empty: the only host of its range
-  bool has_backup = false;       // primary: the other host has all that is acknowledged
-  std::uint64_t backup_lag = 0;  // primary: updates that the other host has not acknowledged yet
-  std::vector<bool> present;     // by rank: the trainer has a step channel here
+  std::string standing;           // "primary", "backup"; empty: the only host of its range
+  bool has_backup = false;        // primary: the other host has all that is acknowledged
+  std::uint64_t view = 0;         // replicas: its number
+  std::uint64_t lag_updates = 0;  // primary: updates that the other host has not acknowledged yet
+  std::vector<bool> present;      // by rank: the trainer has a step channel here
   std::vector<RangeSample> samples;
   std::vector<RangeSample> traced = {};
   bool has_more_traced = false;

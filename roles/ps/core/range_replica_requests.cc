@@ -144,7 +144,8 @@ PsMetrics RangeReplica::take_metrics() {
   if (standing_ != net::Standing::kOnly) {
     metrics.standing = is_backup() ? "backup" : "primary";
     metrics.has_backup = backup_.is_complete();
-    metrics.backup_lag = backup_.lag();
+    metrics.view = view_.number.count;
+    metrics.lag_updates = backup_.lag();
   }
   for (const TrainerRecord& record : trainers_.records()) {
     metrics.present.push_back(record.present());

@@ -1,0 +1,34 @@
+// A browser that has the page of a run open, as far as the run can tell: it reads the stream of
+// what changes until that ends.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+namespace disttf::bench {
+
+class PageReader {
+ public:
+  // Chooses a port on 127.0.0.1 that is free now, and from then on tries to read there.
+  PageReader();
+  ~PageReader();
+  PageReader(const PageReader&) = delete;
+  PageReader& operator=(const PageReader&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  // Of the stream, up to now.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void read();
+  bool read_once();  // false: nobody is there yet
+
+  std::uint16_t port_;
+  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace disttf::bench
