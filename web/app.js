@@ -76,6 +76,7 @@ async function send(path, body) {
 function drawVerbs() {
   const place = byId("verbs");
   if (verbs.may("save")) place.append(verbs.button("Save now", "write a checkpoint", "/v1/save", undefined, false));
+  if (verbs.may("trace")) place.append(verbs.button("Timeline", "what every task does in 50 steps, as a file for ui.perfetto.dev", "/v1/trace", {steps: 50}, false));
   if (verbs.may("update")) {
     const more = () => ({workers: 1 + [...state.tasks.values()].filter((task) => task.task.startsWith("worker:")).length});
     place.append(verbs.button("One more worker", "one more worker joins the run", "/v1/update", more));

@@ -4,7 +4,7 @@ import {byId, make, setText, setAttribute, keep, table, count, number, percent, 
 
 const STAGES = ["pull", "load", "forward", "backward", "push", "wait", "apply"];
 const MARKS = {killed: "✕", lost: "✕", failed: "✕", ended: "■", started: "▸", restarted: "↻",
-               replaced: "↻", joined: "+", goes_on: "▸", set_back: "↶", checkpoint: "▣", saved: "▣",
+               replaced: "↻", joined: "+", goes_on: "▸", set_back: "↶", checkpoint: "▣", timeline: "≡", saved: "▣",
                evaluated: "◎", finished: "✓", stopped: "■", update: "✎", asked: "✎"};
 
 const none = (text) => make("p", {class: "none", text});

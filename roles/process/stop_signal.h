@@ -43,6 +43,7 @@ class StopSignal {
   // How many steps somebody wants to see a timeline of, by SIGUSR2, since the last call; 0: nobody
   // does. sigqueue() says how many, kill() means kUsualTrace. From any thread.
   static constexpr std::uint32_t kUsualTrace = 50;
+  void ask_to_trace(std::uint32_t steps) noexcept { asks_to_trace_ = steps; }
   [[nodiscard]] std::uint32_t take_trace_request() noexcept { return asks_to_trace_.exchange(0); }
   // Throws Failure when a signal has come (130 or 143), or that of stop_with().
   void throw_if_stopped() const;

@@ -46,6 +46,7 @@ class PageThreadTest : public testing::Test {
                           ++saved_;
                           return std::string("saving");
                         },
+                    .trace = [] { return std::string("collecting"); },
                     .stop = {}}};
 };
 
@@ -61,11 +62,12 @@ TEST_F(PageThreadTest, ServesWhatAnotherThreadTells) {
 
 TEST_F(PageThreadTest, ChangesWhatItMay) {
   const std::string mine = may_change();
-  EXPECT_THAT(ask("GET /v1/access", mine), HasSubstr(R"({"verbs":["save"]})"));
+  EXPECT_THAT(ask("GET /v1/access", mine), HasSubstr(R"({"verbs":["save","trace"]})"));
   EXPECT_THAT(ask("GET /v1/save", mine), StartsWith("HTTP/1.1 405 "));
   EXPECT_EQ(saved_, 0);
   EXPECT_THAT(ask("POST /v1/save", mine), HasSubstr(R"({"message":"saving"})"));
   EXPECT_EQ(saved_, 1);
+  EXPECT_THAT(ask("POST /v1/trace", mine), HasSubstr(R"({"message":"collecting"})"));
   EXPECT_THAT(ask("POST /v1/stop", mine), StartsWith("HTTP/1.1 404 ")) << "this one cannot";
   EXPECT_THAT(ask("POST /v1/save"), StartsWith("HTTP/1.1 401 "));
   EXPECT_EQ(saved_, 1);

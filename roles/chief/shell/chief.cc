@@ -448,10 +448,17 @@ std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal&
   if (!options.page) {
     return nullptr;
   }
-  PageThread::Changes changes{.save = {}, .stop = [] {
-                                kill(getpid(), SIGTERM);
-                                return std::string("the run ends now");
-                              }};
+  PageThread::Changes changes{.trace =
+                                  [&stop] {
+                                    stop.ask_to_trace(StopSignal::kUsualTrace);
+                                    return fmt::format("a timeline of {} steps is collected",
+                                                       StopSignal::kUsualTrace);
+                                  },
+                              .stop =
+                                  [] {
+                                    kill(getpid(), SIGTERM);
+                                    return std::string("the run ends now");
+                                  }};
   if (!options.checkpoint.train_dir.empty()) {
     changes.save = [&stop] {
       stop.ask_to_save();

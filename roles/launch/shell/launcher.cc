@@ -116,7 +116,7 @@ Launcher::Launcher(const LaunchOptions& options)
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
       processes_(context_, options, events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
-      page_(context_, feed_, {"restart", "replace", "update", "save", "stop"}) {
+      page_(context_, feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
   if (!train_dir.empty()) {
     record_file_.emplace(train_dir, fmt::format("{}-{}", process_facts().host, getpid()));

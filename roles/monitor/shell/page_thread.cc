@@ -1,9 +1,11 @@
 #include "roles/monitor/shell/page_thread.h"
 
+#include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,22 +21,33 @@ namespace {
 constexpr int kPageNotFound = 404;
 constexpr int kPostAlone = 405;
 
+// What may be told, by the last part of its path.
+struct Verb {
+  std::string_view name;
+  std::function<std::string()> PageThread::Changes::*change;
+};
+constexpr std::array<Verb, 3> kVerbs = {{{"save", &PageThread::Changes::save},
+                                         {"trace", &PageThread::Changes::trace},
+                                         {"stop", &PageThread::Changes::stop}}};
+
 std::vector<std::string> verbs_of(const PageThread::Changes& changes) {
   std::vector<std::string> verbs;
-  if (changes.save) {
-    verbs.emplace_back("save");
-  }
-  if (changes.stop) {
-    verbs.emplace_back("stop");
+  for (const Verb& verb : kVerbs) {
+    if (changes.*verb.change) {
+      verbs.emplace_back(verb.name);
+    }
   }
   return verbs;
 }
 
 net::HttpReply answer_change(const PageThread::Changes& changes,
                              const net::HttpServerRequest& request) {
-  const std::function<std::string()>* const change = request.path == "/v1/save"   ? &changes.save
-                                                     : request.path == "/v1/stop" ? &changes.stop
-                                                                                  : nullptr;
+  const std::function<std::string()>* change = nullptr;
+  for (const Verb& verb : kVerbs) {
+    if (request.path == "/v1/" + std::string(verb.name)) {
+      change = &(changes.*verb.change);
+    }
+  }
   if (change == nullptr || !*change) {
     return net::error_reply(kPageNotFound, net::quoted(request.path) + " is not there");
   }

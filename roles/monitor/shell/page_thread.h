@@ -15,8 +15,9 @@ class PageThread {
   // What may be changed from the page; an empty function: that not. They are called on the page's
   // thread, and return a sentence: what is done now.
   struct Changes {
-    std::function<std::string()> save;
-    std::function<std::string()> stop;
+    std::function<std::string()> save = {};
+    std::function<std::string()> trace = {};  // a timeline of the usual number of steps
+    std::function<std::string()> stop = {};
   };
 
   // Throws Failure (kCannotListen), and std::system_error where there is no thread.
