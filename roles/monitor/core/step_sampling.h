@@ -141,10 +141,19 @@ class StepSamples {
   std::size_t next_traced_ = 0;
 };
 
+// Which ps's parameters came last to a trainer, and how long after all others were there. Of one ps
+// alone, and where the trainer was busy when they came: 0.
+struct LastPs {
+  std::uint32_t index = 0;
+  float seconds = 0;
+  friend bool operator==(const LastPs&, const LastPs&) = default;
+};
+
 // One step of a trainer.
 struct TrainerSample {
   std::uint64_t step = 0;  // of the parameters that it was computed from
   StageSeconds seconds{};
+  LastPs last_ps = {};
   // By the task's steady clock, in nanoseconds: when the answer that brought the parameters began
   // to come.
   std::int64_t began = 0;

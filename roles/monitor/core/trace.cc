@@ -234,7 +234,10 @@ std::optional<Trace::Bounds> Trace::bounds(std::size_t rank, std::size_t ps) con
     const std::int64_t computed = at_trainer->began + until(*at_trainer, Stage::kBackward);
     const std::int64_t whole = at_ps.began + in_ns(at_ps.arrived[rank]);
     bounds.most = std::min(bounds.most, whole - computed);
-    bounds.least = std::max(bounds.least, at_ps.began - at_trainer->began);
+    // With several ps the answer counts as having come before it was read (PsClient::answer_came):
+    // when it had been is sure.
+    const std::int64_t came = at_trainer->began + until(*at_trainer, Stage::kPull);
+    bounds.least = std::max(bounds.least, at_ps.began - came);
   }
   return is_known ? std::optional(bounds) : std::nullopt;
 }
