@@ -180,7 +180,9 @@ TrainerMetrics trainer_metrics() {
       .pushes = 41,
       .dropped = 1,
       .samples = {}};
-  metrics.samples.push_back({.step = 32, .seconds = {0.001F, 0, 0.01F, 0.02F, 0.0005F, 0.003F, 0}});
+  metrics.samples.push_back({.step = 32,
+                             .seconds = {0.001F, 0, 0.01F, 0.02F, 0.0005F, 0.003F, 0},
+                             .last_ps = {.index = 1, .seconds = 0.004F}});
   return metrics;
 }
 
@@ -193,6 +195,20 @@ TEST(TaskMetrics, ATrainersTextIsReadBack) {
   ASSERT_EQ(read->samples.size(), 1U);
   EXPECT_EQ(read->samples[0].step, 32U);
   EXPECT_NEAR(read->samples[0].of(Stage::kBackward), 0.02F, 1e-6F);
+  EXPECT_EQ(read->samples[0].last_ps.index, 1U);
+  EXPECT_NEAR(read->samples[0].last_ps.seconds, 0.004F, 1e-6F);
+}
+
+TEST(TaskMetrics, ATrainerThatDoesNotTellWhichPsWasLastIsRead) {
+  std::string text = to_json(trainer_metrics());
+  const std::string last = ",1,4000]]";
+  ASSERT_NE(text.find(last), std::string::npos) << text;
+  text.replace(text.find(last), last.size(), "]]");
+  const auto read = trainer_metrics_from_json(text);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->samples.size(), 1U);
+  EXPECT_EQ(read->samples[0].last_ps, LastPs());
+  EXPECT_NEAR(read->samples[0].of(Stage::kWait), 0.003F, 1e-6F);
 }
 
 TEST(TaskMetrics, APsTextIsReadBack) {

@@ -62,6 +62,24 @@ std::array<double, kFrontierStages> stages_of(const TrainerSample& sample) {
   return seconds;
 }
 
+// Of each way what may have been the ps's: the shortest one's, and as much again for each that was
+// read before. One alone shares its way with nobody.
+std::vector<double> shared_of(const std::vector<double>& ways) {
+  std::vector<double> shared(ways.size(), 0.0);
+  if (ways.size() < 2) {
+    return shared;
+  }
+  std::vector<std::size_t> order(ways.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&ways](std::size_t each) { return ways[each]; });
+  const double shortest = ways[order.front()];
+  double before = 0;
+  for (const std::size_t each : order) {
+    before = shared[each] = std::min(ways[each], before + shortest);
+  }
+  return shared;
+}
+
 }  // namespace
 
 double StageFrontier::Taken::total() const {
@@ -95,11 +113,10 @@ bool StageFrontier::is_here(const Trainer& trainer) const {
   return !trainer.samples.empty() && trainer.silent < kMostSilent;
 }
 
-// What the trainer told and what the ps saw of it, put together. The way of the gradient that it
-// did not see: first what all trainers of that ps had to wait alike, then what was its own. Of its
-// own, as much as it says that it may have been loading when the parameters came, is loading.
-std::optional<StageFrontier::Step> StageFrontier::step_of(std::uint64_t number) const {
-  Step step;
+// What each trainer told and what the ps saw of it.
+std::optional<StageFrontier::Told> StageFrontier::told_of(std::uint64_t number) const {
+  Told told;
+  std::vector<LastPs> last_ps;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (!is_here(trainers_[rank])) {
       continue;
@@ -108,49 +125,92 @@ std::optional<StageFrontier::Step> StageFrontier::step_of(std::uint64_t number) 
     if (sample == nullptr) {
       return std::nullopt;
     }
-    step.trainers.push_back({.rank = rank, .seconds = stages_of(*sample)});
+    told.trainers.push_back({.rank = rank, .seconds = stages_of(*sample)});
+    told.overlapped.push_back(static_cast<double>(sample->of(Stage::kOverlapped)));
+    last_ps.push_back(sample->last_ps);
   }
-  std::vector<double> own(step.trainers.size(), 0.0);
-  for (const Ps& ps : ps_) {
-    const RangeSample* const sample = find(ps.samples, number);
+  for (std::size_t index = 0; index < ps_.size(); ++index) {
+    const RangeSample* const sample = find(ps_[index].samples, number);
     if (sample == nullptr) {
       return std::nullopt;
     }
     std::vector<double> ways;
-    for (const Taken& taken : step.trainers) {
+    for (std::size_t each = 0; each < told.trainers.size(); ++each) {
+      const Taken& taken = told.trainers[each];
       const double arrived = taken.rank < sample->arrived.size()
                                  ? static_cast<double>(sample->arrived[taken.rank])
                                  : -1;
-      ways.push_back(std::max(0.0, arrived - taken.total()));
+      const double awaited =
+          last_ps[each].index == index ? 0 : static_cast<double>(last_ps[each].seconds);
+      ways.push_back(std::max(0.0, arrived - taken.total() - awaited));
     }
-    // One trainer alone shares its way with nobody.
-    const double shared = ways.size() > 1 ? *std::ranges::min_element(ways) : 0;
-    for (std::size_t each = 0; each < ways.size(); ++each) {
-      own[each] = std::max(own[each], ways[each] - shared);
-    }
-    step.receive.push_back(shared);
-    step.apply.push_back(static_cast<double>(sample->apply));
+    told.ways.push_back(std::move(ways));
+    told.apply.push_back(static_cast<double>(sample->apply));
   }
-  for (std::size_t each = 0; each < step.trainers.size(); ++each) {
-    Taken& taken = step.trainers[each];
-    const TrainerSample* const sample = find(trainers_[taken.rank].samples, number);
-    const double loading = std::min(own[each], static_cast<double>(sample->of(Stage::kOverlapped)));
-    taken.seconds[at(kLoad)] += loading;
-    taken.seconds[at(kPush)] += own[each] - loading;
-  }
-  return step.trainers.empty() ? std::nullopt : std::optional(std::move(step));
+  return told.trainers.empty() ? std::nullopt : std::optional(std::move(told));
 }
 
-std::vector<StageFrontier::Step> StageFrontier::steps_of_all(std::uint64_t& newest) const {
-  std::vector<Step> steps;
+// The way of the gradient that its trainer did not see: first what trainers of that ps had to wait
+// alike, then what was its own. Of its own, as much as it says that it may have been loading when
+// the parameters came, is loading.
+StageFrontier::Step StageFrontier::shared_out(Told told) {
+  Step step{.trainers = std::move(told.trainers), .receive = {}, .apply = std::move(told.apply)};
+  std::vector<double> own(step.trainers.size(), 0.0);
+  for (const std::vector<double>& ways : told.ways) {
+    const std::vector<double> shared = shared_of(ways);
+    std::size_t last = 0;  // to arrive
+    for (std::size_t each = 0; each < ways.size(); ++each) {
+      own[each] = std::max(own[each], ways[each] - shared[each]);
+      if (step.trainers[each].total() + ways[each] > step.trainers[last].total() + ways[last]) {
+        last = each;
+      }
+    }
+    step.receive.push_back(shared[last]);
+  }
+  for (std::size_t each = 0; each < step.trainers.size(); ++each) {
+    const double loading = std::min(own[each], told.overlapped[each]);
+    step.trainers[each].seconds[at(kLoad)] += loading;
+    step.trainers[each].seconds[at(kPush)] += own[each] - loading;
+  }
+  return step;
+}
+
+StageFrontier::Told StageFrontier::mean_of(std::span<const Told> steps) {
+  Told mean = steps.front();
+  const auto each_value = [](Told& told, auto&& apply) {
+    for (std::size_t each = 0; each < told.trainers.size(); ++each) {
+      for (std::size_t stage = 0; stage < kFrontierStages; ++stage) {
+        apply(told.trainers[each].seconds[stage],
+              [=](const Told& other) { return other.trainers[each].seconds[stage]; });
+      }
+      apply(told.overlapped[each], [=](const Told& other) { return other.overlapped[each]; });
+    }
+    for (std::size_t ps = 0; ps < told.apply.size(); ++ps) {
+      for (std::size_t each = 0; each < told.trainers.size(); ++each) {
+        apply(told.ways[ps][each], [=](const Told& other) { return other.ways[ps][each]; });
+      }
+      apply(told.apply[ps], [=](const Told& other) { return other.apply[ps]; });
+    }
+  };
+  each_value(mean, [steps](double& value, auto&& of) {
+    value = 0;
+    for (const Told& step : steps) {
+      value += of(step) / static_cast<double>(steps.size());
+    }
+  });
+  return mean;
+}
+
+std::vector<StageFrontier::Told> StageFrontier::steps_of_all(std::uint64_t& newest) const {
+  std::vector<Told> steps;
   const auto first =
       std::ranges::find_if(trainers_, [this](const Trainer& each) { return is_here(each); });
   if (first == trainers_.end()) {
     return steps;
   }
   for (const TrainerSample& sample : first->samples) {
-    if (std::optional<Step> step = step_of(sample.step)) {
-      steps.push_back(std::move(*step));
+    if (std::optional<Told> told = told_of(sample.step)) {
+      steps.push_back(std::move(*told));
       newest = sample.step;
     }
   }
@@ -158,8 +218,8 @@ std::vector<StageFrontier::Step> StageFrontier::steps_of_all(std::uint64_t& newe
 }
 
 // Async: as one step, of what each does in the mean.
-std::vector<StageFrontier::Step> StageFrontier::mean_step(std::uint64_t& newest) const {
-  Step step;
+std::vector<StageFrontier::Told> StageFrontier::mean_step(std::uint64_t& newest) const {
+  Told told;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     const Trainer& trainer = trainers_[rank];
     if (!is_here(trainer)) {
@@ -173,17 +233,18 @@ std::vector<StageFrontier::Step> StageFrontier::mean_step(std::uint64_t& newest)
       }
       newest = std::max(newest, sample.step);
     }
-    step.trainers.push_back(taken);
+    told.trainers.push_back(taken);
+    told.overlapped.push_back(0);
   }
   for (const Ps& ps : ps_) {
     double apply = 0;
     for (const RangeSample& sample : ps.samples) {
       apply += static_cast<double>(sample.apply) / static_cast<double>(ps.samples.size());
     }
-    step.receive.push_back(0);
-    step.apply.push_back(apply);
+    told.ways.emplace_back(told.trainers.size(), 0.0);
+    told.apply.push_back(apply);
   }
-  return step.trainers.empty() ? std::vector<Step>() : std::vector<Step>{step};
+  return told.trainers.empty() ? std::vector<Told>() : std::vector<Told>{told};
 }
 
 void StageFrontier::add_shares(const Step& step, Frontier& frontier) const {
@@ -275,30 +336,7 @@ std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, dou
                            .seconds = taken[index] - usual};
 }
 
-std::optional<Frontier::Slowest> StageFrontier::slowest(std::span<const Step> steps,
-                                                        double step_seconds) {
-  Step mean = steps.front();
-  const auto count = static_cast<double>(steps.size());
-  for (const Step& step : steps.subspan(1)) {
-    for (std::size_t each = 0; each < mean.trainers.size(); ++each) {
-      for (std::size_t stage = 0; stage < kFrontierStages; ++stage) {
-        mean.trainers[each].seconds[stage] += step.trainers[each].seconds[stage];
-      }
-    }
-    for (std::size_t each = 0; each < mean.apply.size(); ++each) {
-      mean.receive[each] += step.receive[each];
-      mean.apply[each] += step.apply[each];
-    }
-  }
-  for (Taken& taken : mean.trainers) {
-    for (double& seconds : taken.seconds) {
-      seconds /= count;
-    }
-  }
-  for (std::size_t each = 0; each < mean.apply.size(); ++each) {
-    mean.receive[each] /= count;
-    mean.apply[each] /= count;
-  }
+std::optional<Frontier::Slowest> StageFrontier::slowest(const Step& mean, double step_seconds) {
   std::optional<Frontier::Slowest> slowest;
   for (const auto& candidate : {slowest_trainer(mean), slowest_ps(mean, step_seconds)}) {
     if (candidate && candidate->slower >= kLeastSlower &&
@@ -315,12 +353,12 @@ std::optional<Frontier> StageFrontier::take() {
     ++trainer.silent;
   }
   Frontier frontier;
-  const std::vector<Step> steps = is_sync_ ? steps_of_all(frontier.step) : mean_step(frontier.step);
+  const std::vector<Told> steps = is_sync_ ? steps_of_all(frontier.step) : mean_step(frontier.step);
   if (steps.empty()) {
     return std::nullopt;
   }
-  for (const Step& step : steps) {
-    add_shares(step, frontier);
+  for (const Told& step : steps) {
+    add_shares(shared_out(step), frontier);
   }
   frontier.steps = steps.size();
   const auto count = static_cast<double>(steps.size());
@@ -329,7 +367,7 @@ std::optional<Frontier> StageFrontier::take() {
     share.seconds /= count;
   }
   std::ranges::sort(frontier.shares, std::ranges::greater(), &Frontier::Share::seconds);
-  frontier.slowest = slowest(steps, frontier.step_seconds);
+  frontier.slowest = slowest(shared_out(mean_of(steps)), frontier.step_seconds);
   // Of the newest alone from now on.
   for (Trainer& trainer : trainers_) {
     if (trainer.samples.size() > kWindow / 2) {

@@ -11,6 +11,15 @@
 //             did not see was spent on the way. What all trainers share of that is the ps's
 //   apply     of the ps
 //
+// A ps counts the way from when its own parameters were there. While a trainer waits for those of
+// another ps that is not the way to this one: each trainer tells how long it waited for the last ps
+// alone, and the ways to all others are that much shorter. A ps reads gradients one after the
+// other: one that comes in behind another may be late by as much as the first took, and that is the
+// ps's.
+//
+// Who is slow is judged by the means of many steps, the ways' too: whom a stall of a ps meets is
+// chance, and so nobody's doing but the ps's once it has met all.
+//
 // Where trainers do not wait for each other (async) there is no common step: the same is made of
 // the means of the newest steps of each.
 //
@@ -99,6 +108,13 @@ class StageFrontier {
     std::array<double, kFrontierStages> seconds{};
     [[nodiscard]] double total() const;
   };
+  // A step as it was told, or the mean of several: nothing of the ways is anybody's yet.
+  struct Told {
+    std::vector<Taken> trainers;
+    std::vector<double> overlapped;         // by trainer, as above
+    std::vector<std::vector<double>> ways;  // by ps, by trainer
+    std::vector<double> apply;              // by ps
+  };
   struct Step {
     std::vector<Taken> trainers;
     std::vector<double> receive;  // by ps: of the way to it what all trainers share
@@ -106,12 +122,14 @@ class StageFrontier {
   };
 
   [[nodiscard]] bool is_here(const Trainer& trainer) const;
-  [[nodiscard]] std::vector<Step> steps_of_all(std::uint64_t& newest) const;
-  [[nodiscard]] std::optional<Step> step_of(std::uint64_t step) const;
-  [[nodiscard]] std::vector<Step> mean_step(std::uint64_t& newest) const;
+  [[nodiscard]] std::vector<Told> steps_of_all(std::uint64_t& newest) const;
+  [[nodiscard]] std::optional<Told> told_of(std::uint64_t step) const;
+  [[nodiscard]] std::vector<Told> mean_step(std::uint64_t& newest) const;
+  [[nodiscard]] static Told mean_of(std::span<const Told> steps);
+  // Whose doing each way was.
+  [[nodiscard]] static Step shared_out(Told told);
   void add_shares(const Step& step, Frontier& frontier) const;
-  [[nodiscard]] std::optional<Frontier::Slowest> slowest(std::span<const Step> steps,
-                                                         double step_seconds);
+  [[nodiscard]] std::optional<Frontier::Slowest> slowest(const Step& mean, double step_seconds);
   [[nodiscard]] std::optional<Frontier::Slowest> slowest_trainer(const Step& mean) const;
   [[nodiscard]] std::optional<Frontier::Slowest> slowest_ps(const Step& mean, double step_seconds);
 

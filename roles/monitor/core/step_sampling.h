@@ -97,10 +97,19 @@ class StepSamples {
   std::size_t count_ = 0;
 };
 
+// Which ps's parameters came last to a trainer, and how long after all others were there. Of one ps
+// alone, and where the trainer was busy when they came: 0.
+struct LastPs {
+  std::uint32_t index = 0;
+  float seconds = 0;
+  friend bool operator==(const LastPs&, const LastPs&) = default;
+};
+
 // One step of a trainer.
 struct TrainerSample {
   std::uint64_t step = 0;  // of the parameters that it was computed from
   StageSeconds seconds{};
+  LastPs last_ps = {};
   [[nodiscard]] float& of(Stage stage) { return seconds[static_cast<std::size_t>(stage)]; }
   [[nodiscard]] float of(Stage stage) const { return seconds[static_cast<std::size_t>(stage)]; }
   friend bool operator==(const TrainerSample&, const TrainerSample&) = default;

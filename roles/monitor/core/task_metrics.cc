@@ -38,6 +38,8 @@ Json json_of(const TrainerSample& sample) {
   for (const float seconds : sample.seconds) {
     json.push_back(whole(seconds));
   }
+  json.push_back(sample.last_ps.index);
+  json.push_back(whole(sample.last_ps.seconds));
   return json;
 }
 
@@ -107,6 +109,19 @@ std::optional<Metrics> parsed(std::string_view text, Read read) {
   }
 }
 
+// An older one does not tell which ps was last.
+TrainerSample trainer_sample_of(const Json& json) {
+  TrainerSample sample{.step = json.at(0).get<std::uint64_t>()};
+  for (std::size_t stage = 0; stage < kStages; ++stage) {
+    sample.seconds[stage] = seconds_of(json.at(stage + 1));
+  }
+  if (json.size() > kStages + 2) {
+    sample.last_ps = {.index = json.at(kStages + 1).get<std::uint32_t>(),
+                      .seconds = seconds_of(json.at(kStages + 2))};
+  }
+  return sample;
+}
+
 RangeSample range_sample_of(const Json& json) {
   RangeSample sample{
       .step = json.at(0).get<std::uint64_t>(), .apply = seconds_of(json.at(1)), .arrived = {}};
@@ -164,11 +179,7 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
                            .dropped = json.at("dropped").get<std::uint64_t>(),
                            .samples = {}};
     for (const Json& each : json.at("samples")) {
-      TrainerSample sample{.step = each.at(0).get<std::uint64_t>()};
-      for (std::size_t stage = 0; stage < kStages; ++stage) {
-        sample.seconds[stage] = seconds_of(each.at(stage + 1));
-      }
-      metrics.samples.push_back(sample);
+      metrics.samples.push_back(trainer_sample_of(each));
     }
     return metrics;
   });

@@ -169,6 +169,8 @@ void PsClient::tell_best() {
 
 StepReply PsClient::run_step(std::span<float> parameters, const std::function<void()>& meanwhile) {
   parameters_ = parameters;
+  has_answer_ = false;
+  receiving_ = {};
   run(meanwhile);
   return {session_.reply(), parameters};
 }
@@ -338,9 +340,12 @@ void PsClient::receive(std::size_t index) {
     return;
   }
   if (plan == ReplyPlan::kParameters) {
-    answer_came_ = begin;
+    note_answer(index, begin);
   }
   error = receive_body(index, plan, header);
+  if (plan == ReplyPlan::kParameters) {
+    receiving_ += net::Clock::now() - begin;
+  }
   if (error) {
     session_.lost(index, error, net::Clock::now());
   } else {
@@ -348,6 +353,15 @@ void PsClient::receive(std::size_t index) {
     const bool stays = may_stay_ && places_[index].view != nullptr;
     session_.body(index, stays ? begin : net::Clock::now());
   }
+}
+
+void PsClient::note_answer(std::size_t index, net::Deadline begin) noexcept {
+  const net::Deadline came = begin - receiving_;
+  last_ps_ = {.index = static_cast<std::uint32_t>(index),
+              .seconds = std::exchange(has_answer_, true)
+                             ? std::chrono::duration<float>(came - answer_came_).count()
+                             : 0};
+  answer_came_ = came;
 }
 
 std::error_code PsClient::receive_body(std::size_t index, ReplyPlan plan,

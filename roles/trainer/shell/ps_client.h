@@ -32,6 +32,7 @@
 #include "net/transport/gradient_memory.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/joined_bodies.h"
+#include "roles/monitor/core/step_sampling.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
@@ -119,8 +120,12 @@ class PsClient {
   StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
                       const std::function<void()>& meanwhile = {});
 
-  // Of the last call that brought parameters: when the last of them began to come.
+  // Of the last call that brought parameters: when the last of them began to come. They are
+  // received one ps after the other: while one's come, those of another wait, and count as having
+  // come that much sooner. So what lies between this and the call's end is the time that they took
+  // to come.
   [[nodiscard]] net::Deadline answer_came() const noexcept { return answer_came_; }
+  [[nodiscard]] const LastPs& last_ps() const noexcept { return last_ps_; }
   // Of the last push_pull(): the ranges whose ps did not use the gradient, as it came late.
   [[nodiscard]] std::vector<math::Range> dropped_ranges() const;
 
@@ -198,6 +203,8 @@ class PsClient {
   // Agrees with all ps how tensors travel.
   void settle();
   void receive(std::size_t index);
+  // Its parameters begin to come.
+  void note_answer(std::size_t index, net::Deadline begin) noexcept;
   [[nodiscard]] std::error_code receive_body(std::size_t index, ReplyPlan plan,
                                              const net::FrameHeader& header);
   // It is now, and what comes next may take until then: whatever this process has missed, nobody
@@ -230,6 +237,9 @@ class PsClient {
   std::vector<net::BodyPlace> places_;  // there; without a view: in the caller's memory
   std::optional<TrainingState> state_;  // chief: what the ps are being set to
   net::Deadline answer_came_{};
+  bool has_answer_ = false;           // of the operation under way
+  net::Clock::duration receiving_{};  // its parameters, so far
+  LastPs last_ps_;
   std::string text_;            // a reply's
   std::vector<pollfd> polled_;  // one more: the interrupt's
   bool polls_ = false;          // something is waited for besides

@@ -26,9 +26,9 @@ class StageClock final : public math::PassObserver {
     std::uint64_t dropped = 0;  // of these: came late and were not used
   };
 
-  // The parameters of `step` are here; the answer that brought them began to come at `came`. What
-  // was waited for ends there; the next step has begun.
-  void answered(const Counts& counts, net::Deadline came) {
+  // The parameters of `step` are here; the answer that brought them began to come at `came`, that
+  // of `last` last. What was waited for ends there; the next step has begun.
+  void answered(const Counts& counts, net::Deadline came, const LastPs& last = {}) {
     if (is_measuring_) {
       add(Stage::kWait, came - last_);
       if (came - last_ > kNoticed) {  // it was loaded in time
@@ -41,7 +41,7 @@ class StageClock final : public math::PassObserver {
     const std::scoped_lock lock(mutex_);
     is_measuring_ = samples_.wants(counts.step);
     if (is_measuring_) {
-      sample_ = {.step = counts.step};
+      sample_ = {.step = counts.step, .seconds = {}, .last_ps = last};
       last_ = came;
       mark(Stage::kPull);
     }

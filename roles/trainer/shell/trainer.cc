@@ -263,6 +263,7 @@ void Trainer::delay(std::uint64_t local_step) {
                           options_.task.incarnation % math::kStreamLimit, local_step);
     const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
     stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
+    stages_.mark(Stage::kBackward);  // it stands for computing, and nothing of it is on the way
   }
 }
 
@@ -323,7 +324,7 @@ void Trainer::answered() {
   if (reply_.joined) {
     stages_.give_up();  // what was waited for meanwhile is no step's
   }
-  stages_.answered(counts_, client_.answer_came());
+  stages_.answered(counts_, client_.answer_came(), client_.last_ps());
 }
 
 std::string Trainer::metrics() {
