@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -72,8 +73,9 @@ void read_until_hangup(int fd) {
 
 std::size_t whole(const net::FrameHeader& header) { return net::kHeaderBytes + header.body_size; }
 
-Relay::Relay(const ClusterOnLoopback& cluster, std::size_t index, Rule rule)
+Relay::Relay(const ClusterOnLoopback& cluster, std::size_t index, Rule rule, Pace pace)
     : rule_(std::move(rule)),
+      pace_(std::move(pace)),
       inherited_(dup(ps_port_.socket())),  // dup() clears close-on-exec
       listener_(listen_beside_reserved(cluster.tasks().ps[index].port)) {
   if (listen(ps_port_.socket(), SOMAXCONN) != 0) {
@@ -152,8 +154,10 @@ void Relay::pass_frames(int from, int to, const net::Hello& hello, bool to_ps) c
   net::FrameHeader header;
   while (read_all(from, head) && !net::decode_header(head, header)) {
     const std::size_t all = whole(header);
-    const std::size_t passing =
-        std::min(all, rule_({.hello = hello, .to_ps = to_ps, .header = header}));
+    const Passing frame{.hello = hello, .to_ps = to_ps, .header = header};
+    const std::size_t passing = std::min(all, rule_(frame));
+    const double pace = pace_ ? pace_(frame) : 0;
+    const auto began = std::chrono::steady_clock::now();
     if (!write_all(to, std::span(head).first(std::min(passing, head.size())))) {
       return;
     }
@@ -163,6 +167,11 @@ void Relay::pass_frames(int from, int to, const net::Hello& hello, bool to_ps) c
         return;
       }
       done += next.size();
+      if (pace > 0) {
+        std::this_thread::sleep_until(
+            began + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::duration<double>(static_cast<double>(done) / pace)));
+      }
     }
     if (passing < all) {
       read_until_hangup(from);

@@ -1,6 +1,6 @@
 // Stands at the address of a ps and passes every connection on to the port where that ps really
 // listens, frame by frame and both ways, until the test holds a frame back: so that a task can be
-// killed at one exact moment of its conversation, with nothing to sleep for.
+// killed at one exact moment of its conversation, with nothing to sleep for. Or it is a slow cable.
 //
 // Two threads a connection, one for each way. A frame is passed on as it comes, in pieces.
 #pragma once
@@ -35,8 +35,11 @@ class Relay {
   // other way stays open, and both end when the task hangs up. Called by several threads at once.
   using Rule = std::function<std::size_t(const Passing&)>;
 
+  // How many bytes of such a frame pass in a second; 0: any. Called like a rule.
+  using Pace = std::function<double(const Passing&)>;
+
   // In front of ps `index` of the cluster. Throws std::system_error.
-  Relay(const ClusterOnLoopback& cluster, std::size_t index, Rule rule);
+  Relay(const ClusterOnLoopback& cluster, std::size_t index, Rule rule, Pace pace = {});
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
@@ -51,6 +54,7 @@ class Relay {
   void pass_frames(int from, int to, const net::Hello& hello, bool to_ps) const;
 
   Rule rule_;
+  Pace pace_;
   ReservedPort ps_port_;
   data::FileDescriptor inherited_;  // ps_port_'s socket without close-on-exec
   data::FileDescriptor listener_;
