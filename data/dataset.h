@@ -41,6 +41,9 @@ struct Dataset {
   ImageShape shape{};       // of every image; {1, 1, numbers of a row}
   std::size_t classes = 0;  // 0: labels are numbers
   std::span<const std::string_view> class_names{};  // of literals or `storage`; none: 0, 1, 2, ...
+  // The names of a row's numbers, and of its label; of `storage`. None of images.
+  std::span<const std::string_view> column_names{};
+  std::string_view label_name{};
   // Of numbers: x is trained on as (x - mean) * scale, by its place in the row. None of images.
   std::span<const float> means{};
   std::span<const float> scales{};

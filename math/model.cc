@@ -84,13 +84,18 @@ void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
 void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t position,
                            ImageShift by) noexcept {
   assert(row < set.rows());
-  const std::size_t inputs = spec.input.size();
   if (of_numbers()) {
     targets[position] = (set.targets[row] - set.target_mean) * set.target_scale;
   } else {
     assert(set.labels[row] < spec.classes);
     labels[position] = set.labels[row];
   }
+  load_example(set, row, position, by);
+}
+
+void Model::Impl::load_example(const ImageSet& set, std::size_t row, std::size_t position,
+                               ImageShift by) noexcept {
+  const std::size_t inputs = spec.input.size();
   if (spec.numbers) {
     const float* const numbers = set.numbers.data() + row * inputs;
     float* const example = batch.data() + position * inputs;

@@ -108,6 +108,15 @@ class Model {
   Evaluation evaluate(std::span<const float> parameters, const ImageSet& set,
                       std::size_t shifts = 0);
 
+  // What the last layer gives for each of the first `rows` examples of `set`, whose labels, if it
+  // has any, are not looked at: [rows, outputs], before softmax or sigmoid. The bits of an
+  // example's outputs depend on neither the examples beside it nor their number.
+  // REQUIRES: parameters as above; outputs.size() == rows * ModelSpec::classes; max_batch is a
+  // multiple of kInferredPanelRows.
+  static constexpr std::size_t kInferredPanelRows = 4;
+  void infer(std::span<const float> parameters, const ImageSet& set, std::size_t rows,
+             std::span<float> outputs);
+
   // What the last layer that multiplies by weights is given of the first `rows` rows of `set`,
   // which is what the model has made of them to tell them apart: [rows, inputs of that layer].
   // REQUIRES: parameters as above; rows <= set.rows().

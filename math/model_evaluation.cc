@@ -93,6 +93,34 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
   return result;
 }
 
+void Model::infer(std::span<const float> parameters, const ImageSet& set, std::size_t rows,
+                  std::span<float> outputs) {
+  Impl& model = *impl_;
+  assert(parameters.size() == model.layout.size());
+  assert(outputs.size() == rows * model.classes());
+  assert(model.max_batch % Impl::kPanelRows == 0);
+  model.batch_rows = 0;
+  model.prepare_evaluation(parameters.data());
+  for (std::size_t begin = 0; begin < rows; begin += model.max_batch) {
+    const std::size_t count = std::min(model.max_batch, rows - begin);
+    const EvenParts parts(count, Impl::kPanelRows, model.pool.size());
+    model.pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
+      const Rows part{parts.begin(number), parts.end(number)};
+      for (std::size_t i = part.begin; i < part.end; ++i) {
+        model.load_example(set, begin + i, i);
+      }
+      // Whole panels: the generic set's bits of a row depend on whether it is in one. What lies
+      // behind the last row is computed with, and its outputs are not looked at.
+      const std::size_t panels = (part.count() + Impl::kPanelRows - 1) / Impl::kPanelRows;
+      const Rows padded{part.begin, part.begin + panels * Impl::kPanelRows};
+      model.forward(parameters.data(), padded, {.begin = 0, .end = model.plan.segments.size()},
+                    member, /*trains=*/false);
+    });
+    std::copy_n(model.plan.outputs.back(), count * model.classes(),
+                outputs.data() + begin * model.classes());
+  }
+}
+
 std::vector<float> Model::inputs_of_last(std::span<const float> parameters, const ImageSet& set,
                                          std::size_t rows) {
   Impl& model = *impl_;

@@ -21,7 +21,7 @@ namespace disttf::math {
 struct Model::Impl {
   // Every product computes whole panels of so many rows where several threads share one: the
   // generic set's bits of a row depend on whether it is in one.
-  static constexpr std::size_t kPanelRows = 4;
+  static constexpr std::size_t kPanelRows = kInferredPanelRows;
   // Of the loss by a stage's first variable, some rows.
   struct GradientPart {
     std::size_t stage = 0;
@@ -32,7 +32,10 @@ struct Model::Impl {
 
   Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
 
-  // Makes row `row` of `set`, its image shifted, the batch's row `position`.
+  // Makes the example of row `row` of `set`, its image shifted, the batch's row `position`.
+  void load_example(const ImageSet& set, std::size_t row, std::size_t position,
+                    ImageShift by = {}) noexcept;
+  // The same with its label.
   void load_row(const ImageSet& set, std::size_t row, std::size_t position,
                 ImageShift by = {}) noexcept;
   // Rows of the batch through the segments of `part`, the last of which gives their logits.

@@ -187,6 +187,7 @@ struct CacheStorage {
   std::array<Mapping, kParts> examples;
   std::array<Mapping, kParts> labels;
   std::vector<std::string_view> class_names;
+  std::vector<std::string_view> column_names;
   std::vector<float> means;
   std::vector<float> scales;
 };
@@ -410,7 +411,8 @@ Dataset open_cache(const Path& directory, const CacheIndex& index) {
   for (const std::string& name : storage->index.classes) {
     storage->class_names.emplace_back(name);
   }
-  for (const ColumnSummary& column : index.columns) {
+  for (const ColumnSummary& column : storage->index.columns) {
+    storage->column_names.emplace_back(column.name);
     storage->means.push_back(static_cast<float>(column.mean));
     storage->scales.push_back(scale_of(column));
   }
@@ -420,6 +422,8 @@ Dataset open_cache(const Path& directory, const CacheIndex& index) {
       index.images.value_or(ImageShape{.height = 1, .width = 1, .channels = index.columns.size()});
   dataset.classes = index.classes.size();
   dataset.class_names = storage->class_names;
+  dataset.column_names = storage->column_names;
+  dataset.label_name = storage->index.label_column;
   dataset.means = storage->means;
   dataset.scales = storage->scales;
   if (index.target) {

@@ -50,6 +50,14 @@ std::string shown(const json& value) {
   return text;
 }
 
+// A float as the shortest decimal that reads back as the same one.
+double short_number(float value) {
+  const std::string text = shortest_text(value);
+  double parsed = 0;
+  std::from_chars(text.data(), text.data() + text.size(), parsed);
+  return parsed;
+}
+
 // Each kind of value as JSON.
 struct ToJson {
   const RunConfig& run;
@@ -59,12 +67,7 @@ struct ToJson {
     const auto& number = value.place.in(run);
     return number ? json(*number) : json();
   }
-  json operator()(const Fraction& value) const {
-    const std::string text = shortest_text(value.place.in(run));
-    double parsed = 0;
-    std::from_chars(text.data(), text.data() + text.size(), parsed);
-    return parsed;
-  }
+  json operator()(const Fraction& value) const { return short_number(value.place.in(run)); }
   json operator()(const Switch& value) const { return value.place.in(run); }
   json operator()(const Choice& value) const { return value.name(run); }
   json operator()(const Model& value) const {
@@ -213,6 +216,126 @@ json json_of(const Setting& setting, const RunConfig& run) {
   return std::visit(ToJson{run}, setting.value);
 }
 
+nlohmann::ordered_json published(const RunConfig& config) {
+  nlohmann::ordered_json out;
+  for (const Setting& setting : settings()) {
+    out[std::string(setting.name)] = json_of(setting, config);
+  }
+  return out;
+}
+
+json numbers_json(const std::vector<float>& values) {
+  json out = json::array();
+  for (const float value : values) {
+    out.push_back(short_number(value));
+  }
+  return out;
+}
+
+json json_of(const ExampleFacts& facts) {
+  json out = json::object();
+  if (!facts.classes.empty()) {
+    out["classes"] = facts.classes;
+  }
+  if (!facts.columns.empty()) {
+    out["columns"] = facts.columns;
+  }
+  if (!facts.label.empty()) {
+    out["label"] = facts.label;
+  }
+  if (!facts.means.empty()) {
+    out["means"] = numbers_json(facts.means);
+    out["scales"] = numbers_json(facts.scales);
+  }
+  if (facts.target_mean != 0 || facts.target_scale != 1) {
+    out["target_mean"] = short_number(facts.target_mean);
+    out["target_scale"] = short_number(facts.target_scale);
+  }
+  return out;
+}
+
+// Of what a file says of examples; each part may be missing.
+class FactsReader {
+ public:
+  explicit FactsReader(const json& from) : from_(from) {}
+
+  [[nodiscard]] std::vector<std::string> names(const char* key) const {
+    std::vector<std::string> out;
+    for (const json& each : array(key)) {
+      if (!each.is_string()) {
+        refuse(key, each, "a list of names");
+      }
+      out.push_back(each.get<std::string>());
+    }
+    return out;
+  }
+  [[nodiscard]] std::vector<float> numbers(const char* key) const {
+    std::vector<float> out;
+    for (const json& each : array(key)) {
+      out.push_back(finite(key, each));
+    }
+    return out;
+  }
+  [[nodiscard]] float number(const char* key, float otherwise) const {
+    const auto found = from_.find(key);
+    return found == from_.end() ? otherwise : finite(key, *found);
+  }
+  [[nodiscard]] std::string text(const char* key) const {
+    const auto found = from_.find(key);
+    if (found != from_.end() && !found->is_string()) {
+      refuse(key, *found, "a name");
+    }
+    return found == from_.end() ? std::string() : found->get<std::string>();
+  }
+  [[noreturn]] static void refuse(const char* key, const json& value, const std::string& allowed) {
+    throw std::invalid_argument(std::string("the configuration's examples: ") + key + " is " +
+                                shown(value) + ", allowed is " + allowed);
+  }
+
+ private:
+  [[nodiscard]] json array(const char* key) const {
+    const auto found = from_.find(key);
+    if (found == from_.end()) {
+      return json::array();
+    }
+    if (!found->is_array() || found->size() > math::kMaxInputs) {
+      refuse(key, *found, "a list of at most " + std::to_string(math::kMaxInputs));
+    }
+    return *found;
+  }
+  [[nodiscard]] static float finite(const char* key, const json& value) {
+    const double number = value.is_number() ? value.get<double>() : HUGE_VAL;
+    if (!(std::abs(number) <= std::numeric_limits<float>::max())) {
+      refuse(key, value, "a number of 32 bits");
+    }
+    return static_cast<float>(number);
+  }
+
+  const json& from_;
+};
+
+ExampleFacts facts_from(const json& from) {
+  if (!from.is_object()) {
+    FactsReader::refuse("examples", from, "an object");
+  }
+  const FactsReader reader(from);
+  ExampleFacts facts{.classes = reader.names("classes"),
+                     .columns = reader.names("columns"),
+                     .label = reader.text("label"),
+                     .means = reader.numbers("means"),
+                     .scales = reader.numbers("scales"),
+                     .target_mean = reader.number("target_mean", 0),
+                     .target_scale = reader.number("target_scale", 1)};
+  if (facts.means.size() != facts.scales.size() ||
+      (!facts.columns.empty() && facts.columns.size() != facts.means.size())) {
+    FactsReader::refuse("scales", facts.scales.size(), "one for each of the means and columns");
+  }
+  if (facts.target_scale == 0) {
+    FactsReader::refuse("target_scale", 0, "a number other than 0");
+  }
+  return facts;
+}
+
 // None: it is of another release.
 std::optional<RunConfig> saved_config(std::string_view saved_json) {
   try {
@@ -224,12 +347,13 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 
 }  // namespace
 
-std::string to_json(const RunConfig& config) {
-  nlohmann::ordered_json out;
-  for (const Setting& setting : settings()) {
-    out[std::string(setting.name)] = json_of(setting, config);
-  }
-  return out.dump();
+std::string to_json(const RunConfig& config) { return published(config).dump(); }
+
+std::string to_saved_json(const RunConfig& config) {
+  nlohmann::ordered_json out = published(config);
+  out["examples"] = json_of(config.examples);
+  // Names are a user's bytes, which need not be text.
+  return out.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
 }
 
 RunConfig run_config_from_json(std::string_view text) {
@@ -245,6 +369,9 @@ RunConfig run_config_from_json(std::string_view text) {
                                   std::string(setting.name));
     }
     std::visit(FromJson(config, setting.name, *found), setting.value);
+  }
+  if (const auto found = parsed.find("examples"); found != parsed.end()) {
+    config.examples = facts_from(*found);
   }
   return config;
 }

@@ -27,6 +27,21 @@ inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16
 [[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;
 [[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
+// What somebody must know who asks the trained model, besides its weights and layers: found out
+// from the data set by the chief, and saved with every checkpoint. No setting: nobody chooses it.
+struct ExampleFacts {
+  std::vector<std::string> classes;  // their names; none: 0, 1, 2, ..., or labels are numbers
+  std::vector<std::string> columns;  // the names of a row's numbers; none: images, or too long
+  std::string label;                 // what the label is called; empty: nothing
+  // x is trained on as (x - mean) * scale, by its place in the row; none of images.
+  std::vector<float> means;
+  std::vector<float> scales;
+  // A label that is a number as (t - mean) * scale.
+  float target_mean = 0;
+  float target_scale = 1;
+  friend bool operator==(const ExampleFacts&, const ExampleFacts&) = default;
+};
+
 // The table in settings.cc has a row for each member, and for each of model and optimizer that a
 // user may choose; what stands behind = here is the default of the flag.
 struct RunConfig {
@@ -62,6 +77,7 @@ struct RunConfig {
   // evaluations on the way: roles/chief/core/early_stop.h.
   float target_accuracy = 0;   // of one that is at least this
   std::uint64_t patience = 0;  // so many in a row none of which was the best so far
+  ExampleFacts examples = {};  // not published: to_saved_json()
 
   // Rows that one global step trains on: sync, a gradient of each trainer that counts; async, one.
   [[nodiscard]] std::uint64_t rows_per_step() const noexcept {
@@ -103,7 +119,12 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
 [[nodiscard]] std::string to_json(const RunConfig& config);
 
-// Reads it back. Throws std::invalid_argument with the key, the value and what is allowed: the
+// The same with what is known of the examples, for a checkpoint or a model's file: the key
+// "examples", which whoever does not ask for it need not know. Published it is not, as a table of
+// thousands of columns would fill a frame, and every trainer has the data.
+[[nodiscard]] std::string to_saved_json(const RunConfig& config);
+
+// Reads either back. Throws std::invalid_argument with the key, the value and what is allowed: the
 // bytes come from a peer.
 [[nodiscard]] RunConfig run_config_from_json(std::string_view json);
 

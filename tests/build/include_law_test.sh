@@ -19,6 +19,8 @@ allowed() {
     net/http) echo 'net/wire|net/transport' ;;
     roles/run) echo 'net/wire|math' ;;
     roles/checkpoint/core) echo "$run|data" ;;
+    roles/model/core) echo "$run|data" ;;
+    roles/model/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;
@@ -29,8 +31,8 @@ allowed() {
     roles/download) echo "$process|data/own|net/http" ;;
     roles/monitor/shell) echo "$process|net/http|roles/monitor/core" ;;
     roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
-    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/download|roles/trainer/core" ;;
-    roles/chief/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/trainer/core" ;;
+    roles/chief/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
     roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main) echo '.*' ;;

@@ -21,8 +21,9 @@ namespace disttf::roles {
 
 inline constexpr std::string_view kIndexName = "model.safetensors.index.json";
 inline constexpr std::uint64_t kCheckpointFormat = 1;
-// An index is read as a whole. One of 1000 ps takes 1 MiB.
-inline constexpr std::size_t kMaxIndexBytes = std::size_t{16} << 20U;
+// An index is read as a whole. One of 1000 ps takes 1 MiB, the facts of a table of a million
+// columns 40.
+inline constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20U;
 
 // A checkpoint, or a part of it, is not what was written. The text is one sentence with the path.
 class DamagedCheckpoint : public std::runtime_error {

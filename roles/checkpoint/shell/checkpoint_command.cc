@@ -42,20 +42,6 @@ bool is_one_checkpoint(const Path& directory) {
          std::filesystem::exists(directory / kIndexName);
 }
 
-// What the command is about, newest first.
-std::vector<Path> checkpoints_of(const Path& directory) {
-  data::PosixFileSystem disk;
-  if (!std::filesystem::is_directory(directory)) {
-    throw Failure(kUsage, net::quoted(directory.string()) + " is not a directory");
-  }
-  if (is_one_checkpoint(directory)) return {directory};
-  std::vector<Path> paths;
-  for (const CheckpointName& name : checkpoints_in(disk, directory)) {
-    paths.push_back(directory / to_string(name));
-  }
-  return paths;
-}
-
 std::string file_count(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " file" : " files");
 }
@@ -75,7 +61,7 @@ void list_one(const Path& path) {
 }
 
 int list(const Path& directory) {
-  for (const Path& path : checkpoints_of(directory)) list_one(path);
+  for (const Path& path : checkpoints_at(directory)) list_one(path);
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
     const std::string name = entry.path().filename().string();
@@ -97,7 +83,7 @@ std::vector<std::string> problems_of(const Path& path) {
 }
 
 int verify(const Path& directory) {
-  const std::vector<Path> paths = checkpoints_of(directory);
+  const std::vector<Path> paths = checkpoints_at(directory);
   if (paths.empty()) throw Failure(kBadData, "no checkpoint in " + directory.string());
   int exit_code = kDone;
   for (const Path& path : paths) {
@@ -160,7 +146,7 @@ void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
 
 int show(const Path& directory) {
   data::PosixFileSystem disk;
-  for (const Path& path : checkpoints_of(directory)) {
+  for (const Path& path : checkpoints_at(directory)) {
     try {
       const CheckpointReader reader(disk, path);
       const TrainingState state = reader.read();
@@ -188,6 +174,19 @@ std::optional<CheckpointAction> checkpoint_action_from_name(std::string_view nam
   if (name == "verify") return CheckpointAction::kVerify;
   if (name == "show") return CheckpointAction::kShow;
   return std::nullopt;
+}
+
+std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& directory) {
+  data::PosixFileSystem disk;
+  if (!std::filesystem::is_directory(directory)) {
+    throw Failure(kUsage, net::quoted(directory.string()) + " is not a directory");
+  }
+  if (is_one_checkpoint(directory)) return {directory};
+  std::vector<Path> paths;
+  for (const CheckpointName& name : checkpoints_in(disk, directory)) {
+    paths.push_back(directory / to_string(name));
+  }
+  return paths;
 }
 
 int run_checkpoint_command(const CheckpointCommand& command) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace disttf::roles {
 
@@ -18,6 +19,11 @@ struct CheckpointCommand {
   // Of a run, with any number of checkpoints, or one checkpoint.
   std::filesystem::path directory;
 };
+
+// `directory` itself where it is a checkpoint; else those that lie in it, newest first. Throws
+// Failure(kUsage) where it is no directory.
+[[nodiscard]] std::vector<std::filesystem::path> checkpoints_at(
+    const std::filesystem::path& directory);
 
 // kDone, or of verify kBadData when any checkpoint is damaged. Throws Failure when the directory
 // does not exist (kUsage), when there is nothing to verify, or nothing whole to show (kBadData).

@@ -16,6 +16,7 @@
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/chief/shell/snapshot_link.h"
+#include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/meters.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -49,7 +50,7 @@ class Checkpointer::Impl {
       : task_(task),
         options_(options),
         config_(config),
-        config_json_(to_json(config)),
+        config_json_(to_saved_json(config)),
         layout_(layout),
         on_saved_(std::move(on_saved)),
         store_(disk_, options.train_dir),

@@ -21,6 +21,7 @@
 #include "roles/chief/shell/record_pictures.h"
 #include "roles/chief/shell/run_monitor.h"
 #include "roles/chief/shell/summaries.h"
+#include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/page_thread.h"
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/process/finish.h"
@@ -88,6 +89,7 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
   if (examples.labels_are_numbers && !options.explicit_flags.contains("loss")) {
     config.model.loss = math::LossKind::kMeanSquaredError;
   }
+  config.examples = facts_of(dataset);
   config.trainers = options.task.cluster.trainer_count();
   try {
     validate_for(examples, config);

@@ -12,6 +12,7 @@
 #include "data/sha256.h"
 #include "math/clip.h"
 #include "math/random.h"
+#include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -46,6 +47,26 @@ ExampleKind kind_of_examples(const data::Dataset& dataset) {
           .numbers = !dataset.train.numbers.empty(),
           .labels_are_numbers = !dataset.train.targets.empty(),
           .classes = std::max<std::size_t>(dataset.classes, 1)};
+}
+
+ExampleFacts facts_of(const data::Dataset& dataset) {
+  // A checkpoint has them all, however many there are; names longer than that are left out.
+  constexpr std::size_t kMostNameBytes = std::size_t{1} << 20U;
+  const auto names = [](std::span<const std::string_view> from) {
+    std::size_t bytes = 0;
+    for (const std::string_view name : from) {
+      bytes += name.size();
+    }
+    return bytes > kMostNameBytes ? std::vector<std::string>()
+                                  : std::vector<std::string>(from.begin(), from.end());
+  };
+  return {.classes = names(dataset.class_names),
+          .columns = names(dataset.column_names),
+          .label = std::string(dataset.label_name),
+          .means = {dataset.means.begin(), dataset.means.end()},
+          .scales = {dataset.scales.begin(), dataset.scales.end()},
+          .target_mean = dataset.target_mean,
+          .target_scale = dataset.target_scale};
 }
 
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
@@ -485,14 +506,6 @@ std::optional<Failure> Trainer::print_result_lines() {
   }
   print_result(result_line(dataset_.name, result.test));
   return std::nullopt;
-}
-
-std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {
-  data::Sha256 hash;
-  for (const math::Variable& variable : layout.variables()) {
-    hash.update(std::as_bytes(parameters.subspan(variable.offset, variable.size)));
-  }
-  return hash.hex();
 }
 
 }  // namespace disttf::roles

@@ -180,9 +180,7 @@ class Trainer {
 
 // What a model of this data set takes.
 [[nodiscard]] ExampleKind kind_of_examples(const data::Dataset& dataset);
-
-// SHA-256 (hex) over all variables in order, each as little-endian float32, padding left out.
-[[nodiscard]] std::string weights_hash(const math::ParameterLayout& layout,
-                                       std::span<const float> parameters);
+// What a model trained on it is asked by.
+[[nodiscard]] ExampleFacts facts_of(const data::Dataset& dataset);
 
 }  // namespace disttf::roles

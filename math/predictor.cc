@@ -1,0 +1,133 @@
+#include "math/predictor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "math/losses/registry.h"
+
+namespace disttf::math {
+namespace {
+
+constexpr float kWhite = 255;
+constexpr std::size_t kPanelRows = Model::kInferredPanelRows;
+
+bool is_a_byte(float value) noexcept {
+  return value >= 0 && value <= kWhite && value == std::floor(value);
+}
+
+}  // namespace
+
+void softmax(std::span<float> row) noexcept {
+  const double most = static_cast<double>(*std::ranges::max_element(row));
+  double sum = 0;
+  for (const float logit : row) {
+    sum += std::exp(static_cast<double>(logit) - most);
+  }
+  for (float& each : row) {
+    each = static_cast<float>(std::exp(static_cast<double>(each) - most) / sum);
+  }
+}
+
+void sigmoid(std::span<float> row) noexcept {
+  for (float& each : row) {
+    each = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(each))));
+  }
+}
+
+Predictor::Predictor(const ModelSpec& spec, std::span<const float> parameters,
+                     const NumberScaling& scaling, std::size_t max_rows, Isa isa,
+                     ComputeDtype dtype, std::size_t threads)
+    : spec_(spec),
+      parameters_(parameters),
+      scaling_(scaling),
+      max_rows_((max_rows + kPanelRows - 1) / kPanelRows * kPanelRows),
+      isa_(isa),
+      dtype_(dtype),
+      threads_(threads),
+      model_(spec, max_rows_, isa, dtype, threads),
+      zeros_(spec.input.size()),
+      ones_(spec.input.size(), spec.numbers ? 1.0F : 1.0F / kWhite) {
+  assert(parameters.size() == model_.layout().size());
+  assert(scaling.means.empty() || scaling.means.size() == inputs());
+  assert(scaling.means.size() == scaling.scales.size());
+}
+
+void Predictor::predict(std::span<const std::uint8_t> pixels, std::span<float> outputs) {
+  assert(!spec_.numbers && pixels.size() % inputs() == 0);
+  model_.infer(parameters_, {.images = pixels}, pixels.size() / inputs(), outputs);
+  answer(outputs);
+}
+
+void Predictor::predict_numbers(std::span<const float> numbers, std::span<float> outputs) {
+  const std::size_t rows = numbers.size() / inputs();
+  assert(numbers.size() % inputs() == 0 && outputs.size() == rows * this->outputs());
+  if (spec_.numbers) {
+    infer_numbers(numbers, outputs);
+    answer(outputs);
+    return;
+  }
+  // Which way an image goes is decided by itself alone: so are its bits.
+  as_bytes_.resize(numbers.size());
+  std::size_t begin = 0;
+  const auto is_bytes = [&](std::size_t row) {
+    return std::ranges::all_of(numbers.subspan(row * inputs(), inputs()), is_a_byte);
+  };
+  while (begin < rows) {
+    const bool bytes = is_bytes(begin);
+    std::size_t end = begin + 1;
+    while (end < rows && is_bytes(end) == bytes) {
+      ++end;
+    }
+    const std::span<const float> run = numbers.subspan(begin * inputs(), (end - begin) * inputs());
+    const std::span<float> out =
+        outputs.subspan(begin * this->outputs(), (end - begin) * this->outputs());
+    if (bytes) {
+      std::ranges::transform(run, as_bytes_.begin(),
+                             [](float value) { return static_cast<std::uint8_t>(value); });
+      model_.infer(parameters_, {.images = std::span(as_bytes_).first(run.size())}, end - begin,
+                   out);
+    } else {
+      infer_numbers(run, out);
+    }
+    begin = end;
+  }
+  answer(outputs);
+}
+
+void Predictor::infer_numbers(std::span<const float> numbers, std::span<float> outputs) {
+  const bool is_scaled = spec_.numbers && !scaling_.means.empty();
+  const ImageSet set{.numbers = numbers,
+                     .means = is_scaled ? scaling_.means : std::span<const float>(zeros_),
+                     .scales = is_scaled ? scaling_.scales : std::span<const float>(ones_)};
+  (spec_.numbers ? model_ : model_of_floats())
+      .infer(parameters_, set, numbers.size() / inputs(), outputs);
+}
+
+Model& Predictor::model_of_floats() {
+  if (of_floats_ == nullptr) {
+    ModelSpec spec = spec_;
+    spec.numbers = true;
+    of_floats_ = std::make_unique<Model>(spec, max_rows_, isa_, dtype_, threads_);
+  }
+  return *of_floats_;
+}
+
+void Predictor::answer(std::span<float> outputs) const noexcept {
+  if (loss_type(spec_.loss).of_numbers) {
+    for (float& each : outputs) {
+      each = each / scaling_.target_scale + scaling_.target_mean;
+    }
+    return;
+  }
+  for (std::size_t at = 0; at < outputs.size(); at += spec_.classes) {
+    const std::span<float> row = outputs.subspan(at, spec_.classes);
+    if (spec_.loss == LossKind::kSigmoidCrossEntropy) {
+      sigmoid(row);
+    } else {
+      softmax(row);
+    }
+  }
+}
+
+}  // namespace disttf::math

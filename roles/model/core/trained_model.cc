@@ -1,0 +1,56 @@
+#include "roles/model/core/trained_model.h"
+
+#include <algorithm>
+
+#include "data/sha256.h"
+#include "math/kernels.h"
+#include "math/losses/registry.h"
+
+namespace disttf::roles {
+
+bool TrainedModel::tells_numbers() const noexcept {
+  return math::loss_type(config.model.loss).of_numbers;
+}
+
+std::string TrainedModel::class_name(std::size_t index) const {
+  const auto& names = config.examples.classes;
+  return index < names.size() ? names[index] : std::to_string(index);
+}
+
+std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {
+  data::Sha256 hash;
+  for (const math::Variable& variable : layout.variables()) {
+    hash.update(std::as_bytes(parameters.subspan(variable.offset, variable.size)));
+  }
+  return hash.hex();
+}
+
+math::NumberScaling scaling_of(const TrainedModel& model) noexcept {
+  const ExampleFacts& facts = model.config.examples;
+  return {.means = facts.means,
+          .scales = facts.scales,
+          .target_mean = facts.target_mean,
+          .target_scale = facts.target_scale};
+}
+
+Arithmetic arithmetic_for(const TrainedModel& model) noexcept {
+  const auto supported = math::supported_isas();
+  Arithmetic result{.isa = model.config.isa, .dtype = model.config.compute_dtype};
+  if (std::ranges::find(supported, result.isa) == supported.end()) {
+    result.isa = supported.front();
+  }
+  if (!math::can_multiply(result.isa, result.dtype)) {
+    result.dtype = math::ComputeDtype::kF32;
+  }
+  return result;
+}
+
+std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model, std::size_t max_rows,
+                                              std::size_t threads) {
+  const Arithmetic arithmetic = arithmetic_for(model);
+  return std::make_unique<math::Predictor>(model.config.model, model.parameters.span(),
+                                           scaling_of(model), max_rows, arithmetic.isa,
+                                           arithmetic.dtype, threads);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,85 @@
+#include "roles/model/shell/model_files.h"
+
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/posix_file_system.h"
+#include "net/wire/text.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// What the index says of the run; of another release it may be anything.
+RunConfig config_in(const CheckpointReader& reader) {
+  try {
+    return run_config_from_json(reader.index().config_json);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kUsage,
+                  net::quoted(reader.path().string()) +
+                      ": its configuration is not one that this release reads: " + error.what());
+  }
+}
+
+// Whether the tensors are those of the model that the configuration describes.
+void check_layout(const CheckpointReader& reader, const RunConfig& config) {
+  const math::ParameterLayout& found = reader.index().layout;
+  const math::ParameterLayout expected = math::layout_of(config.model);
+  bool is_same =
+      found.size() == expected.size() && found.variables().size() == expected.variables().size();
+  for (std::size_t i = 0; is_same && i < found.variables().size(); ++i) {
+    is_same = found.variables()[i].name == expected.variables()[i].name &&
+              found.variables()[i].shape == expected.variables()[i].shape;
+  }
+  if (!is_same) {
+    throw DamagedCheckpoint(reader.path().string() +
+                            ": its tensors are not those of the model in its configuration");
+  }
+}
+
+}  // namespace
+
+TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
+  data::PosixFileSystem disk;
+  const CheckpointReader reader(disk, path);
+  TrainedModel model;
+  model.config = config_in(reader);
+  check_layout(reader, model.config);
+  const ExampleFacts& facts = model.config.examples;
+  if (model.config.model.numbers && !facts.means.empty() &&
+      facts.means.size() != model.config.model.input.size()) {
+    throw DamagedCheckpoint(path.string() + ": it has " + std::to_string(facts.means.size()) +
+                            " means for " + std::to_string(model.config.model.input.size()) +
+                            " columns");
+  }
+  TrainingState state = reader.read();
+  model.step = state.step;
+  model.parameters = std::move(state.parameters);
+  model.weights_sha256 = weights_hash(reader.index().layout, model.parameters.span());
+  return model;
+}
+
+TrainedModel read_model(const std::filesystem::path& path) {
+  const std::vector<std::filesystem::path> paths = checkpoints_at(path);
+  if (paths.empty()) {
+    throw Failure(kUsage, net::quoted(path.string()) +
+                              " holds no model: expected a checkpoint, or a --train_dir with some");
+  }
+  for (const std::filesystem::path& each : paths) {
+    try {
+      return read_checkpoint_model(each);
+    } catch (const DamagedCheckpoint& damaged) {
+      log_warning(damaged.what());
+    } catch (const std::system_error& error) {
+      log_warning(error.what());
+    }
+  }
+  throw Failure(kBadData, "no whole checkpoint in " + path.string());
+}
+
+}  // namespace disttf::roles
