@@ -20,6 +20,7 @@
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
+#include "main/predict_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
@@ -295,6 +296,22 @@ Invocation parse_render(std::vector<std::string> arguments) {
   return invocation;
 }
 
+Invocation parse_predict(std::vector<std::string> arguments, const Environment& environment) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kPredict, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const std::vector<std::string> words = take_predict_words(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action =
+      RunPredict{.options = predict_options(words, flags, data_options(flags, environment))};
+  return invocation;
+}
+
 // plot and show.
 Invocation parse_reading(Command command, std::vector<std::string> arguments,
                          const Environment& environment) {
@@ -437,6 +454,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kRender) {
     return parse_render(std::move(arguments));
+  }
+  if (command == Command::kPredict) {
+    return parse_predict(std::move(arguments), environment);
   }
   if (command == Command::kPlot || command == Command::kShow) {
     return parse_reading(command, std::move(arguments), environment);

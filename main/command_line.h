@@ -15,6 +15,7 @@
 #include "roles/launch/shell/replica_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
+#include "roles/predict/shell/predict_command.h"
 #include "roles/process/log.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
@@ -55,6 +56,9 @@ struct InspectData {  // data.own is set
 struct RunCheckpoint {
   roles::CheckpointCommand command;
 };
+struct RunPredict {
+  roles::PredictOptions options;
+};
 struct RunPlot {
   roles::PlotOptions options;
 };
@@ -83,7 +87,8 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunPlot, RunShow, RunManage, RunNothing>
+               InspectData, RunCheckpoint, RunRender, RunPredict, RunPlot, RunShow, RunManage,
+               RunNothing>
       action;
 };
 

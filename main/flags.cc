@@ -15,6 +15,7 @@
 #include "main/model_command.h"
 #include "main/page_flags.h"
 #include "main/plot_command.h"
+#include "main/predict_command.h"
 #include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
@@ -212,6 +213,9 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
       ->group(kData);
   if (command != Command::kDownload && command != Command::kServer) {
     add_own_data_flags(app, flags.own_data, kData, /*has_path=*/true);
+  }
+  if (command != Command::kDownload && command != Command::kServer &&
+      command != Command::kPredict) {
     app.add_flag("--download_only", flags.download_only,
                  "fetch and extract the data set, then exit")
         ->transform(boolean())
@@ -347,6 +351,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
+      {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
@@ -386,6 +391,12 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   if (command == Command::kData) {
     add_data_command_flags(*app, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kPredict) {
+    add_predict_flags(*app, flags);
+    add_data(*app, command, flags);
     add_log(*app, flags);
     return app;
   }

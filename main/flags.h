@@ -35,6 +35,7 @@ enum class Command : std::uint8_t {
   kData,
   kResolve,
   kRender,
+  kPredict,
   kPlot,
   kShow,
   kStatus,
@@ -106,6 +107,10 @@ struct Flags {
   std::string worker_logs = "*";
   std::string initializer;  // empty: none
   std::string finalizer;
+  // Predict
+  std::size_t predict_top = 1;
+  std::string predict_labels;       // a file; empty: none
+  std::size_t predict_threads = 0;  // 0: the CPUs
   // Plot
   std::string plot_output;  // empty: the terminal
   std::vector<std::string> plot_series;

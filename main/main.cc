@@ -31,6 +31,7 @@
 #include "roles/launch/shell/replica_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
+#include "roles/predict/shell/predict_command.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
@@ -122,6 +123,11 @@ int run(const InspectData& inspect) {
 }
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
+
+int run(const RunPredict& run) {
+  math::flush_denormals();  // before there is a second thread
+  return roles::run_predict(run.options);
+}
 
 int run(const RunPlot& run) { return roles::run_plot(run.options); }
 

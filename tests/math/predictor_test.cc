@@ -45,18 +45,18 @@ TEST_P(Predictors, AnswersDoNotDependOnWhoElseIsAnswered) {
   for (const Isa isa : supported_isas()) {
     SCOPED_TRACE(isa_name(isa));
     const AlignedVector parameters = parameters_of(spec, isa);
-    constexpr std::size_t kRows = 23;
-    const std::vector<std::uint8_t> images = images_of(kRows, spec.input.size());
+    constexpr std::size_t kImages = 23;
+    const std::vector<std::uint8_t> images = images_of(kImages, spec.input.size());
     Predictor together(spec, parameters.span(), {}, 32, isa);
-    std::vector<float> expected(kRows * together.outputs());
+    std::vector<float> expected(kImages * together.outputs());
     together.predict(images, expected);
     for (const std::size_t max_rows : {1U, 6U, 64U}) {
       for (const std::size_t threads : {1U, 2U}) {
         Predictor other(spec, parameters.span(), {}, max_rows, isa, ComputeDtype::kF32, threads);
         for (const std::size_t batch : {1U, 2U, 5U, 23U}) {
           std::vector<float> outputs(expected.size());
-          for (std::size_t begin = 0; begin < kRows; begin += batch) {
-            const std::size_t rows = std::min(batch, kRows - begin);
+          for (std::size_t begin = 0; begin < kImages; begin += batch) {
+            const std::size_t rows = std::min(batch, kImages - begin);
             other.predict(
                 std::span(images).subspan(begin * spec.input.size(), rows * spec.input.size()),
                 std::span(outputs).subspan(begin * 10, rows * 10));
@@ -72,9 +72,9 @@ TEST_P(Predictors, JudgesAsAnEvaluationDoes) {
   const ModelSpec spec = spec_of(GetParam());
   const Isa isa = supported_isas().front();
   const AlignedVector parameters = parameters_of(spec, isa);
-  constexpr std::size_t kRows = 50;
-  const std::vector<std::uint8_t> images = images_of(kRows, spec.input.size());
-  std::vector<std::uint8_t> labels(kRows);
+  constexpr std::size_t kImages = 50;
+  const std::vector<std::uint8_t> images = images_of(kImages, spec.input.size());
+  std::vector<std::uint8_t> labels(kImages);
   std::iota(labels.begin(), labels.end(), std::uint8_t{0});
   for (std::uint8_t& label : labels) {
     label = static_cast<std::uint8_t>(label % 10);
@@ -83,9 +83,9 @@ TEST_P(Predictors, JudgesAsAnEvaluationDoes) {
   const Evaluation evaluation =
       model.evaluate(parameters.span(), {.images = images, .labels = labels});
   Predictor predictor(spec, parameters.span(), {}, 16, isa);
-  std::vector<float> outputs(kRows * 10);
+  std::vector<float> outputs(kImages * 10);
   predictor.predict(images, outputs);
-  for (std::size_t row = 0; row < kRows; ++row) {
+  for (std::size_t row = 0; row < kImages; ++row) {
     const auto probabilities = std::span(outputs).subspan(row * 10, 10);
     EXPECT_EQ(judged_class(probabilities), evaluation.answers[row]);
     EXPECT_NEAR(std::accumulate(probabilities.begin(), probabilities.end(), 0.0), 1.0, 1e-6);
@@ -127,7 +127,7 @@ TEST_P(Predictors, WholePixelsAsNumbersHaveTheBitsOfBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Predictors,
                          testing::Values(ModelKind::kSoftmax, ModelKind::kMlp, ModelKind::kCnn),
-                         [](const auto& info) { return std::string(model_name(info.param)); });
+                         [](const auto& kind) { return std::string(model_name(kind.param)); });
 
 TEST(Predictor, TellsNumbersInTheirOwnUnit) {
   ModelSpec spec{.kind = ModelKind::kSoftmax,

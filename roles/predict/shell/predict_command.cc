@@ -1,0 +1,295 @@
+#include "roles/predict/shell/predict_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "data/file.h"
+#include "data/own/row_source.h"
+#include "math/evaluation.h"
+#include "net/transport/interrupt.h"
+#include "net/wire/text.h"
+#include "roles/model/shell/model_files.h"
+#include "roles/predict/core/answer_text.h"
+#include "roles/predict/core/example_reader.h"
+#include "roles/process/finish.h"
+#include "roles/process/log.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+#include "roles/trainer/core/result_text.h"
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+
+// Of one pass through the layers: enough for every thread to have its share, small enough that the
+// first answers come at once.
+constexpr std::size_t kRowsAtOnce = 256;
+
+std::vector<std::uint8_t> read_standard_input() {
+  constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  std::vector<std::uint8_t> bytes;
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + kPiece);
+    const ssize_t count = ::read(STDIN_FILENO, bytes.data() + size, kPiece);
+    if (count < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "cannot read standard input");
+    }
+    bytes.resize(size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count == 0) {
+      return bytes;
+    }
+    if (bytes.size() > kMostExampleBytes) {
+      throw Failure(kBadData, "standard input: more than " + std::to_string(kMostExampleBytes) +
+                                  " bytes; give a file");
+    }
+  }
+}
+
+// An image of a folder, and its class where the folder is called as one.
+struct ImageFile {
+  Path path;
+  std::optional<std::size_t> label;
+};
+
+bool is_image_name(const Path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+}
+
+// The images in a folder and in folders in it that are called as classes, by name.
+std::vector<ImageFile> images_in(const Path& folder, const TrainedModel& model) {
+  std::vector<ImageFile> files;
+  const auto add = [&files](const Path& from, std::optional<std::size_t> label) {
+    for (const auto& entry : std::filesystem::directory_iterator(from)) {
+      if (entry.is_regular_file() && is_image_name(entry.path())) {
+        files.push_back({.path = entry.path(), .label = label});
+      }
+    }
+  };
+  add(folder, std::nullopt);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto label = class_called(model, entry.path().filename().string());
+    if (entry.is_directory() && label && !model.tells_numbers()) {
+      add(entry.path(), label);
+    }
+  }
+  if (files.empty()) {
+    throw Failure(kUsage, net::quoted(folder.string()) +
+                              " holds no .png, .jpg or .jpeg file, nor a folder of them that is "
+                              "called as a class");
+  }
+  std::ranges::sort(files, {}, &ImageFile::path);
+  return files;
+}
+
+// Asks the model, prints what it says, and counts.
+class Asking {
+ public:
+  Asking(const TrainedModel& model, const PredictOptions& options, const StopSignal& stop)
+      : model_(model),
+        options_(options),
+        stop_(stop),
+        predictor_(predictor_of(model, kRowsAtOnce, options.threads)),
+        outputs_(kRowsAtOnce * predictor_->outputs()) {
+    counts_.classes = model.tells_numbers() ? 0 : model.config.model.classes;
+    counts_.confusion.resize(counts_.classes * counts_.classes);
+  }
+
+  // All of them; labels are counted where `labels` has them.
+  void ask(const Examples& examples, const std::string& name) {
+    const std::size_t inputs = predictor_->inputs();
+    const std::size_t rows = examples.rows(inputs);
+    for (std::size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
+      stop_.throw_if_stopped();
+      const std::size_t count = std::min(kRowsAtOnce, rows - begin);
+      const std::span<float> outputs = std::span(outputs_).first(count * predictor_->outputs());
+      if (!examples.pixels.empty()) {
+        predictor_->predict(std::span(examples.pixels).subspan(begin * inputs, count * inputs),
+                            outputs);
+      } else {
+        predictor_->predict_numbers(
+            std::span(examples.numbers).subspan(begin * inputs, count * inputs), outputs);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        tell(examples, name, begin + i,
+             outputs.subspan(i * predictor_->outputs(), predictor_->outputs()));
+      }
+    }
+  }
+
+  void sum_up() {
+    if (counts_.rows == 0) {
+      return;
+    }
+    const auto rows = static_cast<double>(counts_.rows);
+    counts_.squared_error /= rows;
+    counts_.absolute_error /= rows;
+    if (options_.json) {
+      print_result(model_.tells_numbers()
+                       ? fmt::format(R"({{"rows":{},"mean_absolute_error":{},)"
+                                     R"("mean_squared_error":{}}})",
+                                     counts_.rows, counts_.absolute_error, counts_.squared_error)
+                       : fmt::format(R"({{"rows":{},"correct":{},"accuracy":{}}})", counts_.rows,
+                                     counts_.correct, counts_.accuracy()));
+      return;
+    }
+    if (!model_.tells_numbers()) {
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < counts_.classes; ++i) {
+        names.push_back(model_.class_name(i));
+      }
+      const std::vector<std::string_view> views(names.begin(), names.end());
+      for (const std::string& line : class_table(counts_, views)) {
+        print_result(line);
+      }
+    }
+    print_result(result_line(model_.config.dataset, counts_));
+  }
+
+  [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
+
+ private:
+  void tell(const Examples& examples, const std::string& name, std::size_t row,
+            std::span<const float> outputs) {
+    Asked asked{.name = name};
+    if (!examples.is_single) {
+      asked.row = row + 1;
+    }
+    if (row < examples.labels.size()) {
+      asked.label = examples.labels[row];
+    }
+    if (row < examples.targets.size()) {
+      asked.target = static_cast<double>(examples.targets[row]);
+    }
+    count(asked, outputs);
+    print_result(options_.json ? answer_json(model_, asked, outputs, options_.top)
+                               : answer_text(model_, asked, outputs, options_.top));
+    ++asked_;
+  }
+
+  void count(const Asked& asked, std::span<const float> outputs) {
+    if (asked.target) {
+      const double error = static_cast<double>(outputs.front()) - *asked.target;
+      counts_.squared_error += error * error;
+      counts_.absolute_error += std::abs(error);
+      ++counts_.rows;
+    }
+    if (asked.label) {
+      const std::size_t judged = math::judged_class(outputs);
+      counts_.correct += judged == *asked.label ? 1U : 0U;
+      if (judged < counts_.classes) {
+        ++counts_.confusion[*asked.label * counts_.classes + judged];
+      }
+      ++counts_.rows;
+    }
+  }
+
+  const TrainedModel& model_;
+  const PredictOptions& options_;
+  const StopSignal& stop_;
+  std::unique_ptr<math::Predictor> predictor_;
+  std::vector<float> outputs_;
+  math::Evaluation counts_;  // of those whose labels are known
+  std::size_t asked_ = 0;
+};
+
+Examples examples_of(const data::Dataset& dataset, const TrainedModel& model) {
+  const math::ModelSpec& spec = model.config.model;
+  if (dataset.shape.size() != spec.input.size() || dataset.train.numbers.empty() == spec.numbers) {
+    throw Failure(kUsage, "the examples of " + dataset.name + " have " +
+                              std::to_string(dataset.shape.size()) + " values, " +
+                              (dataset.train.numbers.empty() ? "bytes" : "numbers") +
+                              "; the model takes " + std::to_string(spec.input.size()) +
+                              (spec.numbers ? ", numbers" : ", bytes"));
+  }
+  if (std::max<std::size_t>(dataset.classes, 1) != spec.classes) {
+    throw Failure(kUsage, "the examples of " + dataset.name + " are of " +
+                              std::to_string(dataset.classes) + " classes; the model tells " +
+                              std::to_string(spec.classes) + " apart");
+  }
+  const data::Split& test = dataset.test;
+  return {.pixels = {test.images.begin(), test.images.end()},
+          .numbers = {test.numbers.begin(), test.numbers.end()},
+          .labels = {test.labels.begin(), test.labels.end()},
+          .targets = {test.targets.begin(), test.targets.end()}};
+}
+
+void ask_folder(Asking& asking, const Path& folder, const TrainedModel& model) {
+  for (const ImageFile& file : images_in(folder, model)) {
+    Examples examples =
+        read_examples(data::read_file(file.path, kMostExampleBytes), file.path.string(), model);
+    if (file.label) {
+      examples.labels.assign(examples.rows(model.config.model.input.size()), *file.label);
+    }
+    asking.ask(examples, file.path.string());
+  }
+}
+
+void ask_input(Asking& asking, const std::string& input, const PredictOptions& options,
+               const TrainedModel& model) {
+  if (input != "-" && std::filesystem::is_directory(input)) {
+    ask_folder(asking, input, model);
+    return;
+  }
+  const std::string name = input == "-" ? "standard input" : input;
+  Examples examples = read_examples(
+      input == "-" ? read_standard_input() : data::read_file(input, kMostExampleBytes), name,
+      model);
+  if (!options.labels.empty()) {
+    examples.labels = read_labels(data::read_file(options.labels, kMostExampleBytes),
+                                  options.labels.string(), model);
+    const std::size_t rows = examples.rows(model.config.model.input.size());
+    if (examples.labels.size() != rows) {
+      throw Failure(kBadData, options.labels.string() + ": it has " +
+                                  std::to_string(examples.labels.size()) + " labels, " + name +
+                                  " has " + std::to_string(rows) + " examples");
+    }
+  }
+  asking.ask(examples, name);
+}
+
+}  // namespace
+
+int run_predict(const PredictOptions& options) {
+  const StopSignal stop;
+  const auto begin = std::chrono::steady_clock::now();
+  const TrainedModel model = read_model(options.model);
+  log_info(fmt::format("The model is {} of {}, step {}, weights {:.8}",
+                       math::describe(model.config.model), model.config.dataset, model.step,
+                       model.weights_sha256));
+  Asking asking(model, options, stop);
+  try {
+    if (options.data) {
+      const data::Dataset dataset = open_dataset(*options.data, stop);
+      asking.ask(examples_of(dataset, model), "the test part of " + dataset.name);
+    }
+    for (const std::string& input : options.inputs) {
+      ask_input(asking, input, options, model);
+    }
+  } catch (const data::UnusableData& error) {
+    throw Failure(kBadData, error.what());
+  } catch (const std::system_error& error) {
+    throw Failure(kBadData, error.what());
+  }
+  asking.sum_up();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  log_info(fmt::format("{} example{} in {:.2f} s", asking.asked(), asking.asked() == 1 ? "" : "s",
+                       seconds.count()));
+  return kDone;
+}
+
+}  // namespace disttf::roles
