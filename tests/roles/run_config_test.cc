@@ -148,8 +148,8 @@ TEST(RunConfig, NoFieldIsForgotten) {
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, augmentation, seed, trainers,
                                 micro_batches, min_workers, ps_replicas, wire_dtype, clip_norm,
-                                top_k, eval_every, test_shifts, target_accuracy, patience] =
-      base_config();
+                                top_k, eval_every, test_shifts, target_accuracy, patience,
+                                examples] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {
@@ -160,6 +160,42 @@ TEST(RunConfig, NoFieldIsForgotten) {
     mutated.insert(mutation.key);
   }
   EXPECT_THAT(keys, testing::IsSupersetOf(mutated));
+}
+
+TEST(RunConfig, WhatIsKnownOfTheExamplesIsSavedAndNotPublished) {
+  RunConfig config = base_config();
+  config.examples = {.classes = {"near", "f\303\244r"},
+                     .columns = {"x", "y"},
+                     .label = "heap",
+                     .means = {0.1F, -3},
+                     .scales = {1.0F / 3, 1e-20F},
+                     .target_mean = 2.5F,
+                     .target_scale = 0.125F};
+  EXPECT_EQ(run_config_from_json(to_saved_json(config)).examples, config.examples);
+  EXPECT_EQ(run_config_from_json(to_json(config)).examples, ExampleFacts{});
+  EXPECT_FALSE(json::parse(to_json(config)).contains("examples"));
+  EXPECT_EQ(difference(config, to_saved_json(config)), std::nullopt);
+}
+
+TEST(RunConfig, WhatIsSavedOfExamplesIsChecked) {
+  const auto refusal = [](const json& examples) -> std::string {
+    json saved = json::parse(to_saved_json(base_config()));
+    saved["examples"] = examples;
+    try {
+      static_cast<void>(run_config_from_json(saved.dump()));
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refusal(json::object()), "taken");
+  EXPECT_THAT(refusal(json::array()), testing::HasSubstr("examples is []"));
+  EXPECT_THAT(refusal({{"classes", 3}}), testing::HasSubstr("classes is 3"));
+  EXPECT_THAT(refusal({{"columns", {1}}}), testing::HasSubstr("columns is 1"));
+  EXPECT_THAT(refusal({{"means", {1e300}}, {"scales", {1}}}), testing::HasSubstr("means is"));
+  EXPECT_THAT(refusal({{"means", {1}}, {"scales", {1, 2}}}), testing::HasSubstr("scales is 2"));
+  EXPECT_THAT(refusal({{"target_scale", 0}}), testing::HasSubstr("target_scale is 0"));
+  EXPECT_THAT(refusal({{"label", json::object()}}), testing::HasSubstr("label is"));
 }
 
 TEST(RunConfig, NumbersAreWrittenAsAPersonWouldWriteThem) {

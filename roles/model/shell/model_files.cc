@@ -1,11 +1,14 @@
 #include "roles/model/shell/model_files.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "data/posix_file_system.h"
+#include "math/optimizer.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
@@ -59,7 +62,11 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   }
   TrainingState state = reader.read();
   model.step = state.step;
-  model.parameters = std::move(state.parameters);
+  // With --ema the averages are what a run evaluates, and its result.
+  const auto average =
+      std::ranges::find(state.optimizer, math::kAverageName, &TrainingState::Tensor::name);
+  model.parameters =
+      std::move(average == state.optimizer.end() ? state.parameters : average->values);
   model.weights_sha256 = weights_hash(reader.index().layout, model.parameters.span());
   return model;
 }

@@ -1,0 +1,213 @@
+// What a trained model is asked with, and what its answers look like.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/idx.h"
+#include "data/own/row_source.h"
+#include "roles/model/core/trained_model.h"
+#include "roles/predict/core/answer_text.h"
+#include "roles/predict/core/example_reader.h"
+#include "tests/data/own/arrays_on_disk.h"
+#include "tests/data/own/images_on_disk.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Bytes = std::vector<std::uint8_t>;
+
+// Of two columns and three classes.
+TrainedModel table_model() {
+  TrainedModel model;
+  model.config.model.numbers = true;
+  model.config.model.input = {.height = 1, .width = 1, .channels = 2};
+  model.config.model.classes = 3;
+  model.config.examples = {.classes = {"near", "middle", "far"},
+                           .columns = {"x", "y"},
+                           .label = "heap",
+                           .means = {0, 0},
+                           .scales = {1, 1}};
+  return model;
+}
+
+// Of grey images of 2x3.
+TrainedModel image_model() {
+  TrainedModel model;
+  model.config.model.input = {.height = 2, .width = 3};
+  model.config.model.classes = 10;
+  return model;
+}
+
+TrainedModel number_model() {
+  TrainedModel model = table_model();
+  model.config.model.classes = 1;
+  model.config.model.loss = math::LossKind::kMeanSquaredError;
+  model.config.examples.classes.clear();
+  return model;
+}
+
+Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+Examples table(std::string_view text, const TrainedModel& model = table_model()) {
+  return read_examples(bytes_of(text), "t.csv", model);
+}
+
+std::string refusal(const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const data::UnusableData& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+std::string refusal_of(std::string_view text, const TrainedModel& model = table_model()) {
+  return refusal([&] { static_cast<void>(table(text, model)); });
+}
+
+TEST(AnswerText, NamesTheLikeliestClasses) {
+  const std::array<float, 3> outputs = {0.25F, 0.5F, 0.25F};
+  EXPECT_EQ(answer_text(table_model(), {.name = "a.csv", .row = 2}, outputs, 1),
+            "a.csv row 2: middle (0.5000)");
+  EXPECT_EQ(answer_text(table_model(), {.name = "a.csv", .row = 2, .label = 2}, outputs, 9),
+            "a.csv row 2: middle (0.5000), near (0.2500), far (0.2500) instead of far");
+  EXPECT_EQ(answer_text(table_model(), {.name = "a\nb", .label = 1}, outputs, 1).find('\n'),
+            std::string::npos);
+}
+
+TEST(AnswerText, TellsANumberInItsUnit) {
+  const std::array<float, 1> outputs = {151.25F};
+  EXPECT_EQ(answer_text(number_model(), {.name = "a.csv", .row = 1, .target = 148.0}, outputs, 1),
+            "a.csv row 1: 151.25 instead of 148");
+}
+
+TEST(AnswerText, ANumberThatIsNoneIsNoAnswer) {
+  const std::array<float, 3> outputs = {0.1F, std::nanf(""), 0.3F};
+  EXPECT_EQ(answer_text(table_model(), {.name = "a.csv"}, outputs, 3), "a.csv: not a number");
+  const auto json =
+      nlohmann::json::parse(answer_json(table_model(), {.name = "a.csv"}, outputs, 3));
+  EXPECT_TRUE(json["label"].is_null());
+  EXPECT_TRUE(json["probabilities"][1].is_null());
+}
+
+TEST(AnswerJson, HasWhatIsKnown) {
+  const std::array<float, 3> outputs = {0.2F, 0.7F, 0.1F};
+  const std::string text =
+      answer_json(table_model(), {.name = "a.csv", .row = 4, .label = 0}, outputs, 2);
+  EXPECT_EQ(text,
+            R"({"input":"a.csv","row":4,"label":"middle","probability":0.7,"expected":"near",)"
+            R"("top":[{"label":"middle","probability":0.7},{"label":"near","probability":0.2}],)"
+            R"("probabilities":[0.2,0.7,0.1]})");
+}
+
+TEST(Tables, FindTheColumnsByName) {
+  const Examples rows = table("name,y,heap,x\na,2,far,1\n\nb,4.5,near,-3e1\n");
+  EXPECT_THAT(rows.numbers, ElementsAre(1, 2, -30, 4.5));
+  EXPECT_THAT(rows.labels, ElementsAre(2, 0));
+  EXPECT_FALSE(rows.is_single);
+}
+
+TEST(Tables, WithoutNamesAreTakenInOrder) {
+  EXPECT_THAT(table("1;2\r\n3;4\r\n").numbers, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(table("1,2").numbers, ElementsAre(1, 2));
+}
+
+TEST(Tables, TellWhereTheyAreWrong) {
+  EXPECT_THAT(refusal_of("x,y\n1,2\n3,four\n"),
+              HasSubstr(R"(t.csv: line 3, column 2: "four" is not a finite number)"));
+  EXPECT_THAT(refusal_of("x,y\n1,nan\n"), HasSubstr("line 2, column 2"));
+  EXPECT_THAT(refusal_of("x,y\n1\n"), HasSubstr("line 2, column 2: the line ends"));
+  EXPECT_THAT(refusal_of("x,y\n1,2,3\n"), HasSubstr("line 2, column 3: more cells"));
+  EXPECT_THAT(refusal_of("x,y\n\"1,2\n"), HasSubstr("a quote that is not closed"));
+  EXPECT_THAT(refusal_of("x,z\n1,2\n"), HasSubstr(R"(the column "y" is missing)"));
+  EXPECT_THAT(refusal_of("x,x,y\n1,2,3\n"), HasSubstr(R"(two columns are called "x")"));
+  EXPECT_THAT(refusal_of("x,y,heap\n1,2,elsewhere\n"), HasSubstr("is no class of the model"));
+  EXPECT_THAT(refusal_of("1,2,3\n"), HasSubstr("line 1 has 3 numbers; the model takes 2"));
+  EXPECT_THAT(refusal_of("x,y\n"), HasSubstr("it has no row"));
+  EXPECT_THAT(refusal_of(""), HasSubstr("t.csv: "));
+  EXPECT_THAT(refusal_of(std::string_view("x\0y", 3)), HasSubstr("neither a PNG"));
+}
+
+TEST(Tables, OfNumbersHaveTargets) {
+  EXPECT_THAT(table("heap,x,y\n7.5,1,2\n", number_model()).targets, ElementsAre(7.5));
+}
+
+TEST(Images, OfTheModelsSizeAreTaken) {
+  const Bytes pixels = {0, 50, 100, 150, 200, 250};
+  const Examples one =
+      read_examples(data::test::png(2, 3, PNG_FORMAT_GRAY, pixels), "a.png", image_model());
+  EXPECT_EQ(one.pixels, pixels);
+  EXPECT_TRUE(one.is_single);
+}
+
+TEST(Images, OfAnotherSizeOrKindAreRefused) {
+  const Bytes pixels(18, 7);
+  const auto read = [&](std::uint32_t height, std::uint32_t width, std::uint32_t format,
+                        const TrainedModel& model) {
+    return refusal([&] {
+      static_cast<void>(
+          read_examples(data::test::png(height, width, format, pixels), "a.png", model));
+    });
+  };
+  EXPECT_EQ(read(3, 2, PNG_FORMAT_GRAY, image_model()),
+            "a.png: it is 3x2, grey; the model takes 2x3, grey");
+  EXPECT_EQ(read(2, 3, PNG_FORMAT_RGB, image_model()),
+            "a.png: it is 2x3, in colours; the model takes 2x3, grey");
+  EXPECT_EQ(read(2, 3, PNG_FORMAT_GRAY, table_model()),
+            "a.png: it is an image, but the model takes rows of 2 numbers");
+  Bytes half = data::test::png(2, 3, PNG_FORMAT_GRAY, pixels);
+  half.resize(half.size() / 2);
+  EXPECT_THAT(refusal([&] { static_cast<void>(read_examples(half, "a.png", image_model())); }),
+              HasSubstr("a.png: "));
+}
+
+TEST(Images, OfAnIdxFileAreRows) {
+  Bytes file = data::images_header(2, {.height = 2, .width = 3});
+  const Bytes pixels = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  file.insert(file.end(), pixels.begin(), pixels.end());
+  EXPECT_EQ(read_examples(file, "a.idx", image_model()).pixels, pixels);
+  file.pop_back();
+  EXPECT_THAT(refusal([&] { static_cast<void>(read_examples(file, "a.idx", image_model())); }),
+              HasSubstr("a.idx: "));
+  Bytes labels = data::labels_header(3);
+  labels.insert(labels.end(), {3, 9, 0});
+  EXPECT_THAT(read_labels(labels, "l.idx", image_model()), ElementsAre(3, 9, 0));
+  labels.back() = 10;
+  EXPECT_THAT(refusal([&] { static_cast<void>(read_labels(labels, "l.idx", image_model())); }),
+              HasSubstr("l.idx: "));
+}
+
+TEST(Arrays, AreRowsOrOneExample) {
+  const auto array = [](std::string_view type, std::string_view shape, std::size_t bytes) {
+    const Bytes elements(bytes, 1);
+    return data::test::npy(type, shape, elements);
+  };
+  const auto rows_of = [&](const Bytes& file) {
+    const Examples read = read_examples(file, "a.npy", image_model());
+    return std::pair(read.rows(6), read.is_single);
+  };
+  EXPECT_EQ(rows_of(array("|u1", "(2, 2, 3)", 12)), std::pair(std::size_t{2}, false));
+  EXPECT_EQ(rows_of(array("|u1", "(2, 3)", 6)), std::pair(std::size_t{1}, true));
+  EXPECT_EQ(rows_of(array("<f4", "(3, 6)", 72)), std::pair(std::size_t{3}, false));
+  const auto why = [&](const Bytes& file) {
+    return refusal([&] { static_cast<void>(read_examples(file, "a.npy", image_model())); });
+  };
+  EXPECT_THAT(why(array("|u1", "(2, 5)", 10)), HasSubstr("the model takes rows of 6 (2x3)"));
+  EXPECT_THAT(why(array("|u1", "(2, 6)", 11)), HasSubstr("it has 11 bytes of elements"));
+  EXPECT_THAT(why(array("|u1", "(2, 6)", 13)), HasSubstr("it has 13 bytes of elements"));
+}
+
+}  // namespace
+}  // namespace disttf::roles
