@@ -18,23 +18,6 @@ bool is_a_byte(float value) noexcept {
 
 }  // namespace
 
-void softmax(std::span<float> row) noexcept {
-  const double most = static_cast<double>(*std::ranges::max_element(row));
-  double sum = 0;
-  for (const float logit : row) {
-    sum += std::exp(static_cast<double>(logit) - most);
-  }
-  for (float& each : row) {
-    each = static_cast<float>(std::exp(static_cast<double>(each) - most) / sum);
-  }
-}
-
-void sigmoid(std::span<float> row) noexcept {
-  for (float& each : row) {
-    each = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(each))));
-  }
-}
-
 Predictor::Predictor(const ModelSpec& spec, std::span<const float> parameters,
                      const NumberScaling& scaling, std::size_t max_rows, Isa isa,
                      ComputeDtype dtype, std::size_t threads)
@@ -114,19 +97,14 @@ Model& Predictor::model_of_floats() {
 }
 
 void Predictor::answer(std::span<float> outputs) const noexcept {
-  if (loss_type(spec_.loss).of_numbers) {
+  const LossType& loss = loss_type(spec_.loss);
+  if (loss.of_numbers) {
     for (float& each : outputs) {
       each = each / scaling_.target_scale + scaling_.target_mean;
     }
-    return;
   }
-  for (std::size_t at = 0; at < outputs.size(); at += spec_.classes) {
-    const std::span<float> row = outputs.subspan(at, spec_.classes);
-    if (spec_.loss == LossKind::kSigmoidCrossEntropy) {
-      sigmoid(row);
-    } else {
-      softmax(row);
-    }
+  for (std::size_t at = 0; loss.answer != nullptr && at < outputs.size(); at += spec_.classes) {
+    loss.answer(outputs.subspan(at, spec_.classes));
   }
 }
 

@@ -72,9 +72,4 @@ class Predictor {
   std::vector<std::uint8_t> as_bytes_;  // [inputs] of one image
 };
 
-// Softmax of a row's logits in place: each exp(z - max), in double, over their sum in order.
-void softmax(std::span<float> row) noexcept;
-// The same of a class that is told by itself: 1 / (1 + exp(-z)).
-void sigmoid(std::span<float> row) noexcept;
-
 }  // namespace disttf::math

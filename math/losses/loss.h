@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace disttf::math {
@@ -39,6 +40,10 @@ struct LossType {
   // Of a model that knows how often each class comes, if all come as often, and nothing else; or
   // the mean of the numbers.
   double (*of_guessing)(std::size_t classes) noexcept = nullptr;
+  // What the last layer gives of one example -> what an answer says, in place: the probabilities of
+  // the classes. In double and in their order, so that an answer's bits are those of its example
+  // alone. Null: it says that already.
+  void (*answer)(std::span<float> outputs) noexcept = nullptr;
 };
 
 }  // namespace disttf::math

@@ -13,6 +13,13 @@ double cost_of_guessing(std::size_t classes) noexcept {
   return -(one * std::log(one) + (1 - one) * std::log(1 - one));
 }
 
+// Each 1 / (1 + exp(-z)).
+void probabilities_each(std::span<float> row) noexcept {
+  for (float& each : row) {
+    each = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(each))));
+  }
+}
+
 constexpr LossType kSigmoidLoss{.name = "sigmoid_cross_entropy",
                                 .differentiate =
                                     [](const LossPass& pass, float* outputs) noexcept {
@@ -20,7 +27,8 @@ constexpr LossType kSigmoidLoss{.name = "sigmoid_cross_entropy",
                                           outputs, pass.labels, pass.rows, pass.outputs, pass.scale,
                                           pass.smoothing);
                                     },
-                                .of_guessing = &cost_of_guessing};
+                                .of_guessing = &cost_of_guessing,
+                                .answer = &probabilities_each};
 
 }  // namespace
 

@@ -1,11 +1,24 @@
 #include "math/losses/softmax_cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "math/kernels_table.h"
 
 namespace disttf::math {
 namespace {
+
+// Each exp(z - the largest) over their sum.
+void probabilities(std::span<float> row) noexcept {
+  const double most = static_cast<double>(*std::ranges::max_element(row));
+  double sum = 0;
+  for (const float logit : row) {
+    sum += std::exp(static_cast<double>(logit) - most);
+  }
+  for (float& each : row) {
+    each = static_cast<float>(std::exp(static_cast<double>(each) - most) / sum);
+  }
+}
 
 constexpr LossType kSoftmaxLoss{
     .name = "softmax_cross_entropy",
@@ -15,7 +28,8 @@ constexpr LossType kSoftmaxLoss{
                                                      pass.scale, pass.smoothing);
         },
     .of_guessing =
-        [](std::size_t classes) noexcept { return std::log(static_cast<double>(classes)); }};
+        [](std::size_t classes) noexcept { return std::log(static_cast<double>(classes)); },
+    .answer = &probabilities};
 
 }  // namespace
 

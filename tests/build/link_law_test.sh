@@ -16,6 +16,8 @@ allowed() {
     disttf_resolvers | disttf_render) echo 'wire' ;;
     disttf_run) echo 'wire|math' ;;
     disttf_checkpoint_core) echo 'run|data' ;;
+    disttf_model_core) echo 'run|data' ;;
+    disttf_predict_core) echo 'run|data|own_data|model_core' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;
@@ -23,11 +25,13 @@ allowed() {
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process' ;;
+    disttf_model) echo 'model_core|checkpoint' ;;
+    disttf_predict) echo 'predict_core|model|download|trainer_core' ;;
     disttf_own_data | disttf_tensorboard) echo 'data' ;;
     disttf_download) echo 'process|http|own_data' ;;
     disttf_monitor) echo 'monitor_core|process|http|web' ;;
     disttf_ps) echo 'ps_core|checkpoint|monitor' ;;
-    disttf_trainer) echo 'trainer_core|checkpoint|download|monitor|monitor_core' ;;
+    disttf_trainer) echo 'trainer_core|checkpoint|model_core|download|monitor|monitor_core' ;;
     disttf_chief) echo 'chief_core|trainer|tensorboard|monitor|monitor_core' ;;
     disttf_launch) echo 'launch_core|process|http|monitor|monitor_core' ;;
     disttf_servers) echo 'servers_core|chief|launch|monitor' ;;

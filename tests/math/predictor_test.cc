@@ -153,10 +153,18 @@ TEST(Predictor, TellsNumbersInTheirOwnUnit) {
 
 TEST(Predictor, SoftmaxOfLargeLogitsIsFinite) {
   std::vector<float> row = {1000, 999, -1000};
-  softmax(row);
+  loss_type(LossKind::kSoftmaxCrossEntropy).answer(row);
   EXPECT_NEAR(row[0], 1 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_NEAR(row[1], 1 - 1 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_EQ(row[2], 0);
+}
+
+TEST(Predictor, SigmoidTellsEachClassByItself) {
+  std::vector<float> row = {0, 1000, -2};
+  loss_type(LossKind::kSigmoidCrossEntropy).answer(row);
+  EXPECT_EQ(row[0], 0.5F);
+  EXPECT_EQ(row[1], 1.0F);
+  EXPECT_NEAR(row[2], 1 / (1 + std::exp(2.0)), 1e-7);
 }
 
 }  // namespace

@@ -16,9 +16,8 @@ class Predict : public ProcessTest {
 
   // Trains for a moment, and keeps the model.
   Process& train(const Words& flags, const char* steps = "--train_steps=60") {
-    Process& job = run(
-        "launch",
-        Words{"launch", "--workers=2", "--train_dir=" + train_dir(), "--train_steps=60"} + flags);
+    Process& job =
+        run("launch", Words{"launch", "--workers=2", "--train_dir=" + train_dir(), steps} + flags);
     EXPECT_TRUE(exits(job, kExitDone));
     return job;
   }

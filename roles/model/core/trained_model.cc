@@ -4,7 +4,6 @@
 
 #include "data/sha256.h"
 #include "math/kernels.h"
-#include "math/losses/registry.h"
 
 namespace disttf::roles {
 

@@ -140,8 +140,8 @@ class Asking {
     counts_.absolute_error /= rows;
     if (options_.json) {
       print_result(model_.tells_numbers()
-                       ? fmt::format(R"({{"rows":{},"mean_absolute_error":{},)"
-                                     R"("mean_squared_error":{}}})",
+                       ? fmt::format(R"({{"rows":{},"absolute_error":{},)"
+                                     R"("squared_error":{}}})",
                                      counts_.rows, counts_.absolute_error, counts_.squared_error)
                        : fmt::format(R"({{"rows":{},"correct":{},"accuracy":{}}})", counts_.rows,
                                      counts_.correct, counts_.accuracy()));
