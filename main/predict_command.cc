@@ -14,7 +14,7 @@ namespace disttf {
 namespace {
 
 constexpr const char* kPredictGroup = "Predict";
-constexpr std::size_t kMostThreads = 256;
+constexpr std::size_t kMostPredictThreads = 256;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void add_predict_flags(CLI::App& app, Flags& flags) {
       ->group(kPredictGroup);
   app.add_option("--threads", flags.predict_threads, "that compute [the CPUs]")
       ->type_name("N")
-      ->transform(whole_number(1, kMostThreads))
+      ->transform(whole_number(1, kMostPredictThreads))
       ->group(kPredictGroup);
   app.add_flag("--json", flags.json, "a line of JSON for each example")
       ->transform(boolean())
