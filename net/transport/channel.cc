@@ -17,6 +17,7 @@
 
 #include "net/transport/gather.h"
 #include "net/transport/resolve.h"
+#include "net/transport/same_host.h"
 
 namespace disttf::net {
 namespace {
@@ -95,6 +96,7 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
   if (!error) socket_.set_option(tcp::no_delay(true), error);
   if (!error) socket_.set_option(asio::socket_base::keep_alive(true), error);
   if (error) return fail(error);
+  if (is_loopback(endpoint.address())) send_unpaced(socket_.native_handle());
 
   error = start_connect(endpoint);
   if (error == std::errc::operation_in_progress) {

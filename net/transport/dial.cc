@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/transport/as_tuple.h"
+#include "net/transport/same_host.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -28,6 +29,9 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
       socket->close(ignored);
     }
   });
+  std::error_code not_open;  // connecting says so, too
+  socket->open(endpoint.protocol(), not_open);
+  if (!not_open && is_loopback(endpoint.address())) send_unpaced(socket->native_handle());
   auto [error] = co_await socket->async_connect(endpoint, kAsTuple);
   timer.cancel();
   if (*late) co_return std::make_error_code(std::errc::timed_out);

@@ -18,6 +18,7 @@
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/descriptor_limit.h"
+#include "net/transport/same_host.h"
 #include "net/transport/spawn.h"
 #include "net/wire/bare_message.h"
 
@@ -90,6 +91,7 @@ class Slot {
   if (!error && endpoint.address().is_v6()) {
     acceptor.set_option(asio::ip::v6_only(false), error);
   }
+  if (is_loopback(endpoint.address())) send_unpaced(acceptor.native_handle());
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   return error;
@@ -139,6 +141,7 @@ tcp::acceptor adopt_listening(asio::io_context& context, int fd) {
     ::close(fd);
     throw listen_error(error, what);
   }
+  if (is_loopback(acceptor.local_endpoint(error).address())) send_unpaced(fd);
   return acceptor;
 }
 

@@ -12,6 +12,7 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/gather.h"
 #include "net/transport/interrupt.h"
+#include "net/transport/same_host.h"
 #include "net/transport/spawn.h"
 #include "net/wire/address.h"
 #include "net/wire/messages.h"
@@ -48,6 +49,7 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
   socket_.non_blocking(true, ignored);
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  if (is_loopback(socket_.local_endpoint(ignored).address())) send_unpaced(socket_.native_handle());
 }
 
 ServerConnection::~ServerConnection() = default;

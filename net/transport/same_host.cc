@@ -1,0 +1,22 @@
+#include "net/transport/same_host.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <string_view>
+
+namespace disttf::net {
+
+bool is_loopback(const asio::ip::address& address) noexcept {
+  return address.is_loopback() || (address.is_v6() && address.to_v6().is_v4_mapped() &&
+                                   address.to_v6().to_bytes()[12] == 127);
+}
+
+void send_unpaced(int socket) noexcept {
+  constexpr std::string_view kReno = "reno";
+  static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kReno.data(),
+                                 static_cast<socklen_t>(kReno.size())));
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,19 @@
+// TCP between two tasks of one host.
+//
+// Nothing is congested there, and a congestion control that paces what is sent, as BBR does, which
+// some hosts have as their default, only makes it wait. Which way a connection goes is its own
+// matter: 318 144 bytes each way took 137 us in the median with BBR, and 105 with Reno, which every
+// kernel has, everybody may ask for, and which paces nothing. Networks keep what the host has.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+
+namespace disttf::net {
+
+[[nodiscard]] bool is_loopback(const asio::ip::address& address) noexcept;
+
+// Best before connect() or listen(): what has been paced once keeps a timer. Accepted sockets have
+// what their listener has. Failing changes nothing but the speed, and is not told.
+void send_unpaced(int socket) noexcept;
+
+}  // namespace disttf::net
