@@ -70,16 +70,29 @@ function(disttf_room target)
   set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
 endfunction()
 
+# lld links a test in a tenth of the time. Where it is not installed, the system's linker does it.
+find_program(DISTTF_LLD ld.lld)
+if(DISTTF_LLD)
+  target_link_options(disttf_flags INTERFACE -fuse-ld=lld)
+endif()
+
 function(disttf_link_product target)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_link_options(${target} PRIVATE
     $<$<CONFIG:Release>:-s>  # no symbols: half the size
     -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
-  if(DISTTF_STATIC)
-    # Position independent, so that addresses differ from run to run also in a static file that
-    # strangers may talk to. Packed relocations make that cost 0.13 MB and not 0.68.
-    # (-L by hand: CMake's link directories add an rpath, and static-pie crashes at start with one.)
-    target_link_options(${target} PRIVATE
-      -static-pie -Wl,-z,pack-relative-relocs -L${DISTTF_ARCHIVE_DIR})
+  if(NOT DISTTF_STATIC)
+    return()
+  endif()
+  # Position independent, so that addresses differ from run to run also in a static file that
+  # strangers may talk to. Packed relocations make that cost 0.13 MB and not 0.68.
+  # (-L by hand: CMake's link directories add an rpath, and static-pie crashes at start with one.)
+  target_link_options(${target} PRIVATE -static-pie -L${DISTTF_ARCHIVE_DIR} ${DISTTF_LEFT_OUT})
+  if(DISTTF_LLD)
+    # Functions of the same instructions are kept once: 0.2 MB. Nothing here, nor in what it is linked
+    # with, tells functions apart by their addresses, as std::any would.
+    target_link_options(${target} PRIVATE -Wl,--pack-dyn-relocs=relr -Wl,--icf=all -Wl,-O2)
+  else()
+    target_link_options(${target} PRIVATE -Wl,-z,pack-relative-relocs)
   endif()
 endfunction()

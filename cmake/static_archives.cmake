@@ -44,3 +44,19 @@ foreach(library IN ITEMS Crypto SSL)
   set_target_properties(OpenSSL::${library} PROPERTIES
     IMPORTED_LOCATION ${DISTTF_ARCHIVE_DIR}/${name})
 endforeach()
+
+# Functions that are linked, but never called: each name stands for abort() instead.
+#
+# libstdc++ tells the type of an exception that nobody has caught in words, for which it takes a
+# demangler of 50 kB along; main.cc tells what it says.
+set(DISTTF_LEFT_OUT -Wl,--defsym=_ZN9__gnu_cxx27__verbose_terminate_handlerEv=abort)
+# libjpeg's choice of instructions names those for writing a JPEG, too: 130 kB. We only read them.
+# Its objects are jchuff-sse2.asm.o and the like.
+execute_process(COMMAND ${CMAKE_NM} -A --defined-only ${JPEG_LIBRARY}
+                OUTPUT_VARIABLE symbols ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL ":(jc|jfdct|jquant)[a-z0-9]*-[a-z0-9]+\\.asm\\.o:[0-9a-f]+ [TR] [A-Za-z0-9_]+"
+       symbols "${symbols}")
+foreach(symbol IN LISTS symbols)
+  string(REGEX REPLACE "^.* " "" symbol "${symbol}")
+  list(APPEND DISTTF_LEFT_OUT -Wl,--defsym=${symbol}=abort)
+endforeach()

@@ -180,6 +180,20 @@ int fail(int exit_code, const char* sentence) {
   return exit_code;
 }
 
+// An exception that nobody has caught is a bug of this program: it is told in a sentence, and the
+// core is dumped where the machine does that.
+[[noreturn]] void tell_uncaught() noexcept {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    roles::log_error("internal error: terminated");
+  } catch (const std::exception& error) {
+    roles::log_error(std::string("internal error: ") + error.what());
+  } catch (...) {
+    roles::log_error("internal error: an exception of an unknown kind");
+  }
+  std::abort();
+}
+
 // What is wrong with the words is told before they are understood.
 roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
   const auto end = std::ranges::find(arguments, "--");
@@ -219,6 +233,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   open_standard_descriptors();
+  std::set_terminate(tell_uncaught);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
   std::signal(SIGUSR1, SIG_IGN);  // "save now": heard by a chief that leads (stop_signal.h)
   std::signal(SIGUSR2, SIG_IGN);  // the same of a timeline
