@@ -116,4 +116,24 @@ std::error_code gunzip_pieces(
   return in.empty() && next().empty() ? std::error_code{} : DataError::kGzipTrailingBytes;
 }
 
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  constexpr int kMemory = 8;  // zlib's own choice
+  // 15 bits of window, +16: a gzip header and trailer.
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, kMemory, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
+    throw std::bad_alloc();
+  }
+  assert(bytes.size() < kMaxPieceBytes);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  ::deflate(&stream, Z_FINISH);  // with room for the worst it cannot fail
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
 }  // namespace disttf::data

@@ -1,4 +1,4 @@
-// Decompresses one gzip member (RFC 1952) that fills its input exactly.
+// Decompresses one gzip member (RFC 1952) that fills its input exactly, and makes one.
 //
 // Stricter than gunzip on purpose: a data file is one member with nothing after it, so a second
 // member or padding is refused, as is everything that does not fit its own CRC-32 and size.
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -26,5 +28,8 @@ namespace disttf::data {
 [[nodiscard]] std::error_code gunzip_pieces(
     const std::function<std::span<const std::uint8_t>()>& next,
     const std::function<std::error_code(std::span<const std::uint8_t>)>& take);
+
+// One member with all of `bytes`, made fast rather than small. Throws std::bad_alloc only.
+[[nodiscard]] std::string gzip(std::string_view bytes);
 
 }  // namespace disttf::data

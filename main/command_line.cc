@@ -21,6 +21,7 @@
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/serve_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
@@ -312,6 +313,21 @@ Invocation parse_predict(std::vector<std::string> arguments, const Environment& 
   return invocation;
 }
 
+Invocation parse_serve(std::vector<std::string> arguments) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kServe, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const std::string directory = take_serve_word(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action = RunServe{.options = serve_options(directory, flags)};
+  return invocation;
+}
+
 // plot and show.
 Invocation parse_reading(Command command, std::vector<std::string> arguments,
                          const Environment& environment) {
@@ -457,6 +473,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kPredict) {
     return parse_predict(std::move(arguments), environment);
+  }
+  if (command == Command::kServe) {
+    return parse_serve(std::move(arguments));
   }
   if (command == Command::kPlot || command == Command::kShow) {
     return parse_reading(command, std::move(arguments), environment);

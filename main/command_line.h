@@ -17,6 +17,7 @@
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
 #include "roles/process/log.h"
+#include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
 #include "roles/trainer/shell/trainer.h"
@@ -59,6 +60,9 @@ struct RunCheckpoint {
 struct RunPredict {
   roles::PredictOptions options;
 };
+struct RunServe {
+  roles::ServeOptions options;
+};
 struct RunPlot {
   roles::PlotOptions options;
 };
@@ -87,8 +91,8 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunPredict, RunPlot, RunShow, RunManage,
-               RunNothing>
+               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunPlot, RunShow,
+               RunManage, RunNothing>
       action;
 };
 

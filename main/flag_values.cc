@@ -1,6 +1,7 @@
 #include "main/flag_values.h"
 
 #include <algorithm>
+#include <asio/ip/address.hpp>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -138,6 +139,17 @@ CLI::Validator compression() {
                        ? std::string()
                        : net::quoted(text) +
                              " is not none or topk:SHARE with a share above 0 and below 1";
+          },
+          ""};
+}
+
+CLI::Validator ip_address_or_all() {
+  return {[](std::string& text) -> std::string {
+            std::error_code error;
+            asio::ip::make_address(text, error);
+            return !error || text == "all"
+                       ? std::string()
+                       : net::quoted(text) + " is not an IP address of this machine, nor all";
           },
           ""};
 }

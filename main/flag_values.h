@@ -35,6 +35,8 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 [[nodiscard]] CLI::Validator seed_and_rate();
 // "none", or "topk:" and a share above 0 and below 1.
 [[nodiscard]] CLI::Validator compression();
+// An IP address, or "all".
+[[nodiscard]] CLI::Validator ip_address_or_all();
 // http:// or https:// with a host.
 [[nodiscard]] CLI::Validator url();
 // Entries between commas, each of which `entry` accepts; none may be empty.

@@ -16,6 +16,7 @@
 #include "main/page_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/serve_command.h"
 #include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
@@ -352,6 +353,7 @@ const std::vector<CommandInfo>& commands() {
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
       {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
+      {Command::kServe, "serve", "Let a trained model answer over HTTP"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
@@ -397,6 +399,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command == Command::kPredict) {
     add_predict_flags(*app, flags);
     add_data(*app, command, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kServe) {
+    add_serve_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

@@ -18,6 +18,7 @@
 #include "main/setting_flags.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
+#include "roles/serve/shell/serve_options.h"
 
 namespace disttf {
 
@@ -36,6 +37,7 @@ enum class Command : std::uint8_t {
   kResolve,
   kRender,
   kPredict,
+  kServe,
   kPlot,
   kShow,
   kStatus,
@@ -111,6 +113,12 @@ struct Flags {
   std::size_t predict_top = 1;
   std::string predict_labels;       // a file; empty: none
   std::size_t predict_threads = 0;  // 0: the CPUs
+  // Serve
+  roles::ServeOptions serve;
+  std::size_t serve_timeout_ms = 10'000;
+  std::size_t serve_drain_s = 1;
+  std::size_t serve_max_body_mib = 0;  // 0: by the model
+  std::size_t serve_threads = 0;       // 0: the CPUs
   // Plot
   std::string plot_output;  // empty: the terminal
   std::vector<std::string> plot_series;

@@ -37,6 +37,7 @@
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
 #include "roles/run/outcome.h"
+#include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/driver.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/trainer/shell/worker.h"
@@ -127,6 +128,11 @@ int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.com
 int run(const RunPredict& run) {
   math::flush_denormals();  // before there is a second thread
   return roles::run_predict(run.options);
+}
+
+int run(const RunServe& run) {
+  math::flush_denormals();  // before there is a second thread
+  return roles::run_serve(run.options);
 }
 
 int run(const RunPlot& run) { return roles::run_plot(run.options); }

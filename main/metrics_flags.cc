@@ -3,27 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <asio/ip/address.hpp>
 #include <string_view>
 
 #include "main/flag_values.h"
-#include "net/wire/text.h"
 
 namespace disttf {
 namespace {
 
 constexpr const char* kMetricsGroup = "Metrics (for Prometheus)";
-
-CLI::Validator ip_address_or_all() {
-  return {[](std::string& text) -> std::string {
-            std::error_code error;
-            asio::ip::make_address(text, error);
-            return !error || text == "all"
-                       ? std::string()
-                       : net::quoted(text) + " is not an IP address of this machine, nor all";
-          },
-          ""};
-}
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "math/losses/registry.h"
 
@@ -13,7 +12,8 @@ constexpr float kWhite = 255;
 constexpr std::size_t kPanelRows = Model::kInferredPanelRows;
 
 bool is_a_byte(float value) noexcept {
-  return value >= 0 && value <= kWhite && value == std::floor(value);
+  // Not std::floor(), which is a call.
+  return value >= 0 && value <= kWhite && value == static_cast<float>(static_cast<int>(value));
 }
 
 }  // namespace

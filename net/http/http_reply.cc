@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "net/http/http_request.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
@@ -24,6 +23,28 @@ HttpReply error_reply(int status, std::string_view sentence) {
           .body = nlohmann::json{{"error", one_line(sentence)}}.dump(
                       -1, ' ', false, nlohmann::json::error_handler_t::replace) +
                   "\n"};
+}
+
+std::string refusal_sentence(int status, std::size_t max_body_bytes) {
+  switch (status) {
+    case 401:
+      return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
+    case 408:
+      return "the request did not come whole within the time that is allowed";
+    case 413:
+      return "the request's body is too large; " + std::to_string(max_body_bytes / 1024) +
+             " KiB are allowed";
+    case 431:
+      return "the request's head is too large; 8 KiB are allowed";
+    case 501:
+      return "CONNECT, other protocols and Transfer-Encoding are not understood here";
+    case 503:
+      return "too many connections are open; try again";
+    case 505:
+      return "only HTTP/1.1 is spoken here";
+    default:
+      return "the request is not HTTP";
+  }
 }
 
 std::string head_text(const HttpReply& reply, bool stays_open) {

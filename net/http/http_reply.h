@@ -3,6 +3,7 @@
 // Values; pure functions.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "net/http/http_line_stream.h"
+#include "net/http/http_request.h"
 
 namespace disttf::net {
 
@@ -27,6 +29,11 @@ struct HttpReply {
 
 // {"error": sentence}
 [[nodiscard]] HttpReply error_reply(int status, std::string_view sentence);
+
+// What a request is refused with before anybody has looked at what it asks: the body of an
+// error_reply(). `max_body_bytes`: what a body may have.
+[[nodiscard]] std::string refusal_sentence(int status,
+                                           std::size_t max_body_bytes = kMaxRequestBodyBytes);
 
 // Status line and header, the empty line included. `stays_open`: another request may follow.
 [[nodiscard]] std::string head_text(const HttpReply& reply, bool stays_open);

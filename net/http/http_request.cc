@@ -28,7 +28,7 @@ struct KeptField {
   std::string_view name;  // lower case
   std::string HttpServerRequest::*place;
 };
-constexpr std::array<KeptField, 8> kKeptFields = {{
+constexpr std::array<KeptField, 12> kKeptFields = {{
     {"authorization", &HttpServerRequest::authorization},
     {"host", &HttpServerRequest::host},
     {"origin", &HttpServerRequest::origin},
@@ -37,6 +37,10 @@ constexpr std::array<KeptField, 8> kKeptFields = {{
     {"accept-encoding", &HttpServerRequest::accept_encoding},
     {"if-none-match", &HttpServerRequest::if_none_match},
     {"last-event-id", &HttpServerRequest::last_event_id},
+    {"content-type", &HttpServerRequest::content_type},
+    {"content-encoding", &HttpServerRequest::content_encoding},
+    {"expect", &HttpServerRequest::expect},
+    {"inference-header-content-length", &HttpServerRequest::json_bytes},
 }};
 
 }  // namespace
@@ -55,6 +59,13 @@ bool is_normal_path(std::string_view path) noexcept {
     if (segment.empty()) return false;
     path.remove_prefix(end + 1);
   }
+}
+
+bool takes_gzip(std::string_view accepted) noexcept {
+  const std::size_t at = accepted.find("gzip");
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = accepted.substr(at, accepted.find(',', at) - at);
+  return rest.find("q=0") == std::string_view::npos || rest.find("q=0.") != std::string_view::npos;
 }
 
 bool decode_percent(std::string& text) {
@@ -101,12 +112,16 @@ std::string_view http_reason(int status) noexcept {
       return "Content Too Large";
     case 421:
       return "Misdirected Request";
+    case 415:
+      return "Unsupported Media Type";
     case kHeadTooLarge:
       return "Request Header Fields Too Large";
     case kNotImplemented:
       return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
     case kVersionNotSupported:
       return "HTTP Version Not Supported";
     default:
@@ -114,9 +129,37 @@ std::string_view http_reason(int status) noexcept {
   }
 }
 
-HttpRequestParser::HttpRequestParser() {
+HttpRequestParser::HttpRequestParser(std::size_t max_body_bytes) : max_body_bytes_(max_body_bytes) {
   http_parser_init(&parser_, HTTP_REQUEST);
   parser_.data = this;
+}
+
+void HttpRequestParser::reset() {
+  constexpr std::size_t kKeptBytes = 64 * 1024;
+  http_parser_init(&parser_, HTTP_REQUEST);
+  for (const KeptField& field : kKeptFields) {
+    (request_.*field.place).clear();
+  }
+  if (request_.body.capacity() > kKeptBytes) {
+    request_.body = std::string();
+  }
+  request_.body.clear();
+  request_.may_change = false;
+  target_.clear();
+  name_.clear();
+  in_name_ = false;
+  value_ = nullptr;
+  seen_ = 0;
+  has_transfer_encoding_ = false;
+  line_is_empty_ = true;
+  begun_ = false;
+  has_excess_ = false;
+  may_stay_open_ = false;
+  head_complete_ = false;
+  complete_ = false;
+  refusal_ = 0;
+  head_bytes_ = 0;
+  taken_ = 0;
 }
 
 HttpRequestParser& HttpRequestParser::self(http_parser* parser) noexcept {
@@ -210,6 +253,7 @@ void HttpRequestParser::execute(std::string_view bytes) {
   if (bytes.empty()) return;  // http_parser would take it for the end
   const std::size_t taken = http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
   has_excess_ = complete_ && taken < bytes.size();
+  taken_ += taken;
 }
 
 bool HttpRequestParser::take_target() {
@@ -229,14 +273,14 @@ int HttpRequestParser::on_head_end() {
     refusal_ = kNotImplemented;
   } else if (!take_target()) {
     refusal_ = kBadRequest;
-  } else if (parser_.content_length != kNoLength && parser_.content_length > kMaxRequestBodyBytes) {
+  } else if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
     refusal_ = kBodyTooLarge;  // before any of it has been kept
   }
   return refusal_ == 0 ? 0 : -1;
 }
 
 int HttpRequestParser::on_body(std::string_view text) {
-  if (text.size() > kMaxRequestBodyBytes - request_.body.size()) {
+  if (text.size() > max_body_bytes_ - request_.body.size()) {
     refusal_ = kBodyTooLarge;
     return -1;
   }
@@ -245,6 +289,11 @@ int HttpRequestParser::on_body(std::string_view text) {
 }
 
 int HttpRequestParser::feed(std::string_view bytes) {
+  taken_ = 0;
+  return feed_rest(bytes);
+}
+
+int HttpRequestParser::feed_rest(std::string_view bytes) {
   if (complete_) {
     has_excess_ = has_excess_ || !bytes.empty();
     return 0;
@@ -260,7 +309,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
   // Where http_parser has seen the end of the head, what follows is no line of it.
   if (fold == std::string_view::npos || refusal() != 0) return refusal();
   if (!head_complete_) return kBadRequest;
-  return feed(bytes.substr(fold));
+  return feed_rest(bytes.substr(fold));
 }
 
 }  // namespace disttf::net

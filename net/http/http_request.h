@@ -1,6 +1,6 @@
 // Reads an HTTP/1.1 request out of bytes that nobody vouches for, and writes the head of a reply.
 //
-// A push parser without a socket: the caller feeds what came. One request per object; what follows
+// A push parser without a socket: the caller feeds what came. One request at a time; what follows
 // it is left alone, and noticed. Stricter than the standard where proxies and servers have read the
 // same bytes differently: no Transfer-Encoding, no folded fields, none of the fields below twice,
 // and only paths that mean the same to everybody. Pure; one thread.
@@ -32,26 +32,37 @@ struct HttpServerRequest {
   std::string accept_encoding = {};
   std::string if_none_match = {};
   std::string last_event_id = {};
+  std::string content_type = {};
+  std::string content_encoding = {};
+  std::string expect = {};
+  std::string json_bytes = {};  // Inference-Header-Content-Length: of a body, before its tensors
   // Whoever asks may change what runs: set by the server, from who it is.
   bool may_change = false;
 };
 
 class HttpRequestParser {
  public:
-  HttpRequestParser();
+  explicit HttpRequestParser(std::size_t max_body_bytes = kMaxRequestBodyBytes);
   HttpRequestParser(const HttpRequestParser&) = delete;
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
   // Takes the next bytes. Returns the status of the reply where the request is refused (400, 413,
   // 431, 501, 505), else 0. The parser is of no use after a refusal.
   [[nodiscard]] int feed(std::string_view bytes);
+  // How many of the bytes that were fed last belong to the request.
+  [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
+  // For another request; memory is kept for it, but for that of large bodies.
+  void reset();
 
   [[nodiscard]] bool complete() const noexcept { return complete_; }
+  [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
   // Whether any byte has come, and whether any came that belongs to what follows the request.
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
   // Whether the other side is ready for another reply on this connection. REQUIRES: complete().
   [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
+  // The same of a server that answers whatever follows, too.
+  [[nodiscard]] bool may_be_followed() const noexcept { return may_stay_open_; }
   [[nodiscard]] const HttpServerRequest& request() const noexcept { return request_; }
 
  private:
@@ -67,6 +78,9 @@ class HttpRequestParser {
   int on_body(std::string_view text);
   bool take_target();
 
+  int feed_rest(std::string_view bytes);
+
+  const std::size_t max_body_bytes_;
   http_parser parser_{};
   HttpServerRequest request_;
   std::string target_;            // as it came
@@ -83,6 +97,7 @@ class HttpRequestParser {
   bool complete_ = false;
   int refusal_ = 0;
   std::size_t head_bytes_ = 0;
+  std::size_t taken_ = 0;
 };
 
 // "Not Found". REQUIRES: a status that this project's servers reply with.
@@ -91,6 +106,9 @@ class HttpRequestParser {
 // Whether every server reads the path as the same one: no ".", ".." or empty segment, but for the
 // last, no backslash, no control character. REQUIRES: decoded.
 [[nodiscard]] bool is_normal_path(std::string_view path) noexcept;
+
+// Whether a list of codings, "gzip, deflate;q=0.5", names gzip, and not to forbid it.
+[[nodiscard]] bool takes_gzip(std::string_view accepted) noexcept;
 
 // "%41b" -> "Ab". Leaves `text` alone and returns false where a % is not followed by two
 // hexadecimal digits, or where they are 00.

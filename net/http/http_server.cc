@@ -30,27 +30,6 @@ using Socket = asio::generic::stream_protocol::socket;
 constexpr milliseconds kAcceptPause{100};
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
 
-std::string_view sentence_of(int status) {
-  switch (status) {
-    case 401:
-      return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
-    case 408:
-      return "the request did not come whole within the time that is allowed";
-    case 413:
-      return "the request's body is too large; 256 KiB are allowed";
-    case 431:
-      return "the request's head is too large; 8 KiB are allowed";
-    case 501:
-      return "CONNECT, other protocols and Transfer-Encoding are not understood here";
-    case 503:
-      return "too many connections are open; try again";
-    case 505:
-      return "only HTTP/1.1 is spoken here";
-    default:
-      return "the request is not HTTP";
-  }
-}
-
 std::string chunk(std::string_view text) {
   if (text.empty()) return {};  // would be the end
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
@@ -134,10 +113,10 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       HttpReply reply;
       stays_open_ = false;
       if (is_one_too_many) {
-        reply = error_reply(503, sentence_of(503));
+        reply = error_reply(503, refusal_sentence(503));
       } else if (const std::optional<int> refusal = co_await read_request()) {
         if (*refusal == 0) co_return;  // nobody is there any more
-        reply = error_reply(*refusal, sentence_of(*refusal));
+        reply = error_reply(*refusal, refusal_sentence(*refusal));
       } else {
         reply = answer();
         stays_open_ = listener_.guard && parser_->may_stay_open() && !state_->stopping;
@@ -186,7 +165,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         return *std::move(reply);
       }
     } else if (!listener_.token.empty() && !is_bearer(request.authorization, listener_.token)) {
-      return error_reply(401, sentence_of(401));
+      return error_reply(401, refusal_sentence(401));
     }
     if (state_->stopping) return error_reply(503, "the run is ending");
     try {

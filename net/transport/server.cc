@@ -117,6 +117,14 @@ tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port, ListenSco
   return acceptor;
 }
 
+tcp::acceptor listen_at(asio::io_context& context, const std::string& host, std::uint16_t port) {
+  if (host == kEveryAddress) return listen_on(context, port);
+  tcp::acceptor acceptor(context);
+  const auto error = open_and_listen(acceptor, {asio::ip::make_address(host), port});
+  if (error) throw listen_error(error, host + " port " + std::to_string(port));
+  return acceptor;
+}
+
 tcp::acceptor adopt_listening(asio::io_context& context, int fd) {
   const std::string what = "inherited descriptor " + std::to_string(fd);
   int listening = 0;

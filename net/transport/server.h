@@ -38,6 +38,11 @@ enum class ListenScope : std::uint8_t {
 // Throws std::system_error: "cannot listen on port 2222: Address already in use".
 [[nodiscard]] asio::ip::tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port,
                                                 ListenScope scope = ListenScope::kEverywhere);
+// The same at one address of this machine: an IP address, or kEveryAddress. REQUIRES: one of both.
+[[nodiscard]] asio::ip::tcp::acceptor listen_at(asio::io_context& context, const std::string& host,
+                                                std::uint16_t port);
+inline constexpr const char* kEveryAddress = "all";
+
 // Takes over a socket that another process opened and set to listen (`launch`). Owns `fd` from
 // here on, also when it throws std::system_error (not a listening TCP socket).
 [[nodiscard]] asio::ip::tcp::acceptor adopt_listening(asio::io_context& context, int fd);

@@ -23,6 +23,8 @@ allowed() {
     roles/model/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
     roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
     roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
+    roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
+    roles/serve/shell) echo "$process|net/http|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;

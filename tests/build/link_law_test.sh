@@ -18,6 +18,7 @@ allowed() {
     disttf_checkpoint_core) echo 'run|data' ;;
     disttf_model_core) echo 'run|data' ;;
     disttf_predict_core) echo 'run|data|own_data|model_core' ;;
+    disttf_serve_core) echo 'own_data|model_core|predict_core' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;
@@ -27,6 +28,7 @@ allowed() {
     disttf_checkpoint) echo 'checkpoint_core|process' ;;
     disttf_model) echo 'model_core|checkpoint' ;;
     disttf_predict) echo 'predict_core|model|download|trainer_core' ;;
+    disttf_serve) echo 'serve_core|model|monitor' ;;
     disttf_own_data | disttf_tensorboard) echo 'data' ;;
     disttf_download) echo 'process|http|own_data' ;;
     disttf_monitor) echo 'monitor_core|process|http|web' ;;

@@ -200,5 +200,19 @@ TEST(GunzipPieces, EndWithTheErrorOfWhoTakesThem) {
   EXPECT_EQ(error, DataError::kTarBadHeader);
 }
 
+TEST(Gzip, WhatIsPackedIsUnpacked) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) {
+    text += static_cast<char>(i * i / 7 % 251);
+  }
+  for (const std::string& each : {std::string(), std::string("a"), text}) {
+    const std::string packed = gzip(each);
+    std::vector<std::uint8_t> out;
+    const std::vector<std::uint8_t> bytes(packed.begin(), packed.end());
+    ASSERT_FALSE(gunzip(bytes, each.size(), out));
+    EXPECT_EQ(std::string(out.begin(), out.end()), each);
+  }
+}
+
 }  // namespace
 }  // namespace disttf::data

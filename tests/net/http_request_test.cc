@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace disttf::net {
 namespace {
@@ -197,6 +199,38 @@ TEST(HttpRequest, EveryStatusHasAReason) {
     EXPECT_NE(http_reason(status), "Internal Server Error") << status;
   }
   EXPECT_EQ(http_reason(500), "Internal Server Error");
+}
+
+TEST(HttpRequest, AParserThatIsResetReadsWhatFollows) {
+  const std::string_view two =
+      "POST /a HTTP/1.1\r\nContent-Type: x\r\nContent-Length: 2\r\n\r\nab"
+      "GET /b?c HTTP/1.1\r\nHost: y\r\n\r\n";
+  for (std::size_t cut = 0; cut <= two.size(); ++cut) {
+    HttpRequestParser parser;
+    std::vector<HttpServerRequest> requests;
+    for (std::string_view piece : {two.substr(0, cut), two.substr(cut)}) {
+      while (!piece.empty()) {
+        ASSERT_EQ(parser.feed(piece), 0);
+        piece.remove_prefix(parser.taken());
+        if (parser.complete()) {
+          EXPECT_TRUE(parser.may_be_followed());
+          requests.push_back(parser.request());
+          parser.reset();
+        }
+      }
+    }
+    ASSERT_EQ(requests.size(), 2U) << cut;
+    EXPECT_EQ(requests[0].body, "ab");
+    EXPECT_EQ(requests[0].content_type, "x");
+    EXPECT_EQ(requests[1].path, "/b");
+    EXPECT_EQ(requests[1].content_type, "");
+    EXPECT_EQ(requests[1].body, "");
+  }
+}
+
+TEST(HttpRequest, ABodyMayHaveAsMuchAsTheParserWasTold) {
+  HttpRequestParser parser(3);
+  EXPECT_EQ(parser.feed("POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n"), 413);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ constexpr std::string_view kTasks = "chief, worker, ps";
 constexpr std::string_view kPs = "ps";
 constexpr std::string_view kChief = "chief";
 constexpr std::string_view kLaunch = "launch";
+constexpr std::string_view kServe = "serve";
 
 constexpr std::array<MetricRow, kMetrics> kRows = {{
     {Metric::kBuildInfo, "disttf_build", kInfo, "", "version, isa", kAll,
@@ -98,6 +99,24 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
      "1 while a process of the task lives"},
     {Metric::kChildRestarts, "disttf_child_restarts", kCounter, "", "child", kLaunch,
      "Times that the task was started again"},
+    {Metric::kServeRequests, "disttf_serve_requests", kCounter, "", "code", kServe,
+     "Requests that were answered, by the status of the answer"},
+    {Metric::kServeSeconds, "disttf_serve_request_seconds", kHistogram, "seconds", "", kServe,
+     "Time from when a request to the model has come whole until its answer is written"},
+    {Metric::kServeRows, "disttf_serve_rows", kCounter, "", "", kServe,
+     "Rows that the model was asked about, and answered"},
+    {Metric::kServeBatchRows, "disttf_serve_batch_rows", kHistogram, "", "", kServe,
+     "Rows that were computed together"},
+    {Metric::kServeWaitingRows, "disttf_serve_waiting_rows", kGauge, "", "thread", kServe,
+     "Rows that wait for a thread that computes"},
+    {Metric::kServeConnections, "disttf_serve_connections", kGauge, "", "", kServe,
+     "Connections that are open"},
+    {Metric::kServeModelVersion, "disttf_serve_model_version", kGauge, "", "", kServe,
+     "Newest version that answers: of a checkpoint its step"},
+    {Metric::kServeModelLoads, "disttf_serve_model_loads", kCounter, "", "result", kServe,
+     "Models that were read: served, or refused since they are damaged or tell no numbers"},
+    {Metric::kServeReady, "disttf_serve_ready", kGauge, "", "", kServe,
+     "1 while there is a model and no signal to end has come"},
     {Metric::kProcessCpu, "process_cpu_seconds", kCounter, "seconds", "", kAll,
      "Total user and system CPU time spent in seconds."},
     {Metric::kProcessMemory, "process_resident_memory_bytes", kGauge, "bytes", "", kAll,
@@ -135,7 +154,8 @@ const MetricRow& row_of(Metric metric) noexcept { return kRows[static_cast<std::
 
 std::span<const double> bounds_of(Metric metric) noexcept {
   assert(row_of(metric).type == kHistogram);
-  return metric == Metric::kPsStaleness ? std::span<const double>(kSteps) : kSeconds;
+  const bool counts = metric == Metric::kPsStaleness || metric == Metric::kServeBatchRows;
+  return counts ? std::span<const double>(kSteps) : kSeconds;
 }
 
 }  // namespace disttf::roles

@@ -67,6 +67,16 @@ enum class Metric : std::uint8_t {
   kChildren,
   kChildRunning,
   kChildRestarts,
+  // Serve
+  kServeRequests,
+  kServeSeconds,
+  kServeRows,
+  kServeBatchRows,
+  kServeWaitingRows,
+  kServeConnections,
+  kServeModelVersion,
+  kServeModelLoads,
+  kServeReady,
   // The process
   kProcessCpu,
   kProcessMemory,

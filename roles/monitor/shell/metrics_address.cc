@@ -34,21 +34,6 @@ constexpr std::chrono::seconds kFileInterval{15};
 // A run that has ended does not wait for a scraper that takes its time.
 constexpr std::chrono::milliseconds kStopGrace{200};
 
-constexpr const char* kEverywhere = "all";
-
-// Throws std::system_error.
-tcp::acceptor listen_at(asio::io_context& context, const std::string& host, std::uint16_t port) {
-  if (host == kEverywhere) {
-    return net::listen_on(context, port);
-  }
-  const tcp::endpoint endpoint(asio::ip::make_address(host), port);
-  tcp::acceptor acceptor(context, endpoint.protocol());
-  acceptor.set_option(asio::socket_base::reuse_address(true));
-  acceptor.bind(endpoint);
-  acceptor.listen();
-  return acceptor;
-}
-
 // What a Host field may say where only this machine is served: a page of another site, whose name
 // leads here, is not to read along. Its browser always says that name.
 bool is_this_machine(std::string_view host) {
@@ -123,7 +108,8 @@ class MetricsAddress::Impl {
   [[nodiscard]] const std::string& target() const noexcept { return target_; }
   [[nodiscard]] std::string target_at(std::uint16_t port) const {
     return net::to_string(net::Address{
-        .host = options_.host == kEverywhere ? name_of_machine() : options_.host, .port = port});
+        .host = options_.host == net::kEveryAddress ? name_of_machine() : options_.host,
+        .port = port});
   }
   void set_targets(std::string json) {
     const std::scoped_lock lock(mutex_);
@@ -138,7 +124,7 @@ class MetricsAddress::Impl {
 
   void listen() {
     try {
-      tcp::acceptor acceptor = listen_at(context_, options_.host, *options_.port);
+      tcp::acceptor acceptor = net::listen_at(context_, options_.host, *options_.port);
       const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
       target_ = target_at(acceptor.local_endpoint().port());
       server_.emplace(

@@ -27,14 +27,6 @@ const web::Asset* find_asset(std::string_view path) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Whether a list of codings, "gzip, deflate;q=0.5", names gzip, and not to forbid it.
-bool takes_gzip(std::string_view accepted) {
-  const std::size_t at = accepted.find("gzip");
-  if (at == std::string_view::npos) return false;
-  const std::string_view rest = accepted.substr(at, accepted.find(',', at) - at);
-  return rest.find("q=0") == std::string_view::npos || rest.find("q=0.") != std::string_view::npos;
-}
-
 net::HttpReply asset_reply(const web::Asset& asset, const net::HttpServerRequest& request) {
   net::HttpReply reply{.content_type = std::string(asset.content_type), .body = {}};
   reply.fields = {{"ETag", std::string(asset.tag)},
@@ -44,7 +36,7 @@ net::HttpReply asset_reply(const web::Asset& asset, const net::HttpServerRequest
     reply.status = kNotModified;
     return reply;
   }
-  if (takes_gzip(request.accept_encoding)) {
+  if (net::takes_gzip(request.accept_encoding)) {
     reply.fields.emplace_back("Content-Encoding", "gzip");
     reply.body.assign(asset.gzip.begin(), asset.gzip.end());
     return reply;

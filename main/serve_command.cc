@@ -1,0 +1,131 @@
+#include "main/serve_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "main/flag_values.h"
+#include "main/version.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+namespace {
+
+constexpr const char* kServeGroup = "Serve";
+constexpr std::size_t kMostServeThreads = 64;
+constexpr std::size_t kMostBatch = 4096;
+constexpr std::size_t kMostQueue = std::size_t{1} << 24U;
+constexpr std::size_t kMostVersions = 64;
+constexpr std::size_t kMostBodyMib = 1024;
+constexpr std::size_t kMostTimeoutMs = 3'600'000;
+constexpr std::size_t kMostDrainSeconds = 3600;
+constexpr std::size_t kMostConnections = std::size_t{1} << 20U;
+
+void add_limits(CLI::App& app, Flags& flags) {
+  roles::ServeOptions& serve = flags.serve;
+  const auto add = [&app](const char* name, auto& value, const char* about, std::size_t least,
+                          std::size_t most) {
+    return app.add_option(name, value, about)
+        ->type_name("N")
+        ->transform(whole_number(least, most))
+        ->group(kServeGroup);
+  };
+  add("--threads", flags.serve_threads, "that read, compute and write [the CPUs]", 1,
+      kMostServeThreads);
+  add("--max_batch", serve.limits.max_batch,
+      "rows of all who wait that are computed together at most", 1, kMostBatch)
+      ->capture_default_str();
+  add("--max_queue", serve.limits.max_queue,
+      "rows that may wait for a thread; further requests are answered with 503", 1, kMostQueue)
+      ->capture_default_str();
+  add("--max_body", flags.serve_max_body_mib,
+      "MiB that a request's body may have [256 rows of the model, and 4 at least]", 1,
+      kMostBodyMib);
+  add("--max_connections", serve.max_connections, "that may be open at once", 1, kMostConnections)
+      ->capture_default_str();
+  add("--timeout", flags.serve_timeout_ms,
+      "ms that a request may wait for a thread; then it is answered with 504", 1, kMostTimeoutMs)
+      ->capture_default_str();
+  add("--drain", flags.serve_drain_s,
+      "s after SIGTERM in which requests are still answered, while /v2/health/ready says 503", 0,
+      kMostDrainSeconds)
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_serve_flags(CLI::App& app, Flags& flags) {
+  // For the help; the word is taken off the command line before the flags are read.
+  app.add_option("DIR")->description(
+      "The --train_dir of a run, or a directory of models in folders whose names are whole "
+      "numbers: its newest model answers, also one that comes later");
+  roles::ServeOptions& serve = flags.serve;
+  app.add_option("--port", serve.port,
+                 "port to listen at; 0: the system chooses, and the log tells")
+      ->type_name("PORT")
+      ->transform(whole_number(0, kMostPort))
+      ->capture_default_str()
+      ->group(kServeGroup);
+  app.add_option("--host", serve.host,
+                 "IP address to listen at; `all` or 0.0.0.0: any of this machine's")
+      ->type_name("ADDRESS")
+      ->check(ip_address_or_all())
+      ->capture_default_str()
+      ->group(kServeGroup);
+  app.add_option("--name", serve.name, "what the model is called in addresses")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(kServeGroup);
+  app.add_option("--keep_versions", serve.keep_versions,
+                 "so many of the newest versions answer, each to who names it")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostVersions))
+      ->capture_default_str()
+      ->group(kServeGroup);
+  add_limits(app, flags);
+  app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
+      ->type_name("FILE")
+      ->group(kServeGroup);
+}
+
+std::string take_serve_word(std::vector<std::string>& arguments) {
+  const bool is_missing =
+      arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-");
+  if (is_missing) {
+    throw std::invalid_argument(
+        "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR --port "
+        "8501 (disttf serve --help tells more)");
+  }
+  std::string directory = arguments.front();
+  arguments.erase(arguments.begin());
+  if (!arguments.empty() && !arguments.front().starts_with("-")) {
+    throw std::invalid_argument("serve: one directory, but " + net::quoted(arguments.front()) +
+                                " follows it");
+  }
+  return directory;
+}
+
+roles::ServeOptions serve_options(const std::string& directory, const Flags& flags) {
+  roles::ServeOptions options = flags.serve;
+  const bool is_name = !options.name.empty() && std::ranges::all_of(options.name, [](char c) {
+    return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
+  });
+  if (!is_name || options.name == "." || options.name == "..") {
+    throw std::invalid_argument("--name: " + net::quoted(options.name) +
+                                " is not a name of letters, digits, -, _ and .");
+  }
+  options.directory = directory;
+  options.version = kVersion;
+  options.threads =
+      flags.serve_threads != 0
+          ? flags.serve_threads
+          : std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostServeThreads);
+  options.limits.timeout = std::chrono::milliseconds(flags.serve_timeout_ms);
+  options.limits.max_body_bytes = flags.serve_max_body_mib << 20U;
+  options.drain = std::chrono::seconds(flags.serve_drain_s);
+  return options;
+}
+
+}  // namespace disttf

@@ -1,0 +1,510 @@
+#include "net/http/http_service.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace disttf::net {
+namespace {
+
+using ServiceClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Looks for connections whose time is over, and accepts again where there were no descriptors;
+// nobody waits for either to the millisecond.
+constexpr milliseconds kSweepInterval{500};
+// Who was refused may still send, and must be able to read the sentence: closing at once would
+// reset the connection.
+constexpr milliseconds kServiceLinger{1000};
+// Of one look at a socket. A request of an image has 3 KB.
+constexpr std::size_t kReceiveBytes = std::size_t{64} << 10U;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+enum class Stage : std::uint8_t { kServing, kDraining, kStopping };
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {
+    if (number < 0) throw std::system_error(errno, std::system_category(), "no descriptor");
+  }
+  ~Descriptor() { ::close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+// Of one loop; it marks itself as over, and the loop removes it.
+class HttpService::Connection final : public HttpExchange {
+ public:
+  Connection(Loop& loop, int socket, std::size_t max_body_bytes)
+      : parser(max_body_bytes), loop_(loop), socket_(socket) {}
+
+  [[nodiscard]] const HttpServerRequest& request() const noexcept override {
+    return parser.request();
+  }
+  [[nodiscard]] ServiceClock::time_point begun() const noexcept override { return asked_at; }
+  [[nodiscard]] std::string peer() const override;
+  void answer(const HttpReply& reply) override;
+
+  [[nodiscard]] int socket() const noexcept { return socket_.number(); }
+  // Whether nothing of a request has come, nor is anything to be sent.
+  [[nodiscard]] bool is_idle() const noexcept {
+    return !is_asked && out.empty() && !parser.begun();
+  }
+
+  HttpRequestParser parser;
+  std::string rest;            // what came behind a request that is not answered
+  std::string out;             // what the peer has not taken
+  std::size_t out_sent = 0;    // of it
+  std::size_t held_bytes = 0;  // of the body, as the loop has counted it
+  std::size_t place = 0;       // in the loop's list
+  ServiceClock::time_point asked_at;
+  ServiceClock::time_point deadline;
+  bool is_asked = false;      // the handler has it
+  bool is_last = false;       // closed once `out` is sent
+  bool is_lingering = false;  // only to be read away
+  bool is_over = false;
+  bool waits_for_room = false;  // of the socket, to send the rest of `out`
+  bool has_continued = false;   // 100 was sent for this request
+
+ private:
+  Loop& loop_;
+  Descriptor socket_;
+};
+
+struct HttpService::Shared {
+  HttpServiceOptions options;
+  std::atomic<Stage> stage{Stage::kServing};
+  std::vector<std::unique_ptr<Loop>> loops;
+};
+
+class HttpService::Loop {
+ public:
+  Loop(Shared& shared, std::unique_ptr<HttpServiceHandler> handler)
+      : shared_(shared),
+        options_(shared.options),
+        handler_(std::move(handler)),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        buffer_(kReceiveBytes, '\0') {
+    must_watch(wake_.number(), &wake_);
+  }
+
+  void listen(int socket) {
+    listener_.emplace_back(std::make_unique<Descriptor>(socket));
+    must_watch(socket, &listener_);
+  }
+  void run();
+  // From any thread.
+  void wake() noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_.number(), &one, sizeof(one)));
+  }
+  void hand(int socket) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+    {
+      const std::scoped_lock lock(mutex_);
+      inbox_.push_back(socket);
+    }
+    wake();
+  }
+  [[nodiscard]] std::size_t count() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
+  void answer(Connection& connection, const HttpReply& reply);
+
+ private:
+  // False: the kernel has no memory for it.
+  bool watch(int socket, std::uint32_t events, void* whose, int operation) noexcept {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = whose;
+    return ::epoll_ctl(epoll_.number(), operation, socket, &event) == 0;
+  }
+  void must_watch(int socket, void* whose) {
+    if (!watch(socket, EPOLLIN, whose, EPOLL_CTL_ADD)) {
+      throw std::system_error(errno, std::system_category(), "epoll");
+    }
+  }
+  void on_event(const epoll_event& event);
+  void accept();
+  void take_inbox();
+  Connection* adopt(int socket);
+  void receive(Connection& connection);
+  void take(Connection& connection, std::string_view bytes);
+  bool feed(Connection& connection, std::string_view& bytes);
+  void ask(Connection& connection);
+  void refuse(Connection& connection, int status);
+  void send(Connection& connection);
+  void after_sending(Connection& connection);
+  void end(Connection& connection);
+  void bury();
+  void sweep();
+  void stop_once();
+  void hold(Connection& connection, std::size_t bytes) {
+    held_bytes_ += bytes - connection.held_bytes;
+    connection.held_bytes = bytes;
+  }
+
+  Shared& shared_;
+  const HttpServiceOptions& options_;
+  std::unique_ptr<HttpServiceHandler> handler_;
+  Descriptor epoll_;
+  Descriptor wake_;
+  std::vector<std::unique_ptr<Descriptor>> listener_;  // of the first loop: one
+  std::atomic<std::size_t> count_{0};
+  std::mutex mutex_;
+  std::vector<int> inbox_;  // guarded by mutex_
+  // The thread's own.
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> over_;
+  std::vector<Connection*> resumed_;  // were answered, and have a rest
+  std::string buffer_;
+  std::size_t held_bytes_ = 0;
+  ServiceClock::time_point now_;
+  ServiceClock::time_point swept_;
+  ServiceClock::time_point stop_at_ = ServiceClock::time_point::max();
+  bool accept_pauses_ = false;  // until the next sweep
+};
+
+std::string HttpService::Connection::peer() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (::getpeername(socket(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  std::error_code error;
+  asio::ip::tcp::endpoint endpoint;
+  if (size > endpoint.capacity()) return {};
+  std::copy_n(reinterpret_cast<const char*>(&address), size,
+              reinterpret_cast<char*>(endpoint.data()));
+  endpoint.resize(size);
+  asio::ip::address host = endpoint.address();
+  if (host.is_v6() && host.to_v6().is_v4_mapped()) {
+    host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
+  }
+  return host.to_string();
+}
+
+void HttpService::Connection::answer(const HttpReply& reply) { loop_.answer(*this, reply); }
+
+void HttpService::Loop::run() {
+  std::array<epoll_event, 256> events{};
+  bool is_busy = false;
+  while (true) {
+    const bool waits = !is_busy && resumed_.empty();
+    const int timeout_ms = waits ? static_cast<int>(kSweepInterval.count()) : 0;
+    const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), timeout_ms);
+    if (count < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::system_category(), "epoll");
+    }
+    now_ = ServiceClock::now();
+    for (const epoll_event& event :
+         std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
+      on_event(event);
+    }
+    for (Connection* const connection : std::exchange(resumed_, {})) {
+      const std::string bytes = std::exchange(connection->rest, {});
+      if (!connection->is_over) take(*connection, bytes);
+    }
+    is_busy = handler_->work();
+    if (now_ >= swept_ + kSweepInterval) sweep();
+    if (shared_.stage.load(std::memory_order_relaxed) == Stage::kStopping) {
+      stop_once();
+      bury();
+      if (connections_.empty() || now_ >= stop_at_) return;
+    }
+    bury();
+  }
+}
+
+void HttpService::Loop::on_event(const epoll_event& event) {
+  if (event.data.ptr == &wake_) {
+    std::uint64_t ignored = 0;
+    static_cast<void>(!::read(wake_.number(), &ignored, sizeof(ignored)));
+    take_inbox();
+    return;
+  }
+  if (event.data.ptr == &listener_) {
+    accept();
+    return;
+  }
+  Connection& connection = *static_cast<Connection*>(event.data.ptr);
+  if (connection.is_over) return;
+  if (!connection.out.empty()) {
+    send(connection);
+  } else if (!connection.is_asked) {
+    receive(connection);
+  }
+}
+
+void HttpService::Loop::accept() {
+  constexpr int kMostAtOnce = 64;
+  for (int i = 0; i < kMostAtOnce && !listener_.empty(); ++i) {
+    const int socket =
+        ::accept4(listener_.front()->number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      // No descriptors, no memory: it is tried again, without keeping the thread busy meanwhile.
+      watch(listener_.front()->number(), 0, &listener_, EPOLL_CTL_MOD);
+      accept_pauses_ = true;
+      return;
+    }
+    std::size_t total = 0;
+    Loop* least = this;
+    for (const std::unique_ptr<Loop>& each : shared_.loops) {
+      total += each->count();
+      if (each->count() < least->count()) least = each.get();
+    }
+    if (total >= 2 * options_.max_connections) {
+      ::close(socket);  // not even a sentence
+    } else if (total >= options_.max_connections || least == this) {
+      count_.fetch_add(1, std::memory_order_relaxed);
+      Connection* const connection = adopt(socket);
+      if (connection != nullptr && total >= options_.max_connections) refuse(*connection, 503);
+    } else {
+      least->hand(socket);
+    }
+  }
+}
+
+void HttpService::Loop::take_inbox() {
+  std::vector<int> sockets;
+  {
+    const std::scoped_lock lock(mutex_);
+    sockets.swap(inbox_);
+  }
+  for (const int socket : sockets) adopt(socket);
+}
+
+// `count_` has it already. nullptr: it could not be had.
+HttpService::Connection* HttpService::Loop::adopt(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
+  connection->place = connections_.size();
+  connection->deadline = now_ + options_.request_timeout;
+  if (!watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  connections_.push_back(std::move(connection));
+  return connections_.back().get();
+}
+
+void HttpService::Loop::receive(Connection& connection) {
+  const ssize_t size = ::recv(connection.socket(), buffer_.data(), buffer_.size(), 0);
+  if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+    end(connection);
+  } else if (size > 0 && !connection.is_lingering) {
+    take(connection, std::string_view(buffer_.data(), static_cast<std::size_t>(size)));
+  }
+}
+
+void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
+  while (!bytes.empty() && !connection.is_over && !connection.is_lingering) {
+    if (connection.is_asked || !connection.out.empty()) {
+      connection.rest.append(bytes);
+      return;
+    }
+    if (!feed(connection, bytes)) return;
+  }
+}
+
+// Takes what belongs to the request off the bytes. False: there is nothing more to be done.
+bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
+  HttpRequestParser& parser = connection.parser;
+  if (!parser.begun()) connection.deadline = now_ + options_.request_timeout;
+  if (const int refusal = parser.feed(bytes); refusal != 0) {
+    refuse(connection, refusal);
+    return false;
+  }
+  bytes.remove_prefix(parser.taken());
+  hold(connection, parser.request().body.size());
+  if (parser.complete()) {
+    ask(connection);
+    return true;
+  }
+  if (held_bytes_ > options_.max_held_bytes) {
+    refuse(connection, 503);
+    return false;
+  }
+  if (parser.head_complete() && !connection.has_continued && !parser.request().expect.empty()) {
+    connection.has_continued = true;
+    connection.out = kContinue;
+    send(connection);
+  }
+  return true;
+}
+
+void HttpService::Loop::ask(Connection& connection) {
+  connection.is_asked = true;
+  connection.asked_at = now_;
+  hold(connection, 0);  // bounded from here on by who answers
+  try {
+    handler_->ask(connection);
+  } catch (const std::bad_alloc&) {
+    if (connection.is_asked) connection.answer(error_reply(503, "there is not enough memory"));
+  } catch (const std::exception& error) {
+    if (connection.is_asked) connection.answer(error_reply(500, error.what()));
+  }
+}
+
+void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
+  const bool stays_open = connection.parser.may_be_followed() &&
+                          shared_.stage.load(std::memory_order_relaxed) == Stage::kServing;
+  connection.out = head_text(reply, stays_open);
+  if (connection.parser.request().method != "HEAD") connection.out += reply.body;
+  handler_->answered(connection, reply.status, connection.out.size());
+  connection.is_asked = false;
+  connection.is_last = !stays_open;
+  connection.has_continued = false;
+  connection.parser.reset();
+  connection.deadline = now_ + options_.write_timeout;
+  send(connection);
+}
+
+void HttpService::Loop::refuse(Connection& connection, int status) {
+  const HttpReply reply = error_reply(status, refusal_sentence(status, options_.max_body_bytes));
+  connection.out = head_text(reply, /*stays_open=*/false) + reply.body;
+  connection.asked_at = {};
+  handler_->answered(connection, status, connection.out.size());
+  hold(connection, 0);
+  connection.is_last = true;
+  connection.deadline = now_ + options_.write_timeout;
+  send(connection);
+}
+
+void HttpService::Loop::send(Connection& connection) {
+  while (connection.out_sent < connection.out.size()) {
+    const ssize_t size = ::send(connection.socket(), connection.out.data() + connection.out_sent,
+                                connection.out.size() - connection.out_sent, MSG_NOSIGNAL);
+    if (size >= 0) {
+      connection.out_sent += static_cast<std::size_t>(size);
+    } else if (errno == EAGAIN) {
+      // Only room in the socket is of interest until the reply is gone.
+      connection.deadline = now_ + options_.write_timeout;
+      if (!std::exchange(connection.waits_for_room, true)) {
+        watch(connection.socket(), EPOLLOUT, &connection, EPOLL_CTL_MOD);
+      }
+      return;
+    } else if (errno != EINTR) {
+      end(connection);
+      return;
+    }
+  }
+  after_sending(connection);
+}
+
+void HttpService::Loop::after_sending(Connection& connection) {
+  constexpr std::size_t kKeptBytes = std::size_t{64} << 10U;
+  if (connection.out.capacity() > kKeptBytes) connection.out = std::string();
+  connection.out.clear();
+  connection.out_sent = 0;
+  if (std::exchange(connection.waits_for_room, false)) {
+    watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_MOD);
+  }
+  if (!connection.rest.empty()) resumed_.push_back(&connection);
+  if (connection.is_last) {
+    ::shutdown(connection.socket(), SHUT_WR);
+    connection.is_lingering = true;
+    connection.deadline = now_ + kServiceLinger;
+  } else if (!connection.parser.begun()) {
+    connection.deadline = now_ + options_.idle_timeout;
+  }
+}
+
+void HttpService::Loop::end(Connection& connection) {
+  if (!std::exchange(connection.is_over, true)) over_.push_back(&connection);
+}
+
+void HttpService::Loop::bury() {
+  for (Connection* const each : over_) {
+    hold(*each, 0);
+    std::erase(resumed_, each);
+    const std::size_t place = each->place;
+    std::swap(connections_[place], connections_.back());
+    connections_[place]->place = place;
+    connections_.pop_back();
+    count_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  over_.clear();
+}
+
+void HttpService::Loop::sweep() {
+  swept_ = now_;
+  if (std::exchange(accept_pauses_, false) && !listener_.empty()) {
+    watch(listener_.front()->number(), EPOLLIN, &listener_, EPOLL_CTL_MOD);
+  }
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (each->is_asked || now_ < each->deadline) continue;
+    if (each->parser.begun() && each->out.empty() && !each->is_lingering) {
+      refuse(*each, 408);
+    } else {
+      end(*each);
+    }
+  }
+}
+
+// With every turn from stop() on: whoever has nothing under way goes.
+void HttpService::Loop::stop_once() {
+  if (stop_at_ == ServiceClock::time_point::max()) {
+    stop_at_ = now_ + options_.stop_grace;
+    listener_.clear();
+    take_inbox();
+  }
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (each->is_idle()) end(*each);
+  }
+}
+
+HttpService::HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOptions& options,
+                         const MakeHandler& make_handler)
+    : shared_(std::make_unique<Shared>()) {
+  shared_->options = options;
+  for (std::size_t i = 0; i < options.threads; ++i) {
+    shared_->loops.push_back(std::make_unique<Loop>(*shared_, make_handler(i)));
+  }
+  acceptor.non_blocking(true);
+  shared_->loops.front()->listen(acceptor.release());
+}
+
+HttpService::~HttpService() = default;
+
+void HttpService::run(std::size_t thread) { shared_->loops[thread]->run(); }
+
+void HttpService::drain() noexcept {
+  Stage expected = Stage::kServing;
+  shared_->stage.compare_exchange_strong(expected, Stage::kDraining);
+}
+
+void HttpService::stop() noexcept {
+  shared_->stage = Stage::kStopping;
+  for (const std::unique_ptr<Loop>& each : shared_->loops) each->wake();
+}
+
+std::size_t HttpService::connections() const noexcept {
+  std::size_t total = 0;
+  for (const std::unique_ptr<Loop>& each : shared_->loops) total += each->count();
+  return total;
+}
+
+}  // namespace disttf::net

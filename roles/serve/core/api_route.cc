@@ -1,0 +1,116 @@
+#include "roles/serve/core/api_route.h"
+
+#include <array>
+#include <charconv>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "net/wire/text.h"
+#include "roles/serve/core/api_error.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kNoSuchCall = 404;
+constexpr int kOtherMethod = 405;
+
+// Takes what is in front of one of the separators off the text; the separator stays.
+std::string_view take_until(std::string_view& text, std::string_view separators) {
+  const std::string_view part = text.substr(0, text.find_first_of(separators));
+  text.remove_prefix(part.size());
+  return part;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) {
+    return false;
+  }
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+std::uint64_t version_from(std::string_view text) {
+  std::uint64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw BadRequest("version: " + net::quoted(text) + " is not a whole number from 0 on");
+  }
+  return version;
+}
+
+struct Ending {
+  std::string_view text;
+  ApiCall call;
+};
+
+constexpr std::array<Ending, 5> kRestEndings = {{{"", ApiCall::kStatus},
+                                                 {"/metadata", ApiCall::kMetadata},
+                                                 {":predict", ApiCall::kPredict},
+                                                 {":classify", ApiCall::kClassify},
+                                                 {":regress", ApiCall::kRegress}}};
+constexpr std::array<Ending, 3> kInferenceEndings = {
+    {{"", ApiCall::kModel}, {"/ready", ApiCall::kModelReady}, {"/infer", ApiCall::kInfer}}};
+
+// Whether it is one of them.
+bool take_ending(std::string_view text, std::span<const Ending> endings, ApiRoute& route) {
+  for (const Ending& each : endings) {
+    if (text == each.text) {
+      route.call = each.call;
+      return true;
+    }
+  }
+  return false;
+}
+
+// NAME and what follows.
+bool take_model(std::string_view rest, bool is_rest, ApiRoute& route) {
+  route.name = take_until(rest, "/:");
+  if (take(rest, "/versions/")) {
+    route.version = version_from(take_until(rest, "/:"));
+  } else if (is_rest && take(rest, "/labels/")) {
+    route.label = take_until(rest, "/:");
+    if (route.label.empty()) {
+      return false;
+    }
+  }
+  return !route.name.empty() && (is_rest ? take_ending(rest, kRestEndings, route)
+                                         : take_ending(rest, kInferenceEndings, route));
+}
+
+bool take_path(std::string_view path, ApiRoute& route) {
+  std::string_view rest = path;
+  if (take(rest, "/v1/models/")) {
+    return take_model(rest, /*is_rest=*/true, route);
+  }
+  if (take(rest, "/v2/models/")) {
+    return take_model(rest, /*is_rest=*/false, route);
+  }
+  route.call = path == "/v2/health/live"    ? ApiCall::kLive
+               : path == "/v2/health/ready" ? ApiCall::kReady
+                                            : ApiCall::kServer;
+  return route.call != ApiCall::kServer || path == "/v2";
+}
+
+}  // namespace
+
+std::optional<ApiRoute> api_route(std::string_view method, std::string_view path) {
+  const bool is_api = path.starts_with("/v1/models") || path == "/v2" || path.starts_with("/v2/");
+  if (!is_api) {
+    return std::nullopt;
+  }
+  ApiRoute route;
+  if (!take_path(path, route)) {
+    throw ApiError(kNoSuchCall, net::quoted(path) +
+                                    " is no call of this API, as /v1/models/NAME:predict and "
+                                    "/v2/models/NAME/infer are");
+  }
+  const bool fits = route.is_question() ? method == "POST" : method == "GET" || method == "HEAD";
+  if (!fits) {
+    throw ApiError(kOtherMethod,
+                   net::quoted(path) + (route.is_question() ? " takes POST" : " takes GET"));
+  }
+  return route;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,43 @@
+#include "roles/serve/core/batch_queue.h"
+
+#include <algorithm>
+
+namespace disttf::roles {
+
+bool BatchQueue::admit(Waiting& question) {
+  if (rows_ > 0 && (rows_ >= max_rows_ || question.rows > max_rows_ - rows_)) {
+    return false;
+  }
+  question.computed = 0;
+  rows_ += question.rows;
+  queue_.push_back(&question);
+  return true;
+}
+
+void BatchQueue::take(std::chrono::steady_clock::time_point now, std::size_t most,
+                      std::vector<BatchPiece>& batch, std::vector<Waiting*>& late) {
+  batch.clear();
+  late.clear();
+  while (!queue_.empty() && most > 0) {
+    Waiting& first = *queue_.front();
+    if (now > first.deadline) {
+      rows_ -= first.rows - first.computed;
+      late.push_back(&first);
+      queue_.pop_front();
+      continue;
+    }
+    if (!batch.empty() && first.model != batch.front().of->model) {
+      return;
+    }
+    const std::size_t count = std::min(most, first.rows - first.computed);
+    batch.push_back({.of = &first, .begin = first.computed, .rows = count});
+    first.computed += count;
+    rows_ -= count;
+    most -= count;
+    if (first.computed == first.rows) {
+      queue_.pop_front();
+    }
+  }
+}
+
+}  // namespace disttf::roles

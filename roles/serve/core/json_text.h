@@ -1,0 +1,21 @@
+// JSON as it is written: values behind each other into a text. Pure.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace disttf::roles {
+
+// The shortest number that reads back as the same float32: "0.1", "3.0". Throws ApiError where the
+// value is none.
+void append_number(std::string& text, float value);
+// "[1.0,2.0]"
+void append_numbers(std::string& text, std::span<const float> values);
+// "[[...],[...]]", `columns` in each. REQUIRES: columns > 0.
+void append_rows(std::string& text, std::span<const float> values, std::size_t columns);
+// In quotes. What is no UTF-8 is replaced.
+void append_string(std::string& text, std::string_view value);
+
+}  // namespace disttf::roles

@@ -1,0 +1,202 @@
+#include "roles/serve/core/rows.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
+#include "data/own/row_source.h"
+#include "roles/predict/core/example_reader.h"
+#include "roles/serve/core/api_error.h"
+#include "roles/serve/core/base64.h"
+
+namespace disttf::roles {
+namespace {
+
+// A nested array of numbers, whose sizes are those of its first elements; all others must agree.
+class TensorReader {
+ public:
+  TensorReader(JsonReader& reader, Rows& rows) : reader_(reader), rows_(rows) {
+    dims_.sizes.fill(kUnknown);
+  }
+
+  Dims read() {
+    read_level(0);
+    for (std::size_t& size : dims_.sizes) {
+      size = size == kUnknown ? 0 : size;
+    }
+    return dims_;
+  }
+
+ private:
+  static constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
+
+  void read_level(std::size_t level) {
+    if (level == Dims::kMaxRank) {
+      reader_.fail("a tensor has at most " + std::to_string(Dims::kMaxRank) + " levels");
+    }
+    std::size_t count = 0;
+    if (reader_.enter_array()) {
+      if (reader_.peek() == JsonKind::kArray) {
+        count = read_arrays(level);
+      } else {
+        note_rank(level + 1);
+        do {
+          rows_.add(reader_.number());
+          ++count;
+        } while (reader_.next_element());
+      }
+    } else {
+      note_rank(std::max(dims_.rank, level + 1));
+    }
+    std::size_t& size = dims_.sizes[level];
+    if (size != kUnknown && size != count) {
+      reader_.fail("arrays side by side have " + std::to_string(size) + " and " +
+                   std::to_string(count) + " elements");
+    }
+    size = count;
+  }
+
+  std::size_t read_arrays(std::size_t level) {
+    std::size_t count = 0;
+    do {
+      read_level(level + 1);
+      ++count;
+    } while (reader_.next_element());
+    return count;
+  }
+
+  void note_rank(std::size_t rank) {
+    if (dims_.rank != 0 && dims_.rank != rank) {
+      reader_.fail("numbers are nested to different depths");
+    }
+    dims_.rank = rank;
+  }
+
+  JsonReader& reader_;
+  Rows& rows_;
+  Dims dims_;
+};
+
+std::string example_shapes(const TrainedModel& model) {
+  const math::Shape& shape = model.config.model.input;
+  std::string text = "[rows, " + std::to_string(shape.size()) + "]";
+  if (!model.is_of_numbers()) {
+    const std::string image =
+        "[rows, " + std::to_string(shape.height) + ", " + std::to_string(shape.width);
+    text += " or " + image + ", " + std::to_string(shape.channels) + "]";
+    if (shape.channels == 1) {
+      text += " or " + image + "]";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+bool Dims::hold(std::size_t values) const noexcept {
+  std::size_t product = 1;
+  for (const std::size_t size : all()) {
+    if (size == 0 || product > values / size) {
+      return false;  // also where the product would overflow
+    }
+    product *= size;
+  }
+  return product == values;
+}
+
+std::string Dims::text() const {
+  std::string text = "[";
+  for (const std::size_t size : all()) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  }
+  return text + "]";
+}
+
+void Rows::clear(const TrainedModel& model) {
+  constexpr std::size_t kKeptValues = std::size_t{64} << 10U;
+  if (pixels_.capacity() > kKeptValues) {
+    pixels_ = {};
+  }
+  if (numbers_.capacity() > kKeptValues) {
+    numbers_ = {};
+  }
+  pixels_.clear();
+  numbers_.clear();
+  is_bytes_ = !model.is_of_numbers();
+}
+
+void Rows::become_numbers() {
+  numbers_.assign(pixels_.begin(), pixels_.end());
+  pixels_.clear();
+  is_bytes_ = false;
+}
+
+void Rows::add(std::span<const std::uint8_t> pixels) {
+  if (is_bytes_) {
+    pixels_.insert(pixels_.end(), pixels.begin(), pixels.end());
+  } else {
+    numbers_.insert(numbers_.end(), pixels.begin(), pixels.end());
+  }
+}
+
+void Rows::add(std::span<const float> numbers) {
+  for (const float each : numbers) {
+    add(each);
+  }
+}
+
+Dims read_tensor(JsonReader& reader, Rows& rows) { return TensorReader(reader, rows).read(); }
+
+bool is_example(std::span<const std::size_t> sizes, const TrainedModel& model) {
+  const math::Shape& shape = model.config.model.input;
+  const auto is = [sizes](std::initializer_list<std::size_t> wanted) {
+    return std::ranges::equal(sizes, wanted);
+  };
+  return is({shape.size()}) ||
+         (!model.is_of_numbers() && (is({shape.height, shape.width, shape.channels}) ||
+                                     (shape.channels == 1 && is({shape.height, shape.width}))));
+}
+
+std::size_t rows_of(const Dims& dims, const TrainedModel& model, std::string_view what) {
+  if (dims.rank == 0 || !is_example(dims.all().subspan(1), model) || dims.sizes[0] == 0) {
+    throw BadRequest(std::string(what) + ": the shape is " + dims.text() + "; the model takes " +
+                     example_shapes(model) + ", and one row at least");
+  }
+  return dims.sizes[0];
+}
+
+std::size_t add_file(std::span<const std::uint8_t> file, std::string_view what,
+                     const TrainedModel& model, Rows& rows) {
+  // Nothing here bounds what it would come to.
+  if (file.size() >= 2 && file[0] == 0x1F && file[1] == 0x8B) {
+    throw BadRequest(std::string(what) +
+                     ": it is gzipped; send the file itself, or the whole "
+                     "body with Content-Encoding: gzip");
+  }
+  try {
+    const Examples examples = read_examples(file, std::string(what), model);
+    if (examples.pixels.empty()) {
+      rows.add(std::span<const float>(examples.numbers));
+    } else {
+      rows.add(std::span<const std::uint8_t>(examples.pixels));
+    }
+    return examples.rows(model.config.model.input.size());
+  } catch (const data::UnusableData& error) {
+    throw BadRequest(error.what());
+  }
+}
+
+std::size_t add_base64(std::string_view text, std::string_view what, const TrainedModel& model,
+                       Rows& rows) {
+  std::vector<std::uint8_t> bytes;
+  if (!decode_base64(text, bytes)) {
+    throw BadRequest(std::string(what) + ": it is no base64");
+  }
+  return add_file(bytes, what, model, rows);
+}
+
+std::string_view output_name(const TrainedModel& model) noexcept {
+  return model.tells_numbers() ? "value" : "probabilities";
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,136 @@
+#include "roles/serve/shell/serve_command.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "math/kernels.h"
+#include "net/transport/server.h"
+#include "net/wire/address.h"
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+#include "roles/serve/shell/serve_handler.h"
+
+namespace disttf::roles {
+namespace {
+
+// A model that is there answers within a second.
+constexpr std::chrono::milliseconds kLookInterval{250};
+// Who looks for models and reads them stands back behind those who answer.
+constexpr int kReaderNiceness = 10;
+// A body may hold so many rows of the model, each value with so many characters; and it may hold
+// the least of bodies.
+constexpr std::size_t kBodyRows = 256;
+constexpr std::size_t kBodyBytesAValue = 12;
+constexpr std::size_t kLeastBodyBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMostBodyBytes = std::size_t{256} << 20U;
+
+std::size_t body_bytes_for(const Shelf& shelf) {
+  const std::size_t inputs =
+      shelf.models.empty() ? 0 : shelf.newest()->model.config.model.input.size();
+  return std::clamp(inputs * kBodyRows * kBodyBytesAValue, kLeastBodyBytes, kMostBodyBytes);
+}
+
+asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOptions& options) {
+  try {
+    return net::listen_at(context, options.host, options.port);
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, std::string("--port: ") + error.what());
+  }
+}
+
+// Until a signal comes. What goes wrong with one look is told, once, and tried again.
+void keep_looking(ServedModels& models, const net::HttpService& service, ServeParts& parts,
+                  const StopSignal& stop) {
+  std::string told;
+  while (!stop.interrupt().wait_until(net::Clock::now() + kLookInterval)) {
+    parts.serve_meters.connections.set(static_cast<double>(service.connections()));
+    try {
+      models.look();
+      parts.serve_meters.ready.set(models.shelf()->models.empty() ? 0 : 1);
+      told.clear();
+    } catch (const std::exception& error) {
+      if (told != error.what()) {
+        told = error.what();
+        log_warning(told + "; what answers goes on");
+      }
+    }
+  }
+}
+
+void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drain,
+         const StopSignal& stop) {
+  parts.is_draining = true;
+  parts.serve_meters.ready.set(0);
+  log_info(fmt::format("{}: no longer ready; requests are answered for {} s more",
+                       signal_name(stop.number()), drain.count()));
+  service.drain();
+  if (stop.number() != 0) {
+    std::this_thread::sleep_for(drain);
+  }
+  service.stop();
+}
+
+}  // namespace
+
+int run_serve(const ServeOptions& given) {
+  StopSignal stop;
+  ServeOptions options = given;
+  Meters meters("serve", options.version, math::isa_name(math::supported_isas().front()));
+  ServeMeters serve_meters(meters.metrics(), options.threads);
+  ServedModels models(options.directory, options.keep_versions, options.threads,
+                      options.limits.max_batch, serve_meters);
+  models.look();
+  if (options.limits.max_body_bytes == 0) {
+    options.limits.max_body_bytes = body_bytes_for(*models.shelf());
+  }
+  ServeParts parts{
+      .name = options.name,
+      .version = options.version,
+      .limits = options.limits,
+      .models = models,
+      .meters = meters,
+      .serve_meters = serve_meters,
+      .access_log = options.access_log.empty() ? nullptr : open_access_log(options.access_log)};
+  asio::io_context context{1};  // the acceptor's; it does not run
+  asio::ip::tcp::acceptor acceptor = listen_as_asked(context, options);
+  const net::Address address{
+      .host = options.host == net::kEveryAddress ? "127.0.0.1" : options.host,
+      .port = acceptor.local_endpoint().port()};
+  net::HttpService service(
+      std::move(acceptor),
+      {.threads = options.threads,
+       .max_body_bytes = options.limits.max_body_bytes,
+       .max_connections = options.max_connections},
+      [&parts](std::size_t thread) { return std::make_unique<ServeHandler>(parts, thread); });
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < options.threads; ++i) {
+    threads.push_back(start_thread(stop, [&service, i] { service.run(i); }));
+  }
+  ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
+  log_info(fmt::format("serving at http://{}/v1/models/{}, with {} thread{}", to_string(address),
+                       options.name, options.threads, options.threads == 1 ? "" : "s"));
+  if (models.shelf()->models.empty()) {
+    log_info("no model is there yet; the first one that comes answers");
+  }
+  serve_meters.ready.set(models.shelf()->models.empty() ? 0 : 1);
+  keep_looking(models, service, parts, stop);
+  end(service, parts, options.drain, stop);
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  if (stop.number() != 0) {
+    return exit_code_for(stop.number());
+  }
+  stop.throw_if_stopped();  // what one of the threads has thrown
+  return kDone;
+}
+
+}  // namespace disttf::roles

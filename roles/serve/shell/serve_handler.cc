@@ -1,0 +1,399 @@
+#include "roles/serve/shell/serve_handler.h"
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "data/error.h"
+#include "data/gzip.h"
+#include "net/wire/text.h"
+#include "roles/monitor/shell/metrics_address.h"
+#include "roles/serve/core/api_error.h"
+#include "roles/serve/core/inference_api.h"
+#include "roles/serve/core/rest_api.h"
+#include "roles/serve/shell/serve_page.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr int kNotFound = 404;
+constexpr int kMethodNotAllowed = 405;
+constexpr int kTooLarge = 413;
+constexpr int kUnsupported = 415;
+constexpr int kServerError = 500;
+constexpr int kUnavailable = 503;
+constexpr int kTooLate = 504;
+constexpr std::string_view kOctets = "application/octet-stream";
+// An answer about one row is smaller, and is not worth the time.
+constexpr std::size_t kWorthZipping = std::size_t{4} << 10U;
+
+net::HttpReply refusal(int status, std::string_view sentence) {
+  net::HttpReply reply = net::error_reply(status, sentence);
+  if (status == kUnavailable) {
+    reply.fields.emplace_back("Retry-After", "1");
+  } else if (status == kMethodNotAllowed) {
+    reply.fields.emplace_back("Allow", sentence.ends_with("POST") ? "POST" : "GET, HEAD");
+  }
+  return reply;
+}
+
+// A file as `disttf predict` takes it, told by what it is called.
+bool is_file_type(std::string_view type) {
+  return type.starts_with("image/") || type.starts_with("text/csv") ||
+         type.starts_with("application/x-npy");
+}
+
+std::optional<std::size_t> json_bytes_in(const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  std::size_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw BadRequest("Inference-Header-Content-Length: " + net::quoted(text) +
+                     " is not a whole number");
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// What a connection asks, and its place in the queue.
+struct ServeHandler::Ticket final : net::HttpExchange::Attachment, Waiting {
+  net::HttpExchange* exchange = nullptr;  // that it is attached to
+  Question question;
+  std::shared_ptr<const LoadedModel> loaded;  // until it is answered
+  std::vector<float> outputs;                 // [count, outputs of the model]
+  std::size_t answered_rows = 0;              // for the access log
+  std::uint64_t version = 0;                  // likewise
+};
+
+ServeHandler::ServeHandler(ServeParts& parts, std::size_t thread)
+    : parts_(parts),
+      thread_(thread),
+      queue_(parts.limits.max_queue),
+      access_log_(parts.access_log),
+      shelf_number_(parts.models.shelf_number()),
+      shelf_(parts.models.shelf()) {}
+
+ServeHandler::~ServeHandler() = default;
+
+void ServeHandler::look_at_shelf() {
+  const std::uint64_t number = parts_.models.shelf_number();
+  if (number != shelf_number_) {
+    shelf_number_ = number;
+    shelf_ = parts_.models.shelf();
+  }
+}
+
+void ServeHandler::ask(net::HttpExchange& exchange) {
+  look_at_shelf();
+  std::optional<net::HttpReply> reply;
+  try {
+    reply = take(exchange);
+  } catch (const ApiError& error) {
+    reply = refusal(error.status(), error.what());
+  }
+  if (reply) {
+    exchange.answer(*reply);
+  }
+}
+
+std::optional<net::HttpReply> ServeHandler::take(net::HttpExchange& exchange) {
+  const net::HttpServerRequest& request = exchange.request();
+  if (const std::optional<ApiRoute> route = api_route(request.method, request.path)) {
+    return route->is_question() ? queue(*route, exchange) : tell(*route);
+  }
+  if (request.path == "/metrics") {
+    return answer_scrape(request, parts_.meters, {});
+  }
+  if (std::optional<net::HttpReply> reply = page_reply(request, parts_.name, *shelf_)) {
+    return reply;
+  }
+  return refusal(kNotFound, net::quoted(request.path) + " is not there; /v1/models/" + parts_.name +
+                                ":predict, /v2/models/" + parts_.name + "/infer and /metrics are");
+}
+
+void ServeHandler::check_name(const ApiRoute& route) const {
+  if (route.name != parts_.name) {
+    throw ApiError(kNotFound, "model " + net::quoted(route.name) + " is not served here; " +
+                                  net::quoted(parts_.name) + " is");
+  }
+}
+
+std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route) const {
+  check_name(route);
+  if (shelf_->models.empty()) {
+    throw ApiError(kUnavailable, "no model has come yet; try again");
+  }
+  std::shared_ptr<const LoadedModel> model = route.version ? shelf_->of_version(*route.version)
+                                             : route.label.empty() || route.label == "latest"
+                                                 ? shelf_->newest()
+                                                 : nullptr;
+  if (model == nullptr) {
+    throw ApiError(kNotFound, (route.version ? "version " + std::to_string(*route.version)
+                                             : "label " + net::quoted(route.label)) +
+                                  " is not served; version " +
+                                  std::to_string(shelf_->newest()->version) +
+                                  " is the newest, with the label latest");
+  }
+  return model;
+}
+
+net::HttpReply ServeHandler::server_facts(ApiCall call) const {
+  if (call == ApiCall::kServer) {
+    return {.body = R"({"name":"disttf","version":")" + parts_.version +
+                    R"(","extensions":["binary_tensor_data","classification"]})" + "\n"};
+  }
+  const bool is_ready = !parts_.is_draining && !shelf_->models.empty();
+  const bool is_good = call == ApiCall::kLive || is_ready;
+  net::HttpReply reply{
+      .status = is_good ? 200 : kUnavailable,
+      .body = std::string(call == ApiCall::kLive ? R"({"live":)" : R"({"ready":)") +
+              (is_good ? "true}\n" : "false}\n")};
+  return reply;
+}
+
+net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
+  if (route.name.empty()) {
+    return server_facts(route.call);
+  }
+  if (route.call == ApiCall::kStatus) {
+    check_name(route);
+    std::vector<VersionStatus> versions;
+    for (const auto& each : shelf_->models) {
+      versions.push_back({.version = each->version});
+    }
+    versions.insert(versions.end(), shelf_->refused.begin(), shelf_->refused.end());
+    if (route.version || !route.label.empty()) {
+      const std::uint64_t wanted = route.version ? *route.version : model_for(route)->version;
+      std::erase_if(versions, [wanted](const auto& each) { return each.version != wanted; });
+      if (versions.empty()) {
+        static_cast<void>(model_for(route));  // says that it is not there
+      }
+    }
+    return {.body = rest_status(versions)};
+  }
+  const std::shared_ptr<const LoadedModel> loaded = model_for(route);
+  const Addressee asked{.name = parts_.name, .version = loaded->version, .model = &loaded->model};
+  if (route.call == ApiCall::kMetadata) {
+    return {.body = rest_metadata(asked)};
+  }
+  if (route.call == ApiCall::kModelReady) {
+    const int status = parts_.is_draining ? kUnavailable : 200;
+    return {.status = status,
+            .body = R"({"name":")" + parts_.name + R"(","ready":)" +
+                    (status == 200 ? "true}\n" : "false}\n")};
+  }
+  std::vector<std::uint64_t> versions;
+  for (const auto& each : shelf_->models) {
+    versions.push_back(each->version);
+  }
+  return {.body = inference_metadata(asked, versions)};
+}
+
+void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& request,
+                        Ticket& ticket) {
+  const TrainedModel& model = ticket.loaded->model;
+  std::string_view body = request.body;
+  std::vector<std::uint8_t> unpacked;
+  if (request.content_encoding == "gzip") {
+    const std::span<const std::uint8_t> packed(reinterpret_cast<const std::uint8_t*>(body.data()),
+                                               body.size());
+    if (const std::error_code error =
+            data::gunzip(packed, parts_.limits.max_body_bytes, unpacked)) {
+      throw ApiError(error == data::DataError::kGzipTooLarge ? kTooLarge : 400,
+                     "Content-Encoding: gzip, but " + error.message());
+    }
+    body = {reinterpret_cast<const char*>(unpacked.data()), unpacked.size()};
+  } else if (!request.content_encoding.empty() && request.content_encoding != "identity") {
+    throw ApiError(kUnsupported, "Content-Encoding: " + net::quoted(request.content_encoding) +
+                                     " is not taken; gzip is");
+  }
+  Question& question = ticket.question;
+  question.clear(route.call, model);
+  if (is_file_type(request.content_type)) {
+    question.count = add_file({reinterpret_cast<const std::uint8_t*>(body.data()), body.size()},
+                              "the body", model, question.rows);
+  } else if (route.call == ApiCall::kInfer) {
+    read_infer_question(body, json_bytes_in(request.json_bytes), model, question);
+  } else {
+    read_rest_question(body, model, question);
+  }
+}
+
+std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
+                                                  net::HttpExchange& exchange) {
+  if (exchange.attachment == nullptr) {
+    auto made = std::make_unique<Ticket>();
+    made->exchange = &exchange;
+    exchange.attachment = std::move(made);
+  }
+  auto& ticket = static_cast<Ticket&>(*exchange.attachment);
+  ticket.loaded = model_for(route);
+  try {
+    read(route, exchange.request(), ticket);
+  } catch (...) {
+    ticket.loaded.reset();
+    throw;
+  }
+  ticket.model = ticket.loaded.get();
+  ticket.rows = ticket.question.count;
+  ticket.deadline = exchange.begun() + parts_.limits.timeout;
+  ticket.outputs.resize(ticket.rows * ticket.loaded->model.config.model.classes);
+  if (!queue_.admit(ticket)) {
+    ticket.loaded.reset();
+    return refusal(kUnavailable, std::to_string(queue_.rows()) +
+                                     " rows wait already, which is as many as may; try again");
+  }
+  return std::nullopt;
+}
+
+bool ServeHandler::work() {
+  look_at_shelf();
+  const bool had_any = !queue_.empty();
+  if (had_any) {
+    compute();
+    parts_.serve_meters.waiting_rows[thread_]->set(static_cast<double>(queue_.rows()));
+  }
+  access_log_.write();
+  return !queue_.empty();
+}
+
+void ServeHandler::compute() {
+  queue_.take(std::chrono::steady_clock::now(), parts_.limits.max_batch, batch_, late_);
+  for (Waiting* const each : late_) {
+    auto& ticket = static_cast<Ticket&>(*each);
+    ticket.loaded.reset();
+    ticket.exchange->answer(refusal(kTooLate, "the request waited for " +
+                                                  std::to_string(parts_.limits.timeout.count()) +
+                                                  " ms, which is as long as it may"));
+  }
+  if (batch_.empty()) {
+    return;
+  }
+  math::Predictor& predictor =
+      *static_cast<const Ticket*>(batch_.front().of)->loaded->predictors[thread_];
+  gather_and_predict(predictor);
+  for (const BatchPiece& piece : batch_) {
+    if (piece.begin + piece.rows == piece.of->rows) {
+      answer(static_cast<Ticket&>(*piece.of));
+    }
+  }
+}
+
+// Rows of bytes of several askers go through the layers together; numbers, which are rarer, each
+// by themselves.
+void ServeHandler::gather_and_predict(math::Predictor& predictor) {
+  const std::size_t inputs = predictor.inputs();
+  const std::size_t outputs = predictor.outputs();
+  std::size_t rows = 0;
+  std::size_t together = 0;
+  pixels_.clear();
+  for (const BatchPiece& piece : batch_) {
+    const Question& question = static_cast<const Ticket*>(piece.of)->question;
+    rows += piece.rows;
+    if (!question.rows.are_bytes() || batch_.size() == 1) {
+      predict(predictor, piece);
+      continue;
+    }
+    const auto bytes = question.rows.pixels().subspan(piece.begin * inputs, piece.rows * inputs);
+    pixels_.insert(pixels_.end(), bytes.begin(), bytes.end());
+    together += piece.rows;
+  }
+  if (together > 0) {
+    outputs_.resize(together * outputs);
+    predictor.predict(pixels_, outputs_);
+    auto from = outputs_.begin();
+    for (const BatchPiece& piece : batch_) {
+      auto& ticket = static_cast<Ticket&>(*piece.of);
+      if (ticket.question.rows.are_bytes()) {
+        const auto count = static_cast<std::ptrdiff_t>(piece.rows * outputs);
+        std::copy(from, from + count,
+                  ticket.outputs.begin() + static_cast<std::ptrdiff_t>(piece.begin * outputs));
+        from += count;
+      }
+    }
+  }
+  parts_.serve_meters.batch_rows.observe(rows);
+  parts_.serve_meters.rows.add(rows);
+}
+
+void ServeHandler::predict(math::Predictor& predictor, const BatchPiece& piece) {
+  auto& ticket = static_cast<Ticket&>(*piece.of);
+  const std::size_t inputs = predictor.inputs();
+  const std::size_t outputs = predictor.outputs();
+  const std::span<float> out =
+      std::span(ticket.outputs).subspan(piece.begin * outputs, piece.rows * outputs);
+  const Rows& rows = ticket.question.rows;
+  if (rows.are_bytes()) {
+    predictor.predict(rows.pixels().subspan(piece.begin * inputs, piece.rows * inputs), out);
+  } else {
+    predictor.predict_numbers(rows.numbers().subspan(piece.begin * inputs, piece.rows * inputs),
+                              out);
+  }
+}
+
+net::HttpReply ServeHandler::reply_of(Ticket& ticket) const {
+  const net::HttpServerRequest& request = ticket.exchange->request();
+  net::HttpReply reply;
+  const Addressee asked{
+      .name = parts_.name, .version = ticket.loaded->version, .model = &ticket.loaded->model};
+  if (ticket.question.call == ApiCall::kInfer) {
+    ApiAnswer answer = infer_answer(ticket.question, asked, ticket.outputs);
+    reply.body = std::move(answer.body);
+    if (answer.json_bytes > 0) {
+      reply.content_type = kOctets;
+      reply.fields.emplace_back("Inference-Header-Content-Length",
+                                std::to_string(answer.json_bytes));
+    }
+  } else {
+    reply.body = rest_answer(ticket.question, *asked.model, ticket.outputs);
+  }
+  if (reply.body.size() >= kWorthZipping && net::takes_gzip(request.accept_encoding)) {
+    reply.body = data::gzip(reply.body);
+    reply.fields.emplace_back("Content-Encoding", "gzip");
+    reply.fields.emplace_back("Vary", "Accept-Encoding");
+  }
+  return reply;
+}
+
+void ServeHandler::answer(Ticket& ticket) {
+  net::HttpReply reply;
+  try {
+    reply = reply_of(ticket);
+    ticket.answered_rows = ticket.rows;
+    ticket.version = ticket.loaded->version;
+  } catch (const ApiError& error) {
+    reply = refusal(error.status(), error.what());
+  } catch (const std::bad_alloc&) {
+    reply = refusal(kUnavailable, "there is not enough memory");
+  } catch (const std::exception& error) {
+    reply = refusal(kServerError, error.what());
+  }
+  ticket.loaded.reset();
+  const auto begun = ticket.exchange->begun();
+  ticket.exchange->answer(reply);
+  parts_.serve_meters.seconds.observe(std::chrono::steady_clock::now() - begun);
+}
+
+void ServeHandler::answered(const net::HttpExchange& exchange, int status, std::size_t bytes) {
+  parts_.serve_meters.answers(status).add();
+  AnswerFacts facts{.status = status, .bytes = bytes};
+  if (exchange.begun() != std::chrono::steady_clock::time_point()) {
+    const std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - exchange.begun();
+    facts.milliseconds = time.count();
+  }
+  if (auto* const ticket = static_cast<Ticket*>(exchange.attachment.get()); ticket != nullptr) {
+    facts.rows = std::exchange(ticket->answered_rows, 0);
+    facts.version = ticket->version;
+  }
+  access_log_.add(exchange, facts);
+}
+
+}  // namespace disttf::roles

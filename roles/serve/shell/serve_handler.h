@@ -1,0 +1,82 @@
+// A thread of the service: requests -> questions -> batches -> answers, all on the thread that
+// reads and writes the sockets. A small model's answer takes less time than to hand it to another
+// thread.
+//
+// One object a thread; what they share is constant or says that any thread may call it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/http/http_service.h"
+#include "roles/monitor/shell/meters.h"
+#include "roles/serve/core/api_route.h"
+#include "roles/serve/core/batch_queue.h"
+#include "roles/serve/core/question.h"
+#include "roles/serve/shell/access_log.h"
+#include "roles/serve/shell/serve_meters.h"
+#include "roles/serve/shell/serve_options.h"
+#include "roles/serve/shell/served_models.h"
+
+namespace disttf::roles {
+
+// What all threads have.
+struct ServeParts {
+  std::string name;     // of the model
+  std::string version;  // of disttf
+  ServeLimits limits;
+  ServedModels& models;
+  Meters& meters;
+  ServeMeters& serve_meters;
+  std::shared_ptr<const data::FileDescriptor> access_log;
+  std::atomic<bool> is_draining = false;
+};
+
+class ServeHandler final : public net::HttpServiceHandler {
+ public:
+  ServeHandler(ServeParts& parts, std::size_t thread);
+  ~ServeHandler() override;
+
+  void ask(net::HttpExchange& exchange) override;
+  bool work() override;
+  void answered(const net::HttpExchange& exchange, int status, std::size_t bytes) override;
+
+ private:
+  struct Ticket;
+
+  void look_at_shelf();
+  // nullopt: it waits in the queue.
+  [[nodiscard]] std::optional<net::HttpReply> take(net::HttpExchange& exchange);
+  [[nodiscard]] net::HttpReply tell(const ApiRoute& route) const;
+  [[nodiscard]] net::HttpReply server_facts(ApiCall call) const;
+  [[nodiscard]] std::shared_ptr<const LoadedModel> model_for(const ApiRoute& route) const;
+  void check_name(const ApiRoute& route) const;
+  [[nodiscard]] std::optional<net::HttpReply> queue(const ApiRoute& route,
+                                                    net::HttpExchange& exchange);
+  void read(const ApiRoute& route, const net::HttpServerRequest& request, Ticket& ticket);
+  void compute();
+  void gather_and_predict(math::Predictor& predictor);
+  void predict(math::Predictor& predictor, const BatchPiece& piece);
+  void answer(Ticket& ticket);
+  [[nodiscard]] net::HttpReply reply_of(Ticket& ticket) const;
+
+  ServeParts& parts_;
+  const std::size_t thread_;
+  BatchQueue queue_;
+  AccessLog access_log_;
+  std::uint64_t shelf_number_ = 0;
+  std::shared_ptr<const Shelf> shelf_;
+  std::vector<BatchPiece> batch_;
+  std::vector<Waiting*> late_;
+  std::vector<std::uint8_t> pixels_;  // of a batch
+  std::vector<float> outputs_;        // likewise
+};
+
+}  // namespace disttf::roles

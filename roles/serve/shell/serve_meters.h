@@ -1,0 +1,33 @@
+// What a service measures of itself. All threads count; whoever scrapes reads at any time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "roles/monitor/shell/metrics.h"
+
+namespace disttf::roles {
+
+struct ServeMeters {
+  ServeMeters(MetricRegistry& metrics, std::size_t threads);
+  // Of the status of an answer.
+  [[nodiscard]] Counter& answers(int status) noexcept;
+
+  Histogram& seconds;
+  Counter& rows;
+  Histogram& batch_rows;
+  std::vector<Gauge*> waiting_rows;  // by thread
+  Gauge& connections;
+  Gauge& version;
+  Counter& loaded;
+  Counter& refused;
+  Gauge& ready;
+
+ private:
+  static constexpr std::array kCodes = {200, 304, 400, 404, 405, 408, 413,
+                                        415, 431, 500, 501, 503, 504, 505};
+  std::array<Counter*, kCodes.size()> answers_{};
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,53 @@
+#include "roles/serve/shell/serve_page.h"
+
+#include <nlohmann/json.hpp>
+
+namespace disttf::roles {
+namespace {
+
+// "kind": "image", "height", "width", "channels"; or "table", "inputs", "columns".
+std::string page_json(std::string_view name, const Shelf& shelf) {
+  nlohmann::json json = {{"name", name}, {"ready", !shelf.models.empty()}};
+  if (const auto newest = shelf.newest()) {
+    const TrainedModel& model = newest->model;
+    const math::Shape& shape = model.config.model.input;
+    json["version"] = std::to_string(newest->version);
+    json["dataset"] = model.config.dataset;
+    json["weights"] = model.weights_sha256;
+    if (model.is_of_numbers()) {
+      json["kind"] = "table";
+      json["inputs"] = shape.size();
+      json["columns"] = model.config.examples.columns;
+    } else {
+      json["kind"] = "image";
+      json["height"] = shape.height;
+      json["width"] = shape.width;
+      json["channels"] = shape.channels;
+    }
+    json["label"] = model.config.examples.label;
+    json["classes"] = nlohmann::json::array();
+    for (std::size_t i = 0; !model.tells_numbers() && i < model.config.model.classes; ++i) {
+      json["classes"].push_back(model.class_name(i));
+    }
+    if (model.accuracy) {
+      json["accuracy"] = *model.accuracy;
+    }
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
+                                         std::string_view name, const Shelf& shelf) {
+  if (request.path != "/v1/page") {
+    return std::nullopt;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    constexpr int kWrongMethod = 405;
+    return net::error_reply(kWrongMethod, request.path + " takes GET");
+  }
+  return net::HttpReply{.body = page_json(name, shelf), .fields = {{"Cache-Control", "no-store"}}};
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,199 @@
+// The server for services on real sockets: requests one after the other, answers that come later,
+// and that nobody who is slow, silent or too large is in the way of the others.
+#include "net/http/http_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/transport/server.h"
+#include "tests/net/raw_http_client.h"
+
+namespace disttf::net {
+namespace {
+
+using std::chrono::milliseconds;
+using test::RawClient;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// "METHOD PATH BODY" of a request; of /later not before the next turn.
+class Echo final : public HttpServiceHandler {
+ public:
+  explicit Echo(std::atomic<int>& answers) : answers_(answers) {}
+
+  void ask(HttpExchange& exchange) override {
+    const HttpServerRequest& request = exchange.request();
+    if (request.path == "/throws") throw std::runtime_error("it broke");
+    if (request.path == "/later") {
+      later_.push_back(&exchange);
+    } else {
+      answer(exchange);
+    }
+  }
+  bool work() override {
+    for (HttpExchange* const each : std::exchange(later_, {})) answer(*each);
+    return false;
+  }
+  void answered(const HttpExchange& /*exchange*/, int /*status*/, std::size_t /*bytes*/) override {
+    ++answers_;
+  }
+
+ private:
+  static void answer(HttpExchange& exchange) {
+    const HttpServerRequest& request = exchange.request();
+    const std::size_t times = request.query.empty() ? 1 : std::stoul(request.query);
+    std::string body;
+    for (std::size_t i = 0; i < times; ++i) {
+      body += request.method + " " + request.path + " " + request.body + "\n";
+    }
+    exchange.answer({.content_type = "text/plain", .body = body});
+  }
+  std::atomic<int>& answers_;
+  std::vector<HttpExchange*> later_;
+};
+
+class HttpServiceTest : public testing::Test {
+ protected:
+  ~HttpServiceTest() override { stop(); }
+
+  void serve(HttpServiceOptions options = {}) {
+    options.threads = 2;
+    auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
+    port_ = acceptor.local_endpoint().port();
+    service_ = std::make_unique<HttpService>(
+        std::move(acceptor), options,
+        [this](std::size_t /*thread*/) { return std::make_unique<Echo>(answers_); });
+    for (std::size_t i = 0; i < 2; ++i) {
+      threads_.emplace_back([this, i] { service_->run(i); });
+    }
+  }
+  void stop() {
+    if (service_) service_->stop();
+    for (std::thread& each : threads_) each.join();
+    threads_.clear();
+  }
+  [[nodiscard]] RawClient connect() const { return RawClient(port_); }
+
+  asio::io_context context_;
+  std::atomic<int> answers_ = 0;
+  std::unique_ptr<HttpService> service_;
+  std::vector<std::thread> threads_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(HttpServiceTest, RequestsFollowEachOtherOnAConnection) {
+  serve();
+  RawClient client = connect();
+  for (const char* path : {"/now", "/later", "/now"}) {
+    client.write("POST " + std::string(path) + " HTTP/1.1\r\nContent-Length: 2\r\n\r\nab");
+    const std::string reply = client.read("ab\n");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(reply, HasSubstr("POST " + std::string(path) + " ab\n"));
+  }
+  EXPECT_EQ(service_->connections(), 1U);
+}
+
+TEST_F(HttpServiceTest, RequestsMayComeAtOnceAndAreAnsweredInOrder) {
+  serve();
+  RawClient client = connect();
+  std::string all;
+  for (int i = 0; i < 200; ++i) {
+    all += "GET /" + std::string(i % 3 == 0 ? "later" : "now") + "?20 HTTP/1.1\r\n\r\n";
+  }
+  client.write(all + "GET /end HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string replies = client.read();
+  std::size_t at = 0;
+  for (int i = 0; i < 200; ++i) {
+    at = replies.find(i % 3 == 0 ? "GET /later" : "GET /now", at);
+    ASSERT_NE(at, std::string::npos) << i;
+    at = replies.find("HTTP/1.1", at);
+  }
+  EXPECT_THAT(replies.substr(at), HasSubstr("GET /end"));
+}
+
+TEST_F(HttpServiceTest, AnAnswerThatIsNotReadWaits) {
+  serve();
+  RawClient client = connect();
+  client.write("GET /now?1000000 HTTP/1.1\r\n\r\nGET /end HTTP/1.1\r\nConnection: close\r\n\r\n");
+  RawClient other = connect();
+  EXPECT_THAT(other.write("GET /other HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200 OK"));
+  EXPECT_THAT(client.read(), HasSubstr("GET /end"));
+}
+
+TEST_F(HttpServiceTest, WhoAsksWhetherToGoOnIsToldSo) {
+  serve();
+  RawClient client = connect();
+  client.write("POST /now HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
+  serve({.max_body_bytes = 2048});
+  for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
+           {"nonsense\r\n\r\n", "400"},
+           {"POST / HTTP/1.1\r\nContent-Length: 2049\r\n\r\n", "413"},
+           {"GET / HTTP/1.0\r\n\r\n", "505"},
+           {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\n\r\n", "431"},
+           {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "501"}}) {
+    const std::string reply = connect().write(request).read();
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 " + status)) << request.substr(0, 40);
+    EXPECT_THAT(reply, HasSubstr("{\"error\":"));
+  }
+  EXPECT_THAT(connect().write("GET /throws HTTP/1.1\r\n\r\n").read("broke"), HasSubstr("500"));
+  EXPECT_EQ(answers_, 6);
+}
+
+TEST_F(HttpServiceTest, WhoIsSlowIsTold) {
+  serve({.request_timeout = milliseconds(50)});
+  EXPECT_THAT(connect().write("GET / HT").read(), StartsWith("HTTP/1.1 408"));
+  EXPECT_EQ(connect().read(), "");  // who says nothing is not
+}
+
+TEST_F(HttpServiceTest, WhoIsOneTooManyIsTold) {
+  serve({.max_connections = 3});
+  std::deque<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(connect());
+    EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200"));
+  }
+  EXPECT_THAT(connect().read(), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200"));
+}
+
+TEST_F(HttpServiceTest, BodiesThatAreNotWholeHaveABound) {
+  serve({.max_body_bytes = 100'000, .max_held_bytes = 50'000});
+  RawClient client = connect();
+  client.write("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + std::string(60'000, 'x'));
+  EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 503"));
+}
+
+TEST_F(HttpServiceTest, WhileItDrainsAReplyIsTheLastOfItsConnection) {
+  serve();
+  RawClient client = connect();
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("keep-alive"));
+  service_->drain();
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read(), HasSubstr("Connection: close"));
+  EXPECT_THAT(connect().write("GET / HTTP/1.1\r\n\r\n").read(), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServiceTest, AtTheEndWhoAsksNothingIsClosed) {
+  serve();
+  RawClient client = connect();
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET /  \n"), HasSubstr("200 OK"));
+  service_->stop();
+  EXPECT_EQ(client.read(), "");
+}
+
+}  // namespace
+}  // namespace disttf::net
