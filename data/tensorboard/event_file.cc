@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "data/little_endian.h"
 #include "data/posix_file_system.h"
 #include "data/tensorboard/crc32c.h"
 #include "data/tensorboard/events.h"
-#include "data/tensorboard/little_endian.h"
 
 namespace disttf::data {
 namespace {

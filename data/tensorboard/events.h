@@ -17,8 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include "data/protobuf.h"
 #include "data/tensorboard/histogram.h"
-#include "data/tensorboard/protobuf.h"
 
 namespace disttf::data {
 

@@ -1,6 +1,6 @@
 #include "data/tensorboard/graph.h"
 
-#include "data/tensorboard/protobuf.h"
+#include "data/protobuf.h"
 
 namespace disttf::data {
 namespace {

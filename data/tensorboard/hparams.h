@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include "data/tensorboard/protobuf.h"
+#include "data/protobuf.h"
 
 namespace disttf::data {
 

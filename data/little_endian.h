@@ -1,4 +1,4 @@
-// Numbers as the formats of this folder have them: the lowest byte first.
+// Numbers as formats of files have them: the lowest byte first.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
-#include "data/tensorboard/protobuf.h"
+#include "data/protobuf.h"
 
-#include "data/tensorboard/little_endian.h"
+#include "data/little_endian.h"
 
 namespace disttf::data {
 namespace {
