@@ -7,10 +7,11 @@ namespace {
 
 // With two kernels of the table: values -> their functions; output, and the loss by it -> that by
 // the input.
-template <auto kForward, auto kBackward>
+template <ElementFunction kFunction, auto kForward, auto kBackward>
 class Activation final : public Layer {
  public:
   explicit Activation(const Shape& input) : Layer(input, input) {}
+  [[nodiscard]] LayerOperation operation() const noexcept override { return kFunction; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] bool needs_output() const noexcept override { return true; }
   void forward(const LayerPass& pass) const noexcept override {
@@ -25,26 +26,39 @@ class Activation final : public Layer {
   }
 };
 
-template <auto kForward, auto kBackward>
+template <ElementFunction kFunction, auto kForward, auto kBackward>
 std::unique_ptr<const Layer> make_activation(const LayerFields& /*fields*/, const Shape& input) {
-  return std::make_unique<Activation<kForward, kBackward>>(input);
+  return std::make_unique<Activation<kFunction, kForward, kBackward>>(input);
 }
 
-constexpr LayerType kRelu{.name = "relu",
-                          .about = "max(x, 0)",
-                          .fields = {},
-                          .make = make_activation<&Kernels::relu, &Kernels::relu_backward>};
+template <ElementFunction kFunction>
+std::optional<LayerValues> activation_for(const LayerOperation& operation) {
+  const auto* const function = std::get_if<ElementFunction>(&operation);
+  return function != nullptr && *function == kFunction ? std::optional(LayerValues{})
+                                                       : std::nullopt;
+}
 
-constexpr LayerType kTanh{.name = "tanh",
-                          .about = "tanh(x)",
-                          .fields = {},
-                          .make = make_activation<&Kernels::tanh, &Kernels::tanh_backward>};
+constexpr LayerType kRelu{
+    .name = "relu",
+    .about = "max(x, 0)",
+    .fields = {},
+    .make = make_activation<ElementFunction::kRelu, &Kernels::relu, &Kernels::relu_backward>,
+    .fields_for = &activation_for<ElementFunction::kRelu>};
+
+constexpr LayerType kTanh{
+    .name = "tanh",
+    .about = "tanh(x)",
+    .fields = {},
+    .make = make_activation<ElementFunction::kTanh, &Kernels::tanh, &Kernels::tanh_backward>,
+    .fields_for = &activation_for<ElementFunction::kTanh>};
 
 constexpr LayerType kSigmoid{
     .name = "sigmoid",
     .about = "1 / (1 + exp(-x))",
     .fields = {},
-    .make = make_activation<&Kernels::sigmoid, &Kernels::sigmoid_backward>};
+    .make =
+        make_activation<ElementFunction::kSigmoid, &Kernels::sigmoid, &Kernels::sigmoid_backward>,
+    .fields_for = &activation_for<ElementFunction::kSigmoid>};
 
 }  // namespace
 

@@ -40,6 +40,9 @@ class BatchNorm final : public Layer {
         positions_(input.height * input.width),
         epsilon_(epsilon) {}
 
+  [[nodiscard]] LayerOperation operation() const noexcept override {
+    return ChannelNormalization{.epsilon = epsilon_};
+  }
   [[nodiscard]] std::uint64_t multiply_adds() const noexcept override { return output().size(); }
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return 2 * channels_; }
   [[nodiscard]] std::size_t shared_floats() const noexcept override { return kShares * channels_; }
@@ -164,11 +167,20 @@ std::unique_ptr<const Layer> make_batch_norm(const LayerFields& fields, const Sh
                                      static_cast<float>(fields.fraction("epsilon")));
 }
 
+std::optional<LayerValues> batch_norm_for(const LayerOperation& operation) {
+  const auto* const of = std::get_if<ChannelNormalization>(&operation);
+  if (of == nullptr) {
+    return std::nullopt;
+  }
+  return LayerValues{{"epsilon", double{of->epsilon}}};
+}
+
 constexpr LayerType kBatchNorm{
     .name = "batch_norm",
     .about = "each channel at mean 0 and variance 1, then scaled and shifted",
     .fields = kBatchNormFields,
-    .make = &make_batch_norm};
+    .make = &make_batch_norm,
+    .fields_for = &batch_norm_for};
 
 }  // namespace
 

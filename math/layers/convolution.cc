@@ -61,6 +61,7 @@ Axis axis_of(std::size_t length, std::size_t kernel, std::size_t stride, bool is
 struct Geometry {
   std::size_t kernel = 0;
   std::size_t stride = 1;
+  bool is_same = true;
   Axis down;
   Axis across;
 };
@@ -98,6 +99,14 @@ class Convolution final : public Layer {
                   .units = input.channels},
         no_start_(input.channels) {}
 
+  [[nodiscard]] LayerOperation operation() const noexcept override {
+    return ConvolutionOfImage{.kernel = geometry_.kernel,
+                              .units = forward_.units,
+                              .stride = geometry_.stride,
+                              .is_same = geometry_.is_same,
+                              .padding = {geometry_.down.before, geometry_.across.before,
+                                          geometry_.down.after, geometry_.across.after}};
+  }
   [[nodiscard]] std::uint64_t multiply_adds() const noexcept override {
     return std::uint64_t{gradient_rows()} * output().size();
   }
@@ -253,6 +262,7 @@ std::unique_ptr<const Layer> make_convolution(const LayerFields& fields, const S
   }
   const Geometry geometry{.kernel = kernel,
                           .stride = stride,
+                          .is_same = is_same,
                           .down = axis_of(input.height, kernel, stride, is_same),
                           .across = axis_of(input.width, kernel, stride, is_same)};
   return std::make_unique<Convolution>(
@@ -260,10 +270,22 @@ std::unique_ptr<const Layer> make_convolution(const LayerFields& fields, const S
       deviation_of(fields.word("initial"), kernel * kernel * input.channels));
 }
 
+std::optional<LayerValues> convolution_for(const LayerOperation& operation) {
+  const auto* const of = std::get_if<ConvolutionOfImage>(&operation);
+  if (of == nullptr) {
+    return std::nullopt;
+  }
+  return LayerValues{{"channels", static_cast<double>(of->units)},
+                     {"kernel", static_cast<double>(of->kernel)},
+                     {"stride", static_cast<double>(of->stride)},
+                     {"padding", std::string(of->is_same ? kPaddings[0] : kPaddings[1])}};
+}
+
 constexpr LayerType kConvolution{.name = "conv2d",
                                  .about = "each output sees a square of positions around it",
                                  .fields = kConvolutionFields,
-                                 .make = &make_convolution};
+                                 .make = &make_convolution,
+                                 .fields_for = &convolution_for};
 
 }  // namespace
 

@@ -28,6 +28,9 @@ class Dense final : public Layer {
         inputs_(input.size()),
         units_(units) {}
 
+  [[nodiscard]] LayerOperation operation() const noexcept override {
+    return DenseProduct{.units = units_};
+  }
   [[nodiscard]] std::uint64_t multiply_adds() const noexcept override {
     return std::uint64_t{inputs_} * units_;
   }
@@ -89,10 +92,19 @@ std::unique_ptr<const Layer> make_dense(const LayerFields& fields, const Shape& 
       is_zero ? 0.0 : 1.0 / std::sqrt(static_cast<double>(input.size())));
 }
 
+std::optional<LayerValues> dense_for(const LayerOperation& operation) {
+  const auto* const product = std::get_if<DenseProduct>(&operation);
+  if (product == nullptr) {
+    return std::nullopt;
+  }
+  return LayerValues{{"units", static_cast<double>(product->units)}};
+}
+
 constexpr LayerType kDense{.name = "dense",
                            .about = "each output is a sum over all inputs, and a bias",
                            .fields = kDenseFields,
-                           .make = &make_dense};
+                           .make = &make_dense,
+                           .fields_for = &dense_for};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ class Dropout final : public Layer {
         threshold_(static_cast<std::uint64_t>(std::lround(rate * 65536.0))),
         factor_(static_cast<float>(1.0 / (1.0 - rate))) {}
 
+  [[nodiscard]] LayerOperation operation() const noexcept override { return Nothing{}; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return output().size(); }
 
@@ -84,6 +85,9 @@ constexpr LayerType kDropoutType{
                                     " at most it is");
       }
       return std::make_unique<Dropout>(input, fields.fraction("rate"));
+    },
+    .fields_for = [](const LayerOperation& /*operation*/) -> std::optional<LayerValues> {
+      return std::nullopt;  // what nothing does is no layer
     }};
 
 }  // namespace

@@ -6,6 +6,7 @@ namespace {
 class Flatten final : public Layer {
  public:
   explicit Flatten(const Shape& input) : Layer(input, {.channels = input.size()}) {}
+  [[nodiscard]] LayerOperation operation() const noexcept override { return Flattening{}; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] bool computes() const noexcept override { return false; }
   void forward(const LayerPass& /*pass*/) const noexcept override {}
@@ -18,7 +19,12 @@ constexpr LayerType kFlatten{
     .fields = {},
     .make = [](const LayerFields& /*fields*/, const Shape& input) -> std::unique_ptr<const Layer> {
       return std::make_unique<Flatten>(input);
-    }};
+    },
+    .fields_for =
+        [](const LayerOperation& operation) {
+          return std::holds_alternative<Flattening>(operation) ? std::optional(LayerValues{})
+                                                               : std::nullopt;
+        }};
 
 }  // namespace
 

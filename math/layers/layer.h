@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "math/layers/operation.h"
 #include "math/shape.h"
 
 namespace disttf::math {
@@ -88,6 +89,8 @@ class Layer {
   [[nodiscard]] const Shape& output() const noexcept { return output_; }
   // In the order of the flat vector, one after the other there.
   [[nodiscard]] std::span<const LayerVariable> variables() const& noexcept { return variables_; }
+  // What forward() does of a model that answers.
+  [[nodiscard]] virtual LayerOperation operation() const noexcept = 0;
   // Of one example's way forward. Back it takes as many for the input, and for the parameters.
   [[nodiscard]] virtual std::uint64_t multiply_adds() const noexcept { return 0; }
 

@@ -20,12 +20,14 @@ namespace disttf::math {
 // A number, or a word.
 using LayerValue = std::variant<double, std::string>;
 
+using LayerValues = std::map<std::string, LayerValue, std::less<>>;
+
 struct LayerSpec {
   std::string type;  // "dense"
   // What its variables are called by: "hid" has hid_w and hid_b. Empty: the type and which one of
   // that type it is, "dense2".
   std::string name;
-  std::map<std::string, LayerValue, std::less<>> fields;  // those that are not at their default
+  LayerValues fields;  // those that are not at their default
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 

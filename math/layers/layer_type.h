@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,8 @@ struct LayerType {
   // The layer behind one that gives `input`. Throws std::invalid_argument with one sentence when
   // the shapes do not fit.
   std::unique_ptr<const Layer> (*make)(const LayerFields& fields, const Shape& input);
+  // The fields with which a layer of this type does that when a model answers; nullopt: it cannot.
+  std::optional<LayerValues> (*fields_for)(const LayerOperation& operation) = nullptr;
 };
 
 }  // namespace disttf::math

@@ -39,6 +39,9 @@ class Pooling : public Layer {
 class MaxPooling final : public Pooling {
  public:
   using Pooling::Pooling;
+  [[nodiscard]] LayerOperation operation() const noexcept override {
+    return PoolingOfImage{.is_mean = false, .size = shape().size, .stride = shape().stride};
+  }
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return output().size(); }
   void forward(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
@@ -58,6 +61,9 @@ class MaxPooling final : public Pooling {
 class AveragePooling final : public Pooling {
  public:
   using Pooling::Pooling;
+  [[nodiscard]] LayerOperation operation() const noexcept override {
+    return PoolingOfImage{.is_mean = true, .size = shape().size, .stride = shape().stride};
+  }
   void forward(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
       pass.kernels->average_pool(pass.input + row * input().size(),
@@ -90,14 +96,26 @@ std::unique_ptr<const Layer> make_pooling(const LayerFields& fields, const Shape
                                              .out_width = (input.width - size) / stride + 1});
 }
 
+template <bool kIsMean>
+std::optional<LayerValues> pooling_for(const LayerOperation& operation) {
+  const auto* const of = std::get_if<PoolingOfImage>(&operation);
+  if (of == nullptr || of->is_mean != kIsMean) {
+    return std::nullopt;
+  }
+  return LayerValues{{"size", static_cast<double>(of->size)},
+                     {"stride", static_cast<double>(of->stride)}};
+}
+
 constexpr LayerType kMaxPooling{.name = "max_pool",
                                 .about = "of each window the largest number",
                                 .fields = kPoolingFields,
-                                .make = &make_pooling<MaxPooling>};
+                                .make = &make_pooling<MaxPooling>,
+                                .fields_for = &pooling_for<false>};
 constexpr LayerType kAveragePooling{.name = "average_pool",
                                     .about = "of each window the mean",
                                     .fields = kPoolingFields,
-                                    .make = &make_pooling<AveragePooling>};
+                                    .make = &make_pooling<AveragePooling>,
+                                    .fields_for = &pooling_for<true>};
 
 }  // namespace
 

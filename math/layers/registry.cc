@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "math/layers/activations.h"
 #include "math/layers/batch_norm.h"
@@ -39,6 +40,15 @@ std::unique_ptr<const Layer> make_layer(const LayerSpec& spec, const Shape& inpu
     throw std::invalid_argument("type: \"" + spec.type + "\" is not one of " + names);
   }
   return type->make(LayerFields(spec, type->fields), input);
+}
+
+std::optional<LayerSpec> layer_that_does(const LayerOperation& operation) {
+  for (const LayerType* type : kTypes) {
+    if (std::optional<LayerValues> fields = type->fields_for(operation)) {
+      return LayerSpec{.type = std::string(type->name), .name = {}, .fields = std::move(*fields)};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace disttf::math

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -14,5 +15,8 @@ namespace disttf::math {
 
 // Throws std::invalid_argument with one sentence: no such type, a field, a shape.
 [[nodiscard]] std::unique_ptr<const Layer> make_layer(const LayerSpec& spec, const Shape& input);
+
+// The layer that does this when a model answers, without a name; nullopt: none does.
+[[nodiscard]] std::optional<LayerSpec> layer_that_does(const LayerOperation& operation);
 
 }  // namespace disttf::math

@@ -31,6 +31,10 @@ struct LossPass {
   float smoothing = 0;                   // ModelSpec::label_smoothing
 };
 
+// What an answer is of what the last layer gives, in words that other programs have, too: the
+// probabilities of classes of which one is right, or each by itself; or nothing else.
+enum class AnswerFunction : std::uint8_t { kSoftmax, kSigmoid, kIdentity };
+
 struct LossType {
   std::string_view name;  // the value of --loss
   bool of_numbers = false;
@@ -44,6 +48,7 @@ struct LossType {
   // the classes. In double and in their order, so that an answer's bits are those of its example
   // alone. Null: it says that already.
   void (*answer)(std::span<float> outputs) noexcept = nullptr;
+  AnswerFunction answer_function = AnswerFunction::kIdentity;  // which is that
 };
 
 }  // namespace disttf::math

@@ -28,7 +28,8 @@ constexpr LossType kSigmoidLoss{.name = "sigmoid_cross_entropy",
                                           pass.smoothing);
                                     },
                                 .of_guessing = &cost_of_guessing,
-                                .answer = &probabilities_each};
+                                .answer = &probabilities_each,
+                                .answer_function = AnswerFunction::kSigmoid};
 
 }  // namespace
 

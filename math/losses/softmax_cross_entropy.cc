@@ -29,7 +29,8 @@ constexpr LossType kSoftmaxLoss{
         },
     .of_guessing =
         [](std::size_t classes) noexcept { return std::log(static_cast<double>(classes)); },
-    .answer = &probabilities};
+    .answer = &probabilities,
+    .answer_function = AnswerFunction::kSoftmax};
 
 }  // namespace
 
