@@ -1,5 +1,7 @@
 #include "data/protobuf.h"
 
+#include <cstring>
+
 #include "data/little_endian.h"
 
 namespace disttf::data {
@@ -71,6 +73,87 @@ ProtobufMessage& ProtobufMessage::add_floats(std::uint32_t field, std::span<cons
     append_little_endian(bytes_, value);
   }
   return *this;
+}
+
+bool ProtobufReader::take_varint(std::uint64_t& out) noexcept {
+  constexpr unsigned kMostBits = 64;
+  out = 0;
+  for (unsigned shift = 0; shift < kMostBits && !rest_.empty(); shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    out |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80U) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ProtobufReader::take_fixed(std::size_t size, std::uint64_t& out) noexcept {
+  if (rest_.size() < size) {
+    return false;
+  }
+  out = 0;
+  std::memcpy(&out, rest_.data(), size);  // the lowest byte first, as here
+  rest_.remove_prefix(size);
+  return true;
+}
+
+bool ProtobufReader::next(ProtobufField& out) noexcept {
+  if (rest_.empty() || !is_whole_) {
+    return false;
+  }
+  std::uint64_t key = 0;
+  bool is_good = take_varint(key) && key >> 3U != 0 && key >> 32U == 0;
+  out = {.number = static_cast<std::uint32_t>(key >> 3U)};
+  switch (key & 7U) {
+    case kVarint:
+      is_good = is_good && take_varint(out.value);
+      break;
+    case kEightBytes:
+      is_good = is_good && take_fixed(8, out.value);
+      break;
+    case kFourBytes:
+      is_good = is_good && take_fixed(4, out.value);
+      break;
+    case kLengthFirst: {
+      std::uint64_t size = 0;
+      is_good = is_good && take_varint(size) && size <= rest_.size();
+      if (is_good) {
+        out.kind = ProtobufField::Kind::kBytes;
+        out.bytes = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+      }
+      break;
+    }
+    default:  // groups, which nobody has written for long
+      is_good = false;
+  }
+  is_whole_ = is_good;
+  return is_good;
+}
+
+bool append_varints(const ProtobufField& field, std::vector<std::int64_t>& to) {
+  if (field.kind == ProtobufField::Kind::kNumber) {
+    to.push_back(static_cast<std::int64_t>(field.value));
+    return true;
+  }
+  std::uint64_t value = 0;
+  unsigned shift = 0;
+  for (const char each : field.bytes) {
+    const auto byte = static_cast<std::uint8_t>(each);
+    if (shift > 63) {
+      return false;
+    }
+    value |= std::uint64_t{byte & 0x7FU} << shift;
+    shift += 7;
+    if (byte < 0x80U) {
+      to.push_back(static_cast<std::int64_t>(value));
+      value = 0;
+      shift = 0;
+    }
+  }
+  return shift == 0;
 }
 
 }  // namespace disttf::data

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "data/little_endian.h"
 #include "data/own/csv_cells.h"
 #include "data/own/row_source.h"
 
@@ -317,6 +318,26 @@ std::string npy_word(const NpyHeader& header, std::span<const std::uint8_t> elem
     return std::is_same_v<Element, float> ? shown_number(static_cast<float>(wide))
                                           : shown_number(wide);
   });
+}
+
+std::string encode_npy_header(std::span<const std::size_t> shape) {
+  constexpr std::size_t kAlignment = 64;
+  constexpr std::size_t kSizeOfLength = 2;
+  std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+  for (const std::size_t size : shape) {
+    dict += std::to_string(size) + ",";  // a single one has a comma, too
+  }
+  dict += "), }";
+  std::string header(kMagic);
+  header += '\x01';  // version 1.0
+  header += '\0';
+  const std::size_t before = header.size() + kSizeOfLength;
+  // With the line end that the header closes with.
+  const std::size_t padded = (before + dict.size() + kAlignment) / kAlignment * kAlignment;
+  dict.resize(padded - before - 1, ' ');
+  dict += '\n';
+  append_little_endian(header, static_cast<std::uint16_t>(dict.size()));
+  return header + dict;
 }
 
 }  // namespace disttf::data

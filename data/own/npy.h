@@ -63,4 +63,8 @@ struct NpyPrefix {
 // REQUIRES: element.size() == header.element_bytes.
 [[nodiscard]] std::string npy_word(const NpyHeader& header, std::span<const std::uint8_t> element);
 
+// What stands before the elements of an array of float32 in C order, as many as the product of
+// `shape`: a multiple of 64 bytes, as NumPy writes it.
+[[nodiscard]] std::string encode_npy_header(std::span<const std::size_t> shape);
+
 }  // namespace disttf::data

@@ -7,6 +7,7 @@
 
 #include "data/error.h"
 #include "data/file.h"
+#include "data/zip_writer.h"
 #include "tests/data/archives.h"
 
 namespace disttf::data {
@@ -136,6 +137,28 @@ TEST_F(ZipTest, RefusesASourceThatCannotBeRead) {
                          .read = [](std::uint64_t, std::span<std::uint8_t>) { return false; }};
   Bytes out;
   EXPECT_EQ(read_zip_member(broken, "a", kMostOfMember, out), DataError::kNotZip);
+}
+
+TEST_F(ZipTest, WhatIsStoredIsReadBack) {
+  const Bytes empty;
+  const Bytes other = {'o', 't'};
+  const std::vector<StoredMember> members = {{.name = "a", .parts = {small_, other}},
+                                             {.name = "folder/b", .parts = {empty}},
+                                             {.name = "c", .parts = {other}}};
+  const std::string file = stored_zip(members);
+  const ZipSource source =
+      zip_source({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()});
+  std::vector<ZipMember> listed;
+  ASSERT_FALSE(list_zip(source, listed));
+  ASSERT_EQ(listed.size(), 3U);
+  EXPECT_EQ(listed[1].name, "folder/b");
+  Bytes expected = small_;
+  expected.insert(expected.end(), other.begin(), other.end());
+  Bytes out;
+  ASSERT_FALSE(read_zip_member(source, "a", kMostOfMember, out));
+  EXPECT_EQ(out, expected);
+  ASSERT_FALSE(read_zip_member(source, "c", kMostOfMember, out));
+  EXPECT_EQ(out, other);
 }
 
 }  // namespace

@@ -183,5 +183,20 @@ TEST(Npy, RefusesAPrefixThatIsNone) {
             "a.npy: its header has 65537 bytes; 65536 at most are allowed");
 }
 
+TEST(Npy, AHeaderThatIsWrittenIsReadBack) {
+  for (const std::vector<std::size_t>& shape :
+       {std::vector<std::size_t>{}, {7}, {3, 4}, {3, 3, 16, 1234567}}) {
+    const std::string header = encode_npy_header(shape);
+    EXPECT_EQ(header.size() % 64, 0U);
+    const NpyPrefix prefix = parse_npy_prefix(
+        {reinterpret_cast<const std::uint8_t*>(header.data()), kNpyPrefixBytes}, "a.npy");
+    EXPECT_EQ(prefix.dict_begin + prefix.dict_bytes, header.size());
+    const NpyHeader read =
+        parse_npy_dict(std::string_view(header).substr(prefix.dict_begin), "a.npy");
+    EXPECT_EQ(read.type, "<f4");
+    EXPECT_EQ(read.shape, std::vector<std::uint64_t>(shape.begin(), shape.end()));
+  }
+}
+
 }  // namespace
 }  // namespace disttf::data
