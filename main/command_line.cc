@@ -12,7 +12,9 @@
 #include "main/cluster_source.h"
 #include "main/command_words.h"
 #include "main/data_command.h"
+#include "main/export_command.h"
 #include "main/flag_values.h"
+#include "main/import_command.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
@@ -328,6 +330,37 @@ Invocation parse_serve(std::vector<std::string> arguments) {
   return invocation;
 }
 
+Invocation parse_export(std::vector<std::string> arguments, const Environment& environment) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kExport, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const std::string model = take_export_word(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action =
+      RunExport{.options = export_options(model, flags, data_options(flags, environment))};
+  return invocation;
+}
+
+Invocation parse_import(std::vector<std::string> arguments) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kImport, flags);
+  Invocation invocation;
+  if (asks_for_help(arguments)) {
+    invocation.action = Print{.text = app->help()};
+    return invocation;
+  }
+  const std::string file = take_import_word(arguments);
+  static_cast<void>(parse_flags(*app, arguments));
+  invocation.log = log_options(flags);
+  invocation.action = RunImport{.options = import_options(file, *app, flags)};
+  return invocation;
+}
+
 // plot and show.
 Invocation parse_reading(Command command, std::vector<std::string> arguments,
                          const Environment& environment) {
@@ -476,6 +509,12 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kServe) {
     return parse_serve(std::move(arguments));
+  }
+  if (command == Command::kExport) {
+    return parse_export(std::move(arguments), environment);
+  }
+  if (command == Command::kImport) {
+    return parse_import(std::move(arguments));
   }
   if (command == Command::kPlot || command == Command::kShow) {
     return parse_reading(command, std::move(arguments), environment);

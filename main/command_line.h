@@ -10,6 +10,8 @@
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/export/shell/export_command.h"
+#include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"
@@ -63,6 +65,12 @@ struct RunPredict {
 struct RunServe {
   roles::ServeOptions options;
 };
+struct RunExport {
+  roles::ExportOptions options;
+};
+struct RunImport {
+  roles::ImportOptions options;
+};
 struct RunPlot {
   roles::PlotOptions options;
 };
@@ -91,8 +99,8 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunPlot, RunShow,
-               RunManage, RunNothing>
+               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunExport, RunImport,
+               RunPlot, RunShow, RunManage, RunNothing>
       action;
 };
 

@@ -6,8 +6,10 @@
 #include "main/cluster_flags.h"
 #include "main/config_file.h"
 #include "main/data_command.h"
+#include "main/export_command.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
+#include "main/import_command.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/manage_command.h"
@@ -216,7 +218,7 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
     add_own_data_flags(app, flags.own_data, kData, /*has_path=*/true);
   }
   if (command != Command::kDownload && command != Command::kServer &&
-      command != Command::kPredict) {
+      command != Command::kPredict && command != Command::kExport) {
     app.add_flag("--download_only", flags.download_only,
                  "fetch and extract the data set, then exit")
         ->transform(boolean())
@@ -354,6 +356,9 @@ const std::vector<CommandInfo>& commands() {
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
       {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
       {Command::kServe, "serve", "Let a trained model answer over HTTP"},
+      {Command::kExport, "export",
+       "Write a trained model for other programs: ONNX, SavedModel, safetensors, NumPy"},
+      {Command::kImport, "import", "Begin a run with somebody else's model, or an exported one"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
@@ -404,6 +409,18 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   if (command == Command::kServe) {
     add_serve_flags(*app, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kExport) {
+    add_export_flags(*app, flags);
+    add_data(*app, command, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kImport) {
+    add_import_flags(*app, flags);
+    add_setting_flags(*app, roles::SettingGroup::kTraining, kTraining, flags.settings);
     add_log(*app, flags);
     return app;
   }

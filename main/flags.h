@@ -38,6 +38,8 @@ enum class Command : std::uint8_t {
   kRender,
   kPredict,
   kServe,
+  kExport,
+  kImport,
   kPlot,
   kShow,
   kStatus,
@@ -119,6 +121,10 @@ struct Flags {
   std::size_t serve_drain_s = 1;
   std::size_t serve_max_body_mib = 0;  // 0: by the model
   std::size_t serve_threads = 0;       // 0: the CPUs
+  // Export
+  std::string export_format;
+  std::string export_output;  // empty: the usual one
+  bool export_overwrite = false;
   // Plot
   std::string plot_output;  // empty: the terminal
   std::vector<std::string> plot_series;

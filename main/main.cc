@@ -26,6 +26,8 @@
 #include "net/transport/descriptor_limit.h"
 #include "net/wire/text.h"
 #include "roles/chief/shell/chief.h"
+#include "roles/export/shell/export_command.h"
+#include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/replica_launcher.h"
@@ -134,6 +136,13 @@ int run(const RunServe& run) {
   math::flush_denormals();  // before there is a second thread
   return roles::run_serve(run.options);
 }
+
+int run(const RunExport& run) {
+  math::flush_denormals();  // before there is a second thread
+  return roles::run_export(run.options);
+}
+
+int run(const RunImport& run) { return roles::run_import(run.options); }
 
 int run(const RunPlot& run) { return roles::run_plot(run.options); }
 

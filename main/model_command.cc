@@ -22,30 +22,6 @@ namespace {
 
 constexpr const char* kModelGroup = "Model";
 
-// "28x28x1", or "28x28" for one channel, or "100" for so many numbers.
-math::Shape shape_from_text(const std::string& text) {
-  std::array<std::size_t, 3> lengths = {1, 1, 1};
-  std::size_t count = 0;
-  std::string_view rest = text;
-  for (bool is_good = true; is_good && count < lengths.size();) {
-    const auto [stopped, error] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), lengths[count++]);
-    rest.remove_prefix(static_cast<std::size_t>(stopped - rest.data()));
-    if (error != std::errc()) {
-      break;
-    }
-    if (rest.empty()) {
-      return count == 1 ? math::Shape{.channels = lengths[0]}
-                        : math::Shape{lengths[0], lengths[1], lengths[2]};
-    }
-    is_good = rest.front() == 'x';
-    rest.remove_prefix(1);
-  }
-  throw std::invalid_argument("--input: " + net::quoted(text) +
-                              " is not HEIGHTxWIDTHxCHANNELS, like 28x28x1 (disttf model --help "
-                              "tells more)");
-}
-
 struct Line {
   std::string name;
   std::string type;
@@ -136,6 +112,28 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
 }
 
 }  // namespace
+
+math::Shape shape_from_text(const std::string& text) {
+  std::array<std::size_t, 3> lengths = {1, 1, 1};
+  std::size_t count = 0;
+  std::string_view rest = text;
+  for (bool is_good = true; is_good && count < lengths.size();) {
+    const auto [stopped, error] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), lengths[count++]);
+    rest.remove_prefix(static_cast<std::size_t>(stopped - rest.data()));
+    if (error != std::errc()) {
+      break;
+    }
+    if (rest.empty()) {
+      return count == 1 ? math::Shape{.channels = lengths[0]}
+                        : math::Shape{lengths[0], lengths[1], lengths[2]};
+    }
+    is_good = rest.front() == 'x';
+    rest.remove_prefix(1);
+  }
+  throw std::invalid_argument("--input: " + net::quoted(text) +
+                              " is not HEIGHTxWIDTHxCHANNELS, like 28x28x1");
+}
 
 void add_model_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.

@@ -16,6 +16,9 @@ namespace disttf {
 // The flags behind the words, for the help and for reading.
 void add_model_flags(CLI::App& app, Flags& flags);
 
+// "28x28x1", or "28x28" for one channel, or "100" for so many numbers: the value of --input.
+[[nodiscard]] math::Shape shape_from_text(const std::string& text);
+
 // The two words behind `model`: show, and the name.
 [[nodiscard]] math::ModelSpec take_model_words(std::vector<std::string>& arguments);
 

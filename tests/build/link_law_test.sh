@@ -19,6 +19,9 @@ allowed() {
     disttf_model_core) echo 'run|data' ;;
     disttf_predict_core) echo 'run|data|own_data|model_core' ;;
     disttf_serve_core) echo 'own_data|model_core|predict_core' ;;
+    disttf_export_core) echo 'model_core|checkpoint_core|own_data' ;;
+    disttf_import_core) echo 'model_core|own_data' ;;
+    disttf_import) echo 'import_core|checkpoint' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;
@@ -29,6 +32,7 @@ allowed() {
     disttf_model) echo 'model_core|checkpoint' ;;
     disttf_predict) echo 'predict_core|model|download|trainer_core' ;;
     disttf_serve) echo 'serve_core|model|monitor' ;;
+    disttf_export) echo 'export_core|model|download' ;;
     disttf_own_data | disttf_tensorboard) echo 'data' ;;
     disttf_download) echo 'process|http|own_data' ;;
     disttf_monitor) echo 'monitor_core|process|http|web' ;;

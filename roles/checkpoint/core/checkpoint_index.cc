@@ -126,13 +126,22 @@ EarlyEnd early_end_from(const Json& json) {
   return end;
 }
 
+std::optional<double> accuracy_from(const Json& json) {
+  const auto found = json.find("accuracy");
+  if (found == json.end()) return std::nullopt;
+  const auto accuracy = found->get<double>();
+  require(accuracy >= 0 && accuracy <= 1, "an accuracy is not from 0 to 1");
+  return accuracy;
+}
+
 CheckpointIndex index_from(const Json& json) {
   CheckpointIndex index{.step = count_from(json.at("step")),
                         .config_json = json.at("configuration").dump(),
                         .layout = layout_from(json.at("variables")),
                         .optimizer = optimizer_from(json.at("optimizer")),
                         .files = {},
-                        .early_end = early_end_from(json)};
+                        .early_end = early_end_from(json),
+                        .accuracy = accuracy_from(json)};
   std::size_t end = 0;
   for (const Json& entry : json.at("files")) {
     ShardFile file = file_from(entry);
@@ -226,6 +235,7 @@ std::string encode_index(const CheckpointIndex& index) {
   if (const BestEvaluation& best = index.early_end.best; best.step != 0) {
     own["best_evaluation"] = {{"step", best.step}, {"loss", best.loss}};
   }
+  if (index.accuracy) own["accuracy"] = *index.accuracy;
   // (The one before it may be written when the end has come.)
   if (index.step != 0 && index.early_end.step == index.step) own["ended"] = true;
   const Json rest = {{"metadata", {{"total_size", total_bytes}}},

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,8 @@ struct CheckpointIndex {
   std::vector<std::string> optimizer;  // names of its tensors; empty: as a new one begins
   std::vector<ShardFile> files;        // their ranges are [0, layout.size()), one after the other
   EarlyEnd early_end = {};
+  // Of a model that was exported: of a test set, where it is known.
+  std::optional<double> accuracy = std::nullopt;
 };
 
 // What a file holds of one tensor: all of it, or where a border between two ps cuts it, a part.

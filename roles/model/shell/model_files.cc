@@ -62,6 +62,7 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   }
   TrainingState state = reader.read();
   model.step = state.step;
+  model.accuracy = reader.index().accuracy;
   // With --ema the averages are what a run evaluates, and its result.
   const auto average =
       std::ranges::find(state.optimizer, math::kAverageName, &TrainingState::Tensor::name);

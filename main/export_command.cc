@@ -1,0 +1,77 @@
+#include "main/export_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "main/flag_values.h"
+#include "main/version.h"
+
+namespace disttf {
+namespace {
+
+constexpr const char* kExportGroup = "Export";
+
+std::vector<std::string> format_names() {
+  return {roles::kExportFormats.begin(), roles::kExportFormats.end()};
+}
+
+}  // namespace
+
+void add_export_flags(CLI::App& app, Flags& flags) {
+  // For the help; the word is taken off the command line before the flags are read.
+  app.add_option("MODEL")->description(
+      "The --train_dir of a run, whose newest whole checkpoint is taken, one checkpoint, or what "
+      "export has written as disttf");
+  app.add_option("--format", flags.export_format,
+                 "`disttf`, a directory that predict and serve take; `onnx`; `saved_model`, "
+                 "TensorFlow's; `safetensors`; `npz`, NumPy's")
+      ->type_name("NAME")
+      ->check(one_of(format_names()))
+      ->group(kExportGroup);
+  app.add_option("--output", flags.export_output,
+                 "the file, or of `disttf` and `saved_model` the directory [`model.onnx` and the "
+                 "like, `model`, `saved_model/STEP`]")
+      ->type_name("PATH")
+      ->group(kExportGroup);
+  app.add_flag("--overwrite", flags.export_overwrite,
+               "replace an export of this format that is there")
+      ->transform(boolean())
+      ->group(kExportGroup);
+}
+
+std::string take_export_word(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument(
+        "export: the model is missing; it comes before the flags, as in export TRAIN_DIR --format "
+        "onnx (disttf export --help tells more)");
+  }
+  std::string word = std::move(arguments.front());
+  arguments.erase(arguments.begin());
+  return word;
+}
+
+roles::ExportOptions export_options(const std::string& model, const Flags& flags,
+                                    roles::DataOptions data) {
+  const auto found = std::ranges::find(roles::kExportFormats, flags.export_format);
+  if (found == roles::kExportFormats.end()) {
+    throw std::invalid_argument(
+        "--format: missing; one of disttf, onnx, saved_model, safetensors, npz");
+  }
+  roles::ExportOptions options{
+      .model = model,
+      .format = static_cast<roles::ExportFormat>(found - roles::kExportFormats.begin()),
+      .output = flags.export_output,
+      .overwrite = flags.export_overwrite,
+      .data = std::nullopt,
+      .threads = std::max(1U, std::thread::hardware_concurrency()),
+      .version = std::string(kVersion)};
+  if (data.own || data.dataset != nullptr) {
+    options.data = std::move(data);
+  }
+  return options;
+}
+
+}  // namespace disttf

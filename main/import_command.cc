@@ -1,0 +1,65 @@
+#include "main/import_command.h"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "main/flag_values.h"
+#include "main/model_command.h"
+#include "main/training_flags.h"
+#include "math/model_spec.h"
+
+namespace disttf {
+namespace {
+
+constexpr const char* kImportGroup = "Import";
+
+}  // namespace
+
+void add_import_flags(CLI::App& app, Flags& flags) {
+  // For the help; the word is taken off the command line before the flags are read.
+  app.add_option("FILE")->description("ONNX, safetensors or NumPy's .npz");
+  app.add_option("--train_dir", flags.train_dir,
+                 "directory for the checkpoint, from which a run goes on")
+      ->type_name("DIR")
+      ->group(kImportGroup);
+  app.add_option("--input", flags.model_input,
+                 "shape of an example: height, width, channels [as the file has it]")
+      ->type_name("HxWxC")
+      ->group(kImportGroup);
+  app.add_option("--classes", flags.model_classes,
+                 "that the model tells apart [as the file has it]")
+      ->type_name("N")
+      ->transform(whole_number(1, math::kMaxClasses))
+      ->group(kImportGroup);
+}
+
+std::string take_import_word(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument(
+        "import: the file is missing; it comes before the flags, as in import model.onnx "
+        "--train_dir run (disttf import --help tells more)");
+  }
+  std::string word = std::move(arguments.front());
+  arguments.erase(arguments.begin());
+  return word;
+}
+
+roles::ImportOptions import_options(const std::string& file, const CLI::App& app,
+                                    const Flags& flags) {
+  if (flags.train_dir.empty()) {
+    throw std::invalid_argument("--train_dir: missing; the directory for the checkpoint");
+  }
+  roles::ImportOptions options{.file = file, .train_dir = flags.train_dir, .wishes = {}};
+  options.wishes.config = run_config(flags, 1, 1);
+  options.wishes.names_model = flags.settings.has("model");
+  if (app.count("--input") > 0) {
+    options.wishes.input = shape_from_text(flags.model_input);
+  }
+  if (app.count("--classes") > 0) {
+    options.wishes.classes = flags.model_classes;
+  }
+  return options;
+}
+
+}  // namespace disttf

@@ -1,0 +1,45 @@
+#include "roles/export/core/model_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::json;
+
+// Names are a user's bytes, which need not be text.
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string layers_json(const RunConfig& config) {
+  RunConfig written = config;
+  written.model.layers = math::layers_of(config.model);
+  return Json::parse(to_json(written)).at("model").dump();
+}
+
+}  // namespace
+
+ModelFacts facts_of(const TrainedModel& model) {
+  const ExampleFacts& examples = model.config.examples;
+  ModelFacts facts = {{"disttf.configuration", to_saved_json(model.config)},
+                      {"disttf.layers", layers_json(model.config)},
+                      {"disttf.step", std::to_string(model.step)},
+                      {"disttf.weights_sha256", model.weights_sha256}};
+  if (model.accuracy) {
+    facts["disttf.accuracy"] = fmt::format("{}", *model.accuracy);
+  }
+  if (!examples.classes.empty()) {
+    facts["disttf.classes"] = dumped(examples.classes);
+  }
+  if (!examples.columns.empty()) {
+    facts["disttf.columns"] = dumped(examples.columns);
+  }
+  return facts;
+}
+
+std::string to_json(const ModelFacts& facts) { return dumped(Json(facts)); }
+
+}  // namespace disttf::roles

@@ -1,0 +1,25 @@
+// A trained model as ONNX: operators of opset 13, IR version 7, which every runtime since 2020
+// takes, and any number of examples at once.
+//
+//   input   "images"   float [N, channels, height, width], values from 0 to 255
+//           "numbers"  float [N, columns], as a table has them
+//   output  "probabilities" float [N, classes], or "value" float [N, 1]
+//
+// Scaling is in the graph. Weights of convolutions are turned to [units, channels, kernel, kernel];
+// of a dense layer behind an image the rows stand in the order channels, height, width.
+//
+// A pure function; callable from any thread.
+#pragma once
+
+#include <string>
+
+#include "roles/export/core/answer_steps.h"
+#include "roles/export/core/model_facts.h"
+
+namespace disttf::roles {
+
+// The file's bytes. `version`: of disttf.
+[[nodiscard]] std::string onnx_model(const AnswerSteps& answer, const ModelFacts& facts,
+                                     const std::string& version);
+
+}  // namespace disttf::roles

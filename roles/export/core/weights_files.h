@@ -1,0 +1,30 @@
+// A trained model as files of its variables, by their names and with the shapes that they have in
+// disttf: safetensors, NumPy's .npz, and what read_model() reads.
+//
+// Pure functions; callable from any thread. Throw Failure(kUsage) with one sentence where a format
+// cannot hold the model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "roles/export/core/model_facts.h"
+#include "roles/model/core/trained_model.h"
+
+namespace disttf::roles {
+
+// One file; the facts are its __metadata__.
+[[nodiscard]] std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts);
+
+// An archive of arrays, "hid_w.npy", and the facts, "disttf.json".
+[[nodiscard]] std::string npz_model(const TrainedModel& model, const ModelFacts& facts);
+
+// Name within the directory, and contents.
+using DirectoryFiles = std::vector<std::pair<std::string, std::string>>;
+
+// A checkpoint without what only training needs, in a directory of any name.
+[[nodiscard]] DirectoryFiles disttf_model(const TrainedModel& model);
+
+}  // namespace disttf::roles

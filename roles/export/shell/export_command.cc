@@ -1,0 +1,196 @@
+#include "roles/export/shell/export_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "data/posix_file_system.h"
+#include "math/evaluation.h"
+#include "net/wire/text.h"
+#include "roles/export/core/answer_steps.h"
+#include "roles/export/core/model_facts.h"
+#include "roles/export/core/onnx_model.h"
+#include "roles/export/core/saved_model.h"
+#include "roles/export/core/weights_files.h"
+#include "roles/export/shell/export_files.h"
+#include "roles/model/shell/model_files.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+
+// Of a message of protocol buffers, whose readers count in 31 bits; with room for the rest.
+constexpr std::size_t kMostGraphBytes = std::size_t{2000} << 20U;
+
+std::string_view name_of_format(ExportFormat format) {
+  return kExportFormats.at(static_cast<std::size_t>(format));
+}
+
+// The share of the examples of the test part that are told right.
+double accuracy_on(const data::Dataset& dataset, const TrainedModel& model, std::size_t threads,
+                   const StopSignal& stop) {
+  constexpr std::size_t kRowsAtOnce = 256;
+  const data::Split& test = dataset.test;
+  const auto predictor = predictor_of(model, kRowsAtOnce, threads);
+  const std::size_t inputs = predictor->inputs();
+  std::vector<float> outputs(kRowsAtOnce * predictor->outputs());
+  std::size_t correct = 0;
+  for (std::size_t begin = 0; begin < test.rows(); begin += kRowsAtOnce) {
+    stop.throw_if_stopped();
+    const std::size_t rows = std::min(kRowsAtOnce, test.rows() - begin);
+    const std::span<float> answers = std::span(outputs).first(rows * predictor->outputs());
+    if (model.is_of_numbers()) {
+      predictor->predict_numbers(test.numbers.subspan(begin * inputs, rows * inputs), answers);
+    } else {
+      predictor->predict(test.images.subspan(begin * inputs, rows * inputs), answers);
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto answer = answers.subspan(row * predictor->outputs(), predictor->outputs());
+      correct += math::judged_class(answer) == test.labels[begin + row] ? 1U : 0U;
+    }
+  }
+  return static_cast<double>(correct) / static_cast<double>(test.rows());
+}
+
+void find_accuracy(const ExportOptions& options, const StopSignal& stop, TrainedModel& model) {
+  const data::Dataset dataset = open_dataset(*options.data, stop);
+  if (model.tells_numbers()) {
+    throw Failure(kUsage, "--data: the model tells numbers, of which there is no accuracy");
+  }
+  validate_for({.shape = {.height = dataset.shape.height,
+                          .width = dataset.shape.width,
+                          .channels = dataset.shape.channels},
+                .numbers = !dataset.train.numbers.empty(),
+                .labels_are_numbers = dataset.classes == 0,
+                .classes = dataset.classes},
+               model.config);
+  model.accuracy = accuracy_on(dataset, model, options.threads, stop);
+  log_info(fmt::format("Accuracy on the test part of {}: {:.4f}", dataset.name, *model.accuracy));
+}
+
+// Where it goes if nobody has said so.
+Path usual_output(const ExportOptions& options, const TrainedModel& model) {
+  switch (options.format) {
+    case ExportFormat::kDisttf:
+      return "model";
+    case ExportFormat::kSavedModel:  // as TensorFlow Serving looks for versions
+      return Path("saved_model") / std::to_string(model.step);
+    case ExportFormat::kOnnx:
+    case ExportFormat::kSafetensors:
+    case ExportFormat::kNpz:
+      break;
+  }
+  return "model." + std::string(name_of_format(options.format));
+}
+
+[[noreturn]] void refuse_output(const Path& output, const std::string& why) {
+  throw Failure(kUsage, "--output: " + net::quoted(output.string()) + " " + why);
+}
+
+// `marker`: a file that an export of this kind has; empty: the output is a file. Returns whether
+// there is something to be replaced.
+bool check_output(const Path& output, const std::string& marker, bool overwrite) {
+  const auto status = std::filesystem::symlink_status(output);
+  if (!std::filesystem::exists(status)) {
+    return false;
+  }
+  if (!overwrite) {
+    refuse_output(output, "is there already; --overwrite replaces it");
+  }
+  if (marker.empty()) {
+    if (!std::filesystem::is_regular_file(status)) {
+      refuse_output(output, "is not a file, and is not replaced by one");
+    }
+  } else if (!std::filesystem::is_directory(status) ||
+             (!std::filesystem::is_empty(output) && !std::filesystem::exists(output / marker))) {
+    refuse_output(output, "holds no " + marker + ": it is no export of this format, and stays");
+  }
+  return true;
+}
+
+std::uint64_t write_file(const Path& output, const std::string& bytes, bool overwrite) {
+  static_cast<void>(check_output(output, "", overwrite));
+  data::PosixFileSystem disk;
+  if (output.has_parent_path()) {
+    data::create_directories(disk, output.parent_path());
+  }
+  const std::span contents(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  data::write_durably(disk, output, std::span(&contents, 1));
+  return bytes.size();
+}
+
+std::uint64_t write_folder(const Path& output, const DirectoryFiles& contents, bool overwrite) {
+  const bool replaces = check_output(output, contents.back().first, overwrite);
+  data::PosixFileSystem disk;
+  write_directory(disk, output, contents, fmt::format("{:016x}", random_number()), replaces);
+  std::uint64_t bytes = 0;
+  for (const auto& [name, text] : contents) {
+    bytes += text.size();
+  }
+  return bytes;
+}
+
+void require_a_graph_holds(const TrainedModel& model, ExportFormat format) {
+  if (model.parameters.span().size_bytes() > kMostGraphBytes) {
+    throw Failure(kUsage, fmt::format("--format: {} holds at most {} bytes of weights, and the "
+                                      "model has {}; disttf and safetensors hold them",
+                                      net::quoted(std::string(name_of_format(format))),
+                                      kMostGraphBytes, model.parameters.span().size_bytes()));
+  }
+}
+
+std::uint64_t write_model(const TrainedModel& model, const Path& output,
+                          const ExportOptions& options) {
+  const ModelFacts facts = facts_of(model);
+  switch (options.format) {
+    case ExportFormat::kDisttf:
+      return write_folder(output, disttf_model(model), options.overwrite);
+    case ExportFormat::kOnnx:
+      require_a_graph_holds(model, options.format);
+      return write_file(output, onnx_model(answer_steps_of(model), facts, options.version),
+                        options.overwrite);
+    case ExportFormat::kSavedModel:
+      require_a_graph_holds(model, options.format);
+      return write_folder(output,
+                          {{"assets.extra/disttf.json", to_json(facts) + "\n"},
+                           {"saved_model.pb", saved_model(answer_steps_of(model))}},
+                          options.overwrite);
+    case ExportFormat::kSafetensors:
+      return write_file(output, safetensors_model(model, facts), options.overwrite);
+    case ExportFormat::kNpz:
+      return write_file(output, npz_model(model, facts), options.overwrite);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_export(const ExportOptions& options) {
+  const StopSignal stop;
+  TrainedModel model = read_model(options.model);
+  if (options.data) {
+    find_accuracy(options, stop, model);
+  }
+  Path output = options.output.empty() ? usual_output(options, model) : options.output;
+  if (!output.has_filename()) {  // "DIR/"
+    output = output.parent_path();
+  }
+  const std::uint64_t bytes = write_model(model, output, options);
+  print_result(fmt::format("Exported {} of {}, step {}, weights {:.8}, to {} ({}, {} bytes)",
+                           math::describe(model.config.model), model.config.dataset, model.step,
+                           model.weights_sha256, net::one_line(output.string()),
+                           name_of_format(options.format), bytes));
+  return kDone;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,164 @@
+#include "roles/import/core/import_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "net/wire/text.h"
+#include "roles/import/core/onnx_file.h"
+#include "roles/import/core/onnx_layers.h"
+#include "roles/import/core/weights_file.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr const char* kUnknownData = "imported";  // what result lines begin with
+constexpr const char* kConfiguration = "disttf.configuration";
+
+// Of what disttf has exported; none: it has not, or another release has.
+std::optional<RunConfig> exported_config(const std::map<std::string, std::string>& facts) {
+  const auto found = facts.find(kConfiguration);
+  if (found == facts.end()) {
+    return std::nullopt;
+  }
+  try {
+    return run_config_from_json(found->second);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+}
+
+// Names, means and scales go along, and which data it was trained on, where they are of such
+// examples.
+void take_facts(const std::optional<RunConfig>& exported, RunConfig& config) {
+  if (!exported || exported->model.input != config.model.input ||
+      exported->model.classes != config.model.classes ||
+      exported->model.numbers != config.model.numbers) {
+    return;
+  }
+  config.examples = exported->examples;
+  config.dataset = exported->dataset;
+  config.data_checksum = exported->data_checksum;
+}
+
+math::AlignedVector parameters_from(const math::ParameterLayout& layout,
+                                    const std::vector<std::vector<float>>& variables) {
+  math::AlignedVector parameters(layout.size());
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    std::ranges::copy(variables[i], parameters.data() + layout.variables()[i].offset);
+  }
+  return parameters;
+}
+
+ImportedModel import_onnx(std::string_view bytes, const std::string& where,
+                          const ImportWishes& wishes) {
+  if (wishes.names_model) {
+    throw std::invalid_argument("--model: " + where + " has its layers itself; leave it out");
+  }
+  const OnnxFile file = read_onnx(bytes, where);
+  ImportedLayers read = layers_of_onnx(file, where, wishes.input);
+  if (wishes.classes && *wishes.classes != read.model.classes) {
+    throw std::invalid_argument("--classes: " + std::to_string(*wishes.classes) + ", and " + where +
+                                " tells " + std::to_string(read.model.classes) + " apart");
+  }
+  ImportedModel imported{.has_layers = true, .notes = std::move(read.notes)};
+  imported.model.config = wishes.config;
+  imported.model.config.model = std::move(read.model);
+  take_facts(exported_config(file.facts), imported.model.config);
+  imported.model.parameters =
+      parameters_from(math::layout_of(imported.model.config.model), read.variables);
+  return imported;
+}
+
+math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
+                             const ImportWishes& wishes) {
+  const std::optional<RunConfig> exported = exported_config(file.facts());
+  if (!exported && !wishes.names_model) {
+    throw std::invalid_argument("--model: missing; " + where +
+                                " does not say which model its variables are of");
+  }
+  math::ModelSpec model = exported ? exported->model : wishes.config.model;
+  if (wishes.names_model) {
+    model.kind = wishes.config.model.kind;
+    model.layers = wishes.config.model.layers;
+    model.hidden = wishes.config.model.hidden;
+  }
+  if (wishes.input) {
+    model.input = *wishes.input;
+    model.numbers = model.input.height == 1 && model.input.width == 1;
+  }
+  model.classes = wishes.classes.value_or(model.classes);
+  return model;
+}
+
+math::ParameterLayout layout_or_refuse(const math::ModelSpec& model, const std::string& where) {
+  try {
+    return math::layout_of(model);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(where + ": the model of its variables: " + error.what());
+  }
+}
+
+ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::string& where,
+                             const ImportWishes& wishes) {
+  const WeightsFile file(bytes, where);
+  ImportedModel imported;
+  RunConfig& config = imported.model.config;
+  config = wishes.config;
+  config.model = wanted_model(file, where, wishes);
+  const math::ParameterLayout layout = layout_or_refuse(config.model, where);
+  if (!file.can_hold(layout.size())) {
+    throw std::invalid_argument(
+        fmt::format("{}: it has {} bytes, too few for the {} parameters of "
+                    "the model",
+                    where, bytes.size(), layout.parameter_count()));
+  }
+  take_facts(exported_config(file.facts()), config);
+  imported.model.parameters = math::AlignedVector(layout.size());
+  file.read(layout, imported.model.parameters.span());
+  const std::vector<std::string> others = file.others(layout);
+  if (!others.empty()) {
+    imported.notes.push_back(fmt::format("{}: {} and {} more are not of the model, and left out",
+                                         where, net::quoted(others.front()), others.size() - 1));
+  }
+  imported.has_layers = !config.model.layers.empty() && !wishes.names_model;
+  return imported;
+}
+
+}  // namespace
+
+ImportedModel import_model(std::span<const std::uint8_t> bytes, const std::string& where,
+                           const ImportWishes& wishes) {
+  ImportedModel imported =
+      WeightsFile::kind_of(bytes) == WeightsFile::Kind::kNone
+          ? import_onnx({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where, wishes)
+          : import_weights(bytes, where, wishes);
+  TrainedModel& model = imported.model;
+  if (model.config.dataset.empty()) {
+    model.config.dataset = kUnknownData;
+  }
+  model.weights_sha256 = weights_hash(math::layout_of(model.config.model), model.parameters.span());
+  return imported;
+}
+
+std::string to_model_file(const std::vector<math::LayerSpec>& layers) {
+  std::string text;
+  for (const math::LayerSpec& layer : layers) {
+    text += fmt::format("{}[[layer]]\ntype = \"{}\"\n", text.empty() ? "" : "\n", layer.type);
+    if (!layer.name.empty()) {
+      text += fmt::format("name = \"{}\"\n", layer.name);
+    }
+    for (const auto& [field, value] : layer.fields) {
+      text += std::holds_alternative<double>(value)
+                  ? fmt::format("{} = {}\n", field, std::get<double>(value))
+                  : fmt::format("{} = \"{}\"\n", field, std::get<std::string>(value));
+    }
+  }
+  return text;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,498 @@
+#include "roles/import/core/onnx_layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "math/layers/registry.h"
+#include "math/losses/registry.h"
+#include "net/wire/text.h"
+#include "roles/import/core/image_scale.h"
+#include "roles/import/core/onnx_node.h"
+#include "roles/model/core/weight_order.h"
+
+namespace disttf::roles {
+namespace {
+
+using Wholes = std::vector<std::int64_t>;
+
+bool is_plain_name(std::string_view name) {
+  constexpr std::size_t kLongest = 32;
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+math::LossKind loss_with(math::AnswerFunction answer) {
+  auto kind = math::LossKind{};
+  while (math::loss_type(kind).answer_function != answer) {
+    kind = static_cast<math::LossKind>(static_cast<std::size_t>(kind) + 1);
+  }
+  return kind;
+}
+
+void scale_all(std::vector<float>& values, float factor) {
+  std::ranges::for_each(values, [factor](float& x) { x *= factor; });
+}
+
+class Chain {
+ public:
+  Chain(const OnnxFile& file, const std::string& where) : file_(file), where_(where) {
+    for (const auto& [name, tensor] : file.constants) {
+      constants_.emplace(name, &tensor);
+    }
+  }
+
+  ImportedLayers make(std::optional<math::Shape> input) && {
+    begin(input);
+    for (const OnnxNode& node : file_.nodes) {
+      visit(node);
+    }
+    end();
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw std::invalid_argument(where_ + ": " + why);
+  }
+  [[noreturn]] void refuse_node(const std::string& why) const { node_->refuse(why); }
+  void require(bool is_good, const std::string& attribute, const std::string& supported) const {
+    node_->require(is_good, attribute, supported);
+  }
+
+  // ---- The input ----
+
+  void begin(std::optional<math::Shape> wanted) {
+    const OnnxValue& input = input_of(file_, where_);
+    last_ = input.name;
+    read_shape(input);
+    math::ModelSpec& model = result_.model;
+    model.numbers = !is_image_;
+    if (wanted && wanted->size() == shape_.size()) {
+      // A row that is an image whose numbers it has in their order.
+      const bool fits = !is_image_ || *wanted == shape_;
+      if (!fits) {
+        refuse("its input is " + math::to_string(shape_) + ", and --input is " +
+               math::to_string(*wanted));
+      }
+      shape_ = *wanted;
+      model.numbers = shape_.height == 1 && shape_.width == 1;
+    } else if (wanted) {
+      refuse("its input has " + std::to_string(shape_.size()) + " numbers, and --input " +
+             std::to_string(wanted->size()));
+    }
+    model.input = shape_;
+  }
+
+  void read_shape(const OnnxValue& input) {
+    const auto is_size = [](std::int64_t size) {
+      return size >= 1 && size <= static_cast<std::int64_t>(math::kMaxInputs);
+    };
+    const Wholes& sizes = input.sizes;
+    const bool is_known = (sizes.size() == 2 || sizes.size() == 4) &&
+                          std::all_of(sizes.begin() + 1, sizes.end(), is_size);
+    if (!is_known) {
+      refuse("the input " + net::quoted(input.name) +
+             " is not supported but as [N, columns] or [N, channels, height, width], of sizes that "
+             "are known");
+    }
+    is_image_ = sizes.size() == 4;
+    const auto size = [&](std::size_t at) { return static_cast<std::size_t>(sizes[at]); };
+    shape_ = is_image_ ? math::Shape{.height = size(2), .width = size(3), .channels = size(1)}
+                       : math::Shape{.channels = size(1)};
+  }
+
+  // ---- A node ----
+
+  void visit(const OnnxNode& node) {
+    ChainNode read(node, where_);
+    node_ = &read;
+    read.check();
+    if (node.type == "Constant") {
+      constants_.insert_or_assign(node.outputs.front(), &read.constant());
+      return;
+    }
+    using Use = void (Chain::*)();
+    static const std::map<std::string_view, Use> kUses = {
+        {"Gemm", &Chain::gemm},
+        {"MatMul", &Chain::matrix_product},
+        {"Conv", &Chain::convolution},
+        {"MaxPool", &Chain::pooling},
+        {"AveragePool", &Chain::pooling},
+        {"BatchNormalization", &Chain::normalization},
+        {"Relu", &Chain::element_function},
+        {"Tanh", &Chain::element_function},
+        {"Sigmoid", &Chain::element_function},
+        {"Flatten", &Chain::flatten},
+        {"Reshape", &Chain::reshape},
+        {"Transpose", &Chain::transpose},
+        {"Softmax", &Chain::softmax},
+        {"LogSoftmax", &Chain::softmax},
+        {"Add", &Chain::scale},
+        {"Sub", &Chain::scale},
+        {"Mul", &Chain::scale},
+        {"Div", &Chain::scale},
+        {"Identity", &Chain::pass},
+        {"Dropout", &Chain::pass},
+        {"Cast", &Chain::pass},
+    };
+    const auto use = kUses.find(node.type);
+    if (use == kUses.end()) {
+      refuse_node("this operator is not supported");
+    }
+    read.take_operands(last_, constants_);
+    if (is_over_) {
+      refuse_node("it comes behind what makes the answer; that is not supported");
+    }
+    (this->*use->second)();
+    last_ = node.outputs.front();
+  }
+
+  // ---- Layers ----
+
+  // `weights`: as the layer has them.
+  void add(const math::LayerOperation& operation, std::vector<std::vector<float>> variables = {}) {
+    math::LayerSpec spec = *math::layer_that_does(operation);
+    if (!variables.empty()) {
+      spec.name = name_of_layer();
+    }
+    const auto layer = make_or_refuse(spec);
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      check_variable(layer->variables()[i], variables[i]);
+    }
+    shape_ = layer->output();
+    result_.model.layers.push_back(std::move(spec));
+    std::ranges::move(variables, std::back_inserter(result_.variables));
+    has_open_bias_ = variables.size() == 2;
+  }
+
+  void check_variable(const math::LayerVariable& variable, const std::vector<float>& values) const {
+    std::size_t size = 1;
+    for (const std::size_t each : variable.shape) {
+      size *= each;
+    }
+    if (values.size() != size) {
+      refuse_node("its " + std::string(variable.suffix) + " has " + std::to_string(values.size()) +
+                  " numbers, and its input wants " + std::to_string(size));
+    }
+    if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
+      refuse_node("its " + std::string(variable.suffix) + " has what is no number");
+    }
+  }
+
+  // As the node is called, or its first constant up to a point.
+  [[nodiscard]] std::string name_of_layer() const {
+    const auto is_free = [this](const std::string& name) {
+      return is_plain_name(name) &&
+             std::ranges::find(result_.model.layers, name, &math::LayerSpec::name) ==
+                 result_.model.layers.end();
+    };
+    const std::string constant = node_->constant_name();
+    const std::string stem = constant.substr(0, constant.find('.'));
+    return is_free(node_->name()) ? node_->name() : is_free(stem) ? stem : std::string();
+  }
+
+  void gemm() {
+    require(node_->is_first() && node_->whole("transA", 0) == 0, "transA, or the second factor",
+            "0, and a constant");
+    const OnnxTensor& weights = node_->floats(0, "weights", 2);
+    const bool is_turned = node_->whole("transB", 0) != 0;
+    std::vector<float> biases;
+    if (node_->has_operand(1)) {
+      biases = node_->operand(1).floats;
+      scale_all(biases, node_->number("beta", 1));
+    }
+    add_dense(weights, is_turned, node_->number("alpha", 1), std::move(biases));
+  }
+
+  void matrix_product() {
+    require(node_->is_first(), "the second factor", "a constant");
+    add_dense(node_->floats(0, "weights", 2), false, 1, {});
+  }
+
+  void add_dense(const OnnxTensor& tensor, bool is_turned, float factor,
+                 std::vector<float> biases) {
+    require(!is_image_, "an image as its input", "behind Flatten");
+    const auto rows = static_cast<std::size_t>(tensor.sizes[is_turned ? 1 : 0]);
+    const auto units = static_cast<std::size_t>(tensor.sizes[is_turned ? 0 : 1]);
+    if (rows != shape_.size()) {
+      refuse_node("its weights are for " + std::to_string(rows) + " numbers, and there are " +
+                  std::to_string(shape_.size()));
+    }
+    std::vector<float> weights =
+        is_turned ? units_last(tensor.floats, {.places = 1, .channels = rows, .units = units})
+                  : tensor.floats;
+    if (flattened_) {
+      weights = channels_last(weights, *flattened_);
+      flattened_.reset();
+    }
+    scale_all(weights, factor);
+    if (biases.size() == 1) {
+      biases.assign(units, biases.front());
+    }
+    biases.resize(biases.empty() ? units : biases.size());
+    scale_input_of(weights, biases, true);
+    add(math::DenseProduct{.units = units}, {std::move(weights), std::move(biases)});
+  }
+
+  void convolution() {
+    require(node_->is_first() && is_image_ && !is_turned_, "what it takes",
+            "an image, its channels first");
+    const OnnxTensor& tensor = node_->floats(0, "weights", 4);
+    const auto size = [&](std::size_t at) { return static_cast<std::size_t>(tensor.sizes[at]); };
+    const Wholes strides = node_->wholes("strides", {1, 1});
+    require(size(2) == size(3), "kernel_shape", "a square");
+    require(strides.size() == 2 && strides[0] == strides[1] && strides[0] > 0, "strides",
+            "two equal ones");
+    require(node_->whole("group", 1) == 1, "group", "1");
+    require(node_->all_are("dilations", 1), "dilations", "1");
+    if (size(1) != shape_.channels) {
+      refuse_node("its weights are for " + std::to_string(size(1)) + " channels, and there are " +
+                  std::to_string(shape_.channels));
+    }
+    math::ConvolutionOfImage operation{
+        .kernel = size(2), .units = size(0), .stride = static_cast<std::size_t>(strides[0])};
+    operation.is_same = is_same(operation);
+    std::vector<float> biases(size(0));
+    if (node_->has_operand(1)) {
+      biases = node_->floats(1, "biases", 1).floats;
+      require(biases.size() == size(0), "a number of biases", "that of the units");
+    }
+    std::vector<float> weights = units_last(
+        tensor.floats, {.places = size(2) * size(3), .channels = size(1), .units = size(0)});
+    scale_input_of(weights, biases, !operation.is_same);
+    add(operation, {std::move(weights), std::move(biases)});
+  }
+
+  // Whether its padding is that of TensorFlow's SAME; else it must have none.
+  [[nodiscard]] bool is_same(const math::ConvolutionOfImage& operation) const {
+    const std::string automatic = node_->text("auto_pad", "NOTSET");
+    if (automatic == "VALID" || automatic == "SAME_UPPER") {
+      return automatic == "SAME_UPPER";
+    }
+    require(automatic == "NOTSET", "auto_pad", "NOTSET, VALID, SAME_UPPER");
+    const Wholes pads = node_->wholes("pads", {0, 0, 0, 0});
+    math::LayerOperation same = math::ConvolutionOfImage{
+        .kernel = operation.kernel, .units = operation.units, .stride = operation.stride};
+    const auto layer = make_or_refuse(*math::layer_that_does(same));
+    const auto padding = std::get<math::ConvolutionOfImage>(layer->operation()).padding;
+    const Wholes wanted(padding.begin(), padding.end());
+    if (pads == wanted) {
+      return true;
+    }
+    require(std::ranges::all_of(pads, [](std::int64_t pad) { return pad == 0; }), "pads",
+            "none, or " + std::to_string(wanted[0]) + ", " + std::to_string(wanted[1]) + ", " +
+                std::to_string(wanted[2]) + ", " + std::to_string(wanted[3]));
+    return false;
+  }
+
+  [[nodiscard]] std::unique_ptr<const math::Layer> make_or_refuse(
+      const math::LayerSpec& spec) const {
+    try {
+      return math::make_layer(spec, shape_);
+    } catch (const std::invalid_argument& error) {
+      refuse_node(error.what());
+    }
+  }
+
+  void pooling() {
+    require(is_image_ && !is_turned_, "what it takes", "an image, its channels first");
+    const Wholes kernel = node_->wholes("kernel_shape", {});
+    const Wholes strides = node_->wholes("strides", {1, 1});
+    require(kernel.size() == 2 && kernel[0] == kernel[1] && kernel[0] > 0, "kernel_shape",
+            "a square");
+    require(strides.size() == 2 && strides[0] == strides[1] && strides[0] > 0, "strides",
+            "two equal ones");
+    require(node_->all_are("pads", 0), "pads", "0");
+    require(node_->all_are("dilations", 1), "dilations", "1");
+    require(node_->whole("ceil_mode", 0) == 0, "ceil_mode", "0");
+    const std::string padding = node_->text("auto_pad", "NOTSET");
+    require(padding == "NOTSET" || padding == "VALID", "auto_pad", "VALID");
+    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    add(math::PoolingOfImage{.is_mean = node_->type() == "AveragePool",
+                             .size = static_cast<std::size_t>(kernel[0]),
+                             .stride = static_cast<std::size_t>(strides[0])});
+  }
+
+  void normalization() {
+    require(node_->is_first() && !is_turned_, "what it takes", "its first input, channels first");
+    require(node_->whole("training_mode", 0) == 0, "training_mode", "0");
+    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    std::vector<std::vector<float>> variables;
+    for (const char* what : {"scale", "bias", "mean", "variance"}) {
+      std::vector<float> values = node_->floats(variables.size(), what, 1).floats;
+      if (flattened_ && values.size() == flattened_->size()) {
+        values = channels_last(values, *flattened_);
+      }
+      variables.push_back(std::move(values));
+    }
+    add(math::ChannelNormalization{.epsilon = node_->number("epsilon", 1e-5F)},
+        std::move(variables));
+  }
+
+  void element_function() {
+    using math::ElementFunction;
+    const bool is_last = node_->given() == file_.outputs.front().name;
+    if (node_->type() == "Sigmoid" && is_last) {
+      answer_ = math::AnswerFunction::kSigmoid;
+      is_over_ = true;
+      return;
+    }
+    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    add(node_->type() == "Relu"   ? ElementFunction::kRelu
+        : node_->type() == "Tanh" ? ElementFunction::kTanh
+                                  : ElementFunction::kSigmoid);
+  }
+
+  void flatten() {
+    require(node_->whole("axis", 1) == 1, "axis", "1");
+    flatten_image();
+  }
+  void reshape() {
+    const bool is_row = node_->has_operand(0) && node_->operand(0).numbers.size() == 2 &&
+                        (node_->operand(0).numbers[1] == -1 ||
+                         node_->operand(0).numbers[1] == static_cast<std::int64_t>(shape_.size()));
+    require(is_row, "a shape", "[N, all numbers of an example]");
+    flatten_image();
+  }
+  void flatten_image() {
+    if (!is_image_) {
+      return;
+    }
+    if (shape_.channels > 1 && shape_.height * shape_.width > 1 && !is_turned_) {
+      flattened_ = shape_;
+    }
+    add(math::Flattening{});
+    is_image_ = false;
+    is_turned_ = false;
+  }
+
+  void transpose() {
+    require(is_image_ && node_->wholes("perm", {}) == Wholes{0, 2, 3, 1}, "perm",
+            "0, 2, 3, 1 before Flatten");
+    is_turned_ = true;
+  }
+
+  void pass() {
+    require(node_->is_first(), "the first input", "what the node before gives");
+    if (node_->type() == "Cast") {
+      require(result_.model.layers.empty() && node_->whole("to", 0) == 1, "a cast",
+              "one to float before the first layer");
+    }
+  }
+
+  // ---- Scaling ----
+
+  void scale() {
+    require(node_->has_operand(0) && !node_->operand(0).floats.empty(), "an operand",
+            "a constant of floats");
+    require(node_->is_first() || node_->type() == "Add" || node_->type() == "Mul",
+            "the second operand", "a constant");
+    const std::vector<float>& values = node_->operand(0).floats;
+    std::vector<float>* const biases = has_open_bias_ ? &result_.variables.back() : nullptr;
+    if (biases != nullptr && node_->type() == "Add" &&
+        (values.size() == biases->size() || values.size() == 1)) {
+      for (std::size_t i = 0; i < biases->size(); ++i) {
+        (*biases)[i] += values[values.size() == 1 ? 0 : i];
+      }
+    } else if (result_.model.layers.empty()) {
+      scale_input(values);
+    } else {
+      require(shape_.size() == 1, "scaling",
+              "before the first layer, or of an answer of one number");
+      is_answer_scaled_ = true;
+      has_open_bias_ = false;
+    }
+  }
+
+  void scale_input(const std::vector<float>& values) {
+    if (result_.model.numbers) {
+      is_table_scaled_ = true;
+      return;
+    }
+    require(std::ranges::all_of(values, [&](float x) { return x == values.front(); }),
+            "scaling of an image", "one number for all of it");
+    scale_.then(node_->type(), double{values.front()});
+  }
+
+  // `takes_offset`: no zeros lie around the image.
+  void scale_input_of(std::vector<float>& weights, std::vector<float>& biases, bool takes_offset) {
+    require(takes_offset || !scale_.has_offset(), "an offset of its input",
+            "before Gemm, or Conv without pads");
+    scale_.move_into(weights, biases);
+  }
+
+  // ---- The answer ----
+
+  void softmax() {
+    const std::int64_t axis = node_->whole("axis", file_.opset >= 13 ? -1 : 1);
+    require(axis == -1 || axis == 1, "axis", "that of the classes");
+    require(!is_image_, "what it takes", "a row of numbers");
+    answer_ = math::AnswerFunction::kSoftmax;
+    is_over_ = true;
+  }
+
+  void end() {
+    if (file_.outputs.size() != 1 || file_.outputs.front().name != last_) {
+      refuse("its output is not what the last node gives; supported is a chain of nodes with one");
+    }
+    if (flattened_ || is_turned_) {
+      refuse("an image's numbers are its output, which is not supported");
+    }
+    math::ModelSpec& model = result_.model;
+    model.classes = shape_.size();
+    if (!answer_) {  // logits, or a number
+      answer_ =
+          model.classes == 1 ? math::AnswerFunction::kIdentity : math::AnswerFunction::kSoftmax;
+    }
+    model.loss = loss_with(*answer_);
+    if (is_table_scaled_ || is_answer_scaled_) {
+      result_.notes.push_back(where_ + ": how it scales " +
+                              (is_table_scaled_ ? "columns" : "its answer") +
+                              " is not taken over: a run goes by its own data");
+    }
+    try {
+      math::validate(model);
+    } catch (const std::invalid_argument& error) {
+      refuse(error.what());
+    }
+  }
+
+  const OnnxFile& file_;
+  const std::string& where_;
+  OnnxConstants constants_;
+  ImportedLayers result_;
+  const ChainNode* node_ = nullptr;       // that is looked at
+  std::string last_;                      // what the node before gives
+  math::Shape shape_;                     // of that, as disttf has it
+  bool is_image_ = false;                 // it is [N, channels, height, width]
+  bool is_turned_ = false;                // or [N, height, width, channels]
+  std::optional<math::Shape> flattened_;  // a row with the numbers of this, channels first
+  bool has_open_bias_ = false;            // the last variable is the bias of the layer before
+  ImageScale scale_;                      // before the first layer
+  bool is_table_scaled_ = false;
+  bool is_answer_scaled_ = false;
+  bool is_over_ = false;  // the answer has been made
+  std::optional<math::AnswerFunction> answer_;
+};
+
+}  // namespace
+
+ImportedLayers layers_of_onnx(const OnnxFile& file, const std::string& where,
+                              std::optional<math::Shape> input) {
+  if (file.outputs.empty()) {
+    throw std::invalid_argument(where + ": it has no output");
+  }
+  return Chain(file, where).make(input);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,33 @@
+// What the nodes of an ONNX file are as layers of disttf, and the weights of these.
+//
+// The nodes must be a chain from one input to one output, of Gemm, MatMul and Add, Conv, MaxPool,
+// AveragePool, BatchNormalization, Relu, Tanh, Sigmoid, Flatten (or Reshape to a row), Softmax,
+// Identity, Dropout, Cast; before the first layer and behind the last one also Sub, Mul, Div and
+// Add with constants, which scale. What computes nothing else is refused by its name.
+//
+// A pure function; callable from any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "math/model_spec.h"
+#include "math/shape.h"
+#include "roles/import/core/onnx_file.h"
+
+namespace disttf::roles {
+
+struct ImportedLayers {
+  math::ModelSpec model;  // `layers` are there
+  // In the order of layout_of(model).
+  std::vector<std::vector<float>> variables;
+  std::vector<std::string> notes;  // sentences: what was not taken over
+};
+
+// `input`: that a row of numbers is an image of this shape; none: it is a row of a table. Throws
+// std::invalid_argument with one sentence, which `where`, the file's name, begins.
+[[nodiscard]] ImportedLayers layers_of_onnx(const OnnxFile& file, const std::string& where,
+                                            std::optional<math::Shape> input = std::nullopt);
+
+}  // namespace disttf::roles

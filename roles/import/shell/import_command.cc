@@ -1,0 +1,102 @@
+#include "roles/import/shell/import_command.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/file.h"
+#include "data/posix_file_system.h"
+#include "net/wire/text.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
+#include "roles/checkpoint/core/checkpoint_store.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// The largest parameter vector, and as much again for what stands around it.
+constexpr std::size_t kMostImportBytes = 2 * kMaxParameters * sizeof(float);
+constexpr const char* kLayersName = "model.toml";
+
+std::vector<std::uint8_t> read_or_fail(const std::filesystem::path& file) {
+  try {
+    return data::read_file(file, kMostImportBytes);
+  } catch (const std::system_error& error) {
+    throw Failure(kBadData, error.what());
+  }
+}
+
+ImportedModel import_or_fail(const ImportOptions& options) {
+  const std::vector<std::uint8_t> bytes = read_or_fail(options.file);
+  try {
+    return import_model(bytes, net::one_line(options.file.string()), options.wishes);
+  } catch (const std::invalid_argument& error) {
+    const std::string sentence = error.what();
+    throw Failure(sentence.starts_with("--") ? kUsage : kBadData, sentence);
+  }
+}
+
+void write_layers(data::FileSystem& disk, const std::filesystem::path& path,
+                  const std::vector<math::LayerSpec>& layers) {
+  const std::string text = to_model_file(layers);
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  data::write_durably(disk, path, std::span(&bytes, 1));
+}
+
+// The flags that name the model again; a model file the user has named already.
+std::string named_model(const math::ModelSpec& model) {
+  if (!model.layers.empty()) {
+    return " --model FILE";
+  }
+  std::string flags = " --model " + std::string(math::model_name(model.kind));
+  std::string separator = " --hidden_units ";
+  for (const std::size_t units :
+       model.kind == math::ModelKind::kMlp ? model.hidden : std::vector<std::size_t>{}) {
+    flags += separator + std::to_string(units);
+    separator = ",";
+  }
+  return flags;
+}
+
+}  // namespace
+
+int run_import(const ImportOptions& options) {
+  data::PosixFileSystem disk;
+  const auto existing = checkpoints_in(disk, options.train_dir);
+  if (!existing.empty()) {
+    throw Failure(kUsage, "--train_dir: " + net::quoted(options.train_dir.string()) + " has " +
+                              to_string(existing.front()) +
+                              " already; a run would go on from there");
+  }
+  ImportedModel imported = import_or_fail(options);
+  for (const std::string& note : imported.notes) {
+    log_warning(note);
+  }
+  const RunConfig& config = imported.model.config;
+  const math::ParameterLayout layout = math::layout_of(config.model);
+  data::create_directories(disk, options.train_dir);
+  std::string next = "disttf launch --train_dir " + options.train_dir.string();
+  if (imported.has_layers) {
+    write_layers(disk, options.train_dir / kLayersName, config.model.layers);
+    next += " --model " + (options.train_dir / kLayersName).string();
+  } else {
+    next += named_model(config.model);
+  }
+  const TrainingState state{.parameters = std::move(imported.model.parameters)};
+  CheckpointStore(disk, options.train_dir)
+      .save(random_number(), state, layout, to_saved_json(config), 0);
+  print_result(
+      fmt::format("Imported {} parameters of {}, weights {:.8}; a run goes on from them: {}",
+                  layout.parameter_count(), math::describe(config.model),
+                  imported.model.weights_sha256, net::one_line(next)));
+  return kDone;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,276 @@
+// `disttf export`: other programs say of a model's examples what disttf says.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "data/digits.h"
+#include "math/random.h"
+#include "tests/process/process_test.h"
+#include "tests/support/engines.h"
+
+namespace disttf::test_process {
+namespace {
+
+using nlohmann::json;
+
+// The python3 of an environment that has onnx and onnxruntime: .ci/exports makes one.
+std::filesystem::path python_with_onnx() {
+  const char* const given = std::getenv("DISTTF_EXPORTS");
+  return given != nullptr ? std::filesystem::path(given)
+                          : source_directory() / "build" / "exports" / "bin" / "python";
+}
+
+void put(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
+}
+
+class Export : public ProcessTest {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (scratch() / name).string();
+  }
+
+  void train(const Words& flags, const char* steps = "--train_steps=60") {
+    Process& job =
+        run("launch", Words{"launch", "--workers=2", "--train_dir=" + path("run"), steps} + flags +
+                          data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+  }
+
+  Process& export_model(const std::string& model, const Words& flags) {
+    return run("export", Words{"export", model} + flags);
+  }
+
+  // The 10 000 images of the test set as files of their own, and the names of the two.
+  struct TestFiles {
+    std::string images;
+    std::string labels;
+  };
+  [[nodiscard]] TestFiles test_files() const {
+    if (has_mnist()) {
+      return {.images = (mnist_directory() / "t10k-images-idx3-ubyte.gz").string(),
+              .labels = (mnist_directory() / "t10k-labels-idx1-ubyte.gz").string()};
+    }
+    const auto files =
+        data::make_digits({.purpose = static_cast<std::uint32_t>(math::Purpose::kDigits),
+                           .random_bits = &math::random_bits});
+    put(scratch() / "images", files[2]);
+    put(scratch() / "labels", files[3]);
+    return {.images = path("images"), .labels = path("labels")};
+  }
+};
+
+class ExportedModel : public Export {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(python_with_onnx())) {
+      test_support::skip_without_engine(
+          python_with_onnx().string() +
+          " is not there: .ci/exports makes it; or DISTTF_EXPORTS names one");
+    }
+  }
+
+  json checked(const Words& arguments) {
+    Process& check = run_program(
+        python_with_onnx(),
+        Words{(source_directory() / "tests" / "process" / "check_exports.py").string()} +
+            arguments + Words{path("result.json")},
+        "check_exports.py");
+    EXPECT_TRUE(exits(check, kExitDone, seconds(200)));
+    std::ifstream file(scratch() / "result.json");
+    return json::parse(file, nullptr, /*allow_exceptions=*/false);
+  }
+
+  // Probabilities, as far as float32 goes; and labels and accuracy.
+  static void expect_same(const json& result, std::size_t correct) {
+    EXPECT_EQ(result["rows"], 10'000);
+    EXPECT_LT(result["difference"].get<double>(), 1e-5);
+    EXPECT_LT(result["difference_of_few"].get<double>(), 1e-5);
+    EXPECT_EQ(result["other_labels"], 0);
+    EXPECT_EQ(result["correct"], correct);
+    RecordProperty("difference", result["difference"].dump());
+    RecordProperty("correct", result["correct"].dump());
+  }
+};
+
+std::string batch_norm_model() {
+  std::string text;
+  for (const char* layer :
+       {"type = \"conv2d\"\nchannels = 8\nkernel = 3", "type = \"batch_norm\"", "type = \"relu\"",
+        "type = \"max_pool\"\nsize = 2", "type = \"conv2d\"\nchannels = 12\nkernel = 3",
+        "type = \"batch_norm\"", "type = \"relu\"", "type = \"max_pool\"\nsize = 2",
+        "type = \"flatten\"", "type = \"dropout\"\nrate = 0.2", "type = \"dense\"\nunits = 10"}) {
+    text += std::string("[[layer]]\n") + layer + "\n\n";
+  }
+  return text;
+}
+
+class OneOfThree : public ExportedModel, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(OneOfThree, SaysInOnnxRuntimeWhatPredictSays) {
+  std::ofstream(scratch() / "batch_norm.toml") << batch_norm_model();
+  const std::string model = GetParam();
+  train({"--model=" + (model == "batch_norm" ? path("batch_norm.toml") : model)},
+        "--train_steps=100");
+  const TestFiles files = test_files();
+  Process& asked =
+      run("predict", {"predict", path("run"), files.images, "--labels=" + files.labels, "--json"});
+  ASSERT_TRUE(exits(asked, kExitDone));
+  std::ofstream(scratch() / "answers") << asked.standard_output();
+  const auto correct = std::stoul(captured(asked.standard_output(), "\"correct\":([0-9]+)"));
+  ASSERT_TRUE(
+      exits(export_model(path("run"), {"--format=onnx", "--output=" + path("m.onnx")}), kExitDone));
+  const json result =
+      checked({"onnx", path("m.onnx"), files.images, files.labels, path("answers")});
+  expect_same(result, correct);
+  EXPECT_EQ(result["ir_version"], 7);
+  EXPECT_EQ(result["opset"], 13);
+  EXPECT_EQ(result["facts"]["disttf.step"], "100");
+  // TensorFlow, which is large, where somebody has it (docs/export.md).
+  if (const char* const python = std::getenv("DISTTF_TENSORFLOW"); python != nullptr) {
+    ASSERT_TRUE(
+        exits(export_model(path("run"), {"--format=saved_model", "--output=" + path("models/1")}),
+              kExitDone));
+    Process& check = run_program(
+        python,
+        {(source_directory() / "tests" / "process" / "check_exports.py").string(), "saved_model",
+         path("models/1"), files.images, files.labels, path("answers"), path("result.json")});
+    ASSERT_TRUE(exits(check, kExitDone, seconds(200)));
+    std::ifstream file(scratch() / "result.json");
+    expect_same(json::parse(file, nullptr, /*allow_exceptions=*/false), correct);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ExportedModel, OneOfThree,
+                         ::testing::Values("softmax", "mlp", "batch_norm"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_F(ExportedModel, FilesAreReadByTheirOwnLibraries) {
+  train({"--model=cnn"}, "--train_steps=20");
+  for (const char* format : {"npz", "safetensors"}) {
+    ASSERT_TRUE(exits(
+        export_model(path("run"), {std::string("--format=") + format, "--output=" + path(format)}),
+        kExitDone));
+  }
+  const json result = checked({"safetensors", path("safetensors"), path("npz")});
+  EXPECT_EQ(result["same"], true);
+  EXPECT_EQ(result["shapes"]["conv1_w"], json({3, 3, 1, 16}));
+  EXPECT_EQ(result["names"].size(), 10U);
+}
+
+TEST_F(Export, AModelOfDisttfIsAskedAsItsRunIs) {
+  train({"--model=mlp", "--ema=0.9"});
+  Process& exported =
+      export_model(path("run"), Words{"--format=disttf", "--output=" + path("m")} + data_flags());
+  ASSERT_TRUE(exits(exported, kExitDone));
+  const std::string pattern = "(" + data_name() + " accuracy: [0-9.]+)";
+  std::vector<std::string> said;
+  for (const char* model : {"run", "m"}) {
+    Process& asked = run("predict", Words{"predict", path(model)} + data_flags());
+    ASSERT_TRUE(exits(asked, kExitDone));
+    said.push_back(captured(asked.standard_output(), pattern));
+  }
+  EXPECT_EQ(said[0], said[1]);
+  // What was found out when it was exported goes on from there.
+  ASSERT_TRUE(
+      exits(export_model(path("m"), {"--format=npz", "--output=" + path("m.npz")}), kExitDone));
+  std::ifstream file(scratch() / "m.npz", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string accuracy = captured(bytes, "\"disttf.accuracy\":\"(0[.0-9]+)\"");
+  EXPECT_EQ(accuracy, captured(said[0], "(0[.0-9]*[1-9])"));
+}
+
+TEST_F(Export, ARunGoesOnFromWhatWasImported) {
+  train({"--model=mlp"});
+  const std::string pattern = "(" + data_name() + " accuracy: [0-9.]+)";
+  Process& first = run("predict", Words{"predict", path("run")} + data_flags());
+  ASSERT_TRUE(exits(first, kExitDone));
+  for (const std::string& format : {std::string("onnx"), std::string("safetensors")}) {
+    ASSERT_TRUE(
+        exits(export_model(path("run"), {"--format=" + format, "--output=" + path("m." + format)}),
+              kExitDone));
+    const std::string next = path("next_" + format);
+    ASSERT_TRUE(
+        exits(run("import", {"import", path("m." + format), "--train_dir=" + next}), kExitDone));
+    Process& asked = run("predict", Words{"predict", next} + data_flags());
+    ASSERT_TRUE(exits(asked, kExitDone));
+    EXPECT_EQ(captured(asked.standard_output(), pattern),
+              captured(first.standard_output(), pattern));
+    const std::string model = format == "onnx" ? next + "/model.toml" : "mlp";
+    Process& job = run("launch", Words{"launch", "--workers=2", "--train_steps=5",
+                                       "--train_dir=" + next, "--model=" + model} +
+                                     data_flags());
+    EXPECT_TRUE(exits(job, kExitDone));
+    EXPECT_TRUE(says(job, "Restoring from .*checkpoint-00000000: global step 0"));
+    Process& refused = run("import", {"import", path("m." + format), "--train_dir=" + next});
+    EXPECT_TRUE(exits(refused, kExitUsage));
+    EXPECT_TRUE(says(refused, "already; a run would go on from there"));
+  }
+}
+
+TEST_F(Export, WhatCannotBeImportedIsRefusedInASentence) {
+  const std::string text = path("text.onnx");
+  std::ofstream(text) << "no model at all";
+  struct Case {
+    Words words;
+    int exit_code;
+    std::string sentence;
+  };
+  const std::vector<Case> cases = {
+      {{}, kExitUsage, "the file is missing"},
+      {{text}, kExitUsage, "--train_dir: missing"},
+      {{text, "--train_dir=" + path("new")}, kExitBadData, "it is no ONNX file"},
+      {{"/nowhere", "--train_dir=" + path("new")}, kExitBadData, "/nowhere"},
+  };
+  for (const Case& each : cases) {
+    Process& refused = run("import", Words{"import"} + each.words);
+    EXPECT_TRUE(exits(refused, each.exit_code));
+    EXPECT_TRUE(says(refused, each.sentence));
+  }
+}
+
+TEST_F(Export, WhatIsThereStaysUnlessItMayBeReplaced) {
+  train({"--model=softmax"}, "--train_steps=5");
+  const Words folder = {"--format=saved_model", "--output=" + path("out/1/")};
+  ASSERT_TRUE(exits(export_model(path("run"), folder), kExitDone));
+  Process& refused = export_model(path("run"), folder);
+  EXPECT_TRUE(exits(refused, kExitUsage));
+  EXPECT_TRUE(says(refused, "is there already; --overwrite replaces it"));
+  EXPECT_TRUE(exits(export_model(path("run"), folder + Words{"--overwrite"}), kExitDone));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch() / "out")) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, testing::ElementsAre("1"));
+  Process& other =
+      export_model(path("run"), {"--format=saved_model", "--output=" + path("run"), "--overwrite"});
+  EXPECT_TRUE(exits(other, kExitUsage));
+  EXPECT_TRUE(says(other, "holds no saved_model.pb"));
+}
+
+TEST_F(Export, WhatCannotBeExportedIsRefusedInASentence) {
+  struct Case {
+    Words words;
+    int exit_code;
+    std::string sentence;
+  };
+  const std::vector<Case> cases = {
+      {{}, kExitUsage, "the model is missing"},
+      {{"/nowhere"}, kExitUsage, "--format: missing; one of disttf, onnx"},
+      {{"/nowhere", "--format=onnx"}, kExitUsage, "\"/nowhere\" is not a directory"},
+      {{path(""), "--format=onnx"}, kExitUsage, "holds no model"},
+      {{path(""), "--format=pickle"}, kExitUsage, "--format: \"pickle\""},
+  };
+  for (const Case& each : cases) {
+    Process& refused = run("export", Words{"export"} + each.words);
+    EXPECT_TRUE(exits(refused, each.exit_code));
+    EXPECT_TRUE(says(refused, each.sentence));
+  }
+}
+
+}  // namespace
+}  // namespace disttf::test_process

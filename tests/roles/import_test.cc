@@ -1,0 +1,295 @@
+// Somebody else's model as layers and weights, and sentences for what is not supported.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/protobuf.h"
+#include "roles/export/core/onnx_model.h"
+#include "roles/export/core/weights_files.h"
+#include "roles/import/core/import_model.h"
+#include "tests/roles/export_fixture.h"
+
+namespace disttf::roles {
+namespace {
+
+using data::ProtobufMessage;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+ImportedModel imported(const std::string& bytes, const ImportWishes& wishes = {}) {
+  return import_model({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "m",
+                      wishes);
+}
+
+std::string refusal_of(const std::string& bytes, const ImportWishes& wishes = {}) {
+  try {
+    static_cast<void>(imported(bytes, wishes));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+std::string exported(const TrainedModel& model) {
+  return onnx_model(answer_steps_of(model), facts_of(model), "1");
+}
+
+// ---- What disttf has exported ----
+
+TrainedModel model_without_folds() {
+  return model_of(
+      {.height = 9, .width = 7, .channels = 2},
+      {layer("batch_norm"), layer("conv2d", {{"channels", 3.0}, {"kernel", 3.0}}), layer("relu"),
+       layer("batch_norm"), layer("max_pool", {{"size", 2.0}}),
+       layer("conv2d", {{"channels", 4.0}, {"kernel", 2.0}, {"padding", "valid"}}), layer("tanh"),
+       layer("average_pool", {{"size", 2.0}, {"stride", 1.0}}), layer("flatten"),
+       layer("batch_norm", {{"epsilon", 0.01}}), layer("sigmoid"), layer("dense", {{"units", 6.0}}),
+       layer("relu"), layer("dense", {{"units", 3.0}}, "sm")},
+      3);
+}
+
+TEST(ImportOfAnExport, HasTheSameWeights) {
+  for (const TrainedModel& model : {model_without_folds(), model_of_numbers()}) {
+    for (const std::string& bytes : {exported(model), npz_model(model, facts_of(model)),
+                                     safetensors_model(model, facts_of(model))}) {
+      const ImportedModel read = imported(bytes);
+      EXPECT_EQ(read.model.weights_sha256, model.weights_sha256);
+      EXPECT_EQ(read.model.step, 0U);
+      EXPECT_EQ(read.model.config.model.input, model.config.model.input);
+      EXPECT_EQ(read.model.config.model.classes, model.config.model.classes);
+      EXPECT_EQ(read.model.config.model.numbers, model.config.model.numbers);
+      EXPECT_EQ(read.model.config.model.loss, model.config.model.loss);
+      EXPECT_EQ(read.model.config.examples, model.config.examples);
+      const auto found = math::layout_of(read.model.config.model);
+      const auto expected = math::layout_of(model.config.model);
+      for (std::size_t i = 0; i < expected.variables().size(); ++i) {
+        EXPECT_EQ(found.variables()[i].name, expected.variables()[i].name);
+        EXPECT_EQ(found.variables()[i].shape, expected.variables()[i].shape);
+      }
+    }
+  }
+}
+
+TEST(ImportOfAnExport, AnswersAlikeWhereSomethingWasFolded) {
+  const TrainedModel model = model_of_all_layers();
+  const ImportedModel read = imported(exported(model));
+  EXPECT_NE(read.model.weights_sha256, model.weights_sha256);
+  std::vector<std::uint8_t> image(model.config.model.input.size());
+  std::uint32_t state = 9;
+  for (std::uint8_t& pixel : image) {
+    pixel = static_cast<std::uint8_t>((next_number(state) + 1) * 127);
+  }
+  std::vector<float> expected(3);
+  std::vector<float> found(3);
+  predictor_of(model, 1)->predict(image, expected);
+  predictor_of(read.model, 1)->predict(image, found);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-6);
+  }
+}
+
+// ---- What others have exported ----
+
+// A graph in a few words.
+class Graph {
+ public:
+  Graph& tensor(const std::string& name, const std::vector<std::uint64_t>& sizes,
+                const std::vector<float>& values) {
+    ProtobufMessage tensor;
+    for (const std::uint64_t size : sizes) {
+      tensor.add_number(1, size);
+    }
+    tensor.add_number(2, 1).add_floats(4, values).add_bytes(8, name);
+    graph_.add_message(5, tensor);
+    return *this;
+  }
+  Graph& node(const std::string& type, const std::vector<std::string>& inputs,
+              const std::string& output, const std::map<std::string, std::int64_t>& wholes = {},
+              const std::map<std::string, std::vector<std::uint64_t>>& lists = {}) {
+    ProtobufMessage node;
+    for (const std::string& input : inputs) {
+      node.add_bytes(1, input);
+    }
+    node.add_bytes(2, output).add_bytes(3, "/" + output).add_bytes(4, type);
+    for (const auto& [name, value] : wholes) {
+      node.add_message(
+          5, ProtobufMessage().add_bytes(1, name).add_number(3, static_cast<std::uint64_t>(value)));
+    }
+    for (const auto& [name, values] : lists) {
+      ProtobufMessage attribute;
+      attribute.add_bytes(1, name);
+      for (const std::uint64_t value : values) {
+        attribute.add_number(8, value);
+      }
+      node.add_message(5, attribute);
+    }
+    graph_.add_message(1, node);
+    return *this;
+  }
+  // [N, sizes...] -> y
+  [[nodiscard]] std::string bytes(const std::vector<std::uint64_t>& sizes,
+                                  const std::string& output = "y") const {
+    ProtobufMessage shape;
+    shape.add_message(1, ProtobufMessage().add_bytes(2, "N"));
+    for (const std::uint64_t size : sizes) {
+      shape.add_message(1, ProtobufMessage().add_number(1, size));
+    }
+    const ProtobufMessage type =
+        ProtobufMessage().add_message(1, ProtobufMessage().add_number(1, 1).add_message(2, shape));
+    ProtobufMessage graph = graph_;
+    graph.add_message(11, ProtobufMessage().add_bytes(1, "x").add_message(2, type))
+        .add_message(12, ProtobufMessage().add_bytes(1, output));
+    return ProtobufMessage()
+        .add_number(1, 8)
+        .add_message(7, graph)
+        .add_message(8, ProtobufMessage().add_number(2, 17))
+        .bytes();
+  }
+
+ private:
+  ProtobufMessage graph_;
+};
+
+std::vector<float> variable_of(const ImportedModel& read, const std::string& name) {
+  const auto layout = math::layout_of(read.model.config.model);
+  for (const math::Variable& variable : layout.variables()) {
+    if (variable.name == name) {
+      const auto values = read.model.parameters.span().subspan(variable.offset, variable.size);
+      return {values.begin(), values.end()};
+    }
+  }
+  return {};
+}
+
+TEST(ImportOfOnnx, TurnsWeightsThatStandUnitsFirst) {
+  const std::string bytes = Graph()
+                                .tensor("fc.weight", {3, 2}, {1, 2, 3, 4, 5, 6})
+                                .tensor("fc.bias", {3}, {7, 8, 9})
+                                .node("Gemm", {"x", "fc.weight", "fc.bias"}, "y", {{"transB", 1}})
+                                .bytes({2});
+  const ImportedModel read = imported(bytes);
+  EXPECT_THAT(variable_of(read, "fc_w"), ElementsAre(1, 3, 5, 2, 4, 6));
+  EXPECT_THAT(variable_of(read, "fc_b"), ElementsAre(7, 8, 9));
+  EXPECT_TRUE(read.model.is_of_numbers());
+  EXPECT_EQ(to_model_file(read.model.config.model.layers),
+            "[[layer]]\ntype = \"dense\"\nname = \"fc\"\nunits = 3\n");
+}
+
+TEST(ImportOfOnnx, TakesAnAddForABias) {
+  const std::string bytes = Graph()
+                                .tensor("w", {2, 2}, {1, 2, 3, 4})
+                                .tensor("b", {2}, {5, 6})
+                                .node("MatMul", {"x", "w"}, "h")
+                                .node("Add", {"b", "h"}, "y")
+                                .bytes({2});
+  EXPECT_THAT(variable_of(imported(bytes), "w_b"), ElementsAre(5, 6));
+}
+
+TEST(ImportOfOnnx, ARowMayBeAnImage) {
+  const std::string bytes = Graph()
+                                .tensor("w", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})
+                                .node("MatMul", {"x", "w"}, "y")
+                                .bytes({4});
+  const ImportedModel read = imported(bytes, {.input = math::Shape{.height = 2, .width = 2}});
+  EXPECT_FALSE(read.model.is_of_numbers());
+  EXPECT_EQ(read.model.config.model.input, (math::Shape{.height = 2, .width = 2}));
+  EXPECT_THAT(refusal_of(bytes, {.input = math::Shape{.height = 3, .width = 2}}),
+              HasSubstr("4 numbers, and --input 6"));
+}
+
+TEST(ImportOfOnnx, WhatScalesPixelsGoesIntoTheFirstWeights) {
+  const auto scaled = [](const std::string& type, float by) {
+    return imported(Graph()
+                        .tensor("s", {}, {by})
+                        .tensor("w", {1, 2}, {1, 2})
+                        .node(type, {"x", "s"}, "h")
+                        .node("Flatten", {"h"}, "f")
+                        .node("MatMul", {"f", "w"}, "y")
+                        .bytes({1, 1, 1}));
+  };
+  EXPECT_THAT(variable_of(scaled("Div", 255), "w_w"), ElementsAre(1, 2));
+  EXPECT_THAT(variable_of(scaled("Mul", 1 / 510.0F), "w_w"), ElementsAre(0.5F, 1));
+  EXPECT_THAT(variable_of(scaled("Mul", 2), "w_w"), ElementsAre(2, 4));
+  EXPECT_THAT(variable_of(scaled("Sub", 0.5F), "w_b"), ElementsAre(-0.5F, -1));
+}
+
+TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
+  const auto graph = [] { return Graph().tensor("w", {1, 1, 3, 3}, std::vector<float>(9)); };
+  using Lists = std::map<std::string, std::vector<std::uint64_t>>;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {Graph().node("LSTM", {"x"}, "y").bytes({4}), "node \"/y\" (LSTM): this operator"},
+      {graph().node("Conv", {"x", "w"}, "y", {{"group", 2}}).bytes({1, 5, 5}), "(Conv): group"},
+      {graph().node("Conv", {"x", "w"}, "y", {}, Lists{{"pads", {2, 2, 2, 2}}}).bytes({1, 5, 5}),
+       "pads is not supported but as none, or 1, 1, 1, 1"},
+      {graph().node("Conv", {"x", "w"}, "y", {}, Lists{{"dilations", {2, 2}}}).bytes({1, 5, 5}),
+       "dilations"},
+      {Graph()
+           .node("MaxPool", {"x"}, "y", {{"ceil_mode", 1}}, Lists{{"kernel_shape", {2, 2}}})
+           .bytes({1, 5, 5}),
+       "ceil_mode"},
+      {Graph().node("Relu", {"x"}, "h").node("Add", {"x", "h"}, "y").bytes({4}),
+       "supported is a chain"},
+      {Graph().node("Relu", {"x"}, "h").bytes({4}), "its output is not what the last node gives"},
+      {Graph()
+           .tensor("w", {3, 2}, std::vector<float>(6))
+           .node("MatMul", {"x", "w"}, "y")
+           .bytes({2}),
+       "its weights are for 3 numbers, and there are 2"},
+      {Graph()
+           .tensor("w", {2, 2}, std::vector<float>(3))
+           .node("MatMul", {"x", "w"}, "y")
+           .bytes({2}),
+       "the constant \"w\" has 3 numbers"},
+      {Graph().node("Relu", {"x"}, "y").bytes({0}), "of sizes that are known"},
+      {Graph().node("Relu", {"x"}, "y").bytes({4}).substr(0, 20), "cut short"},
+      {"no model at all", "it is no ONNX file"},
+      {"", "it has no graph"},
+  };
+  for (const auto& [bytes, sentence] : cases) {
+    EXPECT_THAT(refusal_of(bytes), HasSubstr(sentence));
+    EXPECT_THAT(refusal_of(bytes), StartsWith("m: "));
+  }
+  EXPECT_THAT(refusal_of(Graph().node("Relu", {"x"}, "y").bytes({4}), {.names_model = true}),
+              StartsWith("--model: m has its layers itself"));
+}
+
+// ---- Files of variables ----
+
+TEST(ImportOfWeights, AreOfTheModelThatIsNamed) {
+  TrainedModel model =
+      model_of({.height = 2, .width = 2}, {layer("dense", {{"units", 3.0}}, "a")}, 3);
+  const std::string bytes = npz_model(model, {});
+  ImportWishes wishes{
+      .names_model = true, .input = math::Shape{.height = 2, .width = 2}, .classes = 3};
+  EXPECT_THAT(refusal_of(bytes), StartsWith("--model: missing; m does not say"));
+  wishes.config.model.layers = model.config.model.layers;
+  const ImportedModel read = imported(bytes, wishes);
+  EXPECT_EQ(read.model.weights_sha256, model.weights_sha256);
+  wishes.config.model.layers[0].fields["units"] = 4.0;
+  wishes.classes = 4;
+  EXPECT_EQ(refusal_of(bytes, wishes), "m: \"a_w\" has the shape [4, 3], in the model [4, 4]");
+  wishes.config.model.layers[0].name = "b";
+  EXPECT_EQ(refusal_of(bytes, wishes),
+            "m: it lacks \"b_w\", which the model has with the shape [4, 4]");
+}
+
+TEST(ImportOfWeights, WhatIsNoNumberIsRefused) {
+  TrainedModel model = model_of_numbers();
+  model.parameters.data()[1] = std::numeric_limits<float>::quiet_NaN();
+  for (const std::string& bytes :
+       {npz_model(model, facts_of(model)), safetensors_model(model, facts_of(model))}) {
+    EXPECT_THAT(refusal_of(bytes), HasSubstr("\"dense1_w\" has what is no number"));
+  }
+}
+
+}  // namespace
+}  // namespace disttf::roles
