@@ -1,6 +1,6 @@
 #include "net/http/http_service.h"
 
-#include <fcntl.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -121,16 +121,12 @@ class HttpService::Loop {
     static_cast<void>(!::write(wake_.number(), &one, sizeof(one)));
   }
   void hand(int socket) {
-    count_.fetch_add(1, std::memory_order_relaxed);
-    {
-      const std::scoped_lock lock(mutex_);
-      inbox_.push_back(socket);
-    }
+    ++count_;
+    const std::scoped_lock lock(mutex_);
+    inbox_.push_back(socket);
     wake();
   }
-  [[nodiscard]] std::size_t count() const noexcept {
-    return count_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
   void answer(Connection& connection, const HttpReply& reply);
 
  private:
@@ -188,20 +184,17 @@ class HttpService::Loop {
 };
 
 std::string HttpService::Connection::peer() const {
-  sockaddr_storage address{};
+  sockaddr_in6 address{};  // or an IPv4 one, which is smaller
   socklen_t size = sizeof(address);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const auto* const v4 = reinterpret_cast<const sockaddr_in*>(&address);
   if (::getpeername(socket(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  std::error_code error;
-  asio::ip::tcp::endpoint endpoint;
-  if (size > endpoint.capacity()) return {};
-  std::copy_n(reinterpret_cast<const char*>(&address), size,
-              reinterpret_cast<char*>(endpoint.data()));
-  endpoint.resize(size);
-  asio::ip::address host = endpoint.address();
-  if (host.is_v6() && host.to_v6().is_v4_mapped()) {
-    host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
-  }
-  return host.to_string();
+  const bool is_v6 = address.sin6_family == AF_INET6;
+  const void* const host = is_v6 ? static_cast<const void*>(&address.sin6_addr) : &v4->sin_addr;
+  ::inet_ntop(address.sin6_family, host, text.data(), text.size());
+  const std::string_view name(text.data());
+  constexpr std::string_view kMapped = "::ffff:";
+  return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
 }
 
 void HttpService::Connection::answer(const HttpReply& reply) { loop_.answer(*this, reply); }
@@ -277,7 +270,7 @@ void HttpService::Loop::accept() {
     if (total >= 2 * options_.max_connections) {
       ::close(socket);  // not even a sentence
     } else if (total >= options_.max_connections || least == this) {
-      count_.fetch_add(1, std::memory_order_relaxed);
+      ++count_;
       Connection* const connection = adopt(socket);
       if (connection != nullptr && total >= options_.max_connections) refuse(*connection, 503);
     } else {
@@ -287,12 +280,8 @@ void HttpService::Loop::accept() {
 }
 
 void HttpService::Loop::take_inbox() {
-  std::vector<int> sockets;
-  {
-    const std::scoped_lock lock(mutex_);
-    sockets.swap(inbox_);
-  }
-  for (const int socket : sockets) adopt(socket);
+  const std::scoped_lock lock(mutex_);
+  for (const int socket : std::exchange(inbox_, {})) adopt(socket);
 }
 
 // `count_` has it already. nullptr: it could not be had.
@@ -303,7 +292,7 @@ HttpService::Connection* HttpService::Loop::adopt(int socket) {
   connection->place = connections_.size();
   connection->deadline = now_ + options_.request_timeout;
   if (!watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
-    count_.fetch_sub(1, std::memory_order_relaxed);
+    --count_;
     return nullptr;
   }
   connections_.push_back(std::move(connection));
@@ -444,7 +433,7 @@ void HttpService::Loop::bury() {
     std::swap(connections_[place], connections_.back());
     connections_[place]->place = place;
     connections_.pop_back();
-    count_.fetch_sub(1, std::memory_order_relaxed);
+    --count_;
   }
   over_.clear();
 }
@@ -503,7 +492,7 @@ void HttpService::stop() noexcept {
 
 std::size_t HttpService::connections() const noexcept {
   std::size_t total = 0;
-  for (const std::unique_ptr<Loop>& each : shared_->loops) total += each->count();
+  for (const auto& each : shared_->loops) total += each->count();
   return total;
 }
 

@@ -135,7 +135,7 @@ TEST_F(HttpServiceTest, WhoAsksWhetherToGoOnIsToldSo) {
   serve();
   RawClient client = connect();
   client.write("POST /now HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
-  EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
+  EXPECT_THAT(client.read("\r\n\r\n"), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
 TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
@@ -190,7 +190,7 @@ TEST_F(HttpServiceTest, WhileItDrainsAReplyIsTheLastOfItsConnection) {
 TEST_F(HttpServiceTest, AtTheEndWhoAsksNothingIsClosed) {
   serve();
   RawClient client = connect();
-  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET /  \n"), HasSubstr("200 OK"));
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET / \n"), HasSubstr("200 OK"));
   service_->stop();
   EXPECT_EQ(client.read(), "");
 }

@@ -116,7 +116,7 @@ class Asker {
 
 roles::RunConfig config() {
   roles::RunConfig config;
-  config.dataset = "Made up";
+  config.dataset = "MadeUp";
   config.model.kind = math::ModelKind::kSoftmax;
   return config;
 }
@@ -157,9 +157,8 @@ class Serve : public ProcessTest {
     data::PosixFileSystem disk;
     roles::CheckpointStore(disk, models()).save(++attempts_, state, layout, to_json(config()), 3);
   }
-  Process& serve(const Words& flags = {}) {
-    Process& service =
-        run("serve", Words{"serve", models().string(), "--port=0", "--threads=2"} + flags);
+  Process& serve(const Words& flags = {}, const char* threads = "--threads=2") {
+    Process& service = run("serve", Words{"serve", models().string(), "--port=0", threads} + flags);
     EXPECT_TRUE(says(service, "serving at http://127.0.0.1:[0-9]+/v1/models/default"));
     port_ = static_cast<std::uint16_t>(
         std::stoi(captured(service.standard_error(), "serving at http://127.0.0.1:([0-9]+)/")));
@@ -314,7 +313,7 @@ TEST_F(Serve, WhatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
 
 TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
   save(3);
-  Process& service = serve({"--threads=1", "--max_batch=16"});
+  Process& service = serve({"--max_batch=16"}, "--threads=1");
   std::vector<std::string> alone;
   std::deque<Asker> askers;
   for (unsigned i = 0; i < 40; ++i) {
@@ -369,7 +368,7 @@ TEST_F(Serve, BodiesMayBeGzippedBothWays) {
 
 TEST_F(Serve, WhoComesWhenTheQueueIsFullIsToldToComeAgain) {
   save(3);
-  Process& service = serve({"--threads=1", "--max_queue=1", "--max_batch=1"});
+  Process& service = serve({"--max_queue=1", "--max_batch=1"}, "--threads=1");
   std::deque<Asker> askers;
   for (unsigned i = 0; i < 20; ++i) {
     ASSERT_EQ(askers.emplace_back(port()).ask(kPredict, instances(image(i))).status, 200);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -296,17 +295,21 @@ class InferReader {
   std::size_t file_rows_ = 0;
 };
 
-// "0.998:5:five", the likeliest first.
+// "0.998:5:five", the likeliest first, equal ones in their order.
 std::vector<std::string> likeliest(const TrainedModel& model, std::span<const float> scores,
                                    std::size_t top) {
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, [scores](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<bool> is_taken(scores.size());
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(top, order.size()); ++i) {
-    append_number(texts.emplace_back(), scores[order[i]]);
-    texts.back() += ":" + std::to_string(order[i]) + ":" + model.class_name(order[i]);
+  while (texts.size() < std::min(top, scores.size())) {
+    std::size_t best = scores.size();
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (!is_taken[i] && (best == scores.size() || scores[i] > scores[best])) {
+        best = i;
+      }
+    }
+    is_taken[best] = true;
+    append_number(texts.emplace_back(), scores[best]);
+    texts.back() += ":" + std::to_string(best) + ":" + model.class_name(best);
   }
   return texts;
 }

@@ -3,24 +3,61 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
 
 namespace disttf::roles {
+namespace {
 
+// The value of the digits times ten to the exponent.
+void append_digits(std::string& text, std::string_view digits, int exponent) {
+  constexpr int kMostZeros = 4;  // 0.0001, and 1e-05
+  constexpr int kMostWhole = 16;
+  const int count = static_cast<int>(digits.size());
+  const int point = count + exponent;  // behind so many of them
+  if (point > kMostWhole || point <= -kMostZeros) {
+    text += digits[0];
+    text += '.';
+    text += count > 1 ? digits.substr(1) : "0";
+    text += 'e';
+    text += std::to_string(point - 1);
+  } else if (point <= 0) {
+    text += "0.";
+    text.append(static_cast<std::size_t>(-point), '0');
+    text += digits;
+  } else if (point >= count) {
+    text += digits;
+    text.append(static_cast<std::size_t>(point - count), '0');
+    text += ".0";  // for readers that tell whole numbers from others
+  } else {
+    text += digits.substr(0, static_cast<std::size_t>(point));
+    text += '.';
+    text += digits.substr(static_cast<std::size_t>(point));
+  }
+}
+
+}  // namespace
+
+// fmt finds the digits alone: all of its formatting would come a second time, compiled for speed.
 void append_number(std::string& text, float value) {
   if (!std::isfinite(value)) {
     throw ApiError(500, "what the model says of this is not a number");
   }
-  std::array<char, 32> digits{};
-  char* const end = fmt::format_to(digits.data(), "{}", value);
-  const std::string_view shortest(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  text += shortest;
-  if (shortest.find_first_of(".e") == std::string_view::npos) {
-    text += ".0";  // for readers that tell whole numbers from others
+  if (std::signbit(value)) {
+    text += '-';
   }
+  if (value == 0) {
+    text += "0.0";
+    return;
+  }
+  const auto decimal = fmt::detail::dragonbox::to_decimal(std::fabs(value));
+  std::array<char, 10> buffer{};  // a float32 has nine digits at most
+  const char* const last =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), decimal.significand).ptr;
+  append_digits(text, {buffer.data(), last}, decimal.exponent);
 }
 
 void append_numbers(std::string& text, std::span<const float> values) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <limits>
 
 #include "data/own/row_source.h"
 #include "roles/predict/core/example_reader.h"
@@ -11,71 +10,6 @@
 
 namespace disttf::roles {
 namespace {
-
-// A nested array of numbers, whose sizes are those of its first elements; all others must agree.
-class TensorReader {
- public:
-  TensorReader(JsonReader& reader, Rows& rows) : reader_(reader), rows_(rows) {
-    dims_.sizes.fill(kUnknown);
-  }
-
-  Dims read() {
-    read_level(0);
-    for (std::size_t& size : dims_.sizes) {
-      size = size == kUnknown ? 0 : size;
-    }
-    return dims_;
-  }
-
- private:
-  static constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
-
-  void read_level(std::size_t level) {
-    if (level == Dims::kMaxRank) {
-      reader_.fail("a tensor has at most " + std::to_string(Dims::kMaxRank) + " levels");
-    }
-    std::size_t count = 0;
-    if (reader_.enter_array()) {
-      if (reader_.peek() == JsonKind::kArray) {
-        count = read_arrays(level);
-      } else {
-        note_rank(level + 1);
-        do {
-          rows_.add(reader_.number());
-          ++count;
-        } while (reader_.next_element());
-      }
-    } else {
-      note_rank(std::max(dims_.rank, level + 1));
-    }
-    std::size_t& size = dims_.sizes[level];
-    if (size != kUnknown && size != count) {
-      reader_.fail("arrays side by side have " + std::to_string(size) + " and " +
-                   std::to_string(count) + " elements");
-    }
-    size = count;
-  }
-
-  std::size_t read_arrays(std::size_t level) {
-    std::size_t count = 0;
-    do {
-      read_level(level + 1);
-      ++count;
-    } while (reader_.next_element());
-    return count;
-  }
-
-  void note_rank(std::size_t rank) {
-    if (dims_.rank != 0 && dims_.rank != rank) {
-      reader_.fail("numbers are nested to different depths");
-    }
-    dims_.rank = rank;
-  }
-
-  JsonReader& reader_;
-  Rows& rows_;
-  Dims dims_;
-};
 
 std::string example_shapes(const TrainedModel& model) {
   const math::Shape& shape = model.config.model.input;
@@ -144,8 +78,6 @@ void Rows::add(std::span<const float> numbers) {
     add(each);
   }
 }
-
-Dims read_tensor(JsonReader& reader, Rows& rows) { return TensorReader(reader, rows).read(); }
 
 bool is_example(std::span<const std::size_t> sizes, const TrainedModel& model) {
   const math::Shape& shape = model.config.model.input;

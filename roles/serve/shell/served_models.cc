@@ -112,8 +112,7 @@ std::vector<ServedModels::Candidate> ServedModels::candidates() const {
   if (found.empty() && !is_empty) {
     return {{.path = directory_, .version = std::nullopt, .is_checkpoint = false}};
   }
-  std::ranges::stable_sort(
-      found, [](const Candidate& a, const Candidate& b) { return a.version > b.version; });
+  std::ranges::sort(found, std::ranges::greater(), &Candidate::version);
   return found;
 }
 
