@@ -271,8 +271,13 @@ Invocation parse_render(std::vector<std::string> arguments) {
     throw std::invalid_argument(std::string("--tensorboard: true is not allowed for ") +
                                 target.name + ", only for marathon and dcos");
   }
+  if (!flags.render.storage_uri.empty() && std::string_view(target.name) != "kserve") {
+    throw std::invalid_argument("--storage_uri: " + net::quoted(flags.render.storage_uri) +
+                                " is not allowed for " + target.name + ", only for kserve");
+  }
   render::Deployment deployment =
-      make_deployment(flags.render, arguments_for_children(*app), summary_directory(flags));
+      make_deployment(flags.render, arguments_for_children(*app),
+                      {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});
   const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
   const auto own = own_data_options(flags.own_data);
   deployment.result_word = own                  ? data::own_data_name(own->path)

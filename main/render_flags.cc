@@ -59,6 +59,9 @@ void add_resources(CLI::App& app, RenderFlags& flags) {
   add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as `--cpus`]");
   add_memory("--memory", flags.memory_mib, "MiB of each task [the engine's default]");
   add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as `--memory`]");
+  add_cpus("--serve_cpus", flags.serve_cpus, "CPUs of each task that serves [as `--cpus`]");
+  add_memory("--serve_memory", flags.serve_memory_mib,
+             "MiB of each task that serves [as `--memory`]");
   app.add_option("--gpus", flags.gpus, "GPUs of each trainer, which disttf does not use")
       ->type_name("N")
       ->transform(whole_number(0, kMostGpus))
@@ -111,6 +114,24 @@ void add_places(CLI::App& app, RenderFlags& flags) {
 void add_text(CLI::App& app, const char* name, std::string& text, const char* type,
               const char* description) {
   app.add_option(name, text, description)->type_name(type)->group(kRenderGroup);
+}
+
+void add_serving(CLI::App& app, RenderFlags& flags) {
+  app.add_option("--serve", flags.serve,
+                 "tasks besides, which [serve](targets/README.md#serving) the checkpoints of "
+                 "`--train_dir`; it must "
+                 "be in a directory of `--volumes`")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostTasks))
+      ->capture_default_str()
+      ->group(kRenderGroup);
+  app.add_option("--serve_port", flags.serve_port, "at which they answer")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostPort))
+      ->capture_default_str()
+      ->group(kRenderGroup);
+  add_text(app, "--storage_uri", flags.storage_uri, "URI",
+           "kserve: where the model lies [the claim in which `--train_dir` is]");
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
@@ -210,16 +231,25 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   return groups;
 }
 
+render::Serving make_serving(const RenderFlags& flags, const std::string& train_dir) {
+  return {.replicas = flags.serve,
+          .port = flags.serve_port,
+          .resources = {.cpus = flags.serve_cpus ? checked_cpus("serve_cpus", flags.serve_cpus)
+                                                 : checked_cpus("cpus", flags.cpus),
+                        .memory_mib =
+                            flags.serve_memory_mib ? flags.serve_memory_mib : flags.memory_mib},
+          .placement = flags.placement.value_or(std::vector<std::string>{}),
+          .directory = train_dir,
+          .storage_uri = flags.storage_uri};
+}
+
 // It sees what the chief writes where both have the directory from a volume.
 render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Deployment& deployment,
                                      const std::string& log_dir) {
   check_characters("tensorboard_image", flags.tensorboard_image, "._:/@-",
                    "the name of an image: letters, digits and ._:/@-");
   check_characters("log_dir", log_dir, "/._-", "a path of letters, digits and /._-");
-  const bool is_in_volume = std::ranges::any_of(deployment.volumes, [&](const auto& volume) {
-    return log_dir == volume.path || log_dir.starts_with(volume.path + "/");
-  });
-  if (!is_in_volume) {
+  if (deployment.volume_with(log_dir) == nullptr) {
     throw std::invalid_argument(
         "--tensorboard: true wants --log_dir or --train_dir in a directory "
         "of --volumes, where it sees what the chief writes");
@@ -260,6 +290,7 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   add_tasks(app, flags);
   add_resources(app, flags);
   add_places(app, flags);
+  add_serving(app, flags);
   add_text(app, "--namespace", flags.name_space, "NAME", "of Kubernetes");
   add_text(app, "--domain", flags.domain, "NAME",
            "what the names of tasks end in, where the engine lets one choose");
@@ -358,7 +389,7 @@ std::vector<std::string> with_metrics(const RenderFlags& flags,
 }  // namespace
 
 render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::string> task_flags,
-                                   const std::string& log_dir) {
+                                   const RunDirectories& directories) {
   if (!render::is_dns_label(flags.name)) {
     refuse("name", flags.name,
            "a name of lower-case letters, digits and hyphens, a letter first and no hyphen last");
@@ -389,8 +420,9 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
     deployment.volumes.push_back(read_volume(text));
   }
   if (flags.tensorboard) {
-    deployment.tensorboard = make_tensorboard(flags, deployment, log_dir);
+    deployment.tensorboard = make_tensorboard(flags, deployment, directories.log_dir);
   }
+  deployment.serving = make_serving(flags, directories.train_dir);
   return deployment;
 }
 

@@ -39,6 +39,11 @@ struct RenderFlags {
   std::optional<std::vector<std::string>> ps_placement;
   std::string name_space;
   std::string domain;
+  std::size_t serve = 0;
+  std::uint16_t serve_port = 8501;
+  std::optional<double> serve_cpus;
+  std::optional<std::uint64_t> serve_memory_mib;
+  std::string storage_uri;
   bool tensorboard = false;
   std::string tensorboard_image = "tensorflow/tensorflow";
   std::string options;  // a file; empty: none
@@ -64,11 +69,16 @@ void add_render_flags(CLI::App& app, RenderFlags& flags);
 // Returns what was left aside. Throws std::invalid_argument.
 [[nodiscard]] std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags);
 
-// `task_flags`: "--train_steps=500", for every task. `log_dir`: where the chief writes for
-// TensorBoard; empty: nowhere. Throws std::invalid_argument with one
+// Of the run; empty: none.
+struct RunDirectories {
+  std::string train_dir;  // its checkpoints
+  std::string log_dir;    // what its chief writes for TensorBoard
+};
+
+// `task_flags`: "--train_steps=500", for every task. Throws std::invalid_argument with one
 // sentence: the flag, its value, what is allowed.
 [[nodiscard]] render::Deployment make_deployment(const RenderFlags& flags,
                                                  std::vector<std::string> task_flags,
-                                                 const std::string& log_dir);
+                                                 const RunDirectories& directories);
 
 }  // namespace disttf

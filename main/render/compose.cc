@@ -12,9 +12,7 @@
 namespace disttf::render {
 namespace {
 
-void complete_compose_service(Json& service, const PlacedTask& task) {
-  const Resources& resources = task.group->resources;
-  service["restart"] = "on-failure:10";
+void limit_compose_service(Json& service, const Resources& resources) {
   if (resources.cpus) {
     service["cpus"] = cpus_number(*resources.cpus);
   }
@@ -30,6 +28,32 @@ void complete_compose_service(Json& service, const PlacedTask& task) {
   }
 }
 
+void complete_compose_service(Json& service, const PlacedTask& task) {
+  service["restart"] = "on-failure:10";
+  limit_compose_service(service, task.group->resources);
+}
+
+// serve-0, serve-1, ...: each at a port of the machine of its own, from --serve_port on. There is
+// no healthcheck: it would be a program of the image, which has but disttf in it.
+void add_compose_serving(Json& services, const Deployment& deployment) {
+  constexpr std::size_t kMostPort = 65535;
+  const Serving& serving = deployment.serving;
+  for (std::size_t index = 0; index < serving.replicas; ++index) {
+    const std::string name = "serve-" + std::to_string(index);
+    const std::size_t published = serving.port + index;
+    if (published > kMostPort) {
+      refuse("serve_port", std::to_string(serving.port),
+             "low enough: " + name + " would get " + std::to_string(published) +
+                 ", and ports end at 65535");
+    }
+    Json service = serving_service(deployment);
+    service["ports"].push_back(std::to_string(published) + ":" + std::to_string(serving.port));
+    service["restart"] = "unless-stopped";
+    limit_compose_service(service, serving.resources);
+    services[name] = std::move(service);
+  }
+}
+
 }  // namespace
 
 std::string render_compose(const Deployment& deployment) {
@@ -42,6 +66,7 @@ std::string render_compose(const Deployment& deployment) {
   Json json;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete_compose_service);
+  add_compose_serving(json["services"], deployment);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["volumes"] = std::move(volumes);
   }

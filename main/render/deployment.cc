@@ -67,6 +67,13 @@ std::size_t Deployment::task_count() const {
   return count;
 }
 
+const Volume* Deployment::volume_with(std::string_view directory) const {
+  const auto found = std::ranges::find_if(volumes, [directory](const Volume& volume) {
+    return directory == volume.path || directory.starts_with(volume.path + "/");
+  });
+  return found == volumes.end() ? nullptr : &*found;
+}
+
 std::string PlacedTask::name() const {
   return std::string(net::job_name(id.job)) + "-" + std::to_string(id.index);
 }
@@ -107,6 +114,27 @@ std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks
   std::vector<std::string> arguments = first->arguments;
   arguments.at(1) = "--task_index=" + std::string(index);
   return arguments;
+}
+
+std::vector<std::string> serving_arguments(const Deployment& deployment,
+                                           const std::string& directory) {
+  return {"serve", directory, "--host=0.0.0.0", "--port=" + std::to_string(deployment.serving.port),
+          "--name=" + deployment.name};
+}
+
+Deployment serving_part(const Deployment& deployment) {
+  const Volume* const found = deployment.volume_with(deployment.serving.directory);
+  if (found == nullptr || found->read_only) {
+    throw std::invalid_argument(
+        "--serve: " + std::to_string(deployment.serving.replicas) +
+        " wants --train_dir in a directory of --volumes that can be written, where the serving "
+        "tasks see what the chief saves");
+  }
+  Deployment part = deployment;
+  part.volumes = {*found};
+  part.volumes.front().read_only = true;
+  part.metrics_port.reset();
+  return part;
 }
 
 void refuse(std::string_view field, std::string_view value, const std::string& why) {
@@ -216,6 +244,14 @@ void refuse_pod_monitor(const Deployment& deployment, std::string_view target) {
     refuse("pod_monitor", "true",
            "allowed for " + std::string(target) +
                ", which has no pods: kubernetes, statefulset and tfjob have");
+  }
+}
+
+void refuse_serving(const Deployment& deployment, std::string_view target, std::string_view why) {
+  if (deployment.serving.replicas != 0) {
+    refuse("serve", std::to_string(deployment.serving.replicas),
+           "allowed for " + std::string(target) + ", " + std::string(why) +
+               "; start disttf serve where it is to stay");
   }
 }
 

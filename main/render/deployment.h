@@ -54,6 +54,16 @@ struct TensorBoard {
   Resources resources;
 };
 
+// Tasks beside the training that answer requests: `disttf serve` of its checkpoints.
+struct Serving {
+  std::size_t replicas = 0;  // 0: nobody has asked for them
+  std::uint16_t port = 8501;
+  Resources resources;
+  std::vector<std::string> placement;  // as a TaskGroup's
+  std::string directory;               // --train_dir; empty: there is none
+  std::string storage_uri;             // KServe: where the model lies; empty: in `directory`
+};
+
 struct Deployment {
   std::string name = "mnist";
   std::string image;              // empty: the target's default, for most of them "disttf"
@@ -68,12 +78,15 @@ struct Deployment {
   bool pod_monitor = false;
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
   std::optional<TensorBoard> tensorboard{};
+  Serving serving{};
   std::string result_word{};                // what the result line begins with: "MNIST"
   std::string result_measure = "accuracy";  // what follows there
 
   // nullptr: it has none.
   [[nodiscard]] const TaskGroup* group(net::Job job) const;
   [[nodiscard]] std::size_t task_count() const;
+  // The one in which a directory lies, as tasks see it. nullptr: none.
+  [[nodiscard]] const Volume* volume_with(std::string_view directory) const;
   // `the line "MNIST accuracy: ..."`
   [[nodiscard]] std::string result_line() const {
     return "the line \"" + result_word + " " + result_measure + ": ...\"";
@@ -111,6 +124,24 @@ using PlaceOf = std::function<Place(const PlacedTask& task, std::size_t ordinal)
                                                           const TaskGroup& group,
                                                           std::string_view index);
 
+// ---- Serving ----
+
+// The words behind the program's name of a task that serves what lies in `directory`.
+[[nodiscard]] std::vector<std::string> serving_arguments(const Deployment& deployment,
+                                                         const std::string& directory);
+
+// The deployment of the serving tasks alone: of the volumes the one that --train_dir lies in, to be
+// read, and no metrics but those at the port that they answer at. Throws when --train_dir is in no
+// volume, or in one that the chief cannot write to.
+[[nodiscard]] Deployment serving_part(const Deployment& deployment);
+
+// What to ask whether such a task runs, and whether it has a model that answers. Both by GET; the
+// status says it.
+inline constexpr const char* kLivePath = "/v2/health/live";
+inline constexpr const char* kReadyPath = "/v2/health/ready";
+inline constexpr int kLiveSeconds = 10;  // between two questions
+inline constexpr int kReadySeconds = 2;
+
 // ---- Checks ----
 
 // "--name: \"Mnist\" is not a DNS label: ...". `field` without its hyphens.
@@ -138,6 +169,8 @@ void refuse_image(const Deployment& deployment, std::string_view target);
 // Tasks that share a machine would want the same port for their metrics.
 void refuse_metrics(const Deployment& deployment, std::string_view target);
 void refuse_pod_monitor(const Deployment& deployment, std::string_view target);
+// `why`: "whose jobs end".
+void refuse_serving(const Deployment& deployment, std::string_view target, std::string_view why);
 // A second port base: where each task has a port of its own they are counted from one.
 void refuse_ps_port(const Deployment& deployment, std::string_view target);
 

@@ -58,6 +58,7 @@ std::string render_kelda(const Deployment& deployment) {
   constexpr std::size_t kMostHostName = 63;
   refuse_evaluator(deployment, "kelda");
   refuse_metrics(deployment, "kelda");
+  refuse_serving(deployment, "kelda", "whose containers share no directory");
   refuse_gpus(deployment, "kelda");
   refuse_placement(deployment, "kelda");
   refuse_volumes(deployment, "kelda");

@@ -81,13 +81,46 @@ void add_upgrade(Json& app) {
   app["upgradeStrategy"]["maximumOverCapacity"] = 0;
 }
 
-Json app_of(const Deployment& deployment, const PlacedTask& task) {
-  const Resources& resources = task.group->resources;
+Json app_with(const Deployment& deployment, const std::string& name,
+              const std::vector<std::string>& arguments, const Resources& resources) {
   Json app;
-  app["id"] = "/" + deployment.name + "/" + task.name();
-  app["args"] = json_list(task.arguments);
+  app["id"] = "/" + deployment.name + "/" + name;
+  app["args"] = json_list(arguments);
   app["cpus"] = cpus_number(resources.cpus.value_or(1));
   app["mem"] = resources.memory_mib.value_or(kDefaultMemoryMib);
+  return app;
+}
+
+// One app of all that serve: they need no number, and each has the port on a machine of its own.
+// The check asks whether it runs: one that waits for its first model does.
+Json serving_app(const Deployment& deployment) {
+  const Serving& serving = deployment.serving;
+  const Deployment part = serving_part(deployment);
+  Json app = app_with(deployment, "serve", serving_arguments(deployment, serving.directory),
+                      serving.resources);
+  app["instances"] = serving.replicas;
+  if (!deployment.user.empty()) {
+    app["user"] = deployment.user;
+  }
+  app["container"] =
+      container(part, deployment.image.empty() ? "disttf" : deployment.image, serving.port);
+  add_network(app, deployment, serving.port);
+  for (const std::string& text : serving.placement) {
+    app["constraints"].push_back(marathon_constraint(text));
+  }
+  Json check;
+  check["protocol"] = "MESOS_HTTP";
+  check["path"] = kLivePath;
+  check["portIndex"] = 0;
+  check["intervalSeconds"] = kLiveSeconds;
+  app["healthChecks"].push_back(std::move(check));
+  add_upgrade(app);
+  return app;
+}
+
+Json app_of(const Deployment& deployment, const PlacedTask& task) {
+  const Resources& resources = task.group->resources;
+  Json app = app_with(deployment, task.name(), task.arguments, resources);
   if (resources.gpus != 0) {
     app["gpus"] = resources.gpus;
   }
@@ -146,6 +179,9 @@ std::string marathon_group(const Deployment& deployment, const MarathonOptions& 
   }
   if (deployment.tensorboard) {
     group["apps"].push_back(tensorboard_app(deployment, *deployment.tensorboard));
+  }
+  if (deployment.serving.replicas != 0) {
+    group["apps"].push_back(serving_app(deployment));
   }
   return to_json_text(group);
 }

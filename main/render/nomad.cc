@@ -23,9 +23,8 @@ Json nomad_constraint(const std::string& text) {
   return json;
 }
 
-Json task_of(const Deployment& deployment, const TaskGroup& group,
+Json task_of(const Deployment& deployment, const Resources& resources,
              const std::vector<std::string>& arguments) {
-  const Resources& resources = group.resources;
   Json task;
   task["Name"] = "disttf";
   task["Driver"] = "docker";
@@ -66,6 +65,26 @@ std::vector<std::string> with_own_metrics_port(std::vector<std::string> argument
   return arguments;
 }
 
+// `mode`: what happens after ten failures within an hour.
+Json restart_policy(const char* mode) {
+  Json restart;
+  restart["Attempts"] = 10;
+  restart["Interval"] = 3600 * kSecond;
+  restart["Delay"] = 5 * kSecond;
+  restart["Mode"] = mode;
+  return restart;
+}
+
+Json host_network(const char* label, std::uint16_t number) {
+  Json port;
+  port["Label"] = label;
+  port["Value"] = number;
+  Json network;
+  network["Mode"] = "host";
+  network["ReservedPorts"].push_back(std::move(port));
+  return network;
+}
+
 Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_t port_number,
               const std::vector<std::string>& arguments) {
   Json json;
@@ -75,17 +94,8 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
     json["Constraints"].push_back(nomad_constraint(text));
   }
   // Exit code 0 is the end; anything else is started again, at most so often.
-  Json& restart = json["RestartPolicy"];
-  restart["Attempts"] = 10;
-  restart["Interval"] = 3600 * kSecond;
-  restart["Delay"] = 5 * kSecond;
-  restart["Mode"] = "fail";
-  Json port;
-  port["Label"] = "disttf";
-  port["Value"] = port_number;
-  Json network;
-  network["Mode"] = "host";
-  network["ReservedPorts"].push_back(std::move(port));
+  json["RestartPolicy"] = restart_policy("fail");
+  Json network = host_network("disttf", port_number);
   if (deployment.metrics_port) {
     Json metrics;
     metrics["Label"] = "metrics";
@@ -99,7 +109,38 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   service["PortLabel"] = "disttf";
   service["Provider"] = "consul";
   json["Services"].push_back(std::move(service));
-  json["Tasks"].push_back(task_of(deployment, group, arguments));
+  json["Tasks"].push_back(task_of(deployment, group.resources, arguments));
+  return json;
+}
+
+// Consul leads to those whose check passes, mnist-serve.service.consul; they stay, and are never
+// given up, so the job is over only when somebody stops it.
+Json serving_group(const Deployment& deployment) {
+  const Serving& serving = deployment.serving;
+  Json json;
+  json["Name"] = "serve";
+  json["Count"] = serving.replicas;
+  for (const std::string& text : serving.placement) {
+    json["Constraints"].push_back(nomad_constraint(text));
+  }
+  json["RestartPolicy"] = restart_policy("delay");
+  json["Networks"].push_back(host_network("http", serving.port));
+  Json check;
+  check["Type"] = "http";
+  check["Path"] = kReadyPath;
+  check["Interval"] = kReadySeconds * kSecond;
+  check["Timeout"] = kReadySeconds * kSecond;
+  Json service;
+  service["Name"] = deployment.name + "-serve";
+  service["PortLabel"] = "http";
+  service["Provider"] = "consul";
+  service["Checks"].push_back(std::move(check));
+  json["Services"].push_back(std::move(service));
+  std::vector<std::string> arguments = serving_arguments(deployment, serving.directory);
+  for (std::string& argument : arguments) {
+    argument = replaced(argument, "${", "$${");
+  }
+  json["Tasks"].push_back(task_of(serving_part(deployment), serving.resources, arguments));
   return json;
 }
 
@@ -119,6 +160,18 @@ void check_metrics_ports(const Deployment& deployment) {
                "free: nomad counts from it, and a " + std::string(net::job_name(group.job)) +
                    " would get " + std::to_string(port));
       }
+    }
+  }
+}
+
+// Those who serve have a port of the machine as well.
+void check_serving_port(const Deployment& deployment) {
+  for (const TaskGroup& group : deployment.groups) {
+    const bool is_metrics =
+        deployment.metrics_port && metrics_port_of(deployment, group) == deployment.serving.port;
+    if (is_metrics || port_of(deployment, group) == deployment.serving.port) {
+      refuse("serve_port", std::to_string(deployment.serving.port),
+             "free: it is that of a " + std::string(net::job_name(group.job)));
     }
   }
 }
@@ -153,6 +206,10 @@ std::string render_nomad(const Deployment& deployment) {
         group_of(escaped, group, static_cast<std::uint16_t>(port_of(escaped, group)),
                  with_own_metrics_port(arguments_of_group(tasks, group, "${NOMAD_ALLOC_INDEX}"),
                                        escaped, group)));
+  }
+  if (escaped.serving.replicas != 0) {
+    check_serving_port(escaped);
+    job["TaskGroups"].push_back(serving_group(escaped));
   }
   Json json;
   json["Job"] = std::move(job);

@@ -169,12 +169,11 @@ std::string pod_monitor_text(const Deployment& deployment) {
 }
 
 std::string to_text(const Deployment& deployment, const PodsFile& file) {
-  std::string text = comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
-                                   "    the result is " + deployment.result_line() +
-                                   "\n"
-                                   "kubectl delete -f FILE" +
-                                   file.after_deleting) +
-                     "\n";
+  std::string text =
+      comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
+                    "    the result is " + deployment.result_line() + "\n" +
+                    serving_hint(deployment) + "kubectl delete -f FILE" + file.after_deleting) +
+      "\n";
   text += to_yaml_text(headless_service(deployment));
   for (const TaskGroup& group : deployment.groups) {
     const Json json = file.object(group);
@@ -182,7 +181,7 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
         &group == &deployment.groups.front();  // what it says holds for the others
     text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
   }
-  return text + pod_monitor_text(deployment);
+  return text + pod_monitor_text(deployment) + serving_text(deployment);
 }
 
 std::string chief_pods_name(const Deployment& deployment) {

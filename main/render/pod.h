@@ -2,6 +2,7 @@
 // and the Service that names pods. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ struct PodOptions {
 // One more document: a PodMonitor, by which the Prometheus Operator scrapes pods with the label
 // app=NAME. Empty where nobody asked for it.
 [[nodiscard]] std::string pod_monitor_text(const Deployment& deployment);
+// Two more documents: a Deployment of the tasks that serve, and the Service by which they are
+// found, NAME-serve. Empty where nobody asked for them.
+[[nodiscard]] std::string serving_text(const Deployment& deployment);
+// A line for the head of a file: how to get there. Empty likewise.
+[[nodiscard]] std::string serving_hint(const Deployment& deployment);
+// Of a container: the questions by which Kubernetes knows whether it runs, and whether it answers.
+void add_probes(Json& container, std::uint16_t port);
+
 // The `spec` of a pod: container, volumes, node selector.
 [[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,
                             const PodOptions& options);

@@ -18,5 +18,6 @@ namespace disttf::render {
 [[nodiscard]] std::string render_nomad(const Deployment& deployment);
 [[nodiscard]] std::string render_tfmesos(const Deployment& deployment);
 [[nodiscard]] std::string render_kelda(const Deployment& deployment);
+[[nodiscard]] std::string render_kserve(const Deployment& deployment);
 
 }  // namespace disttf::render

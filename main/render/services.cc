@@ -13,6 +13,18 @@ Json volume_list(const Deployment& deployment) {
   return list;
 }
 
+Json service_of(const Deployment& deployment, const std::vector<std::string>& arguments) {
+  Json service;
+  service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  for (const std::string& argument : arguments) {
+    service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be filled in
+  }
+  if (!deployment.volumes.empty()) {
+    service["volumes"] = volume_list(deployment);
+  }
+  return service;
+}
+
 }  // namespace
 
 Json task_services(const Deployment& deployment,
@@ -24,16 +36,15 @@ Json task_services(const Deployment& deployment,
   Json services;
   for (const PlacedTask& task : tasks) {
     Json& service = services[task.name()];
-    service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
-    for (const std::string& argument : task.arguments) {
-      service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be filled in
-    }
-    if (!deployment.volumes.empty()) {
-      service["volumes"] = volume_list(deployment);
-    }
+    service = service_of(deployment, task.arguments);
     complete(service, task);
   }
   return services;
+}
+
+Json serving_service(const Deployment& deployment) {
+  return service_of(serving_part(deployment),
+                    serving_arguments(deployment, deployment.serving.directory));
 }
 
 Json named_volumes(const Deployment& deployment) {

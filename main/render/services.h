@@ -15,6 +15,9 @@ namespace disttf::render {
 [[nodiscard]] Json task_services(const Deployment& deployment,
                                  const std::function<void(Json&, const PlacedTask&)>& complete);
 
+// One that serves: image, command and the volume of --train_dir. Throws as serving_part() does.
+[[nodiscard]] Json serving_service(const Deployment& deployment);
+
 // The named volumes as the top level declares them; null: there are none.
 [[nodiscard]] Json named_volumes(const Deployment& deployment);
 

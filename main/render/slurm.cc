@@ -80,6 +80,7 @@ void append_resources(std::string& script, const Resources& resources) {
 std::string render_slurm(const Deployment& deployment) {
   refuse_evaluator(deployment, "slurm");
   refuse_metrics(deployment, "slurm");
+  refuse_serving(deployment, "slurm", "whose jobs end");
   refuse_image(deployment, "slurm");
   refuse_gpus(deployment, "slurm");
   refuse_volumes(deployment, "slurm");

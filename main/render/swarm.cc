@@ -37,18 +37,42 @@ Json resources_of(const Resources& resources) {
   return json;
 }
 
+void place_swarm_service(Json& deploy, const std::vector<std::string>& placement,
+                         const Resources& resources) {
+  for (const std::string& text : placement) {
+    deploy["placement"]["constraints"].push_back(swarm_constraint(text));
+  }
+  if (Json wanted = resources_of(resources); !wanted.empty()) {
+    deploy["resources"] = std::move(wanted);
+  }
+}
+
 void complete_swarm_service(Json& service, const PlacedTask& task) {
   Json& deploy = service["deploy"];
   deploy["replicas"] = 1;
   deploy["endpoint_mode"] = "dnsrr";
   deploy["restart_policy"]["condition"] = "on-failure";
   deploy["restart_policy"]["max_attempts"] = 10;
-  for (const std::string& text : task.group->placement) {
-    deploy["placement"]["constraints"].push_back(swarm_constraint(text));
-  }
-  if (Json wanted = resources_of(task.group->resources); !wanted.empty()) {
-    deploy["resources"] = std::move(wanted);
-  }
+  place_swarm_service(deploy, task.group->placement, task.group->resources);
+}
+
+// At --serve_port of every node, which hands a connection to one of the replicas. No healthcheck:
+// it would be a program of the image, which has but disttf in it.
+Json swarm_serving(const Deployment& deployment) {
+  const Serving& serving = deployment.serving;
+  Json service = serving_service(deployment);
+  Json port;
+  port["target"] = serving.port;
+  port["published"] = serving.port;
+  port["protocol"] = "tcp";
+  port["mode"] = "ingress";
+  service["ports"].push_back(std::move(port));
+  Json& deploy = service["deploy"];
+  deploy["replicas"] = serving.replicas;
+  deploy["endpoint_mode"] = "vip";
+  deploy["restart_policy"]["condition"] = "any";
+  place_swarm_service(deploy, serving.placement, serving.resources);
+  return service;
 }
 
 }  // namespace
@@ -64,6 +88,9 @@ std::string render_swarm(const Deployment& deployment) {
   json["version"] = "3.8";
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete_swarm_service);
+  if (deployment.serving.replicas != 0) {
+    json["services"]["serve"] = swarm_serving(deployment);
+  }
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["#volumes"] = "One on each node, unless their driver shares them.";
     json["volumes"] = std::move(volumes);

@@ -39,6 +39,7 @@ std::string resources_of(const TaskGroup& group, const char* suffix) {
 std::string render_tfmesos(const Deployment& deployment) {
   refuse_evaluator(deployment, "tfmesos");
   refuse_metrics(deployment, "tfmesos");
+  refuse_serving(deployment, "tfmesos", "which starts ps and workers alone");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");
   if (deployment.group(net::Job::kChief) != nullptr) {
