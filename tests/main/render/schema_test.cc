@@ -48,7 +48,7 @@ TEST_F(Schemas, ATfjobFits) {
 
 TEST_F(Schemas, ThePodsOfAJobAndOfAStatefulSetFit) {
   for (const char* target : {"kubernetes ", "statefulset "}) {
-    for (const std::string& line : {std::string(), kAllFlags}) {
+    for (const std::string& line : {std::string(), kAllFlags + " --serve 2"}) {
       for (const json& object : parse_yaml(rendered(target + line))) {
         if (object["kind"] != "Service") {
           EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));
@@ -56,6 +56,19 @@ TEST_F(Schemas, ThePodsOfAJobAndOfAStatefulSetFit) {
       }
     }
   }
+}
+
+TEST_F(Schemas, WhatServesBesideATfjobFits) {
+  const json deployment = parse_yaml(rendered("tfjob " + kAllFlags + " --serve 2")).back();
+  EXPECT_TRUE(fits_schema(deployment["spec"]["template"], "tfjob.json", kPod));
+}
+
+TEST_F(Schemas, ThePredictorOfAnInferenceServiceIsAPod) {
+  json predictor = parse_yaml(rendered("kserve " + kAllFlags)).at(0)["spec"]["predictor"];
+  for (const char* own : {"minReplicas", "maxReplicas"}) {  // of KServe alone
+    EXPECT_EQ(predictor.erase(own), 1U);
+  }
+  EXPECT_TRUE(fits_schema(predictor, "tfjob.json", kPod + "/properties/spec"));
 }
 
 TEST_F(Schemas, MergedDcosOptionsFit) {
