@@ -3,51 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
-#include "data/gzip.h"
 #include "net/wire/text.h"
-#include "web/assets.h"
+#include "roles/monitor/shell/asset_reply.h"
 
 namespace disttf::roles {
 namespace {
 
-constexpr int kNotModified = 304;
 constexpr int kBadRequest = 400;
 constexpr int kMethodNotAllowed = 405;
 constexpr int kUnavailable = 503;
 constexpr std::string_view kEventStream = "text/event-stream";
 constexpr std::string_view kEnd = "event: end\ndata: {}\n";
-
-const web::Asset* find_asset(std::string_view path) {
-  const std::span<const web::Asset> all = web::assets();
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [path](const web::Asset& asset) { return asset.path == path; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-net::HttpReply asset_reply(const web::Asset& asset, const net::HttpServerRequest& request) {
-  net::HttpReply reply{.content_type = std::string(asset.content_type), .body = {}};
-  reply.fields = {{"ETag", std::string(asset.tag)},
-                  {"Vary", "Accept-Encoding"},
-                  {"Cache-Control", "no-cache"}};  // may be kept, and is asked for again
-  if (request.if_none_match == asset.tag) {
-    reply.status = kNotModified;
-    return reply;
-  }
-  if (net::takes_gzip(request.accept_encoding)) {
-    reply.fields.emplace_back("Content-Encoding", "gzip");
-    reply.body.assign(asset.gzip.begin(), asset.gzip.end());
-    return reply;
-  }
-  std::vector<std::uint8_t> plain;
-  if (const std::error_code error = data::gunzip(asset.gzip, asset.bytes, plain)) {
-    throw std::system_error(error, "cannot unpack the page");
-  }
-  reply.body.assign(plain.begin(), plain.end());
-  return reply;
-}
 
 std::string event_text(std::uint64_t id, std::string_view name, std::string_view data) {
   std::string text = "id: " + std::to_string(id) + "\n";
@@ -94,8 +62,7 @@ RunPage::RunPage(asio::io_context& context, RunFeed& feed, std::vector<std::stri
 }
 
 bool RunPage::is_open(std::string_view path) noexcept {
-  return path == "/v1/run" || path == "/v1/stream" || path == "/v1/access" ||
-         find_asset(path) != nullptr;
+  return path == "/v1/run" || path == "/v1/stream" || path == "/v1/access" || is_asset(path);
 }
 
 std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& request) {
@@ -105,8 +72,8 @@ std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& requ
   if (request.method != "GET" && request.method != "HEAD") {
     return net::error_reply(kMethodNotAllowed, request.path + " takes GET");
   }
-  if (const web::Asset* const asset = find_asset(request.path); asset != nullptr) {
-    return asset_reply(*asset, request);
+  if (std::optional<net::HttpReply> reply = asset_reply(request.path, request)) {
+    return reply;
   }
   if (request.path == "/v1/access") {
     return access(request);

@@ -2,10 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "net/http/browser_guard.h"
+#include "roles/monitor/shell/asset_reply.h"
+
 namespace disttf::roles {
 namespace {
 
-// "kind": "image", "height", "width", "channels"; or "table", "inputs", "columns".
+constexpr std::string_view kPage = "/assets/serve.html";  // of web/
+
+// "kind": "image", "height", "width", "channels"; or "table", "inputs", "columns", "means".
 std::string page_json(std::string_view name, const Shelf& shelf) {
   nlohmann::json json = {{"name", name}, {"ready", !shelf.models.empty()}};
   if (const auto newest = shelf.newest()) {
@@ -18,6 +23,7 @@ std::string page_json(std::string_view name, const Shelf& shelf) {
       json["kind"] = "table";
       json["inputs"] = shape.size();
       json["columns"] = model.config.examples.columns;
+      json["means"] = model.config.examples.means;
     } else {
       json["kind"] = "image";
       json["height"] = shape.height;
@@ -40,12 +46,17 @@ std::string page_json(std::string_view name, const Shelf& shelf) {
 
 std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
                                          std::string_view name, const Shelf& shelf) {
-  if (request.path != "/v1/page") {
+  const std::string_view file = request.path == "/" ? kPage : std::string_view(request.path);
+  if (request.path != "/v1/page" && !is_asset(file)) {
     return std::nullopt;
   }
   if (request.method != "GET" && request.method != "HEAD") {
     constexpr int kWrongMethod = 405;
     return net::error_reply(kWrongMethod, request.path + " takes GET");
+  }
+  if (std::optional<net::HttpReply> reply = asset_reply(file, request)) {
+    net::BrowserGuard::seal(*reply);
+    return reply;
   }
   return net::HttpReply{.body = page_json(name, shelf), .fields = {{"Cache-Control", "no-store"}}};
 }

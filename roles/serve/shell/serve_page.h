@@ -1,5 +1,6 @@
 // What a browser asks of a service beside the APIs.
 //
+//   GET /               the page (docs/serve_page.md); GET /assets/FILE what it consists of
 //   GET /v1/page        {"name", "version", "kind", ...}: of the newest model, for whoever draws a
 //                       form for its inputs
 #pragma once

@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""Usage: serve_test.py drawn DISTTF RECIPE MNIST | table DISTTF | narrow DISTTF
+
+The page of disttf serve in a real browser, with models that are trained here. `drawn`: the ten
+digits are drawn by the mouse, and while one is drawn another checkpoint comes; MNIST is a folder
+that may not be there: then the built-in digits are trained on. `table`: a form answers in classes
+and in numbers. `narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
+Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
+DISTTF_PICTURES=DIR they leave there what the page looked like.
+"""
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import zlib
+
+import devtools
+import digits
+from page_test import expect_quiet, fail, key, leave_picture
+
+PATIENCE = devtools.PATIENCE
+RIGHT_OF_TEN = 9  # as many as issue and documents promise
+TOLD = "document.getElementById('bars').getAttribute('aria-busy') === 'false'"
+BEST = "document.getElementById('best').textContent"
+
+
+def train(program, folder, name, *words, patience=10 * PATIENCE):
+    """The checkpoints of a run."""
+    done = subprocess.run([program, "launch", "--workers=2", f"--train_dir={folder}/{name}", "--log_level=warning", *words],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience, cwd=folder, check=False)
+    if done.returncode != 0:
+        fail(f"training has ended with {done.returncode}:\n{done.stderr}")
+    return f"{folder}/{name}"
+
+
+class Serve:
+    """disttf serve of a directory, and its address."""
+
+    def __init__(self, program, directory):
+        self.process = subprocess.Popen([program, "serve", directory, "--port=0", "--host=127.0.0.1", "--name=model"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        self.changed = threading.Condition()
+        self.ended = False
+        threading.Thread(target=self._read, daemon=True).start()
+        with self.changed:
+            found = self.changed.wait_for(lambda: self.ended or re.search(r"http://127\.0\.0\.1:\d+/", self.said), PATIENCE)
+        if not found or self.ended:
+            self.close()
+            fail(f"serve does not say where it is:\n{self.said}")
+        self.url = re.search(r"http://127\.0\.0\.1:\d+/", self.said).group()
+
+    def _read(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.said += line
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def open_page(browser, url, width=1280, height=900):
+    page = browser.page()
+    page.look(width, height)
+    page.open(url)
+    page.wait_for("document.getElementById('link').textContent === 'live' && !document.getElementById('asking').hidden")
+    return page
+
+
+# ------------------------------------------------------------------------------------------ drawing
+
+def mouse(page, kind, x, y):
+    page.tell("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left",
+              buttons=1 if kind != "mouseReleased" else 0, clickCount=0 if kind == "mouseMoved" else 1)
+
+
+def draw(page, strokes, size=0.8, at=(0.1, 0.1), between=None):
+    """Strokes of 0 to 100 on a part of the field; `between` is called before the last point."""
+    field = page.value("(() => { const pad = document.getElementById('pad'); pad.scrollIntoView({block: 'center'});"
+                       "const is = pad.getBoundingClientRect(); return [is.left, is.top, is.width]; })()")
+
+    def place(point):
+        return [field[axis] + field[2] * (at[axis] + size * point[axis] / 100) for axis in (0, 1)]
+
+    for number, stroke in enumerate(strokes):
+        mouse(page, "mousePressed", *place(stroke[0]))
+        for begin, end in zip(stroke, stroke[1:]):
+            for part in (0.25, 0.5, 0.75, 1):
+                mouse(page, "mouseMoved", *place([a + part * (b - a) for a, b in zip(begin, end)]))
+        if between and number == len(strokes) - 1:
+            between()
+        mouse(page, "mouseReleased", *place(stroke[-1]))
+
+
+def answer(page):
+    """The class that the page tells, once nothing is under way."""
+    page.wait_for(TOLD)
+    return page.value(BEST).split(",")[0]
+
+
+def clear(page):
+    page.value("document.getElementById('clear').click()")
+    page.wait_for(f"{BEST} === 'nothing yet'")
+
+
+def pixels(page):
+    """What the model sees, as bytes."""
+    return bytes(page.value("(() => { const seen = document.getElementById('picture');"
+                            "const all = seen.getContext('2d').getImageData(0, 0, seen.width, seen.height).data;"
+                            "return Array.from(all).filter((_, at) => at % 4 === 0); })()"))
+
+
+def expect_as_mnist(page):
+    """Ink in a box of 20, its centre of mass in the pixel at the middle, as all of MNIST's are."""
+    seen = pixels(page)
+    inked = [(at % 28, at // 28, value) for at, value in enumerate(seen) if value > 25]
+    wide = max(x for x, _, _ in inked) - min(x for x, _, _ in inked) + 1
+    high = max(y for _, y, _ in inked) - min(y for _, y, _ in inked) + 1
+    if not 18 <= max(wide, high) <= 22:
+        fail(f"the ink is {wide} by {high} pixels")
+    mass = sum(seen)
+    for axis in (0, 1):
+        middle = sum(((at % 28, at // 28)[axis] + 0.5) * value for at, value in enumerate(seen)) / mass
+        if abs(middle - 14.5) > 0.5:
+            fail(f"the centre of mass is at {middle}")
+
+
+def draw_all(page):
+    told = {}
+    for digit, strokes in digits.STROKES.items():
+        draw(page, strokes)
+        told[digit] = answer(page)
+        expect_as_mnist(page)
+        leave_picture(page, f"serve-{digit}")
+        if digit != 9:
+            clear(page)
+    right = sum(told[digit] == str(digit) for digit in told)
+    print(f"drawn digits: {right} of 10 right: {told}", flush=True)
+    if right < RIGHT_OF_TEN:
+        fail(f"only {right} of ten digits are told: {told}")
+    return told
+
+
+def expect_size_to_be_nothing(page):
+    """A digit is the same picture wherever and however large it is drawn."""
+    seen = []
+    for size, at in ((0.9, (0.05, 0.05)), (0.4, (0.55, 0.05))):
+        clear(page)
+        draw(page, digits.STROKES[3], size, at)
+        page.wait_for(TOLD)
+        seen.append(pixels(page))
+    worst = max(abs(a - b) for a, b in zip(*seen))
+    if worst > 80:
+        fail(f"a small digit is seen otherwise than a large one: {worst}")
+
+
+# ------------------------------------------------------------------------------------------ pictures
+
+def png(seen, width, times=1, turned=False):
+    """A grey PNG, each pixel `times` large."""
+    rows = []
+    for at in range(0, len(seen), width):
+        row = bytes(255 - value if turned else value for value in seen[at:at + width] for _ in range(times))
+        rows += [b"\0" + row] * times
+    side = width * times
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, len(rows), 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(b"".join(rows))) + chunk(b"IEND", b""))
+
+
+def drop(page, path):
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        page.tell("Input.dispatchDragEvent", type=kind, x=200, y=200, data=data)
+
+
+def choose(page, path):
+    node = page.tell("DOM.getDocument")["root"]["nodeId"]
+    found = page.tell("DOM.querySelector", nodeId=node, selector="#file")["nodeId"]
+    page.tell("DOM.setFileInputFiles", files=[str(path)], nodeId=found)
+
+
+def expect_pictures(page, folder):
+    """A file of the picture that was drawn is that picture; so is a large one of ink on paper."""
+    clear(page)
+    draw(page, digits.STROKES[7])
+    told = answer(page)
+    seen = pixels(page)
+    for name, data, way in (("same.png", png(seen, 28), drop), ("paper.png", png(seen, 28, 10, True), choose)):
+        clear(page)
+        path = pathlib.Path(folder) / name
+        path.write_bytes(data)
+        way(page, path)
+        page.wait_for(f"{BEST} !== 'nothing yet'")
+        if answer(page) != told:
+            fail(f"{name} is told to be {answer(page)} and not {told}")
+        worst = max(abs(a - b) for a, b in zip(seen, pixels(page)))
+        if worst > (0 if name == "same.png" else 3):
+            fail(f"{name} is seen otherwise than what was drawn: {worst}")
+    if page.value("document.getElementById('turn').checked") is not True:
+        fail("a picture of dark ink was not turned over")
+    path = pathlib.Path(folder) / "none.png"
+    path.write_bytes(b"not a picture")
+    choose(page, path)
+    page.wait_for("document.getElementById('trouble').textContent === 'none.png is no picture that this browser can read.'")
+
+
+# --------------------------------------------------------------------------------------- a new version
+
+def expect_news(page, program, folder, words):
+    """Training goes on by a few steps while somebody draws: the page says so, and asks again."""
+    clear(page)
+    old = page.value("document.getElementById('version').textContent")
+
+    def go_on():
+        train(program, folder, "run", *words)
+        page.wait_for(f"document.getElementById('version').textContent !== '{old}'")
+
+    draw(page, digits.STROKES[0], between=go_on)
+    page.wait_for("document.getElementById('news').textContent.startsWith('Version ')")
+    if answer(page) == "nothing yet":
+        fail("what was being drawn was not asked about again")
+    leave_picture(page, "serve-news")
+
+
+def drawn(program, recipe, mnist):
+    folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
+    has_mnist = pathlib.Path(mnist).is_dir()
+    print(f"trained on {'MNIST' if has_mnist else 'the built-in digits'}", flush=True)
+    words = [f"--config={recipe}", *((f"--data_dir={mnist}",) if has_mnist else ("--dataset=digits", f"--data_dir={folder}/data"))]
+    try:
+        directory = train(program, folder, "run", *words)
+        with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
+            page = open_page(browser, server.url)
+            draw_all(page)
+            leave_picture(page, "serve-1280-light")
+            expect_size_to_be_nothing(page)
+            expect_pictures(page, folder)
+            expect_news(page, program, folder, [*words, "--train_steps=1210"])
+            expect_quiet(page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---------------------------------------------------------------------------------------------- tables
+
+def write_table(path, label):
+    """Two numbers, of which the label is a function."""
+    dice = random.Random(1)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"length,width,{'weight' if label == 'number' else 'species'}\n")
+        for _ in range(600):
+            length, width = dice.uniform(0, 10), dice.uniform(0, 10)
+            told = f"{3 * length + 2 * width:.3f}" if label == "number" else ("large" if length + width > 10 else "small")
+            file.write(f"{length:.3f},{width:.3f},{told}\n")
+
+
+def fill(page, length, width):
+    for at, value in enumerate((length, width)):
+        page.value(f"(() => {{ const field = document.querySelectorAll('#columns input')[{at}]; field.value = '{value}';"
+                   "field.dispatchEvent(new Event('input', {bubbles: true})); })()")
+    page.wait_for(TOLD)
+    return page.value(BEST)
+
+
+def table(program):
+    folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
+    try:
+        with devtools.Browser(devtools.find_browser()) as browser:
+            for label in ("class", "number"):
+                write_table(f"{folder}/{label}.csv", label)
+                directory = train(program, folder, label, f"--data={folder}/{label}.csv", f"--label_type={label}",
+                                  f"--data_dir={folder}/data-{label}", "--train_steps=600", "--hidden_units=16")
+                with Serve(program, directory) as server:
+                    page = open_page(browser, server.url)
+                    names = page.value("[...document.querySelectorAll('#columns label')].map((each) => each.innerText.trim()).join()")
+                    if names != "length,width":
+                        fail(f"the form's fields are {names}")
+                    said = (fill(page, 9, 8), fill(page, 1, 2))
+                    leave_picture(page, f"serve-table-{label}")
+                    if label == "class" and [each.split(",")[0] for each in said] != ["large", "small"]:
+                        fail(f"the classes are told to be {said}")
+                    if label == "number":
+                        told = [float(each.removeprefix("weight: ")) for each in said]
+                        if abs(told[0] - 43) > 8 or abs(told[1] - 7) > 8:
+                            fail(f"the numbers 43 and 7 are told to be {told}")
+                    page.value("(() => { const field = document.querySelector('#columns input'); field.value = '';"
+                               "field.dispatchEvent(new Event('input', {bubbles: true})); })()")
+                    page.wait_for(f"document.getElementById('missing').textContent === 'length is no number' && {BEST} === 'nothing yet'")
+                    expect_quiet(page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---------------------------------------------------------------------------------------------- narrow
+
+def expect_keyboard(page):
+    """Tab reaches everything, and arrows and the space bar draw."""
+    page.value("document.activeElement.blur()")
+    reached = set()
+    for _ in range(8):
+        key(page, "Tab", 9)
+        reached.add(page.value("document.activeElement.id"))
+    for name in ("pad", "undo", "clear", "file", "turn"):
+        if name not in reached:
+            fail(f"{name} cannot be reached by the keyboard; only {sorted(reached)}")
+    page.value("document.getElementById('pad').focus()")
+    for _ in range(5):
+        key(page, "ArrowUp", 38)
+    key(page, " ", 32, " ")
+    page.wait_for("document.getElementById('quiet').textContent === 'pen down, 50 across, 30 down'")
+    for _ in range(10):
+        key(page, "ArrowDown", 40)
+    key(page, " ", 32, " ")
+    page.wait_for(f"{TOLD} && {BEST} !== 'nothing yet'")
+    if sum(value > 100 for value in pixels(page)) < 15:
+        fail("the keyboard has drawn no line")
+    page.wait_for(f"document.getElementById('quiet').textContent === {BEST}")
+    key(page, "Backspace", 8)
+    page.wait_for(f"{BEST} === 'nothing yet'")
+
+
+def expect_touch(page):
+    field = page.value("(() => { const is = document.getElementById('pad').getBoundingClientRect();"
+                       "return [is.left, is.top, is.width]; })()")
+    for kind, at in (("touchStart", 0.2), ("touchMove", 0.5), ("touchMove", 0.8), ("touchEnd", None)):
+        points = [] if at is None else [{"x": field[0] + field[2] / 2, "y": field[1] + field[2] * at}]
+        page.tell("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+    page.wait_for(f"{TOLD} && {BEST} !== 'nothing yet'")
+
+
+def narrow(program):
+    folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
+    try:
+        directory = train(program, folder, "run", "--dataset=digits", f"--data_dir={folder}/data", "--train_steps=200")
+        with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
+            page = open_page(browser, server.url)
+            draw(page, digits.STROKES[4])
+            page.wait_for(TOLD)
+            for width, height in ((1280, 900), (320, 640)):
+                for dark in (False, True):
+                    page.look(width, height, dark)
+                    page.wait_for("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+                    wide = page.value("document.documentElement.scrollWidth")
+                    if wide > width:
+                        fail(f"a screen of {width} has to be moved sideways: {wide}")
+                    leave_picture(page, f"serve-{width}-{'dark' if dark else 'light'}", whole=True)
+            clear(page)
+            expect_keyboard(page)
+            expect_touch(page)
+            server.close()
+            page.wait_for("document.getElementById('link').textContent === 'no answer; trying again'")
+            page.complaints = [each for each in page.complaints if "ERR_" not in each]
+            expect_quiet(page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    if devtools.find_browser() is None:
+        why = "no Chromium is installed (.ci/install engines)"
+        if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":
+            print(f"DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: {why}")
+            return 1
+        print(why)
+        return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
+    try:
+        {"drawn": drawn, "table": table, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

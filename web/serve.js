@@ -1,0 +1,338 @@
+// The page of disttf serve: something is drawn, chosen or typed in, the model is asked, and its
+// answer is shown while it is being drawn. Whatever a server says is put into the page as text.
+import {byId, count, keep, make, number, percent, setAttribute, setText} from "/assets/dom.js";
+import {Pad} from "/assets/pad.js";
+import {picture} from "/assets/strokes.js";
+
+const LOOK_MS = 1000;  // between two looks for a new version
+const SETTLE_MS = 700;  // after which an answer is read out
+const MOST_BARS = 12;
+const MOST_TIMES = 16;  // a picture is looked at so much larger than the model's, each way
+const MOST_INPUTS = 64;  // beyond that a row is one field
+
+let model = null;  // what /v1/page says, and `shape`: the sizes of an example
+let asked = null;  // what the answer is to be about: numbers in the model's order; null: nothing
+let isBusy = false;
+let pad = null;
+let bitmap = null;  // of a file; null: the field is what counts
+let settled = 0;
+
+const isImage = () => model.kind === "image";
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+function sayQuietly(text) {
+  setText(byId("quiet"), text);
+}
+
+function link(state, text) {
+  setAttribute(byId("link"), "data-state", state);
+  setText(byId("link"), text);
+}
+
+// --- asking: one request is under way at a time, and the newest example is the next one
+
+function ask(example) {
+  asked = example;
+  if (example === null) showNothing();
+  else if (!isBusy) askOn();
+}
+
+async function askOn() {
+  isBusy = true;
+  setAttribute(byId("bars"), "aria-busy", "true");
+  let answered = null;
+  while (asked !== null && asked !== answered) {
+    const example = asked;
+    const wait = await askOnce(example);
+    if (wait === 0) answered = example;
+    else await sleep(wait);
+  }
+  isBusy = false;
+  setAttribute(byId("bars"), "aria-busy", "false");
+}
+
+// Milliseconds after which to ask again; 0: it was answered.
+async function askOnce(example) {
+  const body = JSON.stringify({inputs: [{name: "inputs", datatype: isImage() ? "UINT8" : "FP32",
+                                         shape: [1, ...model.shape], data: example}]});
+  let reply;
+  let said;
+  try {
+    reply = await fetch("/v2/models/" + encodeURIComponent(model.name) + "/infer",
+                        {method: "POST", headers: {"Content-Type": "application/json"}, body});
+    said = await reply.json();
+  } catch {
+    link("lost", "no answer; trying again");
+    return LOOK_MS;
+  }
+  if (reply.status === 503) {
+    link("waiting", "busy; trying again");
+    return Math.min(10, Number(reply.headers.get("Retry-After")) || 1) * 1000;
+  }
+  link("live", "live");
+  if (asked === null) return 0;
+  if (!reply.ok) showTrouble(String(said.error ?? reply.status));
+  else showAnswer(said.outputs[0].data);
+  if (said.model_version !== undefined && String(said.model_version) !== model.version) look();
+  return 0;
+}
+
+// --- answers
+
+function showNothing() {
+  byId("best").className = "none";
+  setText(byId("best"), "nothing yet");
+  for (const bar of document.querySelectorAll("#bars li")) showBar(bar, 0, false);
+}
+
+function showTrouble(text) {
+  byId("best").className = "none";
+  setText(byId("best"), text);
+}
+
+function showBar(bar, share, isBest) {
+  bar.querySelector(".bar > span").style.width = 100 * share + "%";
+  setText(bar.querySelector(".share"), percent(share, 1));
+  bar.toggleAttribute("data-best", isBest);
+}
+
+function makeBar({name}) {
+  return make("li", {}, make("span", {class: "of", text: name}), make("span", {class: "bar"}, make("span")),
+              make("span", {class: "share"}));
+}
+
+function showBars(shares, best) {
+  let shown = shares.map((share, at) => ({at, share, name: model.classes[at]}));
+  if (shown.length > MOST_BARS) shown = shown.sort((a, b) => b.share - a.share || a.at - b.at).slice(0, MOST_BARS);
+  keep(byId("bars"), shown, (each) => each.at, makeBar, (bar, each) => showBar(bar, each.share, each.at === best));
+}
+
+function showAnswer(values) {
+  let text;
+  if (model.classes.length === 0) {
+    text = (model.label ? model.label + ": " : "") + number(values[0], 6);
+  } else {
+    const best = values.indexOf(Math.max(...values));
+    showBars(values, best);
+    text = model.classes[best] + ", " + percent(values[best], 1);
+  }
+  byId("best").className = "";
+  setText(byId("best"), text);
+  clearTimeout(settled);
+  settled = setTimeout(() => sayQuietly(text), SETTLE_MS);
+}
+
+// --- pictures
+
+function showPicture(pixels) {
+  const [height, width, channels] = model.shape;
+  const canvas = byId("picture");
+  const data = new ImageData(width, height);
+  for (let at = 0; at < height * width; at += 1) {
+    for (let c = 0; c < 3; c += 1) data.data[4 * at + c] = pixels ? pixels[at * channels + c % channels] : 0;
+    data.data[4 * at + 3] = 255;
+  }
+  canvas.getContext("2d", {willReadFrequently: true}).putImageData(data, 0, 0);  // small: kept in memory
+  setAttribute(canvas, "aria-label", pixels ? `${width} by ${height} pixels, as the model gets them` : "nothing yet");
+}
+
+function askPicture(pixels) {
+  showPicture(pixels);
+  ask(pixels && Array.from(pixels));
+}
+
+function drawn() {
+  bitmap = null;
+  askPicture(picture(pad.strokes, model.shape[0], model.shape[1]));
+}
+
+// The file's picture at `times` the model's size: whole, in the middle, its proportions kept. Colours
+// of 4 bytes.
+function fitted(times, around) {
+  const [height, width] = model.shape.map((size) => size * times);
+  const canvas = make("canvas", {width, height});
+  const pen = canvas.getContext("2d", {willReadFrequently: true});
+  const scale = Math.min(width / bitmap.width, height / bitmap.height);
+  pen.fillStyle = around;
+  pen.fillRect(0, 0, width, height);
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(bitmap, (width - scale * bitmap.width) / 2, (height - scale * bitmap.height) / 2,
+                scale * bitmap.width, scale * bitmap.height);
+  return pen.getImageData(0, 0, width, height).data;
+}
+
+// Bytes for the model. What is larger is the mean of what lies in a pixel: browsers blur more.
+function resized() {
+  const [height, width, channels] = model.shape;
+  const isLight = byId("turn").checked;
+  const larger = Math.max(bitmap.height / height, bitmap.width / width);
+  const times = Math.min(MOST_TIMES, Math.max(1, Math.ceil(larger)));
+  const data = fitted(times, isLight ? "#fff" : "#000");
+  const sums = new Float64Array(height * width * channels);
+  const weights = channels === 1 ? [[0.299, 0.587, 0.114]] : [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+  for (let at = 0; 4 * at < data.length; at += 1) {
+    const x = Math.floor(at % (times * width) / times);
+    const y = Math.floor(at / (times * width) / times);
+    weights.forEach((of, c) => {
+      sums[(y * width + x) * channels + c] += of[0] * data[4 * at] + of[1] * data[4 * at + 1] + of[2] * data[4 * at + 2];
+    });
+  }
+  return Uint8Array.from(sums, (sum) => {
+    const value = Math.round(sum / times ** 2);
+    return isLight ? 255 - value : value;
+  });
+}
+
+// Whether it is ink on paper: its rim is light.
+function isOnPaper(pixels, height, width) {
+  let sum = 0;
+  let rim = 0;
+  for (let at = 0; at < height * width; at += 1) {
+    const x = at % width;
+    const y = (at - x) / width;
+    if (x > 0 && y > 0 && x < width - 1 && y < height - 1) continue;
+    sum += pixels[at];
+    rim += 1;
+  }
+  return sum > 127 * rim;
+}
+
+async function take(file) {
+  if (!file || byId("upload").hidden) return;
+  setText(byId("trouble"), "");
+  try {
+    bitmap = await createImageBitmap(file, {colorSpaceConversion: "none"});
+  } catch {
+    setText(byId("trouble"), `${file.name} is no picture that this browser can read.`);
+    return;
+  }
+  byId("turn").checked = false;
+  const [height, width, channels] = model.shape;
+  if (channels === 1) byId("turn").checked = isOnPaper(resized(), height, width);
+  askPicture(resized());
+}
+
+// --- rows of numbers
+
+// null where one is missing, which is said.
+function row() {
+  const fields = [...byId("columns").elements];
+  const texts = fields.length === 1 ? fields[0].value.split(/[\s,;]+/).filter(Boolean) : fields.map((each) => each.value);
+  const numbers = texts.map((text) => text.trim() === "" ? NaN : Number(text));
+  const bad = numbers.findIndex((each) => !Number.isFinite(each));
+  let missing = "";
+  if (bad >= 0) missing = (model.columns[bad] ?? "number " + (bad + 1)) + " is no number";
+  else if (numbers.length !== model.inputs) missing = `${count(numbers.length)} numbers, and a row has ${count(model.inputs)}`;
+  setText(byId("missing"), missing);
+  return missing ? null : numbers;
+}
+
+function makeForm() {
+  const means = Array.from({length: model.inputs}, (_, at) => number(model.means?.[at] ?? 0, 3));
+  const form = byId("columns");
+  if (means.length > MOST_INPUTS) {
+    const field = make("textarea", {rows: 6, spellcheck: "false"});
+    field.value = means.join(", ");
+    form.replaceChildren(make("label", {class: "whole"}, `${count(means.length)} numbers, with commas between them`, field));
+    return;
+  }
+  form.replaceChildren(...means.map((mean, at) => make("label", {}, model.columns[at] ?? "number " + (at + 1),
+      make("input", {type: "number", step: "any", value: mean, autocomplete: "off"}))));
+}
+
+// --- the model
+
+function describe() {
+  setText(byId("name"), model.name);
+  document.title = model.name + " · disttf serve";
+  setText(byId("version"), "version " + model.version);
+  const facts = [model.dataset, model.accuracy != null && percent(model.accuracy, 2) + " right on its test set",
+                 model.classes.length > 0 && count(model.classes.length) + " classes"];
+  setText(byId("subtitle"), facts.filter(Boolean).join(", "));
+}
+
+function build() {
+  const [height, width, channels] = model.shape;
+  byId("upload").hidden = byId("seen").hidden = !isImage();
+  byId("table").hidden = isImage();
+  byId("draw").hidden = byId("turn-label").hidden = !isImage() || channels !== 1;
+  document.querySelector(".skip").hidden = byId("draw").hidden;
+  byId("bars").replaceChildren();
+  byId("asking").hidden = false;
+  showNothing();
+  if (!isImage()) {
+    makeForm();
+    ask(row());
+    return;
+  }
+  Object.assign(byId("picture"), {width, height});
+  setText(byId("size"), `${width} × ${height} pixels, ${channels === 1 ? "grey" : "in colours"}`);
+  pad ??= new Pad(byId("pad"), drawn, sayQuietly);
+  pad.draw();
+  if (bitmap) askPicture(resized());
+  else drawn();
+}
+
+// Another version answers from now on.
+function greet(old) {
+  const text = `Version ${model.version} has come and answers now` +
+               (model.accuracy != null ? `; it is ${percent(model.accuracy, 2)} right on its test set.` : ".");
+  if (old !== undefined) setText(byId("news"), text);
+}
+
+let looking = false;
+async function look() {
+  if (looking) return;
+  looking = true;
+  try {
+    const reply = await fetch("/v1/page");
+    const found = await reply.json();
+    hear(found);
+  } catch {
+    link("lost", "no answer; trying again");
+  }
+  looking = false;
+}
+
+function hear(found) {
+  if (!found.ready) {
+    link("waiting", "no model yet");
+    setText(byId("name"), found.name);
+    return;
+  }
+  link("live", "live");
+  const old = model;
+  const shape = found.kind === "image" ? [found.height, found.width, found.channels] : [found.inputs];
+  model = {...found, shape};
+  describe();
+  const form = (each) => JSON.stringify([each?.kind, each?.shape, each?.classes, each?.columns]);
+  if (form(old) !== form(model)) build();
+  if (old?.version === model.version) return;
+  greet(old?.version);
+  if (old && asked) ask([...asked]);
+}
+
+async function lookOn() {
+  for (;;) {
+    if (!document.hidden) await look();
+    await sleep(LOOK_MS);
+  }
+}
+
+byId("undo").addEventListener("click", () => pad.undo());
+byId("clear").addEventListener("click", () => pad.clear());
+byId("file").addEventListener("change", (event) => take(event.target.files[0]));
+byId("turn").addEventListener("change", () => bitmap && askPicture(resized()));
+byId("columns").addEventListener("input", () => ask(row()));
+byId("columns").addEventListener("submit", (event) => event.preventDefault());
+document.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.toggleAttribute("data-drop", true);
+});
+document.addEventListener("dragleave", () => document.body.toggleAttribute("data-drop", false));
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.toggleAttribute("data-drop", false);
+  take(event.dataTransfer.files[0]);
+});
+lookOn();
