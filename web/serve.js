@@ -273,11 +273,12 @@ function build() {
   else drawn();
 }
 
-// Another version answers from now on.
-function greet(old) {
-  const text = `Version ${model.version} has come and answers now` +
-               (model.accuracy != null ? `; it is ${percent(model.accuracy, 2)} right on its test set.` : ".");
-  if (old !== undefined) setText(byId("news"), text);
+// Another version answers from now on. How good it is may be known a little later.
+let hasNews = false;
+function tellNews() {
+  if (!hasNews) return;
+  setText(byId("news"), `Version ${model.version} has come and answers now` +
+          (model.accuracy != null ? `; it is ${percent(model.accuracy, 2)} right on its test set.` : "."));
 }
 
 let looking = false;
@@ -307,9 +308,10 @@ function hear(found) {
   describe();
   const form = (each) => JSON.stringify([each?.kind, each?.shape, each?.classes, each?.columns]);
   if (form(old) !== form(model)) build();
-  if (old?.version === model.version) return;
-  greet(old?.version);
-  if (old && asked) ask([...asked]);
+  const isNew = old !== null && old.version !== model.version;
+  hasNews ||= isNew;
+  tellNews();
+  if (isNew && asked) ask([...asked]);
 }
 
 async function lookOn() {

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Usage: serve_test.py drawn DISTTF RECIPE MNIST | table DISTTF | narrow DISTTF
+"""Usage: serve_test.py drawn DISTTF RECIPE MNIST | table DISTTF | coloured DISTTF | narrow DISTTF
 
 The page of disttf serve in a real browser, with models that are trained here. `drawn`: the ten
 digits are drawn by the mouse, and while one is drawn another checkpoint comes; MNIST is a folder
 that may not be there: then the built-in digits are trained on. `table`: a form answers in classes
-and in numbers. `narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
+and in numbers. `coloured`: pictures of another kind, from files. `narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
 Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
 DISTTF_PICTURES=DIR they leave there what the page looked like.
 """
+import gzip
 import os
 import pathlib
 import random
@@ -20,11 +21,12 @@ import sys
 import tempfile
 import threading
 import traceback
+import urllib.request
 import zlib
 
 import devtools
 import digits
-from page_test import expect_quiet, fail, key, leave_picture
+from page_test import expect_quiet, expect_refused, fail, key, leave_picture
 
 PATIENCE = devtools.PATIENCE
 RIGHT_OF_TEN = 9  # as many as issue and documents promise
@@ -176,19 +178,24 @@ def expect_size_to_be_nothing(page):
 
 # ------------------------------------------------------------------------------------------ pictures
 
+def png_of(rows, width, colours):
+    """A PNG of rows of bytes; 3 colours, or grey."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, len(rows), 8, 2 if colours == 3 else 0, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) +
+            chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))) + chunk(b"IEND", b""))
+
+
 def png(seen, width, times=1, turned=False):
     """A grey PNG, each pixel `times` large."""
     rows = []
     for at in range(0, len(seen), width):
         row = bytes(255 - value if turned else value for value in seen[at:at + width] for _ in range(times))
-        rows += [b"\0" + row] * times
-    side = width * times
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, len(rows), 8, 0, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(b"".join(rows))) + chunk(b"IEND", b""))
+        rows += [row] * times
+    return png_of(rows, width * times, 1)
 
 
 def drop(page, path):
@@ -240,7 +247,8 @@ def expect_news(page, program, folder, words):
         page.wait_for(f"document.getElementById('version').textContent !== '{old}'")
 
     draw(page, digits.STROKES[0], between=go_on)
-    page.wait_for("document.getElementById('news').textContent.startsWith('Version ')")
+    page.wait_for("/^Version 1210 has come and answers now; it is [0-9.]+ % right on its test set[.]$/.test("
+                  "document.getElementById('news').textContent)")
     if answer(page) == "nothing yet":
         fail("what was being drawn was not asked about again")
     leave_picture(page, "serve-news")
@@ -255,8 +263,9 @@ def drawn(program, recipe, mnist):
         directory = train(program, folder, "run", *words)
         with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
             page = open_page(browser, server.url)
+            page.wait_for("/[0-9.]+ % right on its test set/.test(document.getElementById('subtitle').textContent)")
             draw_all(page)
-            leave_picture(page, "serve-1280-light")
+            leave_picture(page, "serve-drawn")
             expect_size_to_be_nothing(page)
             expect_pictures(page, folder)
             expect_news(page, program, folder, [*words, "--train_steps=1210"])
@@ -315,7 +324,58 @@ def table(program):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+# --------------------------------------------------------------------------------------------- colours
+
+def one_colour(colour, side):
+    dice = random.Random(f"{colour} {side}")
+    strong = {"red": 0, "blue": 2}[colour]
+    rows = [bytes(dice.randrange(150, 256) if at % 3 == strong else dice.randrange(0, 100) for at in range(3 * side))
+            for _ in range(side)]
+    return png_of(rows, side, 3)
+
+
+def coloured(program):
+    """A model of pictures in colours, of another size: no field to draw on, files of any size."""
+    folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
+    try:
+        for part, many in (("train", 60), ("test", 10)):
+            for colour in ("red", "blue"):
+                place = pathlib.Path(folder) / "pictures" / part / colour
+                place.mkdir(parents=True)
+                for number in range(many):
+                    (place / f"{number}.png").write_bytes(one_colour(colour, 12))
+        directory = train(program, folder, "run", f"--data={folder}/pictures", f"--data_dir={folder}/data",
+                          "--train_steps=60", "--batch_size=10", "--hidden_units=8")
+        with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
+            page = open_page(browser, server.url)
+            page.wait_for("document.getElementById('draw').hidden && document.getElementById('turn-label').hidden &&"
+                          "document.getElementById('size').textContent === '12 × 12 pixels, in colours'")
+            for colour, side, way in (("red", 12, choose), ("blue", 50, drop), ("red", 7, drop)):
+                path = pathlib.Path(folder) / f"{colour}-{side}.png"
+                path.write_bytes(one_colour(colour, side))
+                way(page, path)
+                page.wait_for(f"{TOLD} && {BEST}.startsWith('{colour}, ')")
+            leave_picture(page, "serve-colours")
+            expect_quiet(page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 # ---------------------------------------------------------------------------------------------- narrow
+
+def expect_files(url):
+    """Sealed, compressed where that is taken, and sent once."""
+    for file in ("", "assets/serve.js", "assets/serve.css", "assets/pad.js", "assets/strokes.js", "assets/dom.js", "assets/style.css"):
+        with urllib.request.urlopen(urllib.request.Request(url + file, headers={"Accept-Encoding": "gzip"})) as reply:
+            if not reply.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';"):
+                fail(f"{file}: {reply.headers}")
+            if reply.headers["Content-Encoding"] != "gzip" or gzip.decompress(reply.read()) != urllib.request.urlopen(url + file).read():
+                fail(f"{file} is not what it is without compression")
+            tag = reply.headers["ETag"]
+        expect_refused(url + file, "GET", 304, **{"If-None-Match": tag})
+        expect_refused(url + file, "POST", 405)
+    expect_refused(url + "assets/none.js", "GET", 404)
+
 
 def expect_keyboard(page):
     """Tab reaches everything, and arrows and the space bar draw."""
@@ -357,6 +417,7 @@ def narrow(program):
     try:
         directory = train(program, folder, "run", "--dataset=digits", f"--data_dir={folder}/data", "--train_steps=200")
         with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
+            expect_files(server.url)
             page = open_page(browser, server.url)
             draw(page, digits.STROKES[4])
             page.wait_for(TOLD)
@@ -389,7 +450,7 @@ def main():
         return 77
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
     try:
-        {"drawn": drawn, "table": table, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
+        {"drawn": drawn, "table": table, "coloured": coloured, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
     except Exception:
         traceback.print_exc()
         return 1

@@ -52,6 +52,7 @@ void keep_looking(ServedModels& models, const net::HttpService& service, ServePa
   std::string told;
   while (!stop.interrupt().wait_until(net::Clock::now() + kLookInterval)) {
     parts.serve_meters.connections.set(static_cast<double>(service.connections()));
+    parts.accuracy.look();
     try {
       models.look();
       parts.serve_meters.ready.set(models.shelf()->models.empty() ? 0 : 1);
@@ -88,6 +89,7 @@ int run_serve(const ServeOptions& given) {
   ServedModels models(options.directory, options.keep_versions, options.threads,
                       options.limits.max_batch, serve_meters);
   models.look();
+  RunAccuracy accuracy(options.directory);
   if (options.limits.max_body_bytes == 0) {
     options.limits.max_body_bytes = body_bytes_for(*models.shelf());
   }
@@ -96,6 +98,7 @@ int run_serve(const ServeOptions& given) {
       .version = options.version,
       .limits = options.limits,
       .models = models,
+      .accuracy = accuracy,
       .meters = meters,
       .serve_meters = serve_meters,
       .access_log = options.access_log.empty() ? nullptr : open_access_log(options.access_log)};

@@ -111,7 +111,8 @@ std::optional<net::HttpReply> ServeHandler::take(net::HttpExchange& exchange) {
   if (request.path == "/metrics") {
     return answer_scrape(request, parts_.meters, {});
   }
-  if (std::optional<net::HttpReply> reply = page_reply(request, parts_.name, *shelf_)) {
+  if (std::optional<net::HttpReply> reply =
+          page_reply(request, parts_.name, *shelf_, parts_.accuracy)) {
     return reply;
   }
   return refusal(kNotFound, net::quoted(request.path) + " is not there; /v1/models/" + parts_.name +

@@ -21,6 +21,7 @@
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/question.h"
 #include "roles/serve/shell/access_log.h"
+#include "roles/serve/shell/run_accuracy.h"
 #include "roles/serve/shell/serve_meters.h"
 #include "roles/serve/shell/serve_options.h"
 #include "roles/serve/shell/served_models.h"
@@ -33,6 +34,7 @@ struct ServeParts {
   std::string version;  // of disttf
   ServeLimits limits;
   ServedModels& models;
+  RunAccuracy& accuracy;
   Meters& meters;
   ServeMeters& serve_meters;
   std::shared_ptr<const data::FileDescriptor> access_log;

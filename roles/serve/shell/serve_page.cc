@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kPage = "/assets/serve.html";  // of web/
 
 // "kind": "image", "height", "width", "channels"; or "table", "inputs", "columns", "means".
-std::string page_json(std::string_view name, const Shelf& shelf) {
+std::string page_json(std::string_view name, const Shelf& shelf, const RunAccuracy& accuracy) {
   nlohmann::json json = {{"name", name}, {"ready", !shelf.models.empty()}};
   if (const auto newest = shelf.newest()) {
     const TrainedModel& model = newest->model;
@@ -35,8 +35,8 @@ std::string page_json(std::string_view name, const Shelf& shelf) {
     for (std::size_t i = 0; !model.tells_numbers() && i < model.config.model.classes; ++i) {
       json["classes"].push_back(model.class_name(i));
     }
-    if (model.accuracy) {
-      json["accuracy"] = *model.accuracy;
+    if (const auto known = model.accuracy ? model.accuracy : accuracy.of(newest->version)) {
+      json["accuracy"] = *known;
     }
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -45,7 +45,8 @@ std::string page_json(std::string_view name, const Shelf& shelf) {
 }  // namespace
 
 std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
-                                         std::string_view name, const Shelf& shelf) {
+                                         std::string_view name, const Shelf& shelf,
+                                         const RunAccuracy& accuracy) {
   const std::string_view file = request.path == "/" ? kPage : std::string_view(request.path);
   if (request.path != "/v1/page" && !is_asset(file)) {
     return std::nullopt;
@@ -58,7 +59,8 @@ std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
     net::BrowserGuard::seal(*reply);
     return reply;
   }
-  return net::HttpReply{.body = page_json(name, shelf), .fields = {{"Cache-Control", "no-store"}}};
+  return net::HttpReply{.body = page_json(name, shelf, accuracy),
+                        .fields = {{"Cache-Control", "no-store"}}};
 }
 
 }  // namespace disttf::roles

@@ -10,6 +10,7 @@
 
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
+#include "roles/serve/shell/run_accuracy.h"
 #include "roles/serve/shell/served_models.h"
 
 namespace disttf::roles {
@@ -17,6 +18,7 @@ namespace disttf::roles {
 // `name`: what the model is called. nullopt: it is none of the page's addresses. Callable from any
 // thread.
 [[nodiscard]] std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
-                                                       std::string_view name, const Shelf& shelf);
+                                                       std::string_view name, const Shelf& shelf,
+                                                       const RunAccuracy& accuracy);
 
 }  // namespace disttf::roles
