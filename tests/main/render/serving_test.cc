@@ -22,6 +22,15 @@ const std::string kShared =
 const std::vector<std::string> kServes = {"serve", "/runs/1", "--host=0.0.0.0", "--port=8501",
                                           "--name=mnist"};
 
+// What the tasks are told, as disttf itself reads it.
+TEST(RenderServing, StartsAServiceOfTheRun) {
+  const auto action = std::get<RunServe>(parse_command_line(kServes, {}).action);
+  EXPECT_EQ(action.options.directory, "/runs/1");
+  EXPECT_EQ(action.options.name, "mnist");
+  EXPECT_EQ(action.options.host, "0.0.0.0");
+  EXPECT_EQ(action.options.port, 8501);
+}
+
 void expect_probes(const json& container) {
   EXPECT_EQ(container["readinessProbe"]["httpGet"],
             json({{"path", "/v2/health/ready"}, {"port", 8501}}));
