@@ -82,9 +82,9 @@ class Asker {
     }
     answer.head = pending_.substr(0, end + 2);
     pending_.erase(0, end + 4);
-    const std::size_t field = answer.head.find("Content-Length: ");
+    const std::size_t field = answer.head.find("\r\nContent-Length: ");
     const std::size_t size =
-        field == std::string::npos ? 0 : std::stoul(answer.head.substr(field + 16));
+        field == std::string::npos ? 0 : std::stoul(answer.head.substr(field + 18));
     while (pending_.size() < size) {
       if (!more()) return answer;
     }

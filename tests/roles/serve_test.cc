@@ -183,7 +183,7 @@ TEST(ServeRoutes, OthersAreRefusedWithACode) {
   EXPECT_EQ(status("GET", "/v2/models"), 404);
   EXPECT_EQ(status("GET", "/v2/models/m/labels/latest"), 404);
   EXPECT_EQ(status("POST", "/v1/models/m/versions/x:predict"), 400);
-  EXPECT_EQ(status("POST", "/v1/models/m/versions/99999999999999999999:predict"), 400);
+  EXPECT_EQ(status("POST", "/v1/models/m/versions/99999999999999999999:predict"), 404);
 }
 
 TEST(ServeRest, RowsAreTakenInEveryShapeOfAnImage) {

@@ -33,6 +33,9 @@ bool take(std::string_view& text, std::string_view prefix) {
 std::uint64_t version_from(std::string_view text) {
   std::uint64_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error == std::errc::result_out_of_range && end == text.data() + text.size()) {
+    throw ApiError(kNoSuchCall, "version " + net::quoted(text) + " is beyond what there can be");
+  }
   if (error != std::errc() || end != text.data() + text.size()) {
     throw BadRequest("version: " + net::quoted(text) + " is not a whole number from 0 on");
   }

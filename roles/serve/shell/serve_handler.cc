@@ -35,8 +35,6 @@ net::HttpReply refusal(int status, std::string_view sentence) {
   net::HttpReply reply = net::error_reply(status, sentence);
   if (status == kUnavailable) {
     reply.fields.emplace_back("Retry-After", "1");
-  } else if (status == kMethodNotAllowed) {
-    reply.fields.emplace_back("Allow", sentence.ends_with("POST") ? "POST" : "GET, HEAD");
   }
   return reply;
 }
@@ -99,6 +97,10 @@ void ServeHandler::ask(net::HttpExchange& exchange) {
     reply = refusal(error.status(), error.what());
   }
   if (reply) {
+    if (reply->status == kMethodNotAllowed && !reply->has_field("Allow")) {
+      const bool asks = reply->body.ends_with("takes POST\"}\n");
+      reply->fields.emplace_back("Allow", asks ? "POST" : "GET, HEAD");
+    }
     exchange.answer(*reply);
   }
 }
