@@ -25,9 +25,9 @@ allowed() {
     roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
     roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
     roles/serve/shell) echo "$process|net/http|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
-    roles/export/core) echo "$run|data|data/own|roles/model/core|roles/checkpoint/core" ;;
+    roles/export/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core|roles/checkpoint/core" ;;
     roles/export/shell) echo "$process|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
-    roles/import/core) echo "$run|data|data/own|roles/model/core" ;;
+    roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
     roles/import/shell) echo "$process|roles/checkpoint/core|roles/import/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;

@@ -154,7 +154,7 @@ std::string to_model_file(const std::vector<math::LayerSpec>& layers) {
     }
     for (const auto& [field, value] : layer.fields) {
       text += std::holds_alternative<double>(value)
-                  ? fmt::format("{} = {}\n", field, std::get<double>(value))
+                  ? fmt::format("{} = {}\n", field, static_cast<float>(std::get<double>(value)))
                   : fmt::format("{} = \"{}\"\n", field, std::get<std::string>(value));
     }
   }
