@@ -75,6 +75,8 @@ class FileSystem {
   virtual bool create_directory(const Path& path, std::error_code& error) = 0;
   // Of a file, or of a directory; onto no directory that has something in it.
   virtual std::error_code rename(const Path& from, const Path& to) = 0;
+  // Another name, which nothing has yet, of a file.
+  virtual std::error_code link(const Path& from, const Path& to) = 0;
   // A file, or an empty directory. No error where there is neither.
   virtual std::error_code remove(const Path& path) = 0;
 

@@ -126,6 +126,12 @@ std::error_code PosixFileSystem::rename(const Path& from, const Path& to) {
   return error;
 }
 
+std::error_code PosixFileSystem::link(const Path& from, const Path& to) {
+  std::error_code error;
+  std::filesystem::create_hard_link(from, to, error);
+  return error;
+}
+
 std::error_code PosixFileSystem::remove(const Path& path) {
   std::error_code error;
   std::filesystem::remove(path, error);

@@ -16,6 +16,8 @@ std::optional<net::Job> job_of(Command command) {
       return net::Job::kWorker;
     case Command::kChief:
       return net::Job::kChief;
+    case Command::kEvaluator:
+      return net::Job::kEvaluator;
     default:
       return std::nullopt;
   }

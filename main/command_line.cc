@@ -162,6 +162,41 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   return options;
 }
 
+// `found`: without a cluster where the evaluator is told of a --train_dir alone.
+RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
+                           net::ClusterAndTask found, std::set<std::string> given) {
+  RunEvaluator run{.options = {.trainer = {}, .every = std::chrono::seconds(flags.evaluator_secs)},
+                   .metrics = flags.metrics};
+  if (flags.train_dir.empty() && found.cluster.ps.empty()) {
+    throw std::invalid_argument(
+        "--train_dir: missing; an evaluator needs the directory of a run's checkpoints, or "
+        "--ps_hosts and --worker_hosts, whose ps it asks");
+  }
+  if (!flags.keep_best.empty() && flags.train_dir.empty()) {
+    throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
+                                " is not allowed without --train_dir, where checkpoints are");
+  }
+  run.options.keep_best = roles::best_metric_from_name(flags.keep_best);
+  roles::TrainerOptions& options = run.options.trainer;
+  options.task = task_from(flags, std::move(found));
+  options.config = flags.settings.run;
+  options.explicit_flags = std::move(given);
+  options.data = data_options(flags, environment);
+  options.print_weights_hash = flags.print_weights_hash;
+  options.print_classes = flags.print_classes;
+  options.metrics_file = flags.metrics_file;
+  options.checkpoint.train_dir = flags.train_dir;
+  options.summaries.directory = summary_directory(flags);
+  options.progress_fd = flags.progress_fd;
+  return run;
+}
+
+// Of a --train_dir alone: no cluster is looked for.
+bool needs_no_cluster(Command command, const Flags& flags) {
+  return command == Command::kEvaluator && !flags.train_dir.empty() && flags.ps_hosts.empty() &&
+         flags.worker_hosts.empty() && flags.chief_host.empty();
+}
+
 // train --existing_servers
 RunDriver run_driver(const Flags& flags, const Environment& environment,
                      std::set<std::string> given) {
@@ -406,9 +441,16 @@ Invocation parse_management(Command command, std::vector<std::string> arguments,
   return invocation;
 }
 
-// ps, worker, chief, train and server: what the cluster makes of them.
+// ps, worker, chief, evaluator, train and server: what the cluster makes of them.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
                 const Environment& environment, Invocation& invocation) {
+  if (needs_no_cluster(command, flags)) {
+    const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
+    invocation.log.task = net::task_name(self);
+    invocation.action = run_evaluator(
+        flags, environment, {.cluster = {}, .task = self, .warnings = {}}, given_options(app));
+    return;
+  }
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
   invocation.warnings = std::move(resolution.warnings);
   if (flags.listen_fd < 0) {  // launch has said who its children are
@@ -442,8 +484,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   if (task.job == net::Job::kEvaluator) {
     invocation.action =
-        RunNothing{.why = "the chief evaluates the run; an evaluator task has nothing to do",
-                   .on_finish = on_finish_from(flags.on_finish)};
+        run_evaluator(flags, environment, std::move(*resolution.found), given_options(app));
     return;
   }
   if (flags.page && !resolution.found->cluster.is_chief(task)) {

@@ -10,6 +10,7 @@
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/evaluator/shell/evaluator.h"
 #include "roles/export/shell/export_command.h"
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
@@ -84,9 +85,9 @@ struct RunRender {  // what was rendered, into a file
   std::string path;
   std::string text;
 };
-struct RunNothing {  // an evaluator: the chief evaluates
-  std::string why;
-  roles::OnFinish on_finish = roles::OnFinish::kExit;
+struct RunEvaluator {
+  roles::EvaluatorOptions options;
+  roles::MetricsOptions metrics = {};
 };
 // --help and --version: exit 0. No command at all: exit 2.
 struct Print {
@@ -100,7 +101,7 @@ struct Invocation {
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunExport, RunImport,
-               RunPlot, RunShow, RunManage, RunNothing>
+               RunPlot, RunShow, RunManage, RunEvaluator>
       action;
 };
 

@@ -77,10 +77,12 @@ Command take_resolve_word(std::vector<std::string>& arguments) {
   if (word == arguments.end() || word->starts_with("-")) {
     return Command::kTrain;
   }
-  static const std::map<std::string, Command, std::less<>> kTasks = {{"ps", Command::kPs},
-                                                                     {"worker", Command::kWorker},
-                                                                     {"chief", Command::kChief},
-                                                                     {"train", Command::kTrain}};
+  static const std::map<std::string, Command, std::less<>> kTasks = {
+      {"ps", Command::kPs},
+      {"worker", Command::kWorker},
+      {"chief", Command::kChief},
+      {"evaluator", Command::kEvaluator},
+      {"train", Command::kTrain}};
   const auto found = kTasks.find(*word);
   if (found != kTasks.end()) {
     arguments.erase(word);
@@ -89,9 +91,10 @@ Command take_resolve_word(std::vector<std::string>& arguments) {
   if (word != arguments.begin()) {
     return Command::kTrain;  // perhaps the flag's value: --print true
   }
-  throw std::invalid_argument("resolve: " + net::quoted(*word) +
-                              " is not ps, worker, chief or train (disttf resolve --help tells "
-                              "more)");
+  throw std::invalid_argument(
+      "resolve: " + net::quoted(*word) +
+      " is not ps, worker, chief, evaluator or train (disttf resolve --help tells "
+      "more)");
 }
 
 }  // namespace disttf

@@ -64,6 +64,10 @@ void add_launch(CLI::App& app, Flags& flags) {
   app.add_flag("--chief", flags.launch_chief, "start a chief task as well; it trains like a worker")
       ->transform(boolean())
       ->group(kLaunchGroup);
+  app.add_flag("--evaluator", flags.launch_evaluator,
+               "start an [evaluator](evaluator.md) as well, whose end is never the run's")
+      ->transform(boolean())
+      ->group(kLaunchGroup);
   app.add_option("--restart", flags.restart,
                  "`on-failure`: a task that was killed or lost its peers is started again; "
                  "`never`: its end "
@@ -153,8 +157,23 @@ void add_output(CLI::App& app, Flags& flags) {
                "taken for which")
       ->transform(boolean())
       ->group(kOutput);
+  app.add_option("--evaluator_secs", flags.evaluator_secs,
+                 "of an [evaluator](evaluator.md): seconds between the beginnings of two "
+                 "evaluations, at least; 0: none")
+      ->type_name("SECONDS")
+      ->transform(whole_number(0, kDaySeconds))
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_option("--keep_best", flags.keep_best,
+                 "of an evaluator: the checkpoint that is best by `accuracy`, `loss`, "
+                 "`absolute_error` or `squared_error` of the validation set stays in "
+                 "`best`, below `--train_dir` [none is marked]")
+      ->type_name("NAME")
+      ->check(one_of({"accuracy", "loss", "absolute_error", "squared_error"}))
+      ->group(kOutput);
   app.add_option("--metrics_file", flags.metrics_file,
-                 "the chief adds a line of [JSON](operations.md#results) for each evaluation")
+                 "the chief, and an evaluator, adds a line of [JSON](operations.md#results) for "
+                 "each evaluation")
       ->type_name("FILE")
       ->group(kOutput);
   app.add_option(
@@ -341,6 +360,8 @@ const std::vector<CommandInfo>& commands() {
        "One worker of a cluster; worker 0 is the chief where there is "
        "no chief task"},
       {Command::kChief, "chief", "The chief of a cluster, as a task of its own"},
+      {Command::kEvaluator, "evaluator",
+       "Scores a run's checkpoints, or what its ps hold, beside it"},
       {Command::kTrain, "train",
        "Any of these: the role comes from --job_name, TF_CONFIG or the environment; "
        "without a cluster, trains on this machine"},
@@ -454,7 +475,8 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   } else if (command != Command::kDownload) {
     if (command == Command::kResolve) {
       // For the help; the word is taken off the command line before the flags are read.
-      app->add_option("TASK")->description("ps, worker, chief or train, as that command sees it");
+      app->add_option("TASK")->description(
+          "ps, worker, chief, evaluator or train, as that command sees it");
       add_resolve_flags(*app, flags);
     }
     add_identity_flags(*app, command, flags);

@@ -26,6 +26,7 @@ enum class Command : std::uint8_t {
   kPs,
   kWorker,
   kChief,
+  kEvaluator,
   kTrain,
   kLaunch,
   kServer,
@@ -87,6 +88,7 @@ struct Flags {
   std::size_t launch_ps = 1;
   std::size_t launch_workers = 2;
   bool launch_chief = false;
+  bool launch_evaluator = false;
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
   std::string chaos;           // empty: none
@@ -147,6 +149,8 @@ struct Flags {
   std::uint64_t log_every = 500;
   bool print_weights_hash = false;
   bool print_classes = false;
+  std::uint64_t evaluator_secs = 10;
+  std::string keep_best;  // empty: none
   std::string metrics_file;
   std::string log_dir;  // empty: train_dir
   std::uint64_t summary_every = 100;

@@ -99,6 +99,10 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
     }
   }
   check_checkpoint_flags(flags);
+  if (!flags.keep_best.empty() && !flags.launch_evaluator) {
+    throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
+                                " has no effect without --evaluator, which marks it");
+  }
   static_cast<void>(run_config(
       flags, ps,
       most_trainers(flags, workers,
@@ -112,6 +116,7 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
       .ps = ps,
       .workers = workers,
       .chief = flags.launch_chief,
+      .evaluator = flags.launch_evaluator,
       .restart = {.on_failure = flags.restart == "on-failure", .max_restarts = flags.max_restarts},
       .chaos = chaos,
       .task_arguments = std::move(task_arguments),

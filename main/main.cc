@@ -26,6 +26,7 @@
 #include "net/transport/descriptor_limit.h"
 #include "net/wire/text.h"
 #include "roles/chief/shell/chief.h"
+#include "roles/evaluator/shell/evaluator.h"
 #include "roles/export/shell/export_command.h"
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
@@ -34,7 +35,6 @@
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
-#include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
@@ -159,10 +159,12 @@ int run(const RunRender& run) {
   return roles::kDone;
 }
 
-int run(const RunNothing& nothing) {
-  const roles::StopSignal stop;
-  roles::log_info(nothing.why);
-  return roles::finish(nothing.on_finish, stop);
+int run(RunEvaluator& run) {
+  math::flush_denormals();  // before there is a second thread
+  roles::Task& task = run.options.trainer.task;
+  Exported exported(run.metrics, net::task_name(task.self), math::supported_isas().front());
+  task.meters = exported.meters();
+  return roles::run_evaluator(run.options);
 }
 
 Environment read_environment() {

@@ -58,7 +58,6 @@ void add_compose_serving(Json& services, const Deployment& deployment) {
 
 std::string render_compose(const Deployment& deployment) {
   constexpr std::size_t kMostHostName = 63;
-  refuse_evaluator(deployment, "compose");
   refuse_pod_monitor(deployment, "compose");
   refuse_placement(deployment, "compose");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",

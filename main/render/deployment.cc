@@ -174,7 +174,8 @@ void refuse_evaluator(const Deployment& deployment, std::string_view target) {
   if (deployment.group(net::Job::kEvaluator) != nullptr) {
     refuse("evaluator", "true",
            "allowed for " + std::string(target) +
-               ": the chief evaluates, only a TFJob has a place for it");
+               ", which has no place for one: compose, kubernetes, nomad, statefulset, swarm and "
+               "tfjob have");
   }
 }
 

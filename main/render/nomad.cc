@@ -180,7 +180,6 @@ void check_serving_port(const Deployment& deployment) {
 
 std::string render_nomad(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
-  refuse_evaluator(deployment, "nomad");
   refuse_pod_monitor(deployment, "nomad");
   refuse_ps_port(deployment, "nomad");
   check_metrics_ports(deployment);

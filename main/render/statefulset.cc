@@ -22,7 +22,7 @@ std::vector<std::string> arguments_of(const Deployment& deployment, const TaskGr
   for (const TaskGroup& each : deployment.groups) {
     if (each.job == net::Job::kWorker) {
       workers = each.count;
-    } else {
+    } else if (each.job != net::Job::kEvaluator) {  // which is in no list
       words.push_back(each.job == net::Job::kPs ? "--ps=" + std::to_string(each.count) : "--chief");
     }
   }
@@ -61,7 +61,6 @@ Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
 std::string render_statefulset(const Deployment& deployment) {
   // A label of each pod is the set's name and 11 more characters; a label has 63.
   constexpr std::size_t kMostSetName = 52;
-  refuse_evaluator(deployment, "statefulset");
   for (const TaskGroup& group : deployment.groups) {
     if (group.port != deployment.groups.back().port) {
       refuse("ps_port", std::to_string(group.port),

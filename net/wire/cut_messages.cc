@@ -10,10 +10,12 @@ constexpr MessageFields kGetCutFields{
 constexpr MessageFields kFindCutFields{
     .kind = FrameKind::kFindCut, .flags = kFlagCut, .sequence = true, .generation = true};
 constexpr MessageFields kCutFields{.kind = FrameKind::kCut,
+                                   .flags = kFlagFinished,
                                    .step = true,
                                    .sequence = true,
                                    .range_begin = true,
                                    .generation = true};
+constexpr MessageFields kWatchFields{.kind = FrameKind::kWatch, .step = true};
 constexpr MessageFields kWriteCutFields{
     .kind = FrameKind::kWriteCut, .step = true, .sequence = true, .generation = true};
 
@@ -40,6 +42,7 @@ std::error_code CutRequest::from_header(const FrameHeader& header) noexcept {
 
 FrameHeader CutReply::to_header() const noexcept {
   return {.kind = kCutFields.kind,
+          .flags = flag_if(is_result, kFlagFinished),
           .request_id = request_id,
           .step = step,
           .sequence = name,
@@ -53,7 +56,18 @@ std::error_code CutReply::from_header(const FrameHeader& header) noexcept {
            .step = header.step,
            .name = header.sequence,
            .range_begin = header.range_begin,
-           .generation = header.generation};
+           .generation = header.generation,
+           .is_result = has(header, kFlagFinished)};
+  return {};
+}
+
+FrameHeader Watch::to_header() const noexcept {
+  return {.kind = kWatchFields.kind, .request_id = request_id, .step = step};
+}
+
+std::error_code Watch::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kWatchFields)) return error;
+  *this = {.request_id = header.request_id, .step = header.step};
   return {};
 }
 

@@ -23,17 +23,30 @@ struct CutRequest {
   friend bool operator==(const CutRequest&, const CutRequest&) = default;
 };
 
-// CUT, the answer to either.
+// CUT, the answer to either, and to WATCH.
 struct CutReply {
   std::uint64_t request_id = 0;
   std::uint64_t step = 0;  // of the state
   std::uint64_t name = 0;
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
+  bool is_result = false;  // WATCH: the run is over, and this is its result
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
   friend bool operator==(const CutReply&, const CutReply&) = default;
+};
+
+// WATCH: an evaluator wants the range's parameters as they are evaluated (their averages, where the
+// run has these), once they are those of `step` or of a later one, or the run is over. The answer,
+// a CUT, may take as long. One that comes meanwhile takes its place.
+struct Watch {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Watch&, const Watch&) = default;
 };
 
 // WRITE_CUT: the ps is to write its range of the cut into its own directory.

@@ -80,10 +80,12 @@ enum class FrameKind : std::uint8_t {
   kGetMetrics = 39,    // chief -> ps: how it does, and what trainers have told it
   kMetricsReply = 40,  // reply: texts (net/wire/metrics_messages.h)
   kTrace = 41,         // chief -> ps, ps 0 -> trainer: tell all of these steps; no reply
+  kWatch = 42,         // evaluator -> ps: the parameters of a step to come, or of the run's result
 };
 
 enum FrameFlags : std::uint16_t {
-  // On parameters: the run is over, these are the final ones. On the chief's pull: so it is to be.
+  // On parameters, and a cut: the run is over, these are the final ones. On the chief's pull: so it
+  // is to be.
   // On restore and fill: the state is the result of a run that has ended before its last step.
   kFlagFinished = 1U << 0U,
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used

@@ -22,6 +22,8 @@ allowed() {
     disttf_export_core) echo 'model_core|checkpoint_core|own_data' ;;
     disttf_import_core) echo 'model_core|own_data' ;;
     disttf_import) echo 'import_core|checkpoint' ;;
+    disttf_evaluator_core) echo 'run|data|checkpoint_core' ;;
+    disttf_evaluator) echo 'evaluator_core|chief|model' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;

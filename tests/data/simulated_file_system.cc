@@ -265,6 +265,15 @@ std::error_code SimulatedFileSystem::rename(const Path& from, const Path& to) {
   return {};
 }
 
+std::error_code SimulatedFileSystem::link(const Path& from, const Path& to) {
+  if (const std::error_code error = begin()) return error;
+  const auto source = find(from);
+  if (!source) return std::make_error_code(std::errc::no_such_file_or_directory);
+  if (find(to)) return std::make_error_code(std::errc::file_exists);
+  change(parent(to), {.taken = {}, .given = to.filename().string(), .node = *source});
+  return {};
+}
+
 std::error_code SimulatedFileSystem::remove(const Path& path) {
   if (const std::error_code error = begin()) return error;
   const auto there = find(path);

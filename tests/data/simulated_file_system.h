@@ -103,6 +103,7 @@ class SimulatedFileSystem final : public FileSystem {
                                                   std::error_code& error) override;
   bool create_directory(const Path& path, std::error_code& error) override;
   std::error_code rename(const Path& from, const Path& to) override;
+  std::error_code link(const Path& from, const Path& to) override;
   std::error_code remove(const Path& path) override;
   void sync_directory(const Path& directory) override;
 

@@ -271,10 +271,21 @@ TEST(CommandLine, SetsTheLogUpAsItIsTold) {
 
 // ---- Other actions ----
 
-TEST(CommandLine, AnEvaluatorHasNothingToDo) {
+TEST(CommandLine, AnEvaluatorAsksThePsOrReadsCheckpoints) {
   const Environment environment = {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"]},
                         "task":{"type":"evaluator","index":0}})"}};
-  EXPECT_TRUE(std::holds_alternative<RunNothing>(parse("train", environment).action));
+  const auto of_ps = std::get<RunEvaluator>(parse("train --evaluator_secs=3", environment).action);
+  EXPECT_TRUE(of_ps.options.trainer.checkpoint.train_dir.empty());
+  EXPECT_EQ(of_ps.options.trainer.task.cluster.ps.size(), 1U);
+  EXPECT_EQ(of_ps.options.every, std::chrono::seconds(3));
+  const auto of_files =
+      std::get<RunEvaluator>(parse("evaluator --train_dir /runs/1 --keep_best loss").action);
+  EXPECT_EQ(of_files.options.trainer.checkpoint.train_dir, "/runs/1");
+  EXPECT_EQ(of_files.options.keep_best, roles::BestMetric::kLoss);
+  EXPECT_TRUE(of_files.options.trainer.task.cluster.ps.empty());
+  const auto of_lists =
+      std::get<RunEvaluator>(parse("evaluator --ps_hosts p:1 --worker_hosts w:1").action);
+  EXPECT_EQ(of_lists.options.trainer.task.self.job, net::Job::kEvaluator);
 }
 
 TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {

@@ -30,7 +30,24 @@ TEST(CutMessages, CutReply) {
       "00000000000000002800000000000000"
       "25000000000000000004000000000000"
       "0300000000000000000000000acc8053",
-      {.step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
+      {.flags = kFlagFinished, .step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
+  expect_message(
+      CutReply{
+          .request_id = 4, .step = 400, .range_begin = 1024, .generation = 3, .is_result = true},
+      "44544631051301000400000000000000"
+      "00000000000000009001000000000000"
+      "00000000000000000004000000000000"
+      "030000000000000000000000d2c2bb43",
+      {.flags = kFlagFinished, .step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
+}
+
+TEST(CutMessages, Watch) {
+  expect_message(Watch{.request_id = 4, .step = 400},
+                 "44544631052a00000400000000000000"
+                 "00000000000000009001000000000000"
+                 "00000000000000000000000000000000"
+                 "000000000000000000000000e2d57fe3",
+                 {.step = 1});
 }
 
 TEST(CutMessages, WriteCutRequest) {

@@ -174,7 +174,7 @@ TEST_F(Descriptors, AreTooFewForPlus) {
 TEST_F(Descriptors, AreTooFewForAnEvaluator) {
   with_each_limit([this](int limit) -> Process& {
     const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
-    return run_limited(limit, "evaluator", {"train"},
+    return run_limited(limit, "evaluator", {"train", "--start_timeout=1"},
                        {{"TF_CONFIG", cluster.tf_config("evaluator", 0)}});
   });
 }

@@ -105,14 +105,6 @@ TEST_F(FourTerminals, ReadFlagsFromAConfigurationFile) {
   EXPECT_TRUE(says(*tasks[1], "^After 7 training step"));
 }
 
-TEST_F(FourTerminals, LeaveNothingToDoForAnEvaluator) {
-  const ClusterOnLoopback cluster({.ps = 1, .workers = 2, .chief = true});
-  Process& evaluator =
-      run("evaluator", {"train"}, {{"TF_CONFIG", cluster.tf_config("evaluator", 0)}});
-  EXPECT_TRUE(exits(evaluator, kExitDone));
-  EXPECT_TRUE(says(evaluator, "evaluator task has nothing to do"));
-}
-
 TEST_F(FourTerminals, TrainOnThisMachineWhenNoClusterIsDescribed) {
   Process& job = run("train", Words{"train"} + kRun + data_flags());
   EXPECT_TRUE(exits(job, kExitDone));

@@ -72,8 +72,9 @@ TEST_F(OnFinish, AFailureEndsATaskAllTheSame) {
 
 TEST_F(OnFinish, AnEvaluatorStaysToo) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
-  Process& evaluator = run("evaluator", {"train", "--on_finish=idle"},
+  Process& evaluator = run("evaluator", Words{"train", "--on_finish=idle"} + data_flags(),
                            {{"TF_CONFIG", cluster.tf_config("evaluator", 0)}});
+  finished(cluster);
   EXPECT_TRUE(says(evaluator, kStays));
   evaluator.send(SIGTERM);
   EXPECT_TRUE(exits(evaluator, kExitDone));

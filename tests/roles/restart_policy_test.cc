@@ -210,5 +210,22 @@ TEST_F(RestartPolicyTest, TasksThatDieTogetherComeBackApart) {
   EXPECT_FALSE(delays[0] == delays[1] && delays[1] == delays[2]);
 }
 
+// Its results are in the log; the run is the trainers'.
+TEST_F(RestartPolicyTest, AnEvaluatorsEndIsNeverTheRuns) {
+  RestartPolicy rules({.max_restarts = 1}, {Part::kPs, Part::kChief, Part::kEvaluator},
+                      std::mt19937_64(1));
+  constexpr std::size_t kEvaluator = 2;
+  EXPECT_EQ(ended(rules, kEvaluator, kKilled).action, Action::kRestart);
+  const auto left = ended(rules, kEvaluator, kKilled);
+  EXPECT_EQ(left.action, Action::kLeave);
+  EXPECT_EQ(left.sentence, "was killed by signal 9 (Killed); the run goes on without it");
+  EXPECT_EQ(ended(rules, kEvaluator, {.exit_code = kBadData}).action, Action::kLeave);
+  EXPECT_EQ(ended(rules, kEvaluator, {}).action, Action::kLeave);
+  EXPECT_FALSE(rules.finished());
+  EXPECT_FALSE(rules.exit_code());
+  static_cast<void>(ended(rules, kChief, {}));
+  EXPECT_EQ(rules.exit_code(), kDone);
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -55,6 +55,27 @@ TEST(RunView, ASeriesStaysSmallAndEven) {
   EXPECT_GE(steps.back(), 99'000U);
 }
 
+// It scores a step when the run is far beyond it.
+TEST(RunView, AnEvaluatorThatIsLateFindsItsPlace) {
+  RunView view;
+  const auto evaluated = [&view](std::uint64_t number, std::size_t correct,
+                                 const std::string& task) {
+    math::Evaluation test;
+    test.classes = 2;
+    test.rows = 100;
+    test.correct = correct;
+    view.take(EvaluationRecord{.step = number, .test = &test, .task = task}.to_line(1));
+  };
+  evaluated(100, 50, "");
+  evaluated(300, 70, "");
+  evaluated(200, 60, "evaluator:0");
+  evaluated(300, 1, "evaluator:0");  // the chief has said it
+  evaluated(400, 80, "evaluator:0");
+  const Json curve = json_of(view)["series"]["test_accuracy"];
+  EXPECT_THAT(curve["steps"], ElementsAre(100, 200, 300, 400));
+  EXPECT_THAT(curve["values"], ElementsAre(0.5, 0.6, 0.7, 0.8));
+}
+
 TEST(RunView, AResumedRunMakesItsStepsAgain) {
   RunView view;
   view.take(step(100, 3));

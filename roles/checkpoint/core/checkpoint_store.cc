@@ -110,35 +110,6 @@ void remove_strays(data::FileSystem& disk, std::span<const ShardFile> files,
   }
 }
 
-// Gives the whole checkpoint its name: the first edition of its step that is free.
-CheckpointName publish(data::FileSystem& disk, const Path& partial, const Path& directory,
-                       std::uint64_t step) {
-  CheckpointName name{.step = step};
-  for (const CheckpointName& each : checkpoints_in(disk, directory)) {
-    if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
-  }
-  std::error_code error;
-  for (; name.edition <= kMaxEdition; ++name.edition) {
-    error = disk.rename(partial, directory / to_string(name));
-    if (!error) {
-      disk.sync_directory(directory);
-      return name;
-    }
-    const bool taken = error == std::errc::file_exists || error == std::errc::directory_not_empty;
-    if (!taken) break;
-  }
-  throw std::system_error(error, "cannot create " + (directory / to_string(name)).string());
-}
-
-// Under a name that no reader looks at first, so that nobody finds half of it. `attempt`: of the
-// save that removes it; editions of one step get different names.
-void remove_checkpoint(data::FileSystem& disk, const Path& directory, const CheckpointName& name,
-                       std::uint64_t attempt) {
-  const Path away =
-      directory / partial_name({.step = name.step, .attempt = attempt + name.edition});
-  if (!disk.rename(directory / to_string(name), away)) data::remove_all(disk, away);
-}
-
 bool looks_whole(data::FileSystem& disk, const Path& checkpoint) {
   try {
     return CheckpointReader(disk, checkpoint).check_files().empty();
@@ -209,6 +180,32 @@ void try_to_remove_abandoned(data::FileSystem& disk, const Path& directory,
 }
 
 }  // namespace
+
+CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
+                                  const Path& directory, std::uint64_t step) {
+  CheckpointName name{.step = step};
+  for (const CheckpointName& each : checkpoints_in(disk, directory)) {
+    if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
+  }
+  std::error_code error;
+  for (; name.edition <= kMaxEdition; ++name.edition) {
+    error = disk.rename(partial, directory / to_string(name));
+    if (!error) {
+      disk.sync_directory(directory);
+      return name;
+    }
+    const bool taken = error == std::errc::file_exists || error == std::errc::directory_not_empty;
+    if (!taken) break;
+  }
+  throw std::system_error(error, "cannot create " + (directory / to_string(name)).string());
+}
+
+void remove_checkpoint(data::FileSystem& disk, const Path& directory, const CheckpointName& name,
+                       std::uint64_t attempt) {
+  const Path away =
+      directory / partial_name({.step = name.step, .attempt = attempt + name.edition});
+  if (!disk.rename(directory / to_string(name), away)) data::remove_all(disk, away);
+}
 
 void remove_abandoned(data::FileSystem& files, const Path& directory, std::uint64_t step,
                       std::filesystem::file_time_type now) {
@@ -287,7 +284,7 @@ void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile>
   data::write_durably(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
-  const CheckpointName name = publish(*files_, partial, path_, id.step);
+  const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);
   try {
     remove_old(*files_, path_, name, id.attempt, keep);
   } catch (const std::exception&) {

@@ -131,6 +131,18 @@ class CheckpointStore {
 void remove_abandoned(data::FileSystem& files, const std::filesystem::path& directory,
                       std::uint64_t step, std::filesystem::file_time_type now);
 
+// For whoever keeps checkpoints in a directory of its own.
+struct CheckpointName;  // checkpoint_reader.h
+
+// Gives the whole checkpoint in `partial`, a directory in `directory` whose contents are durable,
+// its name: the first edition of its step that is free. Throws std::system_error.
+CheckpointName publish_checkpoint(data::FileSystem& files, const std::filesystem::path& partial,
+                                  const std::filesystem::path& directory, std::uint64_t step);
+// Under a name that no reader looks at first, so that nobody finds half of it. `attempt`: of the
+// save that removes it; editions of one step get different names.
+void remove_checkpoint(data::FileSystem& files, const std::filesystem::path& directory,
+                       const CheckpointName& name, std::uint64_t attempt);
+
 // Makes a state fit another optimizer than it was saved with: tensors that `spec` does not have in
 // the same order are dropped, so that it begins as a new one does. The sentence says so; nullopt:
 // they fit. Averages that are missing begin with the parameters, those that nobody wants go.

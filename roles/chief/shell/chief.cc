@@ -28,6 +28,7 @@
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 #include "roles/trainer/core/result_text.h"
+#include "roles/trainer/shell/run_data.h"
 
 namespace disttf::roles {
 namespace {

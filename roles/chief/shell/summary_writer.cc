@@ -26,8 +26,8 @@ bool can_be_shown(const data::Dataset& dataset) {
 }
 
 // What an evaluation finds on one set; the tags of the test set begin with "test_".
-void add_evaluation(const std::string& prefix, const math::Evaluation& found,
-                    data::SummaryEvent& event) {
+void add_found(const std::string& prefix, const math::Evaluation& found,
+               data::SummaryEvent& event) {
   event.add_scalar(prefix + "loss", found.loss);
   if (found.classes == 0) {
     event.add_scalar(prefix + "absolute_error", found.absolute_error);
@@ -51,6 +51,14 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
 }
 
 }  // namespace
+
+std::string evaluation_event(const data::EventTime& time, const math::Evaluation& validation,
+                             const math::Evaluation& test) {
+  data::SummaryEvent found;
+  add_found("", validation, found);
+  add_found("test_", test, found);
+  return found.event(time);
+}
 
 void EventStream::add(const std::string& event) { tell(try_to(&event)); }
 
@@ -176,10 +184,7 @@ void SummaryWriter::add_wrong_images(const EvaluationSummary& evaluation,
 }
 
 void SummaryWriter::write(const EvaluationSummary& evaluation) {
-  data::SummaryEvent found;
-  add_evaluation("", evaluation.validation, found);
-  add_evaluation("test_", evaluation.test, found);
-  eval_.add(found.event(evaluation.time));
+  eval_.add(evaluation_event(evaluation.time, evaluation.validation, evaluation.test));
   data::SummaryEvent event;
   if (can_be_shown(dataset_)) {
     add_wrong_images(evaluation, event);

@@ -56,6 +56,11 @@ class EventStream {
   bool has_failed_ = false;
 };
 
+// What an evaluation has found, as one event.
+[[nodiscard]] std::string evaluation_event(const data::EventTime& time,
+                                           const math::Evaluation& validation,
+                                           const math::Evaluation& test);
+
 // Of one step, on the chief.
 struct StepSummary {
   data::EventTime time;

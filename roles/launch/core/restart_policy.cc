@@ -64,7 +64,8 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                              TimePoint now) {
   TaskState& state = tasks_.at(task);
   if (ending.signal == 0 && !ending.lost && ending.exit_code == kDone) {
-    if (!exit_code_) {
+    // An evaluator may know the result before it is the run's.
+    if (!exit_code_ && state.part != Part::kEvaluator) {
       finished_ = true;
       exit_code_ = kDone;
     }
@@ -87,6 +88,9 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
             .delay = next_delay(state, now),
             .sentence = to_string(ending) + "; starting it again (" + std::to_string(restarts_) +
                         " of " + std::to_string(options_.max_restarts) + " restarts)"};
+  }
+  if (state.part == Part::kEvaluator) {
+    return {.sentence = to_string(ending) + "; the run goes on without it"};
   }
   const std::string tries = may_be_mended(ending) && restarts_ > 0
                                 ? " after " + std::to_string(restarts_) + " of " +

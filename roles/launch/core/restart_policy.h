@@ -38,7 +38,8 @@ class RestartPolicy {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  enum class Part : std::uint8_t { kPs, kChief, kWorker };  // kChief: worker 0 too, where it is
+  // kChief: worker 0 too, where it is. An evaluator's end is never the run's.
+  enum class Part : std::uint8_t { kPs, kChief, kWorker, kEvaluator };
 
   enum class Action : std::uint8_t {
     kLeave,    // it is done, or not needed any more

@@ -243,7 +243,8 @@ JobStatus Launcher::status() const {
                    .tasks = {},
                    .socket = control_ ? control_->path() : std::string(),
                    .url = control_url_};
-  for (const net::Job job : {net::Job::kPs, net::Job::kChief, net::Job::kWorker}) {
+  for (const net::Job job :
+       {net::Job::kPs, net::Job::kChief, net::Job::kWorker, net::Job::kEvaluator}) {
     for (const auto& task : processes_.tasks()) {
       if (task->id.job == job) {
         status.tasks.push_back(task->status(processes_.state_of(*task)));

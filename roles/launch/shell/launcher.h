@@ -50,7 +50,8 @@ struct LaunchUpdate {
 struct LaunchOptions {
   std::size_t ps = 1;
   std::size_t workers = 2;
-  bool chief = false;  // a chief task of its own instead of worker 0
+  bool chief = false;      // a chief task of its own instead of worker 0
+  bool evaluator = false;  // beside the run; its end is never the run's
   RestartOptions restart;
   std::optional<ChaosOptions> chaos;  // launch kills and freezes its children itself
   // What every child gets besides who it is: "--train_steps=100", ...

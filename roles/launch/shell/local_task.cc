@@ -14,6 +14,9 @@ namespace {
 net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
   net::Cluster cluster;
   for (const auto& each : all) {
+    if (each->id.job == net::Job::kEvaluator) {
+      continue;  // which nobody connects to
+    }
     auto& list = each->id.job == net::Job::kPs      ? cluster.ps
                  : each->id.job == net::Job::kChief ? cluster.chief
                                                     : cluster.workers;
@@ -75,12 +78,18 @@ std::vector<net::TaskId> tasks_of(const LaunchOptions& options) {
   for (std::size_t index = 0; index < options.workers; ++index) {
     tasks.push_back({.job = net::Job::kWorker, .index = index});
   }
+  if (options.evaluator) {
+    tasks.push_back({.job = net::Job::kEvaluator, .index = 0});
+  }
   return tasks;
 }
 
 RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options) {
   if (task.job == net::Job::kPs) {
     return RestartPolicy::Part::kPs;
+  }
+  if (task.job == net::Job::kEvaluator) {
+    return RestartPolicy::Part::kEvaluator;
   }
   const bool is_chief = task.job == net::Job::kChief || (!options.chief && task.index == 0);
   return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;

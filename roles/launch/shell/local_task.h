@@ -45,7 +45,7 @@ struct LocalTask {
 
 using LocalTasks = std::vector<std::unique_ptr<LocalTask>>;
 
-// Those that the options count: ps, chief, workers.
+// Those that the options count: ps, chief, workers, evaluator.
 [[nodiscard]] std::vector<net::TaskId> tasks_of(const LaunchOptions& options);
 [[nodiscard]] RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options);
 

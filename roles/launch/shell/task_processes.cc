@@ -111,7 +111,10 @@ void TaskProcesses::tell_limits() {
 }
 
 const TaskLimits& TaskProcesses::limits_of(const LocalTask& task) const {
-  return task.id.job == net::Job::kPs ? options_.ps_limits : options_.trainer_limits;
+  static const TaskLimits kNone;
+  return task.id.job == net::Job::kPs          ? options_.ps_limits
+         : task.id.job == net::Job::kEvaluator ? kNone
+                                               : options_.trainer_limits;
 }
 
 // Every process of a task gets the same.
@@ -132,16 +135,17 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
 }
 
 void TaskProcesses::start(LocalTask& task, int listen_fd) {
+  const bool tells_records = task.is_chief || task.id.job == net::Job::kEvaluator;
   ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
                                       .variables = variables_for(task, tasks_),
                                       .listen_fd = listen_fd,
-                                      .progress = task.is_chief,
+                                      .progress = tells_records,
                                       .cpus = cpus_of(task),
                                       .memory_mib = limits_of(task).memory_mib});
   task.pid = process.pid;
   task.since = std::chrono::system_clock::now();
   supervisor_.started(task.number, Clock::now());
-  supervisor_.pipes_opened(task.is_chief ? 3 : 2);
+  supervisor_.pipes_opened(tells_records ? 3 : 2);
   const auto to = [this, &task](bool is_result) {
     return [this, &task, is_result](std::string_view line) {
       task.log.append(line);
@@ -152,7 +156,7 @@ void TaskProcesses::start(LocalTask& task, int listen_fd) {
     // An exception ends the launcher, and with it the run.
     net::spawn(context_, read(std::move(pipe), std::move(handler)), net::rethrow);
   };
-  if (task.is_chief) {
+  if (tells_records) {
     spawn_reader(std::move(process.progress), events_.progress);
   }
   spawn_reader(std::move(process.standard_output), to(task.is_chief));

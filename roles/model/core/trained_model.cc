@@ -32,9 +32,9 @@ math::NumberScaling scaling_of(const TrainedModel& model) noexcept {
           .target_scale = facts.target_scale};
 }
 
-Arithmetic arithmetic_for(const TrainedModel& model) noexcept {
+Arithmetic arithmetic_for(const RunConfig& config) noexcept {
   const auto supported = math::supported_isas();
-  Arithmetic result{.isa = model.config.isa, .dtype = model.config.compute_dtype};
+  Arithmetic result{.isa = config.isa, .dtype = config.compute_dtype};
   if (std::ranges::find(supported, result.isa) == supported.end()) {
     result.isa = supported.front();
   }
@@ -46,7 +46,7 @@ Arithmetic arithmetic_for(const TrainedModel& model) noexcept {
 
 std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model, std::size_t max_rows,
                                               std::size_t threads) {
-  const Arithmetic arithmetic = arithmetic_for(model);
+  const Arithmetic arithmetic = arithmetic_for(model.config);
   return std::make_unique<math::Predictor>(model.config.model, model.parameters.span(),
                                            scaling_of(model), max_rows, arithmetic.isa,
                                            arithmetic.dtype, threads);

@@ -22,6 +22,7 @@ struct TrainedModel {
   std::uint64_t step = 0;          // updates that made it
   math::AlignedVector parameters;  // the whole vector of layout_of(config.model), padding included
   std::string weights_sha256;      // weights_hash() of them
+  bool is_result = false;          // the run has ended with them
   std::optional<double> accuracy = std::nullopt;  // of the test set, where somebody has said it
 
   [[nodiscard]] bool is_of_numbers() const noexcept { return config.model.numbers; }
@@ -44,7 +45,7 @@ struct Arithmetic {
   math::Isa isa = math::Isa::kGeneric;
   math::ComputeDtype dtype = math::ComputeDtype::kF32;
 };
-[[nodiscard]] Arithmetic arithmetic_for(const TrainedModel& model) noexcept;
+[[nodiscard]] Arithmetic arithmetic_for(const RunConfig& config) noexcept;
 
 // Borrows `model`. `max_rows`, `threads`: as math::Predictor has them.
 [[nodiscard]] std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model,

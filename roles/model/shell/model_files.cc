@@ -47,6 +47,11 @@ void check_layout(const CheckpointReader& reader, const RunConfig& config) {
 
 }  // namespace
 
+bool is_result_of_run(const CheckpointIndex& index) {
+  const bool has_ended_early = index.early_end.step != 0 && index.early_end.step == index.step;
+  return has_ended_early || index.step >= run_config_from_json(index.config_json).train_steps;
+}
+
 TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   data::PosixFileSystem disk;
   const CheckpointReader reader(disk, path);
@@ -63,6 +68,7 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   TrainingState state = reader.read();
   model.step = state.step;
   model.accuracy = reader.index().accuracy;
+  model.is_result = is_result_of_run(reader.index());
   // With --ema the averages are what a run evaluates, and its result.
   const auto average =
       std::ranges::find(state.optimizer, math::kAverageName, &TrainingState::Tensor::name);

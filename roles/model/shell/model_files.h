@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "roles/checkpoint/core/checkpoint_index.h"
 #include "roles/model/core/trained_model.h"
 
 namespace disttf::roles {
@@ -12,6 +13,10 @@ namespace disttf::roles {
 // warning in the log for each newer one that is damaged. Throws Failure: kUsage where there is no
 // such directory or nothing of that kind in it, kBadData where nothing in it is whole.
 [[nodiscard]] TrainedModel read_model(const std::filesystem::path& path);
+
+// Whether the run that has saved it had ended with it. Throws std::invalid_argument where its
+// configuration is not one that this release reads.
+[[nodiscard]] bool is_result_of_run(const CheckpointIndex& index);
 
 // The one checkpoint in `path`, nothing else. Throws DamagedCheckpoint, std::system_error, and
 // Failure(kUsage) where it is of another release.

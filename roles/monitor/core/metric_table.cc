@@ -10,6 +10,7 @@ using enum MetricType;
 
 constexpr std::string_view kAll = "all";
 constexpr std::string_view kTrainers = "chief, worker";
+constexpr std::string_view kEvaluators = "chief, worker, evaluator";
 constexpr std::string_view kTasks = "chief, worker, ps";
 constexpr std::string_view kPs = "ps";
 constexpr std::string_view kChief = "chief";
@@ -19,9 +20,9 @@ constexpr std::string_view kServe = "serve";
 constexpr std::array<MetricRow, kMetrics> kRows = {{
     {Metric::kBuildInfo, "disttf_build", kInfo, "", "version, isa", kAll,
      "Always 1; the version of disttf, and the instruction set that this task would compute with"},
-    {Metric::kStep, "disttf_step", kGauge, "", "", kTrainers,
-     "Global step that this trainer has parameters of"},
-    {Metric::kTrainSteps, "disttf_train_steps", kGauge, "", "", kTrainers,
+    {Metric::kStep, "disttf_step", kGauge, "", "", kEvaluators,
+     "Global step that this task has parameters of"},
+    {Metric::kTrainSteps, "disttf_train_steps", kGauge, "", "", kEvaluators,
      "Global steps after which the run ends"},
     {Metric::kLoss, "disttf_loss", kGauge, "", "", kTrainers,
      "Loss of the batch that this trainer has computed last"},
@@ -43,9 +44,9 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
      "State of the run that this trainer has joined: 1 at first, one more after each loss of a ps"},
     {Metric::kDiverged, "disttf_diverged", kGauge, "", "", kTrainers,
      "1 once a loss was no finite number, or the result is worse than guessing"},
-    {Metric::kEvaluationLoss, "disttf_evaluation_loss", kGauge, "", "set", kTrainers,
+    {Metric::kEvaluationLoss, "disttf_evaluation_loss", kGauge, "", "set", kEvaluators,
      "Loss found by the last evaluation"},
-    {Metric::kEvaluationAccuracy, "disttf_evaluation_accuracy", kGauge, "", "set", kTrainers,
+    {Metric::kEvaluationAccuracy, "disttf_evaluation_accuracy", kGauge, "", "set", kEvaluators,
      "Share of examples, from 0 to 1, that the last evaluation found to be told rightly"},
     {Metric::kBytes, "disttf_transferred_bytes", kCounter, "bytes", "direction, codec", kTasks,
      "Bytes sent and received between trainers and ps; codec memory: read where they lie"},

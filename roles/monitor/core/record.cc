@@ -117,6 +117,9 @@ std::string EvaluationRecord::to_line(double time) const {
   Json json = begin("evaluation", time);
   json["step"] = step;
   json["last"] = is_last;
+  if (!task.empty()) {
+    json["task"] = task;
+  }
   if (validation != nullptr) {
     json["validation"] = json_of(*validation);
   }

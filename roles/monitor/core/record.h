@@ -51,6 +51,7 @@ struct EvaluationRecord {
   bool is_last = false;
   const math::Evaluation* validation = nullptr;
   const math::Evaluation* test = nullptr;
+  std::string task = {};  // "evaluator:0"; empty: the chief
   [[nodiscard]] std::string to_line(double time) const;
 };
 // One line of the confusion matrix of a test set for each class.

@@ -58,6 +58,20 @@ void Series::add(std::uint64_t step, double time, double value) {
   }
 }
 
+void Series::put(std::uint64_t step, double time, double value) {
+  const auto at = std::ranges::lower_bound(steps_, step) - steps_.begin();
+  if (static_cast<std::size_t>(at) == steps_.size()) {
+    add(step, time, value);
+  } else if (steps_[static_cast<std::size_t>(at)] != step) {
+    steps_.insert(steps_.begin() + at, step);
+    times_.insert(times_.begin() + at, time);
+    values_.insert(values_.begin() + at, value);
+    if (steps_.size() >= kMostPoints) {
+      thin();
+    }
+  }
+}
+
 void Series::drop_from(std::uint64_t step) {
   const auto at = static_cast<std::size_t>(std::ranges::lower_bound(steps_, step) - steps_.begin());
   steps_.resize(at);
@@ -141,11 +155,15 @@ void RunView::take_run(const Json& record) {
   result_ = nullptr;
 }
 
+// Who is named in it is an evaluator, which may be late.
 void RunView::add(const char* series, const Json& record, const Json& value) {
-  if (value.is_number()) {
-    series_[series].add(whole(record, "step"), field(record, "time").get<double>(),
-                        value.get<double>());
+  if (!value.is_number()) {
+    return;
   }
+  const std::uint64_t step = whole(record, "step");
+  const auto time = field(record, "time").get<double>();
+  field(record, "task").is_string() ? series_[series].put(step, time, value.get<double>())
+                                    : series_[series].add(step, time, value.get<double>());
 }
 
 void RunView::take_step(const Json& record) {

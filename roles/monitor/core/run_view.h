@@ -23,6 +23,9 @@ class Series {
   static constexpr std::size_t kMostPoints = 2000;
 
   void add(std::uint64_t step, double time, double value);
+  // Of somebody who comes later with it than others with later steps: it goes to its place, unless
+  // there is one of its step.
+  void put(std::uint64_t step, double time, double value);
   // A run that is resumed makes these steps again.
   void drop_from(std::uint64_t step);
   [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }

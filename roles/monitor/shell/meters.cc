@@ -89,6 +89,19 @@ TrainerMeters::Evaluated::Evaluated(MetricRegistry& metrics, const char* set)
     : loss(metrics.gauge(Metric::kEvaluationLoss, {{.name = "set", .value = set}})),
       accuracy(metrics.gauge(Metric::kEvaluationAccuracy, {{.name = "set", .value = set}})) {}
 
+void TrainerMeters::Evaluated::tell(const math::Evaluation& found) const {
+  loss.set(found.loss);
+  if (found.classes != 0) {
+    accuracy.set(found.accuracy());
+  }
+}
+
+EvaluatorMeters::EvaluatorMeters(MetricRegistry& all)
+    : step(all.gauge(Metric::kStep)),
+      train_steps(all.gauge(Metric::kTrainSteps)),
+      validation(all, "validation"),
+      test(all, "test") {}
+
 PsRangeMeters::PsRangeMeters(MetricRegistry& metrics, std::size_t range)
     : PsRangeMeters(OfRange{.metrics = metrics, .range = std::to_string(range)}) {}
 
@@ -136,6 +149,13 @@ TrainerMeters& Meters::trainer() {
     trainer_ = std::make_unique<TrainerMeters>(metrics_);
   }
   return *trainer_;
+}
+
+EvaluatorMeters& Meters::evaluator() {
+  if (!evaluator_) {
+    evaluator_ = std::make_unique<EvaluatorMeters>(metrics_);
+  }
+  return *evaluator_;
 }
 
 ByteMeters& Meters::ps_bytes() {

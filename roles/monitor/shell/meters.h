@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "math/evaluation.h"
 #include "roles/monitor/shell/metrics.h"
 #include "roles/run/task.h"
 
@@ -49,6 +50,7 @@ struct TrainerMeters {
   // Of an evaluation on one of the two sets.
   struct Evaluated {
     Evaluated(MetricRegistry& metrics, const char* set);
+    void tell(const math::Evaluation& found) const;
     Gauge& loss;
     Gauge& accuracy;
   };
@@ -68,6 +70,16 @@ struct TrainerMeters {
   Evaluated validation;
   Evaluated test;
   ByteMeters bytes;
+};
+
+// An evaluator's.
+struct EvaluatorMeters {
+  explicit EvaluatorMeters(MetricRegistry& metrics);
+
+  Gauge& step;
+  Gauge& train_steps;
+  TrainerMeters::Evaluated validation;
+  TrainerMeters::Evaluated test;
 };
 
 // Of one range, on the ps's thread.
@@ -121,6 +133,7 @@ class Meters {
   [[nodiscard]] double started() const noexcept { return started_; }
   // Once each, before the thread that they belong to begins.
   [[nodiscard]] TrainerMeters& trainer();
+  [[nodiscard]] EvaluatorMeters& evaluator();
   [[nodiscard]] ByteMeters& ps_bytes();
   [[nodiscard]] CheckpointMeters& checkpoints();
 
@@ -129,6 +142,7 @@ class Meters {
   const double started_;
   MetricRegistry metrics_;
   std::unique_ptr<TrainerMeters> trainer_;
+  std::unique_ptr<EvaluatorMeters> evaluator_;
   std::unique_ptr<ByteMeters> ps_bytes_;
   std::unique_ptr<CheckpointMeters> checkpoints_;
 };

@@ -39,7 +39,7 @@ struct BodyPlan {
 };
 
 struct PeerConnection {
-  enum class Role : std::uint8_t { kTrainer, kView, kPrimary, kBackup };  // of the peer
+  enum class Role : std::uint8_t { kTrainer, kView, kPrimary, kBackup, kEvaluator };  // of the peer
   // Which part of which frame is being read.
   enum class Part : std::uint8_t {
     kNone,

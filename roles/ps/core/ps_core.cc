@@ -17,6 +17,9 @@ namespace {
 // Of a trainer that is welcomed. (A probe asks only whether the task is there; the other purposes
 // are not a trainer's.)
 bool speaks_as_trainer(const net::Hello& hello) {
+  if (hello.from.job == net::Job::kEvaluator) {
+    return false;
+  }
   switch (hello.purpose) {
     case net::ChannelPurpose::kStep:
     case net::ChannelPurpose::kControl:
@@ -26,6 +29,11 @@ bool speaks_as_trainer(const net::Hello& hello) {
     default:
       return false;
   }
+}
+
+// The chief's channel. An evaluator's has frames like others.
+bool asks_for_cuts(const net::Hello& hello) {
+  return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
 }
 
 }  // namespace
@@ -138,7 +146,7 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
     for (const auto& range : ranges_) {
       range->attach_control(id, hello, now);
     }
-  } else if (hello.purpose == net::ChannelPurpose::kState) {
+  } else if (asks_for_cuts(hello)) {
     reads = Reads::kCuts;
   } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
     return Reads::kNothing;
@@ -301,7 +309,7 @@ void PsCore::closed(ConnectionId id, Clock::time_point now) {
     for (const auto& range : ranges_) {
       range->detach_control(id, hello, now);
     }
-  } else if (hello.purpose != net::ChannelPurpose::kState) {
+  } else if (!asks_for_cuts(hello)) {
     ranges_[hello.replica]->closed(id, now);
   }
   check_ranges();

@@ -54,6 +54,9 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
     }
     return welcome;
   }
+  if (hello.from.job == net::Job::kEvaluator && hello.purpose == net::ChannelPurpose::kState) {
+    return welcome;
+  }
   if (hello.from.job != net::Job::kChief && hello.from.job != net::Job::kWorker) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = net::to_string(hello.from) +
@@ -87,6 +90,12 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
     case net::ChannelPurpose::kReplica:
       connection.role = Role::kPrimary;
       break;
+    case net::ChannelPurpose::kState:
+      out_.close(evaluator_);  // of a process that was lost
+      evaluator_ = id;
+      watch_.reset();
+      connection.role = Role::kEvaluator;
+      break;
     default:
       connection.rank = rank_of(hello);
       if (standing_ == net::Standing::kBackup) {
@@ -118,6 +127,8 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
       return primary_header(from);
     case Role::kBackup:
       return backup_header(from);
+    case Role::kEvaluator:
+      return evaluator_header(from);
     case Role::kTrainer:
       break;
   }
@@ -170,6 +181,9 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
 // A step that a gradient has made may be the last one.
 BodyPlan RangeReplica::took_push(BodyPlan plan) {
   count_needed();
+  if (watch_) {
+    serve_evaluator();
+  }
   return plan;
 }
 
@@ -198,6 +212,12 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
                     " were lost");
         }
         lose_backup();
+      }
+      return;
+    case Role::kEvaluator:
+      if (evaluator_ == id) {
+        evaluator_ = 0;
+        watch_.reset();
       }
       return;
     case Role::kTrainer:
@@ -325,6 +345,9 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
                 net::Heartbeat{.request_id = record.waiting->id()}.to_header());
     }
   }
+  if (watch_) {
+    out_.send(evaluator_, net::Heartbeat{.request_id = watch_->request_id}.to_header());
+  }
   backup_.send_heartbeat();
   if (primary_ != 0) {
     out_.send(primary_, net::Heartbeat{}.to_header());
@@ -360,6 +383,12 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
                                 .exit_code = verdict.exit_code,
                                 .sentence = verdict.sentence});
     }
+  }
+  if (evaluator_ != 0) {
+    out_.add(RefuseConnection{.id = evaluator_,
+                              .request_id = watch_ ? watch_->request_id : 0,
+                              .exit_code = verdict.exit_code,
+                              .sentence = verdict.sentence});
   }
   end_.end();
 }

@@ -7,6 +7,7 @@
 //   range_replica_end.cc       what is said of the end of a run; who may leave when is run_end.h
 //   range_replica_views.cc     replicas: what this host is to the range, as the chief tells it
 //   range_replica_backup.cc    replicas: is filled by the other host, and told
+//   range_replica_evaluator.cc what an evaluator may ask for, which nobody waits for
 // and in parts of its own
 //   range_state.h      the run that it is in, and the state that it holds
 //   push_receiver.h    gradients come
@@ -33,6 +34,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/cut_messages.h"
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
 #include "roles/monitor/core/task_metrics.h"
@@ -244,6 +246,11 @@ class RangeReplica {
   BodyPlan received(PeerConnection& from, const BackupReceiver::Outcome& outcome);
   [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }
 
+  // The evaluator's.
+  BodyPlan evaluator_header(PeerConnection& from);
+  // Answers it where what it waits for is here.
+  void serve_evaluator();
+
   const Task& task_;
   ProcessOrder& order_;
   const std::uint8_t replica_;
@@ -258,6 +265,9 @@ class RangeReplica {
   StepTimes times_;
   PushReceiver pushes_{task_, state_, answers_, times_, out_};
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
+
+  ConnectionId evaluator_ = 0;       // the newest one's
+  std::optional<net::Watch> watch_;  // what it waits for
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.
   net::Standing standing_ = net::Standing::kOnly;

@@ -206,6 +206,10 @@ class Shard {
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   [[nodiscard]] math::Range range() const noexcept { return range_; }
   [[nodiscard]] std::span<float> parameters() noexcept { return newest(); }
+  // What is evaluated of them: with averages these. They move on with the next update.
+  [[nodiscard]] std::span<const float> evaluated() const noexcept {
+    return optimizer_.averages() ? optimizer_.average() : newest();
+  }
   // Strict: the parameters of the step before; nullopt when no step has been made since a restore.
   [[nodiscard]] std::optional<Answer> previous() const;
   // No push changes the parameters any more, until the next restore: they are the run's result.

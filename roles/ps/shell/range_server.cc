@@ -35,8 +35,10 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
         [this, rank = task_.cluster.rank_of(connection->hello().from)] { return terms_of(rank); });
   }
   // On a step channel no limit on silence: a step may take long. The control channel's heartbeats
-  // tell.
-  const milliseconds silence = is_step ? milliseconds{0} : milliseconds(task_.timeouts.silence);
+  // tell. Nor on an evaluator's, which nobody misses.
+  const bool may_be_silent = is_step || connection->hello().from.job == net::Job::kEvaluator;
+  const milliseconds silence =
+      may_be_silent ? milliseconds{0} : milliseconds(task_.timeouts.silence);
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, silence)) {

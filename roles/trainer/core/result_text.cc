@@ -109,6 +109,9 @@ std::string metrics_line(const Metrics& metrics) {
   nlohmann::ordered_json line = {{"step", metrics.step}, {"seconds", metrics.seconds}};
   add_measures(line, "validation", *metrics.validation);
   add_measures(line, "test", *metrics.test);
+  if (!metrics.task.empty()) {
+    line["task"] = metrics.task;
+  }
   line["result"] = metrics.result_classes.has_value();
   if (metrics.result_classes && metrics.test->classes != 0) {
     line["classes"] = classes_of(*metrics.test, *metrics.result_classes);

@@ -39,6 +39,7 @@ struct Metrics {
   const math::Evaluation* test = nullptr;
   // At the end of the run also what each class comes to, by these names.
   std::optional<std::span<const std::string_view>> result_classes{};
+  std::string task{};  // that has evaluated, "evaluator:0"; empty: the chief
 };
 
 // One line of --metrics_file, with its end: an object. docs/operations.md has its keys. A loss that

@@ -20,11 +20,4 @@ void StepMeter::count_step(const StepResult& reply, const RunConfig& config) noe
   }
 }
 
-void StepMeter::tell(const TrainerMeters::Evaluated& set, const math::Evaluation& found) {
-  set.loss.set(found.loss);
-  if (found.classes != 0) {
-    set.accuracy.set(found.accuracy());
-  }
-}
-
 }  // namespace disttf::roles

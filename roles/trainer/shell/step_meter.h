@@ -59,14 +59,13 @@ class StepMeter {
   }
   void evaluated(const math::Evaluation& validation, const math::Evaluation& test) const {
     if (meters_ != nullptr) {
-      tell(meters_->validation, validation);
-      tell(meters_->test, test);
+      meters_->validation.tell(validation);
+      meters_->test.tell(test);
     }
   }
 
  private:
   void count_step(const StepResult& reply, const RunConfig& config) noexcept;
-  static void tell(const TrainerMeters::Evaluated& set, const math::Evaluation& found);
 
   TrainerMeters* meters_;
   // When the learning rate is worked out next: it is read every few seconds, and not worth a cosine

@@ -9,65 +9,17 @@
 #include <tuple>
 #include <utility>
 
-#include "data/sha256.h"
 #include "math/clip.h"
 #include "math/random.h"
 #include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
-#include "roles/trainer/core/divergence.h"
 #include "roles/trainer/core/result_text.h"
+#include "roles/trainer/shell/run_data.h"
+#include "roles/trainer/shell/run_evaluation.h"
 
 namespace disttf::roles {
-namespace {
-
-math::ImageSet image_set(const data::Dataset& dataset, const data::Split& split) {
-  return {.images = split.images,
-          .labels = split.labels,
-          .numbers = split.numbers,
-          .means = dataset.means,
-          .scales = dataset.scales,
-          .targets = split.targets,
-          .target_mean = dataset.target_mean,
-          .target_scale = dataset.target_scale};
-}
-
-std::string diverged(double learning_rate) {
-  return fmt::format("training has diverged; a lower --learning_rate than {:g} may help",
-                     learning_rate);
-}
-
-}  // namespace
-
-ExampleKind kind_of_examples(const data::Dataset& dataset) {
-  return {.shape = {.height = dataset.shape.height,
-                    .width = dataset.shape.width,
-                    .channels = dataset.shape.channels},
-          .numbers = !dataset.train.numbers.empty(),
-          .labels_are_numbers = !dataset.train.targets.empty(),
-          .classes = std::max<std::size_t>(dataset.classes, 1)};
-}
-
-ExampleFacts facts_of(const data::Dataset& dataset) {
-  // A checkpoint has them all, however many there are; names longer than that are left out.
-  constexpr std::size_t kMostNameBytes = std::size_t{1} << 20U;
-  const auto names = [](std::span<const std::string_view> from) {
-    std::size_t bytes = 0;
-    for (const std::string_view name : from) {
-      bytes += name.size();
-    }
-    return bytes > kMostNameBytes ? std::vector<std::string>()
-                                  : std::vector<std::string>(from.begin(), from.end());
-  };
-  return {.classes = names(dataset.class_names),
-          .columns = names(dataset.column_names),
-          .label = std::string(dataset.label_name),
-          .means = {dataset.means.begin(), dataset.means.end()},
-          .scales = {dataset.scales.begin(), dataset.scales.end()},
-          .target_mean = dataset.target_mean,
-          .target_scale = dataset.target_scale};
-}
 
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     : options_(options),
@@ -238,7 +190,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   if (!std::isfinite(loss)) {
     meter_.diverged();
     throw Failure(kError, fmt::format("the loss became {:f} at step {}: ", loss, reply_.step) +
-                              diverged(static_cast<double>(config_.optimizer.learning_rate)));
+                              diverged_text(config_));
   }
   reduce_gradient();
   stages_.mark(Stage::kBackward);
@@ -440,34 +392,30 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
                    .images = reply_.step * config_.rows_per_step()});
 }
 
-Trainer::Result Trainer::evaluate() {
+SetEvaluations Trainer::evaluate() {
   loaded_.reset();
-  const auto of = [this](const data::Split& split) {
-    return model_->evaluate(reply_.parameters, image_set(dataset_, split), config_.test_shifts);
-  };
-  Result result{.validation = of(dataset_.validation), .test = of(dataset_.test)};
-  meter_.evaluated(result.validation, result.test);
-  return result;
+  SetEvaluations found = evaluate_sets(*model_, reply_.parameters, dataset_, config_.test_shifts);
+  meter_.evaluated(found.validation, found.test);
+  return found;
 }
 
 math::Evaluation Trainer::print_evaluation(std::uint64_t step) {
-  Result result = evaluate();
-  print_result(fmt::format("After {} training step(s), {}, {}", step,
-                           validation_text(result.validation), test_text(result.test)));
-  write_metrics(step, result, /*is_last=*/false);
-  return std::move(result.validation);
+  SetEvaluations found = evaluate();
+  print_result(evaluation_line(step, found));
+  write_metrics(step, found, /*is_last=*/false);
+  return std::move(found.validation);
 }
 
-void Trainer::write_metrics(std::uint64_t step, const Result& result, bool is_last) {
+void Trainer::write_metrics(std::uint64_t step, const SetEvaluations& found, bool is_last) {
   const std::chrono::duration<double> elapsed = net::Clock::now() - began_;
   metrics_.append(metrics_line(
       {.step = step,
        .seconds = elapsed.count(),
-       .validation = &result.validation,
-       .test = &result.test,
+       .validation = &found.validation,
+       .test = &found.test,
        .result_classes = is_last ? std::optional(dataset_.class_names) : std::nullopt}));
   if (on_evaluation_) {
-    on_evaluation_(step, result.validation, result.test, is_last);
+    on_evaluation_(step, found.validation, found.test, is_last);
   }
 }
 
@@ -478,33 +426,17 @@ std::vector<float> Trainer::last_inputs(std::size_t rows) {
 
 std::optional<Failure> Trainer::print_result_lines() {
   progress_.write_evaluation();
-  const Result result = evaluate();
-  const auto step = static_cast<unsigned long long>(reply_.step);
-  const auto rate = static_cast<double>(config_.optimizer.learning_rate);
-  const double guessing = math::loss_type(config_.model.loss).of_guessing(config_.model.classes);
-  const Learning learning = judge(result.validation, guessing);
-  if (learning != Learning::kLearned) {
-    const std::string what =
-        fmt::format("the validation {} is {:.6g} after step {}, that of guessing {:.4g}",
-                    loss_word(result.validation), result.validation.loss, step, guessing);
-    if (learning == Learning::kDiverged) {
-      meter_.diverged();
-      return Failure(kError, what + ": " + diverged(rate));
-    }
-    log_warning(what + ": the model has learnt next to nothing");
+  const SetEvaluations found = evaluate();
+  if (std::optional<Failure> failure = why_no_result(config_, reply_.step, found)) {
+    meter_.diverged();
+    return failure;
   }
-  print_result(
-      fmt::format("After {} training step(s), {}", step, validation_text(result.validation)));
-  write_metrics(reply_.step, result, /*is_last=*/true);
-  if (options_.print_classes && result.test.classes != 0) {
-    for (const std::string& line : class_table(result.test, dataset_.class_names)) {
-      print_result(line);
-    }
-  }
-  if (options_.print_weights_hash) {
-    print_result("Weights SHA-256: " + weights_hash(model_->layout(), reply_.parameters));
-  }
-  print_result(result_line(dataset_.name, result.test));
+  write_metrics(reply_.step, found, /*is_last=*/true);
+  print_run_result(reply_.step, found, dataset_,
+                   {.classes = options_.print_classes,
+                    .weights_sha256 = options_.print_weights_hash
+                                          ? weights_hash(model_->layout(), reply_.parameters)
+                                          : std::string()});
   return std::nullopt;
 }
 

@@ -31,6 +31,7 @@
 #include "roles/trainer/shell/background.h"
 #include "roles/trainer/shell/metrics_file.h"
 #include "roles/trainer/shell/ps_client.h"
+#include "roles/trainer/shell/run_evaluation.h"
 #include "roles/trainer/shell/stage_clock.h"
 #include "roles/trainer/shell/step_meter.h"
 
@@ -117,13 +118,9 @@ class Trainer {
   [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
  private:
-  struct Result {
-    math::Evaluation validation;
-    math::Evaluation test;
-  };
-  Result evaluate();
+  SetEvaluations evaluate();
   // Adds a line to --metrics_file, where this is the task that does, and tells on_evaluation().
-  void write_metrics(std::uint64_t step, const Result& result, bool is_last);
+  void write_metrics(std::uint64_t step, const SetEvaluations& found, bool is_last);
   void allocate(const RunConfig& config);
   void set_back();
   void take_step(const StepHooks& hooks);
@@ -177,10 +174,5 @@ class Trainer {
   // Strict mode: the result, while the ps make it a second time. Every time has the same bits.
   math::AlignedVector kept_result_;
 };
-
-// What a model of this data set takes.
-[[nodiscard]] ExampleKind kind_of_examples(const data::Dataset& dataset);
-// What a model trained on it is asked by.
-[[nodiscard]] ExampleFacts facts_of(const data::Dataset& dataset);
 
 }  // namespace disttf::roles

@@ -6,21 +6,13 @@
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/trainer/shell/run_data.h"
 
 namespace disttf::roles {
 namespace {
 
 Failure unusable(const std::invalid_argument& error) {
   return {kError, std::string("the chief published what this version cannot use: ") + error.what()};
-}
-
-// Whether its model takes this task's examples.
-void check_examples(const RunConfig& published, const data::Dataset& own) {
-  try {
-    validate_for(kind_of_examples(own), published);
-  } catch (const std::invalid_argument& error) {
-    throw unusable(error);
-  }
 }
 
 // What the chief published, after holding it against this task's own flags and data.
@@ -40,14 +32,7 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
       theirs->is_built_in()) {
     trainer.use_built_in(*theirs);
   }
-  const data::Dataset& own = trainer.dataset();
-  if (own.name != published.dataset || own.checksum != published.data_checksum) {
-    throw Failure(kBadData, std::string(options.data.own ? "--data" : "--dataset") +
-                                ": the chief trains on " + published.dataset + " (SHA-256 " +
-                                published.data_checksum.substr(0, 12) + "), this task has " +
-                                own.name + " (SHA-256 " + own.checksum.substr(0, 12) + ")");
-  }
-  check_examples(published, own);
+  check_data(published, trainer.dataset(), options.data, "the chief trains on");
   if (const auto why = missing_isa(published, math::supported_isas())) {
     throw Failure(kUsage, *why);
   }

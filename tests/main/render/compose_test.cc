@@ -57,6 +57,10 @@ TEST(RenderCompose, GivesTheClusterThatWasAskedFor) {
   expect_one_cluster(compose_tasks(composed("--workers 0 --chief")), {.workers = 0, .chief = true});
 }
 
+TEST(RenderCompose, AnEvaluatorHasAPlaceBesideTheCluster) {
+  expect_one_evaluator(compose_tasks(composed("--evaluator --chief")));
+}
+
 TEST(RenderCompose, HandsTrainingFlagsToEveryTask) {
   for (const Started& task : compose_tasks(composed("--train_steps 7 --sync_replicas False"))) {
     EXPECT_EQ(options_of(task).config.train_steps, 7U);
@@ -103,7 +107,6 @@ TEST(RenderCompose, IsValidForComposeItself) {
 TEST(RenderCompose, RefusesWhatItHasNot) {
   EXPECT_THAT(render_refusal("compose --placement zone=a"),
               HasSubstr("--placement: \"zone=a\" is not allowed for compose"));
-  EXPECT_THAT(render_refusal("compose --evaluator"), HasSubstr("--evaluator: \"true\""));
 }
 
 }  // namespace

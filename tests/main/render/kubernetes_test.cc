@@ -83,6 +83,10 @@ TEST(RenderKubernetes, GivesTheClusterThatWasAskedFor) {
 }
 
 // Its API server refuses a port that comes twice, under whatever names.
+TEST(RenderKubernetes, AnEvaluatorHasAPlaceBesideTheCluster) {
+  expect_one_evaluator(kubernetes_tasks(objects("--evaluator --chief")));
+}
+
 TEST(RenderKubernetes, NamesEachPortOfTheServiceOnce) {
   const auto ports = [](const std::string& line) {
     const json service = objects(line).at(0);

@@ -59,6 +59,10 @@ TEST(RenderNomad, GivesTheClusterThatWasAskedFor) {
                      {.ps = 2, .workers = 11, .chief = true});
 }
 
+TEST(RenderNomad, AnEvaluatorHasAPlaceBesideTheCluster) {
+  expect_one_evaluator(nomad_tasks(nomad_job("--evaluator --chief")));
+}
+
 TEST(RenderNomad, KeepsTextThatNomadWouldInterpolate) {
   for (const Started& task : nomad_tasks(nomad_job("--train_dir /${NOMAD_ALLOC_INDEX}/$x"))) {
     EXPECT_EQ(options_of(task).checkpoint.train_dir, "/${NOMAD_ALLOC_INDEX}/$x");
@@ -97,7 +101,6 @@ TEST(RenderNomad, IsValidForNomadItself) {
 }
 
 TEST(RenderNomad, RefusesWhatItHasNot) {
-  EXPECT_THAT(render_refusal("nomad --evaluator"), StartsWith("--evaluator: "));
   EXPECT_THAT(render_refusal("nomad --ps_port 1"), StartsWith("--ps_port: "));
   EXPECT_THAT(render_refusal("nomad --port 65535"), StartsWith("--port: \"65535\" is not low"));
 }

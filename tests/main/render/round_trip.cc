@@ -36,6 +36,23 @@ void expect_one_cluster(const std::vector<Started>& tasks, const Size& size) {
   EXPECT_EQ(hashes.size(), 1U);
 }
 
+void expect_one_evaluator(const std::vector<Started>& tasks) {
+  std::size_t count = 0;
+  std::set<std::string> hashes;
+  for (const Started& task : tasks) {
+    SCOPED_TRACE(task.address);
+    const Invocation invocation = parse_command_line(task.words, task.environment);
+    const auto* const evaluator = std::get_if<RunEvaluator>(&invocation.action);
+    count += evaluator != nullptr ? 1 : 0;
+    const roles::Task& resolved = evaluator != nullptr
+                                      ? evaluator->options.trainer.task
+                                      : std::get<RunTask>(invocation.action).options.task;
+    hashes.insert(net::short_hex(net::hash_of(resolved.cluster)));
+  }
+  EXPECT_EQ(count, 1U);
+  EXPECT_EQ(hashes.size(), 1U);
+}
+
 std::vector<std::string> texts(const nlohmann::json& list) {
   return list.get<std::vector<std::string>>();
 }

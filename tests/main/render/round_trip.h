@@ -36,6 +36,9 @@ struct Size {
 // have the same lists.
 void expect_one_cluster(const std::vector<Started>& tasks, const Size& size);
 
+// One of them is an evaluator, and knows the same cluster as the others, none of which knows it.
+void expect_one_evaluator(const std::vector<Started>& tasks);
+
 // What the tasks of this command line are to do, e.g. how many steps.
 [[nodiscard]] roles::TrainerOptions options_of(const Started& task);
 

@@ -59,6 +59,10 @@ TEST(RenderStatefulSet, GivesTheClusterThatWasAskedFor) {
 }
 
 // A StatefulSet starts again whatever ends.
+TEST(RenderStatefulSet, AnEvaluatorHasAPlaceBesideTheCluster) {
+  expect_one_evaluator(statefulset_tasks(set_objects("--evaluator --chief")));
+}
+
 TEST(RenderStatefulSet, KeepsTheTasksUp) {
   for (const Started& task : statefulset_tasks(set_objects("--train_steps 7"))) {
     EXPECT_EQ(options_of(task).task.on_finish, roles::OnFinish::kIdle);

@@ -32,6 +32,10 @@ TEST(RenderSwarm, GivesTheClusterThatWasAskedFor) {
                      {.ps = 2, .workers = 11, .chief = true});
 }
 
+TEST(RenderSwarm, AnEvaluatorHasAPlaceBesideTheCluster) {
+  expect_one_evaluator(swarm_tasks(stacked("--evaluator --chief")));
+}
+
 TEST(RenderSwarm, WritesPlacementAndResources) {
   const json file = stacked(
       "--placement zone=a,node.role=worker --ps_placement zone=b --cpus 1.5 --memory 64 --gpus 2");

@@ -83,7 +83,7 @@ TEST(RenderTfjob, AnEvaluatorHasAPlaceInIt) {
   EXPECT_EQ(tfjob["spec"]["tfReplicaSpecs"]["Evaluator"]["replicas"], 1);
   const auto tasks = tfjob_tasks(tfjob);
   const Invocation invocation = parse_command_line(tasks.at(0).words, tasks.at(0).environment);
-  EXPECT_TRUE(std::holds_alternative<RunNothing>(invocation.action));
+  EXPECT_TRUE(std::holds_alternative<RunEvaluator>(invocation.action));
 }
 
 TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {

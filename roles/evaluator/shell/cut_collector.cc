@@ -1,0 +1,285 @@
+#include "roles/evaluator/shell/cut_collector.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "math/model.h"
+#include "net/wire/backoff.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// How soon it is noticed that the other thread wants a cut.
+constexpr std::chrono::milliseconds kTick{50};
+// Between two questions for a configuration that nobody has published yet.
+constexpr std::chrono::milliseconds kAskAgain{250};
+// No step comes so late: only the result is an answer.
+constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+CutCollector::CutCollector(const Task& task, StopSignal& stop)
+    : task_(task),
+      stop_(stop),
+      plan_(task.cluster.ps.size()),
+      heard_(task.cluster.ps.size()),
+      has_last_(task.cluster.ps.size()),
+      gone_since_(net::Clock::now()) {
+  for (std::size_t ps = 0; ps < task.cluster.ps.size(); ++ps) {
+    links_.emplace_back(task, ps, ends_);
+  }
+  thread_ = start_thread(stop_, [this] { work(); });
+}
+
+CutCollector::~CutCollector() {
+  ends_.interrupt();
+  thread_.join();
+}
+
+// ------------------------------------------------------------------- on the evaluator's own thread
+
+std::optional<TrainedModel> CutCollector::await_cut() {
+  std::unique_lock lock(mutex_);
+  is_wanted_ = !cut_;
+  while (!cut_ && !is_over_) {
+    changed_.wait_for(lock, kTick);
+    stop_.throw_if_stopped();
+  }
+  return std::exchange(cut_, std::nullopt);
+}
+
+void CutCollector::wait_until(net::Deadline time) {
+  std::unique_lock lock(mutex_);
+  while (!cut_ && !is_over_ && net::Clock::now() < time) {
+    changed_.wait_for(lock, std::min<net::Clock::duration>(kTick, time - net::Clock::now()));
+    stop_.throw_if_stopped();
+  }
+}
+
+// ------------------------------------------------------------------------------------- the thread
+
+bool CutCollector::is_ending() { return ends_.interrupted(); }
+
+bool CutCollector::wants_cut() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(is_wanted_, false);
+}
+
+void CutCollector::over() {
+  const std::scoped_lock lock(mutex_);
+  is_over_ = true;
+  changed_.notify_all();
+}
+
+math::Range CutCollector::range_of(std::size_t ps) const {
+  return math::shard_range(parameters_.size(), ps, links_.size());
+}
+
+void CutCollector::throw_if_gone(std::chrono::seconds limit) const {
+  if (net::Clock::now() - gone_since_ > limit) {
+    throw Failure(kLostPeers, why_gone_ + ", for " + seconds_text(limit));
+  }
+}
+
+void CutCollector::work() {
+  net::Backoff backoff{std::mt19937_64(random_number())};
+  while (!is_ending()) {
+    const bool is_there = find_config() && reach_all();
+    if (is_there) {
+      backoff.reset();
+      listen();
+    } else {
+      throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
+      ends_.wait_until(net::Clock::now() + backoff.next());
+    }
+    const std::scoped_lock lock(mutex_);
+    if (is_over_) {
+      return;
+    }
+  }
+}
+
+// From any ps: where a range has two hosts, that of its own range may be gone.
+bool CutCollector::find_config() {
+  for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
+    EvaluatorLink& link = links_[ps];
+    std::string json;
+    std::error_code error = link.connect(/*is_replicated=*/false);
+    while (!error && json.empty() && !is_ending()) {
+      error = link.get_config(json);
+      if (!error && json.empty()) {
+        why_gone_ = "no chief has published what the run trains";
+        throw_if_gone(task_.timeouts.start);
+        ends_.wait_until(net::Clock::now() + kAskAgain);
+      }
+    }
+    link.close();
+    if (error) {
+      why_gone_ = link.name() + " cannot be reached: " + error.message();
+    } else if (!json.empty()) {
+      take_config(json);
+    }
+  }
+  return !config_json_.empty();
+}
+
+void CutCollector::take_config(const std::string& json) {
+  try {
+    config_ = run_config_from_json(json);
+    validate(config_);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kError,
+                  std::string("the chief published what this version cannot use: ") + error.what());
+  }
+  config_json_ = json;
+  parameters_ = math::AlignedVector(math::layout_of(config_.model).size());
+  gone_since_ = net::Clock::now();
+}
+
+bool CutCollector::reach_all() {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    EvaluatorLink& link = links_[ps];
+    if (has_last_[ps] || link.is_open()) {
+      continue;
+    }
+    std::string json;
+    std::error_code error = link.connect(config_.ps_replicas > 1);
+    if (!error) {
+      error = link.get_config(json);
+    }
+    if (error) {
+      return lose(ps, error.message());
+    }
+    if (!json.empty() && json != config_json_) {
+      throw Failure(kLostPeers, "the ps are in another run than before");
+    }
+    plan_.saw(link.welcome().step);
+    heard_[ps] = net::Clock::now();
+  }
+  waits_for_end_ = true;
+  return watch_all(kToTheEnd);
+}
+
+// Those that have given their part of the result away have nothing more to say.
+bool CutCollector::watch_all(std::uint64_t step) {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    if (has_last_[ps]) {
+      continue;
+    }
+    if (const std::error_code error = links_[ps].watch(step)) {
+      return lose(ps, error.message());
+    }
+  }
+  return true;
+}
+
+// A cut that was wanted is wanted still. Always false.
+bool CutCollector::lose(std::size_t ps, const std::string& why) {
+  std::string sentence = links_[ps].name() + " cannot be reached: " + why;
+  if (why_gone_ != sentence) {
+    log_info(sentence);
+    why_gone_ = std::move(sentence);
+  }
+  for (EvaluatorLink& link : links_) {
+    link.close();
+  }
+  plan_.lost();
+  if (!std::exchange(waits_for_end_, true)) {
+    const std::scoped_lock lock(mutex_);
+    is_wanted_ = true;
+  }
+  return false;
+}
+
+void CutCollector::listen() {
+  std::vector<pollfd> fds(links_.size() + 1);  // the last one is the interrupt's
+  for (;;) {
+    if (waits_for_end_ && wants_cut()) {
+      waits_for_end_ = false;
+      if (!watch_all(plan_.begin())) {
+        return;
+      }
+    }
+    for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+      fds[ps] = {.fd = has_last_[ps] ? -1 : links_[ps].fd(), .events = POLLIN, .revents = 0};
+    }
+    static_cast<void>(net::wait_for_any(fds, ends_, net::Clock::now() + kTick));
+    if (is_ending()) {
+      return;
+    }
+    const auto now = net::Clock::now();
+    for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+      const bool is_silent = !has_last_[ps] && now - heard_[ps] > task_.timeouts.silence;
+      if ((fds[ps].revents != 0 && !receive(ps)) || (is_silent && !lose(ps, "it is silent"))) {
+        return;
+      }
+    }
+    gone_since_ = now;
+    const CutPlan::State state = plan_.state();
+    if (state == CutPlan::State::kResult) {
+      deliver(/*is_result=*/true);
+      return;
+    }
+    if (!waits_for_end_ && state == CutPlan::State::kWhole) {
+      waits_for_end_ = true;  // each was asked for that when it had answered
+      deliver(/*is_result=*/false);
+    } else if (!waits_for_end_ && state == CutPlan::State::kTorn && !watch_all(plan_.begin())) {
+      return;
+    }
+  }
+}
+
+bool CutCollector::receive(std::size_t ps) {
+  const math::Range range = range_of(ps);
+  std::optional<CutPlan::Part> part;
+  bool has_nothing = false;
+  const std::error_code error = links_[ps].receive(
+      range, parameters_.span().subspan(range.begin, range.size()), part, has_nothing);
+  if (error) {
+    return lose(ps, error.message());
+  }
+  heard_[ps] = net::Clock::now();
+  if (has_nothing) {
+    over();
+    return false;
+  }
+  if (!part) {
+    return true;
+  }
+  plan_.took(ps, *part);
+  if (part->is_last) {
+    has_last_[ps] = true;
+    links_[ps].close();
+    return true;
+  }
+  const std::error_code failed = links_[ps].watch(kToTheEnd);
+  return !failed || lose(ps, failed.message());
+}
+
+// One that nobody has taken is forgotten for a newer one.
+void CutCollector::deliver(bool is_result) {
+  TrainedModel cut;
+  cut.config = config_;
+  cut.step = plan_.step();
+  cut.is_result = is_result;
+  const std::size_t size = parameters_.size();
+  cut.parameters = std::exchange(parameters_, math::AlignedVector(is_result ? 0 : size));
+  if (is_result) {
+    cut.weights_sha256 = weights_hash(math::layout_of(config_.model), cut.parameters.span());
+  }
+  const std::scoped_lock lock(mutex_);
+  cut_ = std::move(cut);
+  is_over_ = is_result;
+  changed_.notify_all();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,276 @@
+#include "roles/evaluator/shell/evaluator.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/posix_file_system.h"
+#include "net/wire/text.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
+#include "roles/evaluator/core/best_checkpoint.h"
+#include "roles/evaluator/shell/cut_collector.h"
+#include "roles/evaluator/shell/scoring.h"
+#include "roles/model/shell/model_files.h"
+#include "roles/process/finish.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+using std::chrono::steady_clock;
+
+// Between two looks at a directory.
+constexpr std::chrono::milliseconds kLookAtFiles{200};
+
+std::string at_step(std::uint64_t step) { return "step " + std::to_string(step); }
+
+// The checkpoints of a --train_dir, the newest that is whole first.
+class DirectoryEvaluator {
+ public:
+  DirectoryEvaluator(const EvaluatorOptions& options, const StopSignal& stop)
+      : options_(options),
+        stop_(stop),
+        directory_(options.trainer.checkpoint.train_dir),
+        scoring_(options, stop),
+        best_(disk_, directory_) {}
+
+  void run() {
+    if (options_.keep_best) {
+      find_best();
+    }
+    log_info("Evaluates the checkpoints in " + directory_.string());
+    while (!look()) {
+      stop_.interrupt().wait_until(net::Clock::now() + kLookAtFiles);
+    }
+  }
+
+ private:
+  // What earlier processes have kept is judged anew: it may have been by another figure.
+  void find_best() {
+    best_.clear();
+    std::optional<CheckpointName> best;
+    for (const CheckpointName& name : best_.kept()) {
+      try {
+        const TrainedModel model = read_checkpoint_model(best_.path() / to_string(name));
+        const double value = value_of(*options_.keep_best, scoring_.score(model).validation);
+        if (!best || is_better(*options_.keep_best, value, *best_value_)) {
+          best = name;
+          best_value_ = value;
+        }
+      } catch (const DamagedCheckpoint& damaged) {
+        log_warning(damaged.what());
+      } catch (const std::system_error& error) {
+        log_warning(error.what());  // half of it was removed
+      }
+    }
+    if (best) {
+      best_.keep_only(*best);
+      log_info("The best checkpoint so far is that of " + at_step(best->step));
+    }
+  }
+
+  // Whether there is nothing more to come.
+  bool look() {
+    stop_.throw_if_stopped();
+    const std::vector<CheckpointName> names = checkpoints_in(disk_, directory_);
+    if (names.empty() || names.front() == seen_) {
+      watch_for_life();
+      return false;
+    }
+    const bool is_due = steady_clock::now() >= next_ || is_result(names.front());
+    return is_due && evaluate_newest(names);
+  }
+
+  // The first of those that have not been seen yet that can be read.
+  bool evaluate_newest(const std::vector<CheckpointName>& names) {
+    const std::optional<CheckpointName> before = std::exchange(seen_, names.front());
+    has_seen_any_ = true;
+    for (const CheckpointName& name : names) {
+      if (name == before) {
+        break;
+      }
+      if (std::optional<TrainedModel> model = read(name)) {
+        next_ = steady_clock::now() + options_.every;
+        return evaluate(*model);
+      }
+    }
+    return false;
+  }
+
+  // nullopt: it is damaged, or gone since.
+  std::optional<TrainedModel> read(const CheckpointName& name) {
+    const Path path = directory_ / to_string(name);
+    try {
+      if (!options_.keep_best) {
+        return read_checkpoint_model(path);
+      }
+      if (const std::optional<Path> held = best_.hold(name, random_number())) {
+        return read_checkpoint_model(*held);
+      }
+    } catch (const DamagedCheckpoint& damaged) {
+      log_unless_gone(path, damaged.what());
+    } catch (const std::system_error& error) {
+      log_unless_gone(path, error.what());
+    }
+    return std::nullopt;
+  }
+
+  static void log_unless_gone(const Path& path, const char* why) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) {
+      log_warning(std::string(why) + "; this checkpoint is left out");
+    }
+  }
+
+  bool evaluate(const TrainedModel& model) {
+    const SetEvaluations found = scoring_.score(model);
+    const bool is_last = ends_with(model.step, model.is_result);
+    mark_best(model.step, found.validation);
+    scoring_.tell(model, found, is_last);
+    return is_last;
+  }
+
+  void mark_best(std::uint64_t step, const math::Evaluation& validation) {
+    if (!options_.keep_best) {
+      return;
+    }
+    const double value = value_of(*options_.keep_best, validation);
+    if (best_value_ && !is_better(*options_.keep_best, value, *best_value_)) {
+      best_.drop();
+      return;
+    }
+    try {
+      const Path kept = best_.keep();
+      best_value_ = value;
+      log_info("The best checkpoint by " + std::string(best_metric_name(*options_.keep_best)) +
+               " is that of " + at_step(step) + ", kept in " + kept.string());
+    } catch (const std::system_error& error) {
+      log_warning(std::string("--keep_best: ") + error.what());
+      best_.drop();
+    }
+  }
+
+  // A run of more steps than the one that has saved it goes on from there.
+  [[nodiscard]] bool ends_with(std::uint64_t step, bool is_result) const {
+    const TrainerOptions& own = options_.trainer;
+    return is_result &&
+           (!own.explicit_flags.contains("train_steps") || step >= own.config.train_steps);
+  }
+
+  // By its index alone; it is read when its time has come.
+  bool is_result(const CheckpointName& name) {
+    if (name == peeked_) {
+      return is_result_;
+    }
+    peeked_ = name;
+    is_result_ = false;
+    try {
+      const CheckpointReader reader(disk_, directory_ / to_string(name));
+      is_result_ = ends_with(reader.index().step, is_result_of_run(reader.index()));
+    } catch (const std::exception&) {
+      is_result_ = false;  // whoever reads it says why
+    }
+    return is_result_;
+  }
+
+  // A run writes into its directory all the time: records, if no checkpoints. The longer it lasts
+  // the more seldom are records.
+  void watch_for_life() {
+    const auto now = steady_clock::now();
+    const auto newest = newest_write();
+    if (newest != newest_write_) {
+      longest_silence_ =
+          has_seen_any_ ? std::max(longest_silence_, now - last_change_) : longest_silence_;
+      newest_write_ = newest;
+      last_change_ = now;
+    }
+    const Timeouts& timeouts = options_.trainer.task.timeouts;
+    const steady_clock::duration patience =
+        has_seen_any_ ? std::max<steady_clock::duration>(timeouts.peer, 2 * longest_silence_)
+                      : timeouts.start;
+    if (now - last_change_ > patience) {
+      const std::string limit =
+          seconds_text(std::chrono::duration_cast<std::chrono::seconds>(patience));
+      throw Failure(kLostPeers,
+                    has_seen_any_
+                        ? "nothing in " + directory_.string() + " has changed for " + limit +
+                              ", and the last checkpoint in it is not the result of a run"
+                        : "waited " + limit + " for a checkpoint in " + directory_.string());
+    }
+  }
+
+  [[nodiscard]] std::filesystem::file_time_type newest_write() const {
+    std::filesystem::file_time_type newest{};
+    std::error_code error;
+    for (const Path& place : {directory_, directory_ / "records"}) {
+      for (std::filesystem::directory_iterator each(place, error), end; !error && each != end;
+           each.increment(error)) {
+        const std::string name = each->path().filename().string();
+        const bool is_own = name == kBestDirectory || name == kEvaluatorEvents ||
+                            name.ends_with("-evaluator.jsonl");
+        std::error_code ignored;
+        const auto time = each->last_write_time(ignored);
+        if (!ignored && !is_own) {
+          newest = std::max(newest, time);
+        }
+      }
+    }
+    return newest;
+  }
+
+  const EvaluatorOptions& options_;
+  const StopSignal& stop_;
+  const Path directory_;
+  data::PosixFileSystem disk_;
+  Scoring scoring_;
+  BestCheckpoint best_;
+  std::optional<double> best_value_;
+  std::optional<CheckpointName> seen_;  // the newest that was looked at
+  bool has_seen_any_ = false;
+  std::optional<CheckpointName> peeked_;
+  bool is_result_ = false;  // that one
+  steady_clock::time_point next_{};
+  std::filesystem::file_time_type newest_write_{};
+  steady_clock::time_point last_change_ = steady_clock::now();
+  steady_clock::duration longest_silence_{0};
+};
+
+// What the ps hold.
+void evaluate_cuts(const EvaluatorOptions& options, StopSignal& stop) {
+  Scoring scoring(options, stop);
+  CutCollector collector(options.trainer.task, stop);
+  log_info("Evaluates what the ps hold");
+  for (;;) {
+    const auto next = net::Clock::now() + options.every;
+    const std::optional<TrainedModel> cut = collector.await_cut();
+    if (!cut) {
+      log_warning("the run is over, and its last parameters went with a ps");
+      return;
+    }
+    scoring.tell(*cut, scoring.score(*cut), cut->is_result);
+    if (cut->is_result) {
+      return;
+    }
+    collector.wait_until(next);
+  }
+}
+
+}  // namespace
+
+int run_evaluator(const EvaluatorOptions& options) {
+  StopSignal stop;
+  if (options.trainer.checkpoint.train_dir.empty()) {
+    evaluate_cuts(options, stop);
+  } else {
+    DirectoryEvaluator(options, stop).run();
+  }
+  return finish(options.trainer.task.on_finish, stop);
+}
+
+}  // namespace disttf::roles

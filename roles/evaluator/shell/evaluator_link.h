@@ -1,0 +1,65 @@
+// An evaluator's channel to one ps: it asks for the run's configuration, and to be sent the
+// parameters of a step to come.
+//
+// Errors are the channel's; after any of them the link is closed. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "math/parameter_layout.h"
+#include "net/transport/channel.h"
+#include "net/transport/interrupt.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+#include "roles/evaluator/core/cut_plan.h"
+#include "roles/run/task.h"
+
+namespace disttf::roles {
+
+class EvaluatorLink {
+ public:
+  // Both must outlive the link.
+  EvaluatorLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
+
+  // To the host that serves the range: where two have it, `is_replicated`, the one that is the
+  // primary. Throws Failure where it is refused, or this process's own limits keep it from
+  // connecting.
+  [[nodiscard]] std::error_code connect(bool is_replicated);
+  // Empty: there is none yet.
+  [[nodiscard]] std::error_code get_config(std::string& json);
+  // The parameters of `step`, or the first ones after it, or the result of the run are to be sent,
+  // instead of those that were asked for before.
+  [[nodiscard]] std::error_code watch(std::uint64_t step);
+  // Takes one frame, which has begun to come. `part`: of the range, whose values are then in
+  // `place`; nullopt: the ps only says that it lives, or, `has_nothing`, that the run is over and
+  // it has nothing of its result.
+  [[nodiscard]] std::error_code receive(math::Range range, std::span<float> place,
+                                        std::optional<CutPlan::Part>& part, bool& has_nothing);
+
+  [[nodiscard]] const net::Welcome& welcome() const noexcept { return welcome_; }
+  [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }
+  [[nodiscard]] int fd() const { return channel_ ? channel_->fd() : -1; }
+  void close() noexcept { channel_.reset(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  [[nodiscard]] std::error_code connect_to(std::uint8_t replica);
+  [[nodiscard]] std::error_code unexpected(const net::FrameHeader& header);
+  [[nodiscard]] net::Deadline deadline_for(std::size_t bytes) const;
+
+  const Task& task_;
+  const net::Interrupt& interrupt_;
+  const std::size_t index_;
+  const std::string name_;  // "ps 1 (10.0.0.7:2222)"
+  std::unique_ptr<net::Channel> channel_;
+  net::Welcome welcome_;
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,57 @@
+// How good a model of the run is, and everybody who is told: standard output, the file of
+// --metrics_file, records of the run, TensorBoard's files, the metrics.
+//
+// Not thread-safe: the computing thread owns it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "math/model.h"
+#include "roles/chief/shell/summary_writer.h"
+#include "roles/evaluator/shell/evaluator.h"
+#include "roles/model/core/trained_model.h"
+#include "roles/monitor/shell/record_file.h"
+#include "roles/process/stop_signal.h"
+#include "roles/trainer/shell/metrics_file.h"
+#include "roles/trainer/shell/run_evaluation.h"
+
+namespace disttf::roles {
+
+// Below --log_dir: what TensorBoard calls a run. `eval` is what the chief finds.
+inline constexpr const char* kEvaluatorEvents = "evaluator";
+
+class Scoring {
+ public:
+  // Both must outlive it.
+  Scoring(const EvaluatorOptions& options, const StopSignal& stop);
+
+  // Of the validation and of the test set. Opens the run's data the first time. Throws Failure: as
+  // open_dataset() and check_data() do, and kUsage where there is no such figure as --keep_best
+  // names.
+  [[nodiscard]] SetEvaluations score(const TrainedModel& model);
+  // `is_last`: the run has ended with this model. Throws Failure where it has come to nothing.
+  void tell(const TrainedModel& model, const SetEvaluations& found, bool is_last);
+
+ private:
+  void prepare(const RunConfig& config);
+  void open_data(const RunConfig& config);
+  void tell_records(std::uint64_t step, const SetEvaluations& found, bool is_last);
+  void tell_tensorboard(std::uint64_t step, const SetEvaluations& found);
+
+  const EvaluatorOptions& options_;
+  const StopSignal& stop_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::optional<data::Dataset> dataset_;
+  std::string prepared_;  // for this configuration, as JSON
+  std::optional<math::Model> model_;
+  MetricsFile metrics_;
+  std::optional<RecordFile> records_;  // where there is a --train_dir
+  std::optional<EventStream> events_;  // where there is a --log_dir
+  std::optional<std::uint64_t> told_;  // step, the last one
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,62 @@
+#include "roles/trainer/shell/run_evaluation.h"
+
+#include <fmt/format.h>
+
+#include "roles/process/log.h"
+#include "roles/trainer/core/divergence.h"
+#include "roles/trainer/core/result_text.h"
+#include "roles/trainer/shell/run_data.h"
+
+namespace disttf::roles {
+
+SetEvaluations evaluate_sets(math::Model& model, std::span<const float> parameters,
+                             const data::Dataset& dataset, std::uint64_t test_shifts) {
+  const auto of = [&](const data::Split& split) {
+    return model.evaluate(parameters, image_set(dataset, split), test_shifts);
+  };
+  return {.validation = of(dataset.validation), .test = of(dataset.test)};
+}
+
+std::string evaluation_line(std::uint64_t step, const SetEvaluations& found) {
+  return fmt::format("After {} training step(s), {}, {}", step, validation_text(found.validation),
+                     test_text(found.test));
+}
+
+std::string diverged_text(const RunConfig& config) {
+  return fmt::format("training has diverged; a lower --learning_rate than {:g} may help",
+                     static_cast<double>(config.optimizer.learning_rate));
+}
+
+std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step,
+                                     const SetEvaluations& found) {
+  const double guessing = math::loss_type(config.model.loss).of_guessing(config.model.classes);
+  const Learning learning = judge(found.validation, guessing);
+  if (learning == Learning::kLearned) {
+    return std::nullopt;
+  }
+  const std::string what =
+      fmt::format("the validation {} is {:.6g} after step {}, that of guessing {:.4g}",
+                  loss_word(found.validation), found.validation.loss, step, guessing);
+  if (learning == Learning::kDiverged) {
+    return Failure(kError, what + ": " + diverged_text(config));
+  }
+  log_warning(what + ": the model has learnt next to nothing");
+  return std::nullopt;
+}
+
+void print_run_result(std::uint64_t step, const SetEvaluations& found, const data::Dataset& dataset,
+                      const ResultExtras& extras) {
+  print_result(
+      fmt::format("After {} training step(s), {}", step, validation_text(found.validation)));
+  if (extras.classes && found.test.classes != 0) {
+    for (const std::string& line : class_table(found.test, dataset.class_names)) {
+      print_result(line);
+    }
+  }
+  if (!extras.weights_sha256.empty()) {
+    print_result("Weights SHA-256: " + extras.weights_sha256);
+  }
+  print_result(result_line(dataset.name, found.test));
+}
+
+}  // namespace disttf::roles

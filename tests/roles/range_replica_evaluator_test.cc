@@ -1,0 +1,160 @@
+// A range and an evaluator, which nobody waits for.
+#include <cstring>
+#include <optional>
+
+#include "net/wire/cut_messages.h"
+#include "tests/roles/range_replica_fixture.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameKind;
+
+class RangeReplicaEvaluator : public RangeReplicaTest {
+ protected:
+  ConnectionId evaluator(ReplicaHost& host, std::uint64_t process = 9) const {
+    return host.connect({.cluster = {},
+                         .from = {.job = net::Job::kEvaluator, .index = 0},
+                         .to = task_.self,
+                         .purpose = net::ChannelPurpose::kState,
+                         .incarnation = process});
+  }
+  bool watch(ReplicaHost& host, ConnectionId id, std::uint64_t step) {
+    return host.say(id, net::Watch{.request_id = ++requests_, .step = step}.to_header());
+  }
+  // A run of two trainers that has begun.
+  void begin() {
+    chief_ = host_.connect(0, 7);
+    worker_ = host_.connect(1, 8);
+    begin_run(host_, chief_, small_run());
+  }
+  void make_step(std::uint64_t step) {
+    for (const ConnectionId trainer : {chief_, worker_}) {
+      ASSERT_TRUE(host_.say(trainer, push(step), gradient(1)));
+    }
+  }
+  // That the evaluator has been sent, with the first float.
+  static void expect_cut(ReplicaHost& host, ConnectionId id, std::uint64_t step, float value,
+                         bool is_result = false) {
+    const auto frame = host.take(id);
+    ASSERT_TRUE(frame.has_value());
+    net::CutReply cut;
+    ASSERT_FALSE(cut.from_header(frame->header));
+    EXPECT_EQ(cut.step, step);
+    EXPECT_EQ(cut.generation, 1U);
+    EXPECT_EQ(cut.is_result, is_result);
+    float first = 0;
+    ASSERT_GE(frame->body.size(), sizeof first);
+    std::memcpy(&first, frame->body.data(), sizeof first);
+    EXPECT_EQ(first, value);
+  }
+
+  ConnectionId chief_ = 0;
+  ConnectionId worker_ = 0;
+  std::uint64_t requests_ = 0;
+};
+
+TEST_F(RangeReplicaEvaluator, IsSentTheStepThatItWaitsForOnceItIsMade) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 2));
+  make_step(0);
+  EXPECT_FALSE(host_.take(id).has_value());
+  make_step(1);
+  expect_cut(host_, id, 2, -2);
+  EXPECT_FALSE(host_.take(id).has_value());  // once
+}
+
+TEST_F(RangeReplicaEvaluator, IsSentANewerStepAtOnce) {
+  begin();
+  make_step(0);
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 0));
+  expect_cut(host_, id, 1, -1);
+}
+
+TEST_F(RangeReplicaEvaluator, WhatItIsSentDoesNotMoveOn) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 1));
+  make_step(0);
+  make_step(1);
+  expect_cut(host_, id, 1, -1);
+}
+
+TEST_F(RangeReplicaEvaluator, ANewerWishTakesThePlaceOfTheOneBefore) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 3));
+  ASSERT_TRUE(watch(host_, id, 1));
+  make_step(0);
+  expect_cut(host_, id, 1, -1);
+  make_step(1);
+  make_step(2);
+  EXPECT_FALSE(host_.take(id).has_value());
+}
+
+TEST_F(RangeReplicaEvaluator, IsSentTheResultWhenTheRunIsOver) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 1000));
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    make_step(step);
+  }
+  EXPECT_FALSE(host_.take(id).has_value());  // it may be made again from a cut before that
+  ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
+  expect_cut(host_, id, 3, -3, /*is_result=*/true);
+}
+
+TEST_F(RangeReplicaEvaluator, IsToldThatThereIsNoResultHere) {
+  chief_ = host_.connect(0, 7);
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 1));
+  ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
+  expect(host_, id, FrameKind::kAck);
+}
+
+TEST_F(RangeReplicaEvaluator, IsToldTheConfigurationOnceThereIsOne) {
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(host_.say(id, {.kind = FrameKind::kGetConfig}));
+  expect(host_, id, FrameKind::kAck);
+  begin();
+  ASSERT_TRUE(host_.say(id, {.kind = FrameKind::kGetConfig}));
+  const auto frame = host_.take(id);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_EQ(frame->header.kind, FrameKind::kConfig);
+  EXPECT_FALSE(frame->body.empty());
+}
+
+TEST_F(RangeReplicaEvaluator, ANewProcessTakesThePlaceOfTheOldOne) {
+  begin();
+  const ConnectionId old = evaluator(host_);
+  ASSERT_TRUE(watch(host_, old, 1));
+  const ConnectionId id = evaluator(host_, 10);
+  EXPECT_TRUE(host_.is_closed(old));
+  make_step(0);
+  EXPECT_FALSE(host_.take(old).has_value());
+  ASSERT_TRUE(watch(host_, id, 1));
+  expect_cut(host_, id, 1, -1);
+}
+
+TEST_F(RangeReplicaEvaluator, OneThatIsGoneIsForgotten) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  ASSERT_TRUE(watch(host_, id, 1));
+  host_.hang_up(id);
+  make_step(0);
+  EXPECT_FALSE(host_.take(id).has_value());
+  host_.pass(ReplicaHost::Seconds(3));
+  EXPECT_TRUE(host_.refused().empty());
+}
+
+TEST_F(RangeReplicaEvaluator, MayAskForNothingElse) {
+  begin();
+  const ConnectionId id = evaluator(host_);
+  EXPECT_FALSE(host_.say(id, {.kind = FrameKind::kPull}));
+  EXPECT_EQ(host_.refused().at(id), "an evaluator asks for the configuration and for cuts only");
+}
+
+}  // namespace
+}  // namespace disttf::roles
