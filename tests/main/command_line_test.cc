@@ -62,7 +62,8 @@ TEST(CommandLine, PrintsACommandsHelp) {
 
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
-            "\"dance\" is not a command; one of launch, ps, worker, chief, train, server, plus, "
+            "\"dance\" is not a command; one of launch, ps, worker, chief, evaluator, train, "
+            "server, plus, "
             "download, checkpoint, model, data, resolve, render, predict, serve, "
             "export, import, plot, show, "
             "status, top, trace, page, endpoints, logs, pods, update");
