@@ -85,14 +85,14 @@ class OnnxGraph {
 
   // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5. Its first input is what the node
   // before gives. `suffix`: of a step of several nodes, of all but the last.
-  void add_node(std::string_view type, std::initializer_list<std::string> more = {},
+  void add_node(std::string_view type, std::initializer_list<std::string_view> more = {},
                 std::initializer_list<ProtobufMessage> attributes = {},
                 std::string_view suffix = "") {
     const std::string name = step().name + std::string(suffix);
     const bool is_last = suffix.empty() && step_ + 1 == answer_.steps.size();
     ProtobufMessage node;
     node.add_bytes(1, last_);
-    for (const std::string& input : more) {
+    for (const std::string_view input : more) {
       node.add_bytes(1, input);
     }
     // No variable has a slash in its name.

@@ -41,7 +41,6 @@ struct Attribute {
 Attribute type_attribute(std::string_view name, std::uint64_t type) {
   return {.name = name, .value = ProtobufMessage().add_number(6, type)};
 }
-Attribute float_type() { return type_attribute("T", kTensorFloat); }
 Attribute text_attribute(std::string_view name, std::string_view text) {
   return {.name = name, .value = ProtobufMessage().add_bytes(2, text)};
 }
@@ -62,14 +61,17 @@ class TensorFlowGraph {
   ProtobufMessage make() && {
     const Sizes sizes = input_sizes();
     last_ = answer_.input_name;
-    add(last_, "Placeholder", {},
-        {type_attribute("dtype", kTensorFloat),
-         {.name = "shape", .value = ProtobufMessage().add_message(7, shape_proto(sizes))}});
+    add(last_, "Placeholder", kTensorFloat,
+        {.name = "shape", .value = ProtobufMessage().add_message(7, shape_proto(sizes))});
     for (const AnswerStep& each : answer_.steps) {
       step_ = &each;
       std::visit([this](const auto& operation) { add_step(operation); }, each.operation);
     }
-    add(std::string(answer_.output_name), "Identity", {last_}, {float_type()});
+    // Called as the signature has it.
+    ProtobufMessage answer;
+    answer.add_bytes(1, answer_.output_name).add_bytes(2, "Identity").add_bytes(3, last_);
+    add_attribute(answer, type_attribute("T", kTensorFloat));
+    graph_.add_message(1, answer);
     // versions 4 {producer 1}
     return std::move(graph_.add_message(4, ProtobufMessage().add_number(1, kGraphProducer)));
   }
@@ -83,29 +85,36 @@ class TensorFlowGraph {
   }
 
  private:
-  // GraphDef: node 1 {name 1, op 2, input 3, attr 5 {key 1, value 2}}
-  void add(const std::string& name, std::string_view type,
-           std::initializer_list<std::string> inputs, std::initializer_list<Attribute> attributes) {
+  // NodeDef: attr 5, a map {key 1, value 2}
+  static void add_attribute(ProtobufMessage& node, const Attribute& attribute) {
+    node.add_message(
+        5, ProtobufMessage().add_bytes(1, attribute.name).add_message(2, attribute.value));
+  }
+
+  // Without an input. GraphDef: node 1 {name 1, op 2, input 3, attr 5}
+  void add(std::string_view name, std::string_view type, std::uint64_t dtype,
+           const Attribute& more) {
     ProtobufMessage node;
     node.add_bytes(1, name).add_bytes(2, type);
-    for (const std::string& input : inputs) {
-      node.add_bytes(3, input);
-    }
-    for (const Attribute& each : attributes) {
-      node.add_message(5, ProtobufMessage().add_bytes(1, each.name).add_message(2, each.value));
-    }
+    add_attribute(node, type_attribute("dtype", dtype));
+    add_attribute(node, more);
     graph_.add_message(1, node);
   }
 
-  // Of what the node before gives, and perhaps a constant.
-  void continue_with(std::string_view type, std::initializer_list<std::string> more,
-                     std::initializer_list<Attribute> attributes) {
+  // Of what the node before gives, and perhaps a constant; of floats.
+  void continue_with(std::string_view type, std::string_view constant,
+                     std::initializer_list<Attribute> attributes = {}) {
     const std::string name = step_->name + "/" + std::string(type);
-    if (more.size() == 0) {
-      add(name, type, {last_}, attributes);
-    } else {
-      add(name, type, {last_, *more.begin()}, attributes);
+    ProtobufMessage node;
+    node.add_bytes(1, name).add_bytes(2, type).add_bytes(3, last_);
+    if (!constant.empty()) {
+      node.add_bytes(3, constant);
     }
+    add_attribute(node, type_attribute("T", kTensorFloat));
+    for (const Attribute& each : attributes) {
+      add_attribute(node, each);
+    }
+    graph_.add_message(1, node);
     last_ = name;
   }
 
@@ -115,9 +124,7 @@ class TensorFlowGraph {
     const std::string name = step_->name + "/" + std::string(suffix);
     ProtobufMessage tensor;
     tensor.add_number(1, type).add_message(2, shape_proto(sizes)).add_bytes(4, bytes);
-    add(name, "Const", {},
-        {type_attribute("dtype", type),
-         {.name = "value", .value = ProtobufMessage().add_message(8, tensor)}});
+    add(name, "Const", type, {.name = "value", .value = ProtobufMessage().add_message(8, tensor)});
     return name;
   }
   std::string add_constant(std::string_view suffix, const Sizes& sizes,
@@ -133,7 +140,7 @@ class TensorFlowGraph {
     const std::string name =
         add_tensor("sizes", kTensorInt32, {static_cast<std::int64_t>(sizes.size())},
                    {reinterpret_cast<const char*>(sizes.data()), sizes.size() * 4});
-    continue_with("Reshape", {name}, {float_type(), type_attribute("Tshape", kTensorInt32)});
+    continue_with("Reshape", name, {type_attribute("Tshape", kTensorInt32)});
   }
 
   // One for all, or one for each number of an example.
@@ -147,9 +154,9 @@ class TensorFlowGraph {
 
   void add_step(const InputScaling& scaling) {
     if (!scaling.means.empty()) {
-      continue_with("Sub", {add_input_constant("mean", scaling.means)}, {float_type()});
+      continue_with("Sub", add_input_constant("mean", scaling.means));
     }
-    continue_with("Mul", {add_input_constant("factor", scaling.factors)}, {float_type()});
+    continue_with("Mul", add_input_constant("factor", scaling.factors));
   }
 
   void add_step(const Imaging& /*imaging*/) {
@@ -164,38 +171,37 @@ class TensorFlowGraph {
     const auto units = static_cast<std::int64_t>(product.units);
     continue_with(
         "MatMul",
-        {add_constant("w", {static_cast<std::int64_t>(weights.size()) / units, units}, weights)},
-        {float_type()});
+        add_constant("w", {static_cast<std::int64_t>(weights.size()) / units, units}, weights));
     add_biases();
   }
 
   void add_biases() {
-    continue_with("BiasAdd", {add_vector("b", step_->variables[1])},
-                  {float_type(), text_attribute("data_format", "NHWC")});
+    continue_with("BiasAdd", add_vector("b", step_->variables[1]),
+                  {text_attribute("data_format", "NHWC")});
   }
 
   void add_step(const math::ConvolutionOfImage& convolution) {
     const auto kernel = static_cast<std::int64_t>(convolution.kernel);
     const Sizes sizes = {kernel, kernel, static_cast<std::int64_t>(step_->input.channels),
                          static_cast<std::int64_t>(convolution.units)};
-    continue_with("Conv2D", {add_constant("w", sizes, step_->variables[0])},
-                  {float_type(), window_attribute("strides", convolution.stride),
+    continue_with("Conv2D", add_constant("w", sizes, step_->variables[0]),
+                  {window_attribute("strides", convolution.stride),
                    text_attribute("padding", convolution.is_same ? "SAME" : "VALID"),
                    text_attribute("data_format", "NHWC")});
     add_biases();
   }
 
   void add_step(const math::PoolingOfImage& pooling) {
-    continue_with(pooling.is_mean ? "AvgPool" : "MaxPool", {},
-                  {float_type(), window_attribute("ksize", pooling.size),
-                   window_attribute("strides", pooling.stride), text_attribute("padding", "VALID"),
-                   text_attribute("data_format", "NHWC")});
+    continue_with(
+        pooling.is_mean ? "AvgPool" : "MaxPool", "",
+        {window_attribute("ksize", pooling.size), window_attribute("strides", pooling.stride),
+         text_attribute("padding", "VALID"), text_attribute("data_format", "NHWC")});
   }
 
   void add_step(const math::ElementFunction& function) {
     // By ElementFunction.
     constexpr std::array kTypes = {"Relu", "Tanh", "Sigmoid"};
-    continue_with(kTypes.at(static_cast<std::size_t>(function)), {}, {float_type()});
+    continue_with(kTypes.at(static_cast<std::size_t>(function)), "");
   }
 
   // Channels are the last size, by which both constants are broadcast.
@@ -209,18 +215,15 @@ class TensorFlowGraph {
       scales.push_back(static_cast<float>(scale));
       shifts.push_back(static_cast<float>(double{variables[1][c]} - variables[2][c] * scale));
     }
-    continue_with("Mul", {add_vector("scale", scales)}, {float_type()});
-    continue_with("AddV2", {add_vector("shift", shifts)}, {float_type()});
+    continue_with("Mul", add_vector("scale", scales));
+    continue_with("AddV2", add_vector("shift", shifts));
   }
 
-  void add_step(const Probabilities& /*probabilities*/) {
-    continue_with("Softmax", {}, {float_type()});
-  }
+  void add_step(const Probabilities& /*probabilities*/) { continue_with("Softmax", ""); }
 
   void add_step(const OutputScaling& scaling) {
-    continue_with("RealDiv", {add_constant("scale", {}, std::span(&scaling.scale, 1))},
-                  {float_type()});
-    continue_with("AddV2", {add_constant("mean", {}, std::span(&scaling.mean, 1))}, {float_type()});
+    continue_with("RealDiv", add_constant("scale", {}, std::span(&scaling.scale, 1)));
+    continue_with("AddV2", add_constant("mean", {}, std::span(&scaling.mean, 1)));
   }
 
   const AnswerSteps& answer_;

@@ -33,7 +33,9 @@ class OnnxReader {
   OnnxFile file(std::string_view bytes) const {
     OnnxFile file;
     bool has_graph = false;
-    each_field(bytes, "file", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "file")) {
       if (field.number == 7) {
         graph(field.bytes, file);
         has_graph = true;
@@ -42,7 +44,7 @@ class OnnxReader {
       } else if (field.number == 14) {
         fact(field.bytes, file);
       }
-    });
+    }
     if (!has_graph) {
       refuse("it is no ONNX file: it has no graph");
     }
@@ -54,26 +56,27 @@ class OnnxReader {
     throw std::invalid_argument(where_ + ": " + why);
   }
 
-  template <typename Use>
-  void each_field(std::string_view message, const char* what, const Use& use) const {
-    ProtobufReader reader(message);
-    ProtobufField field;
-    while (reader.next(field)) {
-      use(field);
+  // The next field of a message, of which none may be cut short.
+  bool next(ProtobufReader& reader, ProtobufField& field, const char* what) const {
+    if (reader.next(field)) {
+      return true;
     }
     if (!reader.is_whole()) {
       refuse(std::string("it is no ONNX file, or cut short: a ") + what + " in it is not whole");
     }
+    return false;
   }
 
   // OperatorSetIdProto: domain 1, version 2
   void opset(std::string_view bytes, OnnxFile& file) const {
     std::string_view domain;
     std::uint64_t version = 0;
-    each_field(bytes, "version", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "version")) {
       domain = field.number == 1 ? field.bytes : domain;
       version = field.number == 2 ? field.value : version;
-    });
+    }
     if (domain.empty() || domain == "ai.onnx") {
       file.opset = static_cast<std::int64_t>(version);
     }
@@ -83,17 +86,21 @@ class OnnxReader {
   void fact(std::string_view bytes, OnnxFile& file) const {
     std::string key;
     std::string value;
-    each_field(bytes, "fact", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "fact")) {
       if (field.number == 1 || field.number == 2) {
         (field.number == 1 ? key : value) = field.bytes;
       }
-    });
+    }
     file.facts.insert_or_assign(std::move(key), std::move(value));
   }
 
   // GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15
   void graph(std::string_view bytes, OnnxFile& file) const {
-    each_field(bytes, "graph", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "graph")) {
       if (field.number == 1) {
         if (file.nodes.size() == kMostNodes) {
           refuse("it has more than " + std::to_string(kMostNodes) + " nodes");
@@ -110,13 +117,15 @@ class OnnxReader {
       } else if (field.number == 15) {
         refuse("it has sparse constants, which are not supported");
       }
-    });
+    }
   }
 
   // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7
   OnnxNode node(std::string_view bytes) const {
     OnnxNode node;
-    each_field(bytes, "node", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "node")) {
       switch (field.number) {
         case 1:
           node.inputs.emplace_back(field.bytes);
@@ -142,14 +151,16 @@ class OnnxReader {
         default:
           break;
       }
-    });
+    }
     return node;
   }
 
   // AttributeProto: name 1, f 2, i 3, s 4, t 5, floats 7, ints 8
   OnnxAttribute attribute(std::string_view bytes, std::string& name) const {
     OnnxAttribute attribute;
-    each_field(bytes, "attribute", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "attribute")) {
       switch (field.number) {
         case 1:
           name = field.bytes;
@@ -177,7 +188,7 @@ class OnnxReader {
         default:
           break;
       }
-    });
+    }
     return attribute;
   }
 
@@ -213,7 +224,9 @@ class OnnxReader {
     std::string_view raw;
     std::string_view doubles;
     bool is_elsewhere = false;
-    each_field(bytes, "tensor", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "tensor")) {
       if (field.number == 1) {
         wholes(field, tensor.sizes);
       } else if (field.number == 2) {
@@ -231,7 +244,7 @@ class OnnxReader {
       } else if (field.number == 14) {
         is_elsewhere = field.value != 0;
       }
-    });
+    }
     if (is_elsewhere) {
       refuse("the numbers of " + net::quoted(name) + " are in another file, which is not read");
     }
@@ -271,33 +284,41 @@ class OnnxReader {
   // ValueInfoProto: name 1, type 2 {tensor_type 1 {shape 2 {dim 1 {dim_value 1, dim_param 2}}}}
   OnnxValue value(std::string_view bytes) const {
     OnnxValue value;
-    each_field(bytes, "value", [&](const ProtobufField& field) {
+    ProtobufReader reader(bytes);
+    ProtobufField field;
+    while (next(reader, field, "value")) {
       if (field.number == 1) {
         value.name = field.bytes;
       } else if (field.number == 2) {
         sizes_of(field.bytes, value);
       }
-    });
+    }
     return value;
   }
   void sizes_of(std::string_view type, OnnxValue& value) const {
-    each_field(type, "type", [&](const ProtobufField& tensor) {
-      if (tensor.number != 1) return;
-      each_field(tensor.bytes, "type", [&](const ProtobufField& shape) {
-        if (shape.number != 2) return;
-        each_field(shape.bytes, "shape", [&](const ProtobufField& size) {
+    ProtobufReader types(type);
+    ProtobufField tensor;
+    while (next(types, tensor, "type")) {
+      ProtobufReader parts(tensor.number == 1 ? tensor.bytes : std::string_view());
+      ProtobufField shape;
+      while (next(parts, shape, "type")) {
+        ProtobufReader sizes(shape.number == 2 ? shape.bytes : std::string_view());
+        ProtobufField size;
+        while (next(sizes, size, "shape")) {
           if (size.number == 1 && value.sizes.size() < kMostSizes) {
             value.sizes.push_back(size_of(size.bytes));
           }
-        });
-      });
-    });
+        }
+      }
+    }
   }
   [[nodiscard]] std::int64_t size_of(std::string_view dimension) const {
     std::int64_t size = -1;
-    each_field(dimension, "size", [&](const ProtobufField& field) {
+    ProtobufReader reader(dimension);
+    ProtobufField field;
+    while (next(reader, field, "size")) {
       size = field.number == 1 ? static_cast<std::int64_t>(field.value) : size;
-    });
+    }
     return size;
   }
 

@@ -1,10 +1,10 @@
 #include "roles/import/core/onnx_layers.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,7 +65,7 @@ class Chain {
     throw std::invalid_argument(where_ + ": " + why);
   }
   [[noreturn]] void refuse_node(const std::string& why) const { node_->refuse(why); }
-  void require(bool is_good, const std::string& attribute, const std::string& supported) const {
+  void require(bool is_good, std::string_view attribute, std::string_view supported) const {
     node_->require(is_good, attribute, supported);
   }
 
@@ -122,7 +122,7 @@ class Chain {
       return;
     }
     using Use = void (Chain::*)();
-    static const std::map<std::string_view, Use> kUses = {
+    static constexpr std::array<std::pair<std::string_view, Use>, 21> kUses = {{
         {"Gemm", &Chain::gemm},
         {"MatMul", &Chain::matrix_product},
         {"Conv", &Chain::convolution},
@@ -144,8 +144,9 @@ class Chain {
         {"Identity", &Chain::pass},
         {"Dropout", &Chain::pass},
         {"Cast", &Chain::pass},
-    };
-    const auto use = kUses.find(node.type);
+    }};
+    const auto* const use =
+        std::ranges::find(kUses, node.type, &std::pair<std::string_view, Use>::first);
     if (use == kUses.end()) {
       refuse_node("this operator is not supported");
     }

@@ -17,10 +17,10 @@ void ChainNode::refuse(const std::string& why) const {
                               net::one_line(node_.type.substr(0, kMostShown)) + "): " + why);
 }
 
-void ChainNode::require(bool is_good, const std::string& attribute,
-                        const std::string& supported) const {
+void ChainNode::require(bool is_good, std::string_view attribute,
+                        std::string_view supported) const {
   if (!is_good) {
-    refuse(attribute + " is not supported but as " + supported);
+    refuse(std::string(attribute) + " is not supported but as " + std::string(supported));
   }
 }
 

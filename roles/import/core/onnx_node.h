@@ -33,7 +33,7 @@ class ChainNode {
 
   [[noreturn]] void refuse(const std::string& why) const;
   // Refuses unless it is good: "group is not supported but as 1".
-  void require(bool is_good, const std::string& attribute, const std::string& supported) const;
+  void require(bool is_good, std::string_view attribute, std::string_view supported) const;
 
   // It gives something, and its operator is one of ONNX itself.
   void check() const;
