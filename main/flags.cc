@@ -159,7 +159,7 @@ void add_output(CLI::App& app, Flags& flags) {
       ->group(kOutput);
   app.add_option("--evaluator_secs", flags.evaluator_secs,
                  "of an [evaluator](evaluator.md): seconds between the beginnings of two "
-                 "evaluations, at least; 0: none")
+                 "evaluations, at least; 0: none, as one follows the other")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()
