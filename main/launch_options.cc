@@ -103,6 +103,10 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
     throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
                                 " has no effect without --evaluator, which marks it");
   }
+  if (!flags.keep_best.empty() && flags.train_dir.empty()) {
+    throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
+                                " is not allowed without --train_dir, where checkpoints are");
+  }
   static_cast<void>(run_config(
       flags, ps,
       most_trainers(flags, workers,

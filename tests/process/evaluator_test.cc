@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ class Evaluator : public ProcessTest {
 
 TEST_F(Evaluator, FollowsTheCheckpointsOfARunAndEndsWithIt) {
   Process& evaluator = evaluate_files({"--print_weights_hash", "--print_classes",
-                                       "--metrics_file=" + (scratch() / "m.jsonl").string()});
+                                       "--metrics_file=" + (scratch() / "m.jsonl").string(),
+                                       "--metrics_textfile=" + (scratch() / "m.prom").string()});
   Process& job = run(
       "launch", Words{"launch", "--workers=2", "--train_dir=" + train_dir(), "--save_steps=20"} +
                     kSlowly + data_flags());
@@ -72,6 +74,11 @@ TEST_F(Evaluator, FollowsTheCheckpointsOfARunAndEndsWithIt) {
   }
   EXPECT_NE(last.find(R"("result":true)"), std::string::npos) << last;
   EXPECT_TRUE(std::filesystem::exists(scratch() / "run" / "evaluator"));  // for TensorBoard
+  std::ifstream textfile(scratch() / "m.prom");
+  const std::string measured(std::istreambuf_iterator<char>(textfile), {});
+  EXPECT_THAT(measured, ::testing::ContainsRegex(
+                            "disttf_evaluation_accuracy\\{.*task=\"evaluator:0\".*\\} 0"));
+  EXPECT_THAT(measured, ::testing::ContainsRegex("disttf_step\\{.*\\} 150"));
 }
 
 // Ten times as many states are saved as it has time for.
@@ -324,7 +331,7 @@ TEST_F(Evaluator, OfALaunchIsStartedAgainAndItsFailureIsNotTheRuns) {
   EXPECT_TRUE(says(job, R"(\[evaluator:0\] After)"));
   EXPECT_TRUE(kill_evaluator());
   EXPECT_TRUE(says(job, R"(\[evaluator:0\] was killed by signal 9 .*starting it again \(1 of 1)"));
-  EXPECT_TRUE(says_times(job, 2, R"(\[evaluator:0\] Evaluates what the ps hold)"));
+  EXPECT_TRUE(says_times(job, 2, R"(\[evaluator:0\] .*Evaluates what the ps hold)"));
   EXPECT_TRUE(kill_evaluator());
   EXPECT_TRUE(says(job, R"(\[evaluator:0\] was killed by signal 9 .*the run goes on without it)"));
   EXPECT_TRUE(says_times(job, 100, "training step"));

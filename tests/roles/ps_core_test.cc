@@ -279,6 +279,25 @@ TEST_F(PsCoreTest, AStateChannelAsksForCuts) {
 
 // ---- two processes of one trainer ----
 
+// It is no trainer: neither who it is, nor that it is gone, is anybody's matter.
+TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
+  net::Hello hello = host_.hello_of(0, 9, ChannelPurpose::kState);
+  hello.from = {.job = net::Job::kEvaluator, .index = 0};
+  const ConnectionId first = host_.connect(hello);
+  EXPECT_EQ(host_.reads, PsCore::Reads::kFrames);
+  hello.incarnation = 8;  // an older process comes back: the newer connection counts
+  const ConnectionId second = host_.connect(hello);
+  EXPECT_TRUE(host_.closed.contains(first));
+  host_.hang_up(first);
+  EXPECT_TRUE(host_.say(second, {.kind = FrameKind::kGetConfig}));
+  host_.hang_up(second);
+  for (const ChannelPurpose other : {ChannelPurpose::kStep, ChannelPurpose::kControl}) {
+    hello.purpose = other;
+    EXPECT_THAT(host_.why_refused(hello).value_or(""), HasSubstr("evaluator 0 is no trainer"));
+  }
+  EXPECT_FALSE(host_.core.range(0).trainers()[0].alive());
+}
+
 TEST_F(PsCoreTest, TheNewerProcessReplacesTheOlderOneOnEveryChannelOfEveryRange) {
   const ConnectionId step = host_.connect(0, 7);
   const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);

@@ -218,8 +218,9 @@ void CutCollector::listen() {
     }
     const auto now = net::Clock::now();
     for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+      // Who has been frozen finds what came meanwhile, and nobody silent.
       const bool is_silent = !has_last_[ps] && now - heard_[ps] > task_.timeouts.silence;
-      if ((fds[ps].revents != 0 && !receive(ps)) || (is_silent && !lose(ps, "it is silent"))) {
+      if (fds[ps].revents != 0 ? !receive(ps) : is_silent && !lose(ps, "it is silent")) {
         return;
       }
     }
