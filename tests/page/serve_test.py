@@ -163,6 +163,17 @@ def draw_all(page):
     return told
 
 
+def expect_one_at_a_time(page):
+    """No request is sent while another is under way, and there are many: one for what is there by then."""
+    times = page.value("performance.getEntriesByType('resource').filter((each) => each.name.endsWith('/infer'))"
+                       ".map((each) => [each.startTime, each.responseEnd])")
+    if len(times) < 20:
+        fail(f"the model was asked {len(times)} times while ten digits were drawn")
+    for before, after in zip(times, times[1:]):
+        if after[0] < before[1]:
+            fail(f"a request was sent at {after[0]} while one was under way until {before[1]}")
+
+
 def expect_size_to_be_nothing(page):
     """A digit is the same picture wherever and however large it is drawn."""
     seen = []
@@ -265,6 +276,7 @@ def drawn(program, recipe, mnist):
             page = open_page(browser, server.url)
             page.wait_for("/[0-9.]+ % right on its test set/.test(document.getElementById('subtitle').textContent)")
             draw_all(page)
+            expect_one_at_a_time(page)
             leave_picture(page, "serve-drawn")
             expect_size_to_be_nothing(page)
             expect_pictures(page, folder)
