@@ -121,7 +121,7 @@ class TensorFlowGraph {
   // TensorProto: dtype 1, tensor_shape 2, tensor_content 4
   std::string add_tensor(std::string_view suffix, std::uint64_t type, const Sizes& sizes,
                          std::string_view bytes) {
-    const std::string name = step_->name + "/" + std::string(suffix);
+    std::string name = step_->name + "/" + std::string(suffix);
     ProtobufMessage tensor;
     tensor.add_number(1, type).add_message(2, shape_proto(sizes)).add_bytes(4, bytes);
     add(name, "Const", type, {.name = "value", .value = ProtobufMessage().add_message(8, tensor)});
