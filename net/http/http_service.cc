@@ -244,7 +244,7 @@ void HttpService::Loop::on_event(const epoll_event& event) {
   if (connection.is_over) return;
   if (!connection.out.empty()) {
     send(connection);
-  } else if (!connection.is_asked) {
+  } else if (!connection.is_asked && connection.rest.empty()) {  // else that comes first
     receive(connection);
   }
 }

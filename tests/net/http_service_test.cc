@@ -122,6 +122,27 @@ TEST_F(HttpServiceTest, RequestsMayComeAtOnceAndAreAnsweredInOrder) {
   EXPECT_THAT(replies.substr(at), HasSubstr("GET /end"));
 }
 
+TEST_F(HttpServiceTest, WhatComesWhileAnAnswerIsMadeStandsBehindWhatWasThere) {
+  serve();
+  RawClient client = connect();
+  constexpr int kRequests = 3000;
+  std::thread writer([&client] {
+    for (int i = 0; i < kRequests; ++i) {
+      const std::string body = std::to_string(i);
+      client.write("POST /later HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
+                   "\r\n\r\n");
+      client.write(body);
+    }
+  });
+  std::string replies = client.read("later " + std::to_string(kRequests - 1) + "\n");
+  writer.join();
+  std::size_t at = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    at = replies.find("POST /later " + std::to_string(i) + "\n", at);
+    ASSERT_NE(at, std::string::npos) << i;
+  }
+}
+
 TEST_F(HttpServiceTest, AnAnswerThatIsNotReadWaits) {
   serve();
   RawClient client = connect();

@@ -1,10 +1,5 @@
 // `disttf serve`: the real binary answers on real sockets. Its models are made up here: one of
 // version N says N % 10 of every image, so that an answer tells who gave it.
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -16,7 +11,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +21,7 @@
 #include "data/tensorboard/png.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/model/core/trained_model.h"
+#include "tests/process/asker.h"
 #include "tests/process/process_test.h"
 #include "tests/support/engines.h"
 
@@ -36,83 +31,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kPixels = 784;
-
-// A connection on which one request follows the other.
-class Asker {
- public:
-  struct Answer {
-    int status = 0;  // 0: the connection has ended
-    std::string head;
-    std::string body;
-    [[nodiscard]] json as_json() const { return json::parse(body); }
-  };
-
-  explicit Asker(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-      throw std::runtime_error("cannot connect");
-    }
-    const timeval patience{.tv_sec = 30, .tv_usec = 0};
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
-  ~Asker() { ::close(socket_); }
-  Asker(const Asker&) = delete;
-  Asker& operator=(const Asker&) = delete;
-
-  void send(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t size = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (size <= 0) return;
-      text.remove_prefix(static_cast<std::size_t>(size));
-    }
-  }
-  void post(const std::string& path, const std::string& body,
-            const std::string& fields = {}) const {
-    send("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + fields +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-  }
-  Answer receive() {
-    Answer answer;
-    std::size_t end = std::string::npos;
-    while ((end = pending_.find("\r\n\r\n")) == std::string::npos) {
-      if (!more()) return answer;
-    }
-    answer.head = pending_.substr(0, end + 2);
-    pending_.erase(0, end + 4);
-    const std::size_t field = answer.head.find("\r\nContent-Length: ");
-    const std::size_t size =
-        field == std::string::npos ? 0 : std::stoul(answer.head.substr(field + 18));
-    while (pending_.size() < size) {
-      if (!more()) return answer;
-    }
-    answer.body = pending_.substr(0, size);
-    pending_.erase(0, size);
-    answer.status = std::stoi(answer.head.substr(9));
-    return answer;
-  }
-  Answer ask(const std::string& path, const std::string& body, const std::string& fields = {}) {
-    post(path, body, fields);
-    return receive();
-  }
-  Answer get(const std::string& path) {
-    send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
-    return receive();
-  }
-
- private:
-  bool more() {
-    std::array<char, 65536> buffer{};
-    const ssize_t size = ::recv(socket_, buffer.data(), buffer.size(), 0);
-    if (size <= 0) return false;
-    pending_.append(buffer.data(), static_cast<std::size_t>(size));
-    return true;
-  }
-  int socket_;
-  std::string pending_;
-};
 
 roles::RunConfig config() {
   roles::RunConfig config;
@@ -172,6 +90,20 @@ class Serve : public ProcessTest {
     Asker asker(port());
     while (asker.get("/v2/models/default").as_json()["versions"][0] != std::to_string(version)) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << version;
+    }
+  }
+
+  // Returns once none of its threads runs: what is sent from then on lies there together.
+  static void stop(const Process& service) {
+    service.send(SIGSTOP);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const std::string threads = "/proc/" + std::to_string(service.pid()) + "/task";
+    for (const auto& each : std::filesystem::directory_iterator(threads)) {
+      std::string state;
+      while (state.find(") T ") == std::string::npos) {
+        ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+        std::getline(std::ifstream(each.path() / "stat"), state);
+      }
     }
   }
 
@@ -319,7 +251,7 @@ TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
   for (unsigned i = 0; i < 40; ++i) {
     alone.push_back(askers.emplace_back(port()).ask(kPredict, instances(image(i))).body);
   }
-  service.send(SIGSTOP);
+  stop(service);
   for (unsigned i = 0; i < 40; ++i) {
     askers[i].post(kPredict, instances(image(i)));
   }
@@ -373,7 +305,7 @@ TEST_F(Serve, WhoComesWhenTheQueueIsFullIsToldToComeAgain) {
   for (unsigned i = 0; i < 20; ++i) {
     ASSERT_EQ(askers.emplace_back(port()).ask(kPredict, instances(image(i))).status, 200);
   }
-  service.send(SIGSTOP);
+  stop(service);
   for (const Asker& each : askers) {
     each.post(kPredict, instances(image(1)));
   }
