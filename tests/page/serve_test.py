@@ -400,10 +400,13 @@ def expect_keyboard(page):
         if name not in reached:
             fail(f"{name} cannot be reached by the keyboard; only {sorted(reached)}")
     page.value("document.getElementById('pad').focus()")
+    # All that is said, since an answer follows what is said of the pen.
+    page.value("window.said = []; new MutationObserver(() => window.said.push(document.getElementById('quiet').textContent))"
+               ".observe(document.getElementById('quiet'), {childList: true})")
     for _ in range(5):
         key(page, "ArrowUp", 38)
     key(page, " ", 32, " ")
-    page.wait_for("document.getElementById('quiet').textContent === 'pen down, 50 across, 30 down'")
+    page.wait_for("window.said.includes('pen down, 50 across, 30 down')")
     for _ in range(10):
         key(page, "ArrowDown", 40)
     key(page, " ", 32, " ")
