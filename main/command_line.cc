@@ -11,21 +11,17 @@
 
 #include "main/cluster_source.h"
 #include "main/command_words.h"
-#include "main/data_command.h"
-#include "main/export_command.h"
+#include "main/common_options.h"
 #include "main/flag_values.h"
-#include "main/import_command.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
-#include "main/manage_command.h"
 #include "main/model_command.h"
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
-#include "main/predict_command.h"
-#include "main/serve_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
+#include "main/word_commands.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
@@ -36,11 +32,6 @@ namespace {
 constexpr std::array kProxyVariables = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
                                         "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
 
-std::string value_of(const Environment& environment, std::string_view name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? std::string() : found->second;
-}
-
 // Long names of the options that were given, on the command line or in the config file.
 std::set<std::string> given_options(const CLI::App& app) {
   std::set<std::string> given;
@@ -50,43 +41,6 @@ std::set<std::string> given_options(const CLI::App& app) {
     }
   }
   return given;
-}
-
-roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
-  roles::DataOptions data;
-  data.own = own_data_options(flags.own_data);
-  data.dataset = roles::find_dataset(flags.dataset);  // auto: none
-  if (data.own && data.dataset != nullptr) {
-    throw std::invalid_argument("--dataset: " + net::quoted(flags.dataset) +
-                                " is not allowed together with --data");
-  }
-  data.directory = flags.data_dir;
-  data.mirrors = flags.data_url;
-  data.ca_file = flags.ca_file;
-  data.timeout = std::chrono::seconds(flags.download_timeout_s);
-  const auto either_case = [&](std::string_view lower, std::string_view upper) {
-    const std::string value = value_of(environment, lower);
-    return value.empty() ? value_of(environment, upper) : value;
-  };
-  // HTTP_PROXY in capitals is not read: a CGI program's client can set it.
-  data.proxy = {.http_proxy = value_of(environment, "http_proxy"),
-                .https_proxy = either_case("https_proxy", "HTTPS_PROXY"),
-                .all_proxy = either_case("all_proxy", "ALL_PROXY"),
-                .no_proxy = either_case("no_proxy", "NO_PROXY")};
-  return data;
-}
-
-roles::LogOptions log_options(const Flags& flags) {
-  using roles::LogLevel;
-  static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
-                                                          {"info", LogLevel::kInfo},
-                                                          {"warning", LogLevel::kWarning},
-                                                          {"error", LogLevel::kError},
-                                                          {"off", LogLevel::kOff}};
-  return {.level = kLevels.at(flags.log_level),
-          .format = flags.log_format == "json" ? roles::LogFormat::kJson : roles::LogFormat::kText,
-          .task = {},
-          .name_task = flags.listen_fd < 0};
 }
 
 // In JSON a line names who says it; in text launch says so itself.
@@ -123,11 +77,6 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
           .on_finish = on_finish_from(flags.on_finish),
           .threads = flags.threads,
           .listen_fd = flags.listen_fd};
-}
-
-// Where the chief writes for TensorBoard.
-const std::string& summary_directory(const Flags& flags) {
-  return flags.log_dir.empty() ? flags.train_dir : flags.log_dir;
 }
 
 roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
@@ -227,218 +176,11 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
           .metrics = flags.metrics};
 }
 
-bool asks_for_help(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const std::string& word) { return word == "--help" || word == "-h"; });
-}
-
 RunPlus run_plus(const Flags& flags, const Environment& environment) {
   return {.options = {.cluster = find_lists(flags, environment),
                       .verbose = flags.verbose,
                       .wait = std::chrono::seconds(flags.wait_s),
                       .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
-}
-
-Invocation parse_checkpoint(std::vector<std::string> arguments) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kCheckpoint, flags);
-  RunCheckpoint run;
-  if (!asks_for_help(arguments)) {
-    run.command = take_checkpoint_words(arguments);
-  }
-  Invocation invocation;
-  if (auto help = parse_flags(*app, arguments)) {
-    invocation.action = Print{.text = std::move(*help)};
-    return invocation;
-  }
-  invocation.log = log_options(flags);
-  invocation.action = std::move(run);
-  return invocation;
-}
-
-Invocation parse_model(std::vector<std::string> arguments) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kModel, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  math::ModelSpec spec = take_model_words(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action = Print{.text = model_text(std::move(spec), flags)};
-  return invocation;
-}
-
-Invocation parse_data(std::vector<std::string> arguments, const Environment& environment) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kData, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  take_data_words(arguments, flags);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action = InspectData{.data = data_options(flags, environment), .as_json = flags.json};
-  return invocation;
-}
-
-Invocation parse_render(std::vector<std::string> arguments) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kRender, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  const render::Target& target = take_target(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  if (!flags.render.options.empty() && std::string_view(target.name) != "dcos") {
-    throw std::invalid_argument("--options: " + net::quoted(flags.render.options) +
-                                " is not allowed for " + target.name + ", only for dcos");
-  }
-  invocation.warnings = read_options_file(*app, flags.render);
-  if (flags.render.tensorboard && std::string_view(target.name) != "marathon" &&
-      std::string_view(target.name) != "dcos") {
-    throw std::invalid_argument(std::string("--tensorboard: true is not allowed for ") +
-                                target.name + ", only for marathon and dcos");
-  }
-  if (!flags.render.storage_uri.empty() && std::string_view(target.name) != "kserve") {
-    throw std::invalid_argument("--storage_uri: " + net::quoted(flags.render.storage_uri) +
-                                " is not allowed for " + target.name + ", only for kserve");
-  }
-  render::Deployment deployment =
-      make_deployment(flags.render, arguments_for_children(*app),
-                      {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});
-  const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
-  const auto own = own_data_options(flags.own_data);
-  deployment.result_word = own                  ? data::own_data_name(own->path)
-                           : dataset == nullptr ? std::string(roles::usual_dataset().word())
-                                                : std::string(dataset->word());
-  if (own && own->label_is_number) {
-    deployment.result_measure = "mean absolute error";
-  }
-  check_checkpoint_flags(flags);
-  WrittenSettings& settings = flags.settings;
-  if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
-    settings.given.erase("isa");                            // it need not be one that this CPU has,
-    settings.run.compute_dtype = math::ComputeDtype::kF32;  // nor what this one can multiply
-  }
-  static_cast<void>(run_config(flags, flags.render.ps,
-                               most_trainers(flags, flags.render.workers, flags.render.chief)));
-  std::string text = target.render(deployment);
-  invocation.log = log_options(flags);
-  if (flags.render.output.empty()) {
-    invocation.action = Print{.text = std::move(text)};
-  } else {
-    invocation.action = RunRender{.path = flags.render.output, .text = std::move(text)};
-  }
-  return invocation;
-}
-
-Invocation parse_predict(std::vector<std::string> arguments, const Environment& environment) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kPredict, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  const std::vector<std::string> words = take_predict_words(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action =
-      RunPredict{.options = predict_options(words, flags, data_options(flags, environment))};
-  return invocation;
-}
-
-Invocation parse_serve(std::vector<std::string> arguments) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kServe, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  const std::string directory = take_serve_word(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action = RunServe{.options = serve_options(directory, flags)};
-  return invocation;
-}
-
-Invocation parse_export(std::vector<std::string> arguments, const Environment& environment) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kExport, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  const std::string model = take_export_word(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action =
-      RunExport{.options = export_options(model, flags, data_options(flags, environment))};
-  return invocation;
-}
-
-Invocation parse_import(std::vector<std::string> arguments) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kImport, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  const std::string file = take_import_word(arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  invocation.log = log_options(flags);
-  invocation.action = RunImport{.options = import_options(file, *app, flags)};
-  return invocation;
-}
-
-// plot and show.
-Invocation parse_reading(Command command, std::vector<std::string> arguments,
-                         const Environment& environment) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(command, flags);
-  Invocation invocation;
-  if (asks_for_help(arguments)) {
-    invocation.action = Print{.text = app->help()};
-    return invocation;
-  }
-  std::vector<std::string> runs = take_runs(command, arguments);
-  static_cast<void>(parse_flags(*app, arguments));
-  if (command == Command::kPlot) {
-    invocation.action = RunPlot{.options = plot_options(std::move(runs), flags, environment)};
-  } else {
-    invocation.action = RunShow{.options = show_options(std::move(runs), flags, environment)};
-  }
-  invocation.log = log_options(flags);
-  return invocation;
-}
-
-Invocation parse_management(Command command, std::vector<std::string> arguments,
-                            const Environment& environment) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(command, flags);
-  RunManage run;
-  if (!asks_for_help(arguments)) {
-    run.options = take_management_words(command, arguments);
-  }
-  Invocation invocation;
-  if (auto help = parse_flags(*app, arguments)) {
-    invocation.action = Print{.text = std::move(*help)};
-    return invocation;
-  }
-  complete(run.options, flags, environment);
-  invocation.log = log_options(flags);
-  invocation.action = std::move(run);
-  return invocation;
 }
 
 // ps, worker, chief, evaluator, train and server: what the cluster makes of them.
@@ -538,35 +280,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   const Command command = take_command(arguments);
-  if (command == Command::kCheckpoint) {
-    return parse_checkpoint(std::move(arguments));
-  }
-  if (command == Command::kModel) {
-    return parse_model(std::move(arguments));
-  }
-  if (command == Command::kData) {
-    return parse_data(std::move(arguments), environment);
-  }
-  if (command == Command::kRender) {
-    return parse_render(std::move(arguments));
-  }
-  if (command == Command::kPredict) {
-    return parse_predict(std::move(arguments), environment);
-  }
-  if (command == Command::kServe) {
-    return parse_serve(std::move(arguments));
-  }
-  if (command == Command::kExport) {
-    return parse_export(std::move(arguments), environment);
-  }
-  if (command == Command::kImport) {
-    return parse_import(std::move(arguments));
-  }
-  if (command == Command::kPlot || command == Command::kShow) {
-    return parse_reading(command, std::move(arguments), environment);
-  }
-  if (is_management(command)) {
-    return parse_management(command, std::move(arguments), environment);
+  if (std::optional<Invocation> other = parse_word_command(command, arguments, environment)) {
+    return *std::move(other);
   }
   const Command task_command =
       command == Command::kResolve ? take_resolve_word(arguments) : command;

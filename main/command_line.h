@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "main/common_options.h"
 #include "main/flags.h"
-#include "net/resolvers/resolvers.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
 #include "roles/evaluator/shell/evaluator.h"
 #include "roles/export/shell/export_command.h"
@@ -26,9 +26,6 @@
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf {
-
-// The variables that disttf reads; main fills it, nobody else calls getenv.
-using net::Environment;
 
 struct RunTask {  // ps, worker or chief, as options.task says
   roles::TrainerOptions options;

@@ -1,9 +1,9 @@
 // TCP between two tasks of one host.
 //
 // Nothing is congested there, and a congestion control that paces what is sent, as BBR does, which
-// some hosts have as their default, only makes it wait. Which way a connection goes is its own
-// matter: 318 144 bytes each way took 137 us in the median with BBR, and 105 with Reno, which every
-// kernel has, everybody may ask for, and which paces nothing. Networks keep what the host has.
+// some hosts have as their default, only makes it wait: 40 MB each way took 35 ms with BBR, and 21
+// with Reno, which every kernel has, everybody may ask for, and which paces nothing. Networks keep
+// what the host has.
 #pragma once
 
 #include <asio/ip/tcp.hpp>

@@ -1,0 +1,64 @@
+#include "main/common_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <stdexcept>
+
+#include "main/own_data_flags.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+
+std::string value_of(const Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+roles::DataOptions data_options(const Flags& flags, const Environment& environment) {
+  roles::DataOptions data;
+  data.own = own_data_options(flags.own_data);
+  data.dataset = roles::find_dataset(flags.dataset);  // auto: none
+  if (data.own && data.dataset != nullptr) {
+    throw std::invalid_argument("--dataset: " + net::quoted(flags.dataset) +
+                                " is not allowed together with --data");
+  }
+  data.directory = flags.data_dir;
+  data.mirrors = flags.data_url;
+  data.ca_file = flags.ca_file;
+  data.timeout = std::chrono::seconds(flags.download_timeout_s);
+  const auto either_case = [&](std::string_view lower, std::string_view upper) {
+    const std::string value = value_of(environment, lower);
+    return value.empty() ? value_of(environment, upper) : value;
+  };
+  // HTTP_PROXY in capitals is not read: a CGI program's client can set it.
+  data.proxy = {.http_proxy = value_of(environment, "http_proxy"),
+                .https_proxy = either_case("https_proxy", "HTTPS_PROXY"),
+                .all_proxy = either_case("all_proxy", "ALL_PROXY"),
+                .no_proxy = either_case("no_proxy", "NO_PROXY")};
+  return data;
+}
+
+roles::LogOptions log_options(const Flags& flags) {
+  using roles::LogLevel;
+  static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
+                                                          {"info", LogLevel::kInfo},
+                                                          {"warning", LogLevel::kWarning},
+                                                          {"error", LogLevel::kError},
+                                                          {"off", LogLevel::kOff}};
+  return {.level = kLevels.at(flags.log_level),
+          .format = flags.log_format == "json" ? roles::LogFormat::kJson : roles::LogFormat::kText,
+          .task = {},
+          .name_task = flags.listen_fd < 0};
+}
+
+const std::string& summary_directory(const Flags& flags) {
+  return flags.log_dir.empty() ? flags.train_dir : flags.log_dir;
+}
+
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
+}  // namespace disttf

@@ -1,0 +1,195 @@
+#include "main/word_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "main/command_words.h"
+#include "main/common_options.h"
+#include "main/data_command.h"
+#include "main/export_command.h"
+#include "main/import_command.h"
+#include "main/launch_options.h"
+#include "main/manage_command.h"
+#include "main/model_command.h"
+#include "main/parse_flags.h"
+#include "main/plot_command.h"
+#include "main/predict_command.h"
+#include "main/serve_command.h"
+#include "main/training_flags.h"
+#include "net/wire/text.h"
+
+namespace disttf {
+namespace {
+
+// A command line of one of these commands, half read.
+struct Words {
+  Command command;
+  std::vector<std::string> arguments;  // first the words, which are taken off, then the flags
+  const Environment& environment;
+  Flags flags;
+  std::unique_ptr<CLI::App> app = nullptr;
+
+  // The flags, once the words are gone.
+  void read_flags() { static_cast<void>(parse_flags(*app, arguments)); }
+};
+
+using Action = decltype(Invocation::action);
+using Warnings = std::vector<std::string>;
+
+Action checkpoint_action(Words& words, Warnings& /*warnings*/) {
+  RunCheckpoint run{.command = take_checkpoint_words(words.arguments)};
+  words.read_flags();
+  return run;
+}
+
+Action model_action(Words& words, Warnings& /*warnings*/) {
+  math::ModelSpec spec = take_model_words(words.arguments);
+  words.read_flags();
+  return Print{.text = model_text(std::move(spec), words.flags)};
+}
+
+Action data_action(Words& words, Warnings& /*warnings*/) {
+  take_data_words(words.arguments, words.flags);
+  words.read_flags();
+  return InspectData{.data = data_options(words.flags, words.environment),
+                     .as_json = words.flags.json};
+}
+
+Action render_action(Words& words, Warnings& warnings) {
+  const render::Target& target = take_target(words.arguments);
+  words.read_flags();
+  Flags& flags = words.flags;
+  if (!flags.render.options.empty() && std::string_view(target.name) != "dcos") {
+    throw std::invalid_argument("--options: " + net::quoted(flags.render.options) +
+                                " is not allowed for " + target.name + ", only for dcos");
+  }
+  warnings = read_options_file(*words.app, flags.render);
+  if (flags.render.tensorboard && std::string_view(target.name) != "marathon" &&
+      std::string_view(target.name) != "dcos") {
+    throw std::invalid_argument(std::string("--tensorboard: true is not allowed for ") +
+                                target.name + ", only for marathon and dcos");
+  }
+  if (!flags.render.storage_uri.empty() && std::string_view(target.name) != "kserve") {
+    throw std::invalid_argument("--storage_uri: " + net::quoted(flags.render.storage_uri) +
+                                " is not allowed for " + target.name + ", only for kserve");
+  }
+  render::Deployment deployment =
+      make_deployment(flags.render, arguments_for_children(*words.app),
+                      {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});
+  const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
+  const auto own = own_data_options(flags.own_data);
+  deployment.result_word = own                  ? data::own_data_name(own->path)
+                           : dataset == nullptr ? std::string(roles::usual_dataset().word())
+                                                : std::string(dataset->word());
+  if (own && own->label_is_number) {
+    deployment.result_measure = "mean absolute error";
+  }
+  check_checkpoint_flags(flags);
+  WrittenSettings& settings = flags.settings;
+  if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
+    settings.given.erase("isa");                            // it need not be one that this CPU has,
+    settings.run.compute_dtype = math::ComputeDtype::kF32;  // nor what this one can multiply
+  }
+  static_cast<void>(run_config(flags, flags.render.ps,
+                               most_trainers(flags, flags.render.workers, flags.render.chief)));
+  std::string text = target.render(deployment);
+  if (flags.render.output.empty()) {
+    return Print{.text = std::move(text)};
+  }
+  return RunRender{.path = flags.render.output, .text = std::move(text)};
+}
+
+Action predict_action(Words& words, Warnings& /*warnings*/) {
+  const std::vector<std::string> asked = take_predict_words(words.arguments);
+  words.read_flags();
+  return RunPredict{
+      .options = predict_options(asked, words.flags, data_options(words.flags, words.environment))};
+}
+
+Action serve_action(Words& words, Warnings& /*warnings*/) {
+  const std::string directory = take_serve_word(words.arguments);
+  words.read_flags();
+  return RunServe{.options = serve_options(directory, words.flags)};
+}
+
+Action export_action(Words& words, Warnings& /*warnings*/) {
+  const std::string model = take_export_word(words.arguments);
+  words.read_flags();
+  return RunExport{
+      .options = export_options(model, words.flags, data_options(words.flags, words.environment))};
+}
+
+Action import_action(Words& words, Warnings& /*warnings*/) {
+  const std::string file = take_import_word(words.arguments);
+  words.read_flags();
+  return RunImport{.options = import_options(file, *words.app, words.flags)};
+}
+
+// plot and show.
+Action reading_action(Words& words, Warnings& /*warnings*/) {
+  std::vector<std::string> runs = take_runs(words.command, words.arguments);
+  words.read_flags();
+  if (words.command == Command::kPlot) {
+    return RunPlot{.options = plot_options(std::move(runs), words.flags, words.environment)};
+  }
+  return RunShow{.options = show_options(std::move(runs), words.flags, words.environment)};
+}
+
+Action management_action(Words& words, Warnings& /*warnings*/) {
+  RunManage run{.options = take_management_words(words.command, words.arguments)};
+  words.read_flags();
+  complete(run.options, words.flags, words.environment);
+  return run;
+}
+
+// nullptr: it is no command of words.
+Action (*action_of(Command command))(Words&, Warnings&) {
+  switch (command) {
+    case Command::kCheckpoint:
+      return checkpoint_action;
+    case Command::kModel:
+      return model_action;
+    case Command::kData:
+      return data_action;
+    case Command::kRender:
+      return render_action;
+    case Command::kPredict:
+      return predict_action;
+    case Command::kServe:
+      return serve_action;
+    case Command::kExport:
+      return export_action;
+    case Command::kImport:
+      return import_action;
+    case Command::kPlot:
+    case Command::kShow:
+      return reading_action;
+    default:
+      return is_management(command) ? management_action : nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<Invocation> parse_word_command(Command command,
+                                             const std::vector<std::string>& arguments,
+                                             const Environment& environment) {
+  const auto act = action_of(command);
+  if (act == nullptr) {
+    return std::nullopt;
+  }
+  Words words{.command = command, .arguments = arguments, .environment = environment, .flags = {}};
+  words.app = make_app(command, words.flags);
+  Invocation invocation;
+  if (asks_for_help(words.arguments)) {
+    invocation.action = Print{.text = words.app->help()};
+    return invocation;
+  }
+  invocation.action = act(words, invocation.warnings);
+  invocation.log = log_options(words.flags);
+  return invocation;
+}
+
+}  // namespace disttf
