@@ -202,8 +202,8 @@ TEST(GunzipPieces, EndWithTheErrorOfWhoTakesThem) {
 
 TEST(Gzip, WhatIsPackedIsUnpacked) {
   std::string text;
-  for (int i = 0; i < 100'000; ++i) {
-    text += static_cast<char>(i * i / 7 % 251);
+  for (unsigned i = 0; i < 100'000; ++i) {
+    text += static_cast<char>(i * i / 7 % 251U);
   }
   for (const std::string& each : {std::string(), std::string("a"), text}) {
     const std::string packed = gzip(each);

@@ -93,7 +93,8 @@ class Descriptors : public ProcessTest {
     EXPECT_THAT(kCodes, ::testing::Contains(ending.exit_code)) << process.report();
     // A task that others do not reach, for lack of descriptors, waits for them in vain.
     if (ending.exit_code == kExitLostPeers) {
-      EXPECT_TRUE(says(process, "E .*(waited|gone for|cannot be reached: .*, for) .* s")) << process.report();
+      EXPECT_TRUE(says(process, "E .*(waited|gone for|cannot be reached: .*, for) .* s"))
+          << process.report();
     } else if (ending.exit_code == kExitBadData) {
       EXPECT_TRUE(says(process, "E .*cannot download")) << process.report();
     } else if (ending.exit_code != kExitDone) {
