@@ -76,7 +76,7 @@ class TableReader {
 
   void take_names(const std::vector<std::string>& names) {
     const ExampleFacts& facts = model_.config.examples;
-    if (facts.columns.empty()) {
+    if (facts.columns.size() != inputs_) {  // none, or not this model's
       throw UnusableData(name_ +
                          ": line 1 holds names, but the model knows none of its columns; "
                          "it takes rows of " +
