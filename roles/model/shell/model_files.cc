@@ -59,8 +59,8 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   model.config = config_in(reader);
   check_layout(reader, model.config);
   const ExampleFacts& facts = model.config.examples;
-  if (model.config.model.numbers && !facts.means.empty() &&
-      facts.means.size() != model.config.model.input.size()) {
+  // Whoever asks by name goes through columns and inputs together, of images, too.
+  if (!facts.means.empty() && facts.means.size() != model.config.model.input.size()) {
     throw DamagedCheckpoint(path.string() + ": it has " + std::to_string(facts.means.size()) +
                             " means for " + std::to_string(model.config.model.input.size()) +
                             " columns");
