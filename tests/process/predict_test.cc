@@ -104,6 +104,8 @@ TEST_F(Predict, WhatCannotBeAskedIsRefusedInASentence) {
   }
 }
 
+// How many checkpoints there are depends on how fast the disk is: a step whose turn comes while the
+// one before is being written has none.
 TEST_F(Predict, ADamagedCheckpointIsNotAsked) {
   train(Words{"--model=softmax", "--save_steps=20"} + data_flags());
   std::vector<std::filesystem::path> whole;
@@ -124,7 +126,9 @@ TEST_F(Predict, ADamagedCheckpointIsNotAsked) {
   Process& asked = run("predict", Words{"predict", train_dir()} + data_flags());
   EXPECT_TRUE(exits(asked, kExitDone));
   EXPECT_TRUE(says(asked, "SHA-256"));
-  EXPECT_TRUE(says(asked, "step " + std::to_string(40)));
+  const std::string before = whole[whole.size() - 2].filename().string();
+  EXPECT_TRUE(
+      says(asked, "step " + std::to_string(std::stoi(before.substr(before.find('-') + 1)))));
   Process& refused = run("predict", Words{"predict", whole.back().string()} + data_flags());
   EXPECT_TRUE(exits(refused, kExitBadData));
 }

@@ -38,7 +38,7 @@ ProcessFacts with_clock(const char* name) {
 class TraceTest : public testing::Test {
  protected:
   void tell(Trace& trace, std::uint64_t steps, const Ahead& ahead = {},
-            const std::array<const char*, 3>& clocks = {"a", "a", "a"}) const {
+            const std::array<const char*, 3>& clocks = {"a", "a", "a"}, float too_long = 0) const {
     for (std::size_t rank = 0; rank < 2; ++rank) {
       TrainerMetrics metrics{.task = cluster_.trainer(rank),
                              .process = with_clock(clocks[rank + 1]),
@@ -46,9 +46,10 @@ class TraceTest : public testing::Test {
                              .step = trace.window().from + steps,
                              .samples = {}};
       for (std::uint64_t each = 0; each < steps; ++each) {
-        metrics.traced.push_back({.step = trace.window().from + each,
-                                  .seconds = {0, 80e-6F, 100e-6F, 300e-6F, 10e-6F, 500e-6F, 10e-6F},
-                                  .began = began(each) + 20 * kMicrosecond + ahead.workers[rank]});
+        metrics.traced.push_back(
+            {.step = trace.window().from + each,
+             .seconds = {0, 80e-6F, 100e-6F, 300e-6F, 10e-6F, 500e-6F, 10e-6F + too_long},
+             .began = began(each) + 20 * kMicrosecond + ahead.workers[rank]});
       }
       trace.told(metrics);
     }
@@ -60,7 +61,7 @@ class TraceTest : public testing::Test {
                       .samples = {}};
     for (std::uint64_t each = 0; each < steps; ++each) {
       metrics.traced.push_back({.step = trace.window().from + each,
-                                .apply = 50e-6F,
+                                .apply = too_long > 0 ? 470e-6F + too_long : 50e-6F,
                                 .arrived = {520e-6F, 530e-6F},
                                 .began = began(each) + ahead.ps,
                                 .waited = 530e-6F});
@@ -134,11 +135,8 @@ TEST_F(TraceTest, SlicesHaveTheTimesThatWereTold) {
 }
 
 // Slices of a thread lie in each other or beside each other: chrome's format knows nothing else.
-TEST_F(TraceTest, SlicesOfAThreadNest) {
-  Trace trace(cluster_, {.from = 100, .count = 5});
-  tell(trace, 5, {.ps = 7'654'321, .workers = {-3'000'000, 12'345}}, {"a", "b", "c"});
+void expect_nested(const Json& timeline) {
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
-  const Json timeline = Json::parse(trace.json());
   for (const Json& each : timeline["traceEvents"]) {
     if (each["ph"] == "X") {
       const double from = each["ts"];
@@ -162,6 +160,19 @@ TEST_F(TraceTest, SlicesOfAThreadNest) {
       open.push_back(until);
     }
   }
+}
+
+TEST_F(TraceTest, SlicesOfAThreadNest) {
+  Trace trace(cluster_, {.from = 100, .count = 5});
+  tell(trace, 5, {.ps = 7'654'321, .workers = {-3'000'000, 12'345}}, {"a", "b", "c"});
+  expect_nested(Json::parse(trace.json()));
+}
+
+// A float32 of half a second is exact to 30 ns: the parts of a step may be more than the whole.
+TEST_F(TraceTest, SlicesOfLongStepsNestToo) {
+  Trace trace(cluster_, {.from = 100, .count = 5});
+  tell(trace, 5, {}, {"a", "a", "a"}, 100e-9F);
+  expect_nested(Json::parse(trace.json()));
 }
 
 TEST_F(TraceTest, AnArrowGoesFromPushOverApplyToTheAnswer) {

@@ -35,6 +35,14 @@ std::string_view name_of(Stage stage) {
                                      : kStageNames[static_cast<std::size_t>(stage)];
 }
 
+// What a step's slices end by, on the clock of who told it: the next step's beginning. A step's
+// times are told as float32, so that long ones may add up to some nanoseconds more.
+template <typename Sample>
+std::int64_t ends_by(const std::vector<Sample>& steps, const Sample& step) {
+  const auto next = std::ranges::find(steps, step.step + 1, &Sample::step);
+  return next == steps.end() ? kFarthest : std::max(next->began, step.began);
+}
+
 // Until `last` has been done, since the step began.
 std::int64_t until(const TrainerSample& sample, Stage last) {
   std::int64_t time = 0;
@@ -265,10 +273,12 @@ void Trace::write_trainer(Writer& out, std::size_t rank, const Offset& offset) c
   out.name("thread_name", process, 0, "steps");
   for (const TrainerSample& step : trainers_[rank].steps) {
     std::int64_t at = step.began - offset.ahead;
-    out.slice(process, 0, "step", fmt::format("step {}", step.step), at,
-              at + until(step, Stage::kWait), step.step);
+    const std::int64_t whole =
+        std::min(step.began + until(step, Stage::kWait), ends_by(trainers_[rank].steps, step)) -
+        offset.ahead;
+    out.slice(process, 0, "step", fmt::format("step {}", step.step), at, whole, step.step);
     for (const Stage stage : kInOrder) {
-      const std::int64_t end = at + in_ns(step.of(stage));
+      const std::int64_t end = std::min(at + in_ns(step.of(stage)), whole);
       if (end > at) {
         out.slice(process, 0, stage == Stage::kWait ? "wait" : "stage", name_of(stage), at, end,
                   step.step);
@@ -290,7 +300,8 @@ void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step
   const Offset& at_trainer = offsets[ps_.size() + rank];
   const std::int64_t made = step.began - at_ps.ahead;
   const std::int64_t came = std::max(sent->began - at_trainer.ahead, made);
-  const std::int64_t whole = made + in_ns(step.arrived[rank]);
+  const std::int64_t whole =
+      std::min(made + in_ns(step.arrived[rank]), ends_by(ps_[index].steps, step) - at_ps.ahead);
   const std::int64_t computed = sent->began - at_trainer.ahead + until(*sent, Stage::kBackward);
   const std::int64_t leaves = std::clamp(computed, std::min(came, whole), whole);
   out.slice(index + 1, rank + 1, "frame", "parameters", made, std::min(came, leaves), step.step);
@@ -317,8 +328,9 @@ void Trace::write_ps(Writer& out, std::size_t index, const std::vector<Offset>& 
   }
   for (const RangeSample& step : ps_[index].steps) {
     const std::int64_t began = step.began - offsets[index].ahead;
-    const std::int64_t applies = began + in_ns(step.waited);
-    const std::int64_t ends = applies + in_ns(step.apply);
+    const std::int64_t limit = ends_by(ps_[index].steps, step) - offsets[index].ahead;
+    const std::int64_t applies = std::min(began + in_ns(step.waited), limit);
+    const std::int64_t ends = std::min(applies + in_ns(step.apply), limit);
     out.slice(process, 0, "step", fmt::format("step {}", step.step), began, ends, step.step);
     out.slice(process, 0, "wait", "gradients", began, applies, step.step);
     out.slice(process, 0, "stage", "apply", applies, ends, step.step);
