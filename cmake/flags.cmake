@@ -88,6 +88,10 @@ function(disttf_link_product target)
   # strangers may talk to. Packed relocations make that cost 0.13 MB and not 0.68.
   # (-L by hand: CMake's link directories add an rpath, and static-pie crashes at start with one.)
   target_link_options(${target} PRIVATE -static-pie -L${DISTTF_ARCHIVE_DIR} ${DISTTF_LEFT_OUT})
+  if(DISTTF_OPENSSL_CHOICE)
+    # Objects come before archives, whose own versions of these functions then stay where they are.
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:disttf_openssl>)
+  endif()
   if(DISTTF_LLD)
     # Functions of the same instructions are kept once: 0.2 MB. Nothing here, nor in what it is linked
     # with, tells functions apart by their addresses, as std::any would.

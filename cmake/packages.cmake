@@ -17,6 +17,14 @@ find_library(HTTP_PARSER_LIBRARY NAMES libhttp_parser${disttf_archive_suffix} ht
 find_library(MINIZIP_LIBRARY NAMES libminizip${disttf_archive_suffix} minizip REQUIRED)
 find_library(ZLIB_LIBRARY NAMES libz${disttf_archive_suffix} z REQUIRED)
 
+# OpenSSL without what TLS has given up: objects that the linker takes before the archives. Only a static
+# link has them (cmake/static_archives.cmake).
+add_library(disttf_openssl OBJECT EXCLUDE_FROM_ALL cmake/openssl_provider.cc cmake/openssl_left_out.cc)
+target_link_libraries(disttf_openssl PRIVATE disttf_flags OpenSSL::Crypto)
+target_compile_options(disttf_openssl PRIVATE $<$<CONFIG:Release>:-Os>)
+# Engines and methods of keys, which are deprecated, are what is left out.
+target_compile_definitions(disttf_openssl PRIVATE OPENSSL_SUPPRESS_DEPRECATED)
+
 add_library(disttf_asio INTERFACE)
 target_include_directories(disttf_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
 # Asio 1.22 asks clang for <experimental/coroutine>, though it has <coroutine>: so it is told.

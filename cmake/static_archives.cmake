@@ -45,6 +45,27 @@ foreach(library IN ITEMS Crypto SSL)
     IMPORTED_LOCATION ${DISTTF_ARCHIVE_DIR}/${name})
 endforeach()
 
+# 1.04 MB of OpenSSL stays out of the file: openssl_provider.cc and openssl_left_out.cc say what. They
+# name OpenSSL's insides, whose types neither compiler nor linker compares: they are those of 3.0, and
+# other versions are linked whole. So is an archive that lacks an algorithm which the provider lists.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/openssl_provider.cc)
+execute_process(COMMAND ${CMAKE_NM} --defined-only ${DISTTF_ARCHIVE_DIR}/libcrypto.a
+                OUTPUT_VARIABLE symbols ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(STRINGS cmake/openssl_provider.cc lines REGEX "^extern const OSSL_DISPATCH ossl_")
+set(missing "")
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "ossl_[A-Za-z0-9_]+" symbol "${line}")
+  if(NOT symbols MATCHES " ${symbol}\n")
+    list(APPEND missing ${symbol})
+  endif()
+endforeach()
+if(OPENSSL_VERSION MATCHES "^3\\.0\\." AND missing STREQUAL "")
+  set(DISTTF_OPENSSL_CHOICE ON)
+else()
+  set(DISTTF_OPENSSL_CHOICE OFF)
+  message(STATUS "The file will contain all of OpenSSL ${OPENSSL_VERSION}: less is taken of 3.0 only; missing: ${missing}.")
+endif()
+
 # Functions that are linked, but never called: each name stands for abort() instead.
 #
 # libstdc++ tells the type of an exception that nobody has caught in words, for which it takes a

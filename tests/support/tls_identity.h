@@ -21,6 +21,19 @@ struct OpenSslFree {
 template <class T>
 using OpenSsl = std::unique_ptr<T, OpenSslFree>;
 
+struct Certificate {
+  std::string name;
+  long serial = 1;
+  int extension = 0;  // NID of one, with its value as OpenSSL's configuration has it
+  std::string value;
+  long ends_s = 24L * 3600;  // from now; it began an hour ago, or two hours before its end
+};
+
+// `key`'s, signed by `issuer` with its key; by itself where `issuer` is null. Throws
+// std::runtime_error when OpenSSL fails.
+[[nodiscard]] OpenSsl<X509> make_certificate(const Certificate& what, EVP_PKEY& key, X509* issuer,
+                                             EVP_PKEY& issuer_key);
+
 // Throws std::runtime_error when OpenSSL fails.
 class TestAuthority {
  public:
