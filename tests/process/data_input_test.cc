@@ -153,11 +153,12 @@ class Mirror : public DataInput {
     }
   }
   // The URL of a new test mirror with these manners.
-  std::string mirror_url(const std::string& mode) {
+  std::string mirror_url(const std::string& mode, const Words& more = {}) {
     Process& mirror = run_program(
-        mirror_binary(), {"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode});
-    EXPECT_TRUE(says(mirror, "^http://"));
-    return captured(mirror.standard_output(), "(http://[^\n]*)");
+        mirror_binary(),
+        Words{"--dir", fs::absolute(mnist_directory()).string(), "--mode", mode} + more);
+    EXPECT_TRUE(says(mirror, "^https?://"));
+    return captured(mirror.standard_output(), "(https?://[^\n]*)");
   }
   Process& download_from(const std::string& mode, const Words& more = {}) {
     return run("download", Words{"download", "--data_url=" + mirror_url(mode)} + flags() + more);
@@ -181,6 +182,25 @@ TEST_F(Mirror, GoodOnePrintsTheLinesOfTheTutorials) {
   EXPECT_TRUE(says(task, "Successfully downloaded train-images-idx3-ubyte.gz 9912422 bytes\\.$"));
   EXPECT_TRUE(says(task, "Extracting .*/data/t10k-labels-idx1-ubyte.gz$"));
   expect_whole_files();
+}
+
+// With as much of OpenSSL as is in the file (cmake/openssl_provider.cc).
+TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAStrangerIsNot) {
+  const std::string known = (scratch() / "ca.pem").string();
+  const std::string url = mirror_url("good", {"--ca-file", known});
+  Process& task =
+      run("download", Words{"download", "--data_url=" + url, "--ca_file=" + known} + flags());
+  EXPECT_TRUE(exits(task, kExitDone));
+  expect_whole_files();
+
+  const std::string stranger =
+      mirror_url("good", {"--ca-file", (scratch() / "other.pem").string()});
+  fs::remove_all(directory());
+  Process& refused =
+      run("refused", Words{"download", "--data_url=" + stranger, "--ca_file=" + known} + flags());
+  EXPECT_TRUE(exits(refused, kExitBadData));
+  EXPECT_TRUE(says(refused, "certificate"));
+  expect_nothing_final();
 }
 
 // After a million bytes each time; the file of ten of them would only take longer.

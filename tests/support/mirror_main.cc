@@ -1,10 +1,11 @@
 // test_mirror: the test mirror as a program, for tests of the real binary.
 //
-//   test_mirror --dir D [--mode good|html|stall|break|redirect_loop|404] [--port-file F]
+//   test_mirror --dir D [--mode good|html|stall|break|redirect_loop|404] [--port-file F] [--ca-file
+//   F]
 //
 // Prints its URL on standard output (and its port into F), then serves the files of D until
-// standard input closes or it is killed. `stall` and `break` do so after kPartBytes bytes of a
-// body.
+// standard input closes or it is killed. With --ca-file it speaks TLS, as 127.0.0.1, and F becomes
+// the certificate of its authority. `stall` and `break` do so after kPartBytes bytes of a body.
 #include <unistd.h>
 
 #include <array>
@@ -26,7 +27,8 @@ namespace {
 constexpr std::size_t kPartBytes = 1'000'000;
 
 std::map<std::string, std::string> read_flags(int argc, char** argv) {
-  std::map<std::string, std::string> flags{{"--dir", ""}, {"--mode", "good"}, {"--port-file", ""}};
+  std::map<std::string, std::string> flags{
+      {"--dir", ""}, {"--mode", "good"}, {"--port-file", ""}, {"--ca-file", ""}};
   for (int i = 1; i < argc; i += 2) {
     const auto flag = flags.find(argv[i]);
     if (flag == flags.end() || i + 1 == argc) {
@@ -81,9 +83,17 @@ Handler handler_for(const std::string& mode, Files files) {
   throw std::invalid_argument("unknown --mode " + mode);
 }
 
+OpenSsl<SSL_CTX> make_identity(const std::string& ca_file) {
+  if (ca_file.empty()) return nullptr;
+  const TestAuthority authority;
+  authority.write_certificate(ca_file);
+  return authority.issue("IP:127.0.0.1");
+}
+
 void run(int argc, char** argv) {
   const auto flags = read_flags(argc, argv);
-  const MirrorServer server(handler_for(flags.at("--mode"), read_files(flags.at("--dir"))));
+  const MirrorServer server(handler_for(flags.at("--mode"), read_files(flags.at("--dir"))),
+                            make_identity(flags.at("--ca-file")));
   if (const std::string& path = flags.at("--port-file"); !path.empty()) {
     write_port(path, server.port());
   }
