@@ -18,7 +18,8 @@
 #include <openssl/opensslv.h>
 #include <openssl/params.h>
 
-// What libcrypto.a has and no header shows.
+// What libcrypto.a has and no header shows. (OpenSSL's names are its own.)
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 struct prov_ctx_st;
 prov_ctx_st* ossl_prov_ctx_new();
@@ -91,6 +92,7 @@ extern const OSSL_DISPATCH ossl_SubjectPublicKeyInfo_der_to_ed25519_decoder_func
 int ossl_default_provider_init(const OSSL_CORE_HANDLE* handle, const OSSL_DISPATCH* in,
                                const OSSL_DISPATCH** out, void** context);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
