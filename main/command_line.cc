@@ -12,6 +12,7 @@
 #include "main/cluster_source.h"
 #include "main/command_words.h"
 #include "main/common_options.h"
+#include "main/completion.h"
 #include "main/flag_values.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
@@ -252,6 +253,9 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
   }
   if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
     return Print{.text = top_level_help()};
+  }
+  if (arguments.front() == kCompleteCommand) {
+    return Print{.text = complete_words(std::span(arguments).subspan(1))};
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "main/flag_values.h"
 #include "main/own_data_flags.h"
 #include "net/wire/text.h"
 
@@ -133,7 +134,7 @@ std::string blocks_of(std::span<const std::uint8_t> image, const data::ImageShap
 
 void add_data_command_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
-  app.add_option("ACTION")->description("inspect");
+  app.add_option("ACTION")->description("inspect")->check(one_of({"inspect"}));
   app.add_option("PATH")->description(
       "a table (.csv, .libsvm), arrays (.npz), or a folder with train.csv and test.csv, with "
       "folders of images by class, or with IDX files");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "main/cluster_flags.h"
+#include "main/completion.h"
 #include "main/config_file.h"
 #include "main/data_command.h"
 #include "main/export_command.h"
@@ -382,6 +383,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kImport, "import", "Begin a run with somebody else's model, or an exported one"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
+      {Command::kCompletion, "completion", "Print what completes disttf's words in a shell"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
       {Command::kTop, "top", "What each task of a running launch does now, redrawn"},
       {Command::kTrace, "trace", "A timeline of some steps of all tasks, for ui.perfetto.dev"},
@@ -407,13 +409,22 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   app->allow_config_extras(CLI::config_extras_mode::error);
   if (command == Command::kCheckpoint) {
     // For the help; the words are taken off the command line before the flags are read.
-    app->add_option("ACTION")->description("ls, verify or show");
+    app->add_option("ACTION")
+        ->description("ls, verify or show")
+        ->check(one_of({"ls", "verify", "show"}));
     app->add_option("DIR")->description("The --train_dir of a run, or one checkpoint in it");
     app->footer(
         "\nls      one line for each checkpoint, newest first\n"
         "verify  reads everything; one line for each file or tensor that is wrong, and then code "
         "3\n"
         "show    step, configuration and tensors of the newest one that is whole");
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kCompletion) {
+    app->add_option("SHELL")
+        ->description("bash, zsh or fish, whose script is printed")
+        ->check(one_of(completion_shells()));
     add_log(*app, flags);
     return app;
   }
@@ -475,8 +486,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   } else if (command != Command::kDownload) {
     if (command == Command::kResolve) {
       // For the help; the word is taken off the command line before the flags are read.
-      app->add_option("TASK")->description(
-          "ps, worker, chief, evaluator or train, as that command sees it");
+      app->add_option("TASK")
+          ->description("ps, worker, chief, evaluator or train, as that command sees it")
+          ->check(one_of({"ps", "worker", "chief", "evaluator", "train"}));
       add_resolve_flags(*app, flags);
     }
     add_identity_flags(*app, command, flags);

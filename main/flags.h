@@ -43,6 +43,7 @@ enum class Command : std::uint8_t {
   kImport,
   kPlot,
   kShow,
+  kCompletion,
   kStatus,
   kTop,
   kTrace,

@@ -12,6 +12,10 @@ class PlainFormatter : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override {
     return plain_text(option->get_description());
   }
+  // What a word may be, its description tells; the check is there for completion alone.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? std::string() : CLI::Formatter::make_option_opts(option);
+  }
 };
 
 // Where the link that begins with the bracket at `from` goes to, or npos: it is no link.

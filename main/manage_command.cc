@@ -84,7 +84,9 @@ bool is_management(Command command) noexcept { return command >= Command::kStatu
 void add_management_flags(CLI::App& app, Command command, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   if (command == Command::kPods) {
-    app.add_option("ACTION")->description("list, restart TASK or replace TASK");
+    app.add_option("ACTION")
+        ->description("list, restart TASK or replace TASK")
+        ->check(one_of({"list", "restart", "replace"}));
     app.footer(
         "\nrestart  SIGTERM, and a new process at the same address\n"
         "replace  kill -9, and a new process, of a worker at a new address");

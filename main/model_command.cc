@@ -137,8 +137,10 @@ math::Shape shape_from_text(const std::string& text) {
 
 void add_model_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
-  app.add_option("ACTION")->description("show");
-  app.add_option("NAME")->description(model_choices());
+  app.add_option("ACTION")->description("show")->check(one_of({"show"}));
+  app.add_option("NAME")
+      ->description(model_choices())
+      ->check(one_of({math::kModelNames.begin(), math::kModelNames.end()}));
   app.add_option("--hidden_units", flags.model_hidden_units,
                  "of mlp: units of each hidden layer, `128,128`")
       ->type_name("N,...")

@@ -277,7 +277,11 @@ std::string target_list() {
 
 void add_render_flags(CLI::App& app, RenderFlags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
-  app.add_option("TARGET")->description("One of those below");
+  std::vector<std::string> targets;
+  for (const render::Target& target : render::targets()) {
+    targets.emplace_back(target.name);
+  }
+  app.add_option("TARGET")->description("One of those below")->check(one_of(std::move(targets)));
   app.footer(target_list());
   app.add_option("--name", flags.name,
                  "what the run is called: lower-case letters, digits, hyphens")

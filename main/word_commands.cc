@@ -7,6 +7,7 @@
 
 #include "main/command_words.h"
 #include "main/common_options.h"
+#include "main/completion.h"
 #include "main/data_command.h"
 #include "main/export_command.h"
 #include "main/import_command.h"
@@ -137,6 +138,12 @@ Action reading_action(Words& words, Warnings& /*warnings*/) {
   return RunShow{.options = show_options(std::move(runs), words.flags, words.environment)};
 }
 
+Action completion_action(Words& words, Warnings& /*warnings*/) {
+  std::string script = take_completion_word(words.arguments);
+  words.read_flags();
+  return Print{.text = std::move(script)};
+}
+
 Action management_action(Words& words, Warnings& /*warnings*/) {
   RunManage run{.options = take_management_words(words.command, words.arguments)};
   words.read_flags();
@@ -163,6 +170,8 @@ Action (*action_of(Command command))(Words&, Warnings&) {
       return export_action;
     case Command::kImport:
       return import_action;
+    case Command::kCompletion:
+      return completion_action;
     case Command::kPlot:
     case Command::kShow:
       return reading_action;

@@ -45,7 +45,7 @@ allowed() {
     roles/chief/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
     roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
-    main) echo '.*' ;;
+    main | main/manual) echo '.*' ;;
     *) return 1 ;;
   esac
 }

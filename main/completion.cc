@@ -1,0 +1,210 @@
+#include "main/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "main/arguments.h"
+#include "main/command_words.h"
+#include "main/completion_scripts.h"
+#include "main/flags.h"
+#include "main/help_text.h"
+#include "math/model_spec.h"
+#include "net/wire/text.h"
+#include "roles/run/setting.h"
+
+namespace disttf {
+namespace {
+
+// What fits the beginning of a word.
+class Offer {
+ public:
+  explicit Offer(std::string_view begin) : begin_(begin) {}
+
+  void add(std::string_view word, std::string_view about = {}) {
+    if (word.starts_with(begin_)) {
+      text_.append(word).append("\t").append(about).append("\n");
+    }
+  }
+  void add_paths(bool directories_alone) {
+    text_ += directories_alone ? ":directory\n" : ":path\n";
+  }
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::string_view begin_;
+  std::string text_;
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// "NAME:{text,json}": what stands in the braces.
+void add_listed(std::string_view type, Offer& offer) {
+  const std::size_t end = type.find('}');
+  for (std::size_t at = type.find('{'); at < end;) {
+    const std::size_t next = std::min(type.find(',', at + 1), end);
+    offer.add(type.substr(at + 1, next - at - 1));
+    at = next;
+  }
+}
+
+// Values of a setting that its type does not list, as they depend on the machine, or as others are
+// allowed besides.
+void add_of_setting(const std::string& name, Offer& offer) {
+  for (const roles::Setting& setting : roles::settings()) {
+    if (setting.name != name) {
+      continue;
+    }
+    const auto* const choice = std::get_if<roles::Choice>(&setting.value);
+    if (choice != nullptr && !choice->automatic().empty()) {
+      offer.add(choice->automatic());
+      for (const std::string_view each : choice->names()) {
+        offer.add(each);
+      }
+    } else if (std::holds_alternative<roles::Model>(setting.value)) {
+      for (const std::string_view each : math::kModelNames) {
+        offer.add(each);
+      }
+    }
+  }
+}
+
+void add_values(const CLI::Option& option, Offer& offer) {
+  if (option.get_expected_max() == 0) {  // a switch
+    offer.add("true");
+    offer.add("false");
+    return;
+  }
+  const std::string type = option.get_type_name();
+  add_listed(type, offer);
+  const bool is_word = option.get_positional();
+  if (!is_word) {
+    add_of_setting(option.get_lnames().front(), offer);
+  }
+  // A word is called what it is; of a flag, what its value is called is told.
+  const std::string kind = is_word ? option.get_name() : type.substr(0, type.find(':'));
+  if (contains(kind, "DIR")) {
+    offer.add_paths(/*directories_alone=*/true);
+  } else if (contains(kind, "FILE") || contains(kind, "PATH") ||
+             (is_word && (kind == "MODEL" || kind == "INPUT" || kind == "RUN" || kind == "NAME"))) {
+    offer.add_paths(/*directories_alone=*/false);
+  }
+}
+
+void add_flags(const CLI::App& app, Offer& offer) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() != kHiddenGroup && !option->get_lnames().empty()) {
+      offer.add("--" + option->get_lnames().front(), plain_text(option->get_description()));
+    }
+  }
+}
+
+// The words of a command line before the one that is being typed.
+struct Before {
+  const CLI::Option* flag = nullptr;  // the last one, where its value is still to come
+  std::size_t words = 0;              // that are no flags
+};
+
+Before read_before(const CLI::App& app, std::span<const std::string> words) {
+  Before before;
+  for (const std::string& word : words) {
+    if (before.flag != nullptr) {
+      before.flag = nullptr;
+    } else if (word.size() > 1 && word.starts_with("-")) {
+      const CLI::Option* const option = app.get_option_no_throw(word);
+      before.flag = option != nullptr && option->get_expected_max() > 0 ? option : nullptr;
+    } else {
+      ++before.words;
+    }
+  }
+  return before;
+}
+
+// A word that is no flag, the last of which may be there several times.
+void add_words(const CLI::App& app, std::size_t place, Offer& offer) {
+  const std::vector<const CLI::Option*> words =
+      app.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  if (!words.empty()) {
+    add_values(*words[std::min(place, words.size() - 1)], offer);
+  }
+}
+
+std::string complete_of_command(Command command, std::vector<std::string> before,
+                                std::string current) {
+  if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
+    return ":path\n";  // of another program
+  }
+  before.push_back(std::move(current));
+  // Names as the options have them.
+  before = normalize_arguments(before, [](std::string_view /*name*/) { return false; });
+  current = std::move(before.back());
+  before.pop_back();
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  const Before read = read_before(*app, before);
+  const std::size_t equals = current.find('=');
+  if (read.flag == nullptr && current.starts_with("--") && equals != std::string::npos) {
+    const CLI::Option* const option = app->get_option_no_throw(current.substr(0, equals));
+    Offer values(std::string_view(current).substr(equals + 1));
+    if (option != nullptr) {
+      add_values(*option, values);
+    }
+    return std::move(values).text();
+  }
+  Offer offer(current);
+  if (read.flag != nullptr) {
+    add_values(*read.flag, offer);
+  } else if (current.starts_with("-")) {
+    add_flags(*app, offer);
+  } else {
+    add_words(*app, read.words, offer);
+  }
+  return std::move(offer).text();
+}
+
+}  // namespace
+
+std::string complete_words(std::span<const std::string> words) {
+  std::vector<std::string> before(words.begin(), words.end());
+  std::string current;
+  if (!before.empty()) {
+    current = std::move(before.back());
+    before.pop_back();
+  }
+  if (before.empty() && !current.starts_with("-")) {
+    Offer offer(current);
+    for (const CommandInfo& info : commands()) {
+      offer.add(info.name, info.description);
+    }
+    return std::move(offer).text();
+  }
+  const Command command = take_command(before);
+  return complete_of_command(command, std::move(before), std::move(current));
+}
+
+std::vector<std::string> completion_shells() {
+  std::vector<std::string> names;
+  for (const CompletionScript& each : completion_scripts()) {
+    names.emplace_back(each.shell);
+  }
+  return names;
+}
+
+std::string take_completion_word(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    throw std::invalid_argument("completion: the shell is missing; bash, zsh or fish");
+  }
+  for (const CompletionScript& each : completion_scripts()) {
+    if (arguments.front() == each.shell) {
+      arguments.erase(arguments.begin());
+      return each.text;
+    }
+  }
+  throw std::invalid_argument("completion: " + net::quoted(arguments.front()) +
+                              " is not bash, zsh or fish (disttf completion --help tells more)");
+}
+
+}  // namespace disttf

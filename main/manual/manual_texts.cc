@@ -1,0 +1,348 @@
+#include "main/manual/manual_texts.h"
+
+#include <array>
+
+namespace disttf {
+namespace {
+
+constexpr FileText kInputData = {"./input_data",
+                                 "The data set, or what was converted of your own: --data_dir."};
+constexpr FileText kCheckpoints = {
+    "TRAIN_DIR/checkpoint-*",
+    "Checkpoints, each a directory of safetensors files with an index, whole or not there."};
+constexpr FileText kBest = {"TRAIN_DIR/best",
+                            "The best checkpoint, of an evaluator with --keep_best."};
+constexpr FileText kRecords = {"TRAIN_DIR/records/*.jsonl",
+                               "What was observed of the run, one JSON object a line."};
+constexpr FileText kEvents = {"LOG_DIR/events.out.tfevents.*", "What TensorBoard reads."};
+constexpr FileText kSocket = {"$XDG_RUNTIME_DIR/disttf/launch-*.sock",
+                              "Where a running launch is asked and told."};
+constexpr FileText kAuthorities = {"/etc/ssl/certs/ca-certificates.crt",
+                                   "The certificate authorities that https downloads are checked "
+                                   "by, unless --ca_file names others."};
+constexpr FileText kRecipe = {"FILE.toml",
+                              "Flags, and layers of a model, that --config and --model read."};
+
+std::vector<FileText> files_of_a_task() {
+  return {kInputData, kCheckpoints, kBest, kRecords, kEvents, kAuthorities, kRecipe};
+}
+
+std::vector<CommandText> texts_of_tasks() {
+  return {
+      {.command = Command::kLaunch,
+       .words = "",
+       .about =
+           "Starts --ps parameter servers and --workers workers as processes of this machine, "
+           "has them train, prints the result, and ends when they have. Tasks that are lost are "
+           "started again. Behind -- follows any program, which then is every task: {job_name} and "
+           "{task_index} in its words, and TF_CONFIG, tell it who it is.",
+       .examples = {{"disttf launch --workers 2 --ps 1", "Train on MNIST."},
+                    {"disttf launch --dataset digits --train_steps 500 --train_dir run",
+                     "Train on the built-in digits; what was trained stays in run."},
+                    {"disttf launch --data table.csv --page",
+                     "Train on your own table; a browser shows how it goes."}},
+       .files = {kInputData, kCheckpoints, kBest, kRecords, kEvents, kSocket, kAuthorities,
+                 kRecipe},
+       .reads = {Reads::kDownloads, Reads::kPath, Reads::kRuntime, Reads::kTerminal},
+       .see_also = {"status", "top", "pods", "predict", "serve", "plot"}},
+      {.command = Command::kPs,
+       .words = "",
+       .about =
+           "Holds a range of the parameters, applies gradients to it and hands it out, until the "
+           "chief says that the run is over.",
+       .examples = {{"disttf ps --task_index 0 --ps_hosts a:2222,b:2222 --worker_hosts c:2222",
+                     "The first of two."}},
+       .files = files_of_a_task(),
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"worker", "chief", "resolve"}},
+      {.command = Command::kWorker,
+       .words = "",
+       .about = "Computes gradients of its own examples and pushes them to all parameter servers.",
+       .examples = {{"disttf worker --task_index 0 --ps_hosts a:2222,b:2222 --worker_hosts c:2222",
+                     "The only worker, and so the chief."}},
+       .files = files_of_a_task(),
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"ps", "chief", "resolve"}},
+      {.command = Command::kChief,
+       .words = "",
+       .about =
+           "A trainer that besides publishes the configuration, sets the first parameters, saves, "
+           "evaluates and prints the result.",
+       .examples = {{"disttf chief --ps_hosts a:2222 --worker_hosts c:2222 --chief_host b:2222",
+                     "Beside one worker."}},
+       .files = files_of_a_task(),
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"ps", "worker", "evaluator"}},
+      {.command = Command::kEvaluator,
+       .words = "",
+       .about = "Its end is never the run's: it may come, go and be started again at any time.",
+       .examples = {{"disttf evaluator --train_dir run --keep_best accuracy",
+                     "Scores each checkpoint of run, and keeps the best one."}},
+       .files = files_of_a_task(),
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"chief", "checkpoint", "plot"}},
+      {.command = Command::kTrain,
+       .words = "",
+       .about = "What disttf does where no command is written.",
+       .examples = {{"disttf train --job_name worker --task_index 1 --ps_hosts a:2222 "
+                     "--worker_hosts b:2222,c:2222",
+                     "As the tutorials' scripts are called."},
+                    {"TF_CONFIG='{...}' disttf", "As orchestrators do."}},
+       .files = files_of_a_task(),
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"launch", "resolve", "server"}},
+      {.command = Command::kServer,
+       .words = "",
+       .about = "Waits, and is the task of one run after the other that a driver trains on it.",
+       .examples =
+           {{"disttf server --job_name ps --task_index 0 --ps_hosts a:2222 --worker_hosts b:2222",
+             "A parameter server that waits."}},
+       .files = {kInputData, kAuthorities},
+       .reads = {Reads::kCluster, Reads::kDownloads},
+       .see_also = {"plus", "train"}},
+      {.command = Command::kPlus,
+       .words = "",
+       .about = "Each server is reached, and reaches others; who is missing is named.",
+       .examples = {{"disttf plus --ps_hosts a:2222 --worker_hosts b:2222 --verbose",
+                     "Prints 42, and a line for each task."}},
+       .reads = {Reads::kCluster},
+       .see_also = {"server"}},
+      {.command = Command::kDownload,
+       .words = "",
+       .about = "Files are checked by their size and SHA-256 before they are used.",
+       .examples = {{"disttf download --dataset fashion_mnist --data_dir /data",
+                     "So that tasks find it there."}},
+       .files = {kInputData, kAuthorities},
+       .reads = {Reads::kDownloads},
+       .see_also = {"data", "train"}},
+      {.command = Command::kResolve,
+       .words = "[TASK]",
+       .about = "Takes the words of a task, and tells what each fact of the cluster comes from.",
+       .examples = {{"disttf resolve --print", "Here, as train would see it."}},
+       .reads = {Reads::kCluster},
+       .see_also = {"train", "render"}},
+      {.command = Command::kRender,
+       .words = "TARGET",
+       .about = "Nothing is started: the file is for the engine's own tools.",
+       .examples =
+           {{"disttf render kubernetes --image registry/disttf:1 --workers 4 | kubectl apply -f -",
+             "A run on Kubernetes."},
+            {"disttf render slurm --output job.sh", "A batch script."}},
+       .files = {kRecipe},
+       .see_also = {"launch", "resolve", "serve"}},
+  };
+}
+
+std::vector<CommandText> texts_of_models() {
+  return {
+      {.command = Command::kCheckpoint,
+       .words = "ls|verify|show DIR",
+       .about = "Reads alone, also while a run writes.",
+       .examples = {{"disttf checkpoint verify run",
+                     "Reads every byte; code 3 where one is wrong."}},
+       .files = {kCheckpoints, kBest},
+       .see_also = {"launch", "export", "predict"}},
+      {.command = Command::kModel,
+       .words = "show NAME",
+       .about =
+           "Layers, the shapes of their outputs, parameters, and multiplications of an example.",
+       .examples = {{"disttf model show cnn", "The built-in convolutions."}},
+       .files = {kRecipe},
+       .see_also = {"launch"}},
+      {.command = Command::kData,
+       .words = "inspect PATH",
+       .about =
+           "Converts a table, arrays or a folder of images as training does, and tells what is in "
+           "it and what looks wrong.",
+       .examples = {{"disttf data inspect iris.csv", "Columns, classes, the first rows."}},
+       .files = {kInputData},
+       .see_also = {"launch", "download"}},
+      {.command = Command::kPredict,
+       .words = "MODEL INPUT...",
+       .about =
+           "A line for each example: the likeliest classes with their probabilities, or a number.",
+       .examples = {{"disttf predict run five.png", "Prints five.png: 5 (0.9987)."}},
+       .files = {kCheckpoints, kInputData},
+       .reads = {Reads::kDownloads},
+       .see_also = {"serve", "export"}},
+      {.command = Command::kServe,
+       .words = "DIR",
+       .about = "Speaks TensorFlow Serving's REST and the Open Inference Protocol, has a page to "
+                "draw on, "
+                "and takes the newer model when there is one.",
+       .examples = {{"disttf serve run --port 8501",
+                     "Then ask http://127.0.0.1:8501/v1/models/default:predict."}},
+       .files = {kCheckpoints},
+       .see_also = {"predict", "render"}},
+      {.command = Command::kExport,
+       .words = "MODEL",
+       .about = "Of what only training needs, such as the optimizer's tensors and dropout, nothing "
+                "is written.",
+       .examples = {{"disttf export run --format onnx", "Writes model.onnx."}},
+       .files = {kCheckpoints, kInputData},
+       .reads = {Reads::kDownloads},
+       .see_also = {"import", "predict", "serve"}},
+      {.command = Command::kImport,
+       .words = "FILE",
+       .about = "Writes a checkpoint, from which a run with the same --train_dir goes on.",
+       .examples = {{"disttf import model.onnx --train_dir run",
+                     "Then disttf launch --train_dir run."}},
+       .files = {kCheckpoints, kRecipe},
+       .see_also = {"export", "launch"}},
+      {.command = Command::kPlot,
+       .words = "RUN...",
+       .about = "Runs that are still going are drawn as far as they are.",
+       .examples = {{"disttf plot run1 run2 --output losses.svg", "Two runs in one picture."}},
+       .files = {kRecords},
+       .reads = {Reads::kTerminal},
+       .see_also = {"show", "top"}},
+      {.command = Command::kShow,
+       .words = "RUN...",
+       .about = "Told of what the run has recorded, when it is over, or while it goes on.",
+       .examples = {{"disttf show run", "Its result, and how it came to it."}},
+       .files = {kRecords},
+       .reads = {Reads::kTerminal},
+       .see_also = {"plot", "status"}},
+      {.command = Command::kCompletion,
+       .words = "bash|zsh|fish",
+       .about = "Prints a script by which the shell completes commands, flags, values and paths. "
+                "It asks "
+                "disttf itself, and so never is older than it.",
+       .examples = {{"source <(disttf completion bash)",
+                     "For this shell; a package has installed it for all."}},
+       .files = {{"/usr/share/bash-completion/completions/disttf",
+                  "Where the package has put it for bash."},
+                 {"/usr/share/zsh/vendor-completions/_disttf", "For zsh."},
+                 {"/usr/share/fish/vendor_completions.d/disttf.fish", "For fish."}}},
+  };
+}
+
+std::vector<CommandText> texts_of_management() {
+  const std::vector<FileText> files = {kSocket};
+  const std::vector<Reads> reads = {Reads::kRuntime, Reads::kTerminal};
+  return {
+      {.command = Command::kStatus,
+       .words = "",
+       .about = "A row for each task: where it is, its state, how often it was started again.",
+       .examples = {{"disttf status --watch", "Again every 2 s, until the run ends."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"launch", "top", "pods"}},
+      {.command = Command::kTop,
+       .words = "",
+       .about =
+           "Steps, waiting, memory, processor and network of each task, and who is slow at what.",
+       .examples = {{"disttf top --once --json", "One look, for a program."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"status", "trace"}},
+      {.command = Command::kTrace,
+       .words = "",
+       .about = "All tasks measure the stages of the same steps; the chief writes what they tell.",
+       .examples = {{"disttf trace --steps 50 -o trace.json",
+                     "Then open the file at ui.perfetto.dev."}},
+       .files = {kSocket, {"TRAIN_DIR/traces/trace-*.json", "Where it is written unless -o says."}},
+       .reads = reads,
+       .see_also = {"top"}},
+      {.command = Command::kPage,
+       .words = "",
+       .about = "The launch was started with --page.",
+       .examples = {{"disttf page", "Prints the link."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"launch", "status"}},
+      {.command = Command::kEndpoints,
+       .words = "",
+       .about = "Those of its jobs, and that of its control.",
+       .examples = {{"disttf endpoints", "A row for each job."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"status"}},
+      {.command = Command::kLogs,
+       .words = "TASK",
+       .about = "The launch keeps the newest 128 KiB of each task.",
+       .examples = {{"disttf logs worker-1 -f", "And what it goes on to print."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"status", "pods"}},
+      {.command = Command::kPods,
+       .words = "list|restart|replace [TASK]",
+       .about = "A task that is told to end, or killed, is started again; the run loses nothing.",
+       .examples = {{"disttf pods restart worker-1", "A new process at the same address."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"status", "update"}},
+      {.command = Command::kUpdate,
+       .words = "",
+       .about = "One update at a time; disttf status says how far it is.",
+       .examples = {{"disttf update --workers 4", "Two more, of an elastic run of two."}},
+       .files = files,
+       .reads = reads,
+       .see_also = {"status", "launch"}},
+  };
+}
+
+constexpr std::array kVariables = {
+    VariableText{
+        "TF_CONFIG", Reads::kCluster,
+        "The cluster and this task of it, JSON, as TensorFlow's distribution strategies have it."},
+    VariableText{"TFMESOS_DISTRIBUTED, TFMESOS_PS_HOSTS, TFMESOS_WORKER_HOSTS, TFMESOS_JOB_NAME, "
+                 "TFMESOS_TASK_INDEX",
+                 Reads::kCluster, "The same from TFMesos."},
+    VariableText{"NOMAD_ALLOC_INDEX, NOMAD_GROUP_NAME", Reads::kCluster, "This task, under Nomad."},
+    VariableText{"JOB_COMPLETION_INDEX", Reads::kCluster,
+                 "This task, in an Indexed Job of Kubernetes."},
+    VariableText{"HOSTNAME", Reads::kCluster,
+                 "Not the variable but this machine's name: it ends with this task's index in a "
+                 "StatefulSet."},
+    VariableText{
+        "SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE, SLURM_STEP_NUM_TASKS, SLURM_PROCID, "
+        "SLURM_NODEID, SLURM_LOCALID, SLURM_GTIDS, SLURM_DISTRIBUTION",
+        Reads::kCluster, "The cluster and this task of it, in a step of Slurm."},
+    VariableText{"MARATHON_APP_ID, PORT0", Reads::kCluster, "This task, under Marathon."},
+    VariableText{
+        "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMI_RANK, PMI_SIZE, RANK, WORLD_SIZE, "
+        "GROUP_RANK, LOCAL_RANK, LOCAL_WORLD_SIZE",
+        Reads::kCluster,
+        "Set by launchers that tell ranks and no addresses: refused with a sentence."},
+    VariableText{"http_proxy, https_proxy, all_proxy, no_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
+                 Reads::kDownloads, "Through whom data sets are downloaded."},
+    VariableText{"PATH", Reads::kPath, "Where launch looks for the program behind --."},
+    VariableText{"XDG_RUNTIME_DIR", Reads::kRuntime,
+                 "Below it lies the socket of a running launch; without it, in a directory of the "
+                 "user's in /tmp."},
+    VariableText{
+        "COLUMNS, LINES, TERM, NO_COLOR, LC_ALL, LC_CTYPE, LANG", Reads::kTerminal,
+        "The size of the terminal, its colours, and whether it shows characters beyond ASCII."},
+};
+
+constexpr std::array kExits = {
+    ExitText{0, "Done, or the run had finished already."},
+    ExitText{1, "Something that will not mend itself and that no other code names."},
+    ExitText{2, "A flag, a variable of the environment, or tasks that contradict each other."},
+    ExitText{3, "Data, a model or a checkpoint cannot be had or is damaged."},
+    ExitText{4, "The task's own port cannot be had."},
+    ExitText{130, "SIGINT before the run had finished."},
+    ExitText{138,
+             "Other tasks never came, or were lost for longer than a timeout: start it again."},
+    ExitText{143, "SIGTERM before the run had finished."},
+};
+
+}  // namespace
+
+const std::vector<CommandText>& command_texts() {
+  static const std::vector<CommandText> kTexts = [] {
+    std::vector<CommandText> texts = texts_of_tasks();
+    for (const auto& more : {texts_of_models(), texts_of_management()}) {
+      texts.insert(texts.end(), more.begin(), more.end());
+    }
+    return texts;
+  }();
+  return kTexts;
+}
+
+std::span<const VariableText> variable_texts() { return kVariables; }
+
+std::span<const ExitText> exit_texts() { return kExits; }
+
+}  // namespace disttf
