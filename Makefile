@@ -28,7 +28,7 @@ COMPILE := cmake --build --parallel $(JOBS) --preset
 CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS)' </dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench chaos format lint clean
+.PHONY: help setup build run test bench package chaos format lint clean
 .PHONY: flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
@@ -61,6 +61,10 @@ bench: ## build and run the benchmarks
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_BENCH=ON
 	@$(COMPILE) $(PRESET)
 	@$(BUILD)/bench/disttf_bench $(ARGS)
+
+package: build ## the .deb, the wheel, the image, the archive, an SBOM and their checksums: build/packages
+	@$(COMPILE) $(PRESET) --target disttf_manual
+	@python3 -B deploy/packages/make_packages.py $(BUILD) build/packages
 
 chaos: ## CHAOS_RUNS=200 runs, and CHAOS_NETWORK_RUNS=40, whose tasks are killed, frozen and cut off, each to the same bits
 	@.ci/install build test

@@ -1,7 +1,8 @@
 # cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. -DOUTPUT=.. -P write_version.cmake
 #
 # Writes main/version.h.in to OUTPUT with DISTTF_VERSION filled in:
-#   0.1.0              outside a git checkout (a source archive, a container)
+#   0.1.0              outside a git checkout (a source archive, a container), and of the commit
+#                      that is tagged v0.1.0, where nothing was changed
 #   0.1.0+g1a2b3c4     in one; with .dirty behind it where tracked files were changed
 set(DISTTF_VERSION ${PROJECT_VERSION})
 find_program(GIT git)
@@ -10,7 +11,12 @@ if(GIT AND EXISTS ${SOURCE_DIR}/.git)
     COMMAND ${GIT} -C ${SOURCE_DIR} describe --always --abbrev=7 --exclude=* --dirty=.dirty
     RESULT_VARIABLE failed OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(NOT failed)
-    set(DISTTF_VERSION ${PROJECT_VERSION}+g${commit})
+    execute_process(
+      COMMAND ${GIT} -C ${SOURCE_DIR} describe --tags --exact-match --match=v${PROJECT_VERSION} --dirty
+      OUTPUT_VARIABLE tag ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT tag STREQUAL "v${PROJECT_VERSION}")
+      set(DISTTF_VERSION ${PROJECT_VERSION}+g${commit})
+    endif()
   endif()
 endif()
 configure_file(${SOURCE_DIR}/main/version.h.in ${OUTPUT} @ONLY)

@@ -1,0 +1,73 @@
+"""The Debian package, by dpkg-deb: it needs nothing, as the file needs nothing."""
+import email.utils
+import hashlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from facts import DESCRIPTION, MAINTAINER, NAME, SUMMARY
+from tree import DEBIAN_ZSH, compressed, files_of
+
+# Lintian's findings that follow from the one static file; any other is a mistake.
+OVERRIDES = """\
+# One static file is what disttf is: it runs in an empty root, and under any C library. It is linked
+# position independent, which lintian takes for a shared library, with Debian's own archives, which it
+# takes for copies. copyright names them all, and an update of them is a new build.
+disttf: embedded-library libjpeg [usr/bin/disttf]
+disttf: embedded-library libpng [usr/bin/disttf]
+disttf: embedded-library zlib [usr/bin/disttf]
+disttf: shared-library-lacks-prerequisites [usr/bin/disttf]
+"""
+
+
+def control(version, files):
+    lines = [line or "." for line in DESCRIPTION.strip().splitlines()]
+    kib = sum(-(-len(data) // 1024) for data, _ in files.values())
+    return (
+        f"Package: {NAME}\nVersion: {version}\nArchitecture: amd64\nMaintainer: {MAINTAINER}\n"
+        f"Installed-Size: {kib}\nRecommends: ca-certificates\nSection: science\nPriority: optional\n"
+        f"Description: {SUMMARY}\n" + "".join(f" {line}\n" for line in lines)
+    )
+
+
+def changelog(release, version):
+    return (
+        f"{NAME} ({version}) unstable; urgency=medium\n\n"
+        "  * What has changed is told in changelog.gz.\n\n"
+        f" -- {MAINTAINER}  {email.utils.format_datetime(release.time)}\n"
+    )
+
+
+def make_deb(release, folder):
+    version = f"{release.version}-0.1"  # Debian's own begin at -1
+    files = {f"usr/{path}": entry for path, entry in files_of(release, DEBIAN_ZSH).items()}
+    files["usr/share/doc/disttf/changelog.Debian.gz"] = (compressed(changelog(release, version).encode()), 0o644)
+    files["usr/share/lintian/overrides/disttf"] = (OVERRIDES.encode(), 0o644)
+    sums = "".join(f"{hashlib.md5(data).hexdigest()}  {path}\n" for path, (data, _) in sorted(files.items()))
+    whole = {
+        **files,
+        "DEBIAN/control": (control(version, files).encode(), 0o644),
+        "DEBIAN/md5sums": (sums.encode(), 0o644),
+    }
+    with tempfile.TemporaryDirectory() as root:
+        write(pathlib.Path(root), whole, release.epoch)
+        # One thread: how many there are would be seen in the bytes.
+        subprocess.run(
+            ["dpkg-deb", "--root-owner-group", "--threads-max=1", "-Zxz", "--build", root,
+             folder / f"{NAME}_{version}_amd64.deb"],
+            check=True, stdout=subprocess.DEVNULL,
+            env=os.environ | {"SOURCE_DATE_EPOCH": str(release.epoch)},
+        )
+
+
+def write(root, files, epoch):
+    for path, (data, mode) in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+        place.chmod(mode)
+        os.utime(place, (epoch, epoch))
+    for folder in [root, *(each for each in root.rglob("*") if each.is_dir())]:
+        folder.chmod(0o755)
+        os.utime(folder, (epoch, epoch))

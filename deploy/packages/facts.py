@@ -1,0 +1,64 @@
+"""What all packages say of disttf, once; and where it comes from: the file, the commit, the tree."""
+import dataclasses
+import datetime
+import hashlib
+import os
+import pathlib
+import subprocess
+
+NAME = "disttf"
+SUMMARY = "train a model with parameter servers, in one static file"
+DESCRIPTION = """\
+The ps, worker and chief tasks of distributed training, their flags and their
+TF_CONFIG, for MNIST, other known data sets and tables or images of your own.
+A killed task comes back, and synchronous runs end with the same bits.
+
+The same file starts tasks on one machine or writes what cluster engines start
+them from, watches them, and lets what was trained answer, over HTTP too.
+"""
+# Who packs for others says who answers for the package.
+MAINTAINER = os.environ.get("DISTTF_MAINTAINER", "disttf maintainers <maintainers@disttf.invalid>")
+# The repository holds no licence, so no field of any package names one.
+NO_LICENCE = "The repository holds no licence for disttf itself, and this package grants none."
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def output_of(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout.strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """One build of disttf, and the commit that it is of."""
+
+    build: pathlib.Path  # its folder
+    version: str  # "0.1.0", or "0.1.0+g1a2b3c4" between releases
+    revision: str  # of the commit; "": not known
+    epoch: int  # seconds: when that was made
+
+    @property
+    def file(self):
+        return self.build / NAME
+
+    @property
+    def time(self):
+        return datetime.datetime.fromtimestamp(self.epoch, datetime.timezone.utc)
+
+    @property
+    def checksum(self):
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+
+def read_release(build):
+    """SOURCE_DATE_EPOCH wins over the commit's time; outside a checkout it must be there."""
+    build = pathlib.Path(build).resolve()
+    version = output_of(str(build / NAME), "--version").split()[1]
+    revision = ""
+    if (SOURCE / ".git").exists():
+        revision = output_of("git", "-C", str(SOURCE), "rev-parse", "HEAD")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None and not revision:
+        raise SystemExit("package: no commit is here; say in SOURCE_DATE_EPOCH when the sources were made")
+    if epoch is None:
+        epoch = output_of("git", "-C", str(SOURCE), "log", "-1", "--format=%ct")
+    return Release(build, version, revision, int(epoch))

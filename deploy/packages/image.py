@@ -1,0 +1,63 @@
+"""The image, as an OCI archive, which podman and docker load: what the Containerfile makes, made of
+the file that is there."""
+import hashlib
+import json
+import pathlib
+
+from facts import DESCRIPTION, NAME, SUMMARY
+from tree import compressed, copyright_text, tar_of
+
+AUTHORITIES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def dumped(value):
+    return json.dumps(value, indent=1, sort_keys=True).encode()
+
+
+def described(kind, data, **more):
+    digest = "sha256:" + hashlib.sha256(data).hexdigest()
+    return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": digest, "size": len(data), **more}
+
+
+def labels(release):
+    told = {
+        "title": NAME,
+        "description": SUMMARY + ". " + " ".join(DESCRIPTION.split()),
+        "version": release.version,
+        "created": release.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "revision": release.revision,
+    }
+    return {f"org.opencontainers.image.{key}": value for key, value in told.items() if value}
+
+
+def make_image(release, folder):
+    files = {
+        "disttf": (release.file.read_bytes(), 0o755),
+        "etc/ssl/certs/ca-certificates.crt": (AUTHORITIES.read_bytes(), 0o644),
+        "usr/share/doc/disttf/copyright": (copyright_text(release).encode(), 0o644),
+    }
+    tar = tar_of(files, release.epoch)
+    layer = compressed(tar)
+    created = release.time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    config = dumped({
+        "architecture": "amd64", "os": "linux", "created": created,
+        "config": {"Entrypoint": ["/disttf"], "Labels": labels(release), "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(tar).hexdigest()]},
+        "history": [{"created": created, "created_by": "make package"}],
+    })
+    manifest = dumped({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": described("config.v1+json", config),
+        "layers": [described("layer.v1.tar+gzip", layer)], "annotations": labels(release),
+    })
+    tag = release.version.replace("+", "-")  # a tag has no plus
+    index = dumped({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": [described("manifest.v1+json", manifest,
+                                platform={"architecture": "amd64", "os": "linux"},
+                                annotations={"org.opencontainers.image.ref.name": f"{NAME}:{tag}"})],
+    })
+    blobs = {f"blobs/sha256/{hashlib.sha256(data).hexdigest()}": (data, 0o644)
+             for data in (layer, config, manifest)}
+    archive = {"oci-layout": (b'{"imageLayoutVersion": "1.0.0"}', 0o644), "index.json": (index, 0o644), **blobs}
+    (folder / f"{NAME}-{release.version}-linux-amd64.oci.tar").write_bytes(tar_of(archive, release.epoch))

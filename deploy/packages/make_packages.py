@@ -1,0 +1,36 @@
+"""Usage: make_packages.py BUILD OUTPUT
+
+Makes all packages of the release that was built in the folder BUILD, in the folder OUTPUT, which
+then holds nothing else. The same file of the same commit gives the same bytes."""
+import hashlib
+import pathlib
+import shutil
+import sys
+
+from deb import make_deb
+from facts import read_release
+from image import make_image
+from sbom import make_sbom
+from tree import make_archive
+from wheel import make_wheel
+
+
+def main(build, output):
+    release = read_release(build)
+    folder = pathlib.Path(output)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for make in (make_deb, make_wheel, make_image, make_archive, make_sbom):
+        make(release, folder)
+    sums = ""
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        sums += f"{hashlib.sha256(data).hexdigest()}  {path.name}\n"
+        print(f"{len(data):>9} {path}")
+    (folder / "SHA256SUMS").write_text(sums)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""Which libraries are in the file: the archives that its linker took from, and the headers that its
+sources were compiled with, as ninja remembers both; each with the Debian package that it is of."""
+import dataclasses
+import functools
+import pathlib
+import re
+
+from facts import SOURCE, output_of
+
+# Constants and declarations of the kernel: no code of it is compiled.
+NOT_IN_THE_FILE = {"linux-libc-dev"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str  # "libssl-dev"
+    version: str  # "3.0.15-1~deb12u1"
+    source: str  # the source package: "openssl"; "": not Debian's
+    how: str  # "archive", "headers" or "page"
+    copyright: str
+
+
+def inputs_of_the_file(build):
+    return output_of("ninja", "-C", str(build), "-t", "inputs", "disttf").splitlines()
+
+
+def archives(build):
+    """The archives of libraries that the link line names, trimmed copies by the names of what they
+    were made of, and those that the compiler adds by itself."""
+    line = output_of("ninja", "-C", str(build), "-t", "commands", "-s", "disttf")
+    named = {pathlib.Path(word) for word in line.split() if word.endswith(".a")}
+    is_copy = lambda path: path.parent.name == "static_archives"
+    names = {"libc.a", "libstdc++.a", "libgcc.a", "libgcc_eh.a", "libm.a"}
+    names |= {path.name for path in named if is_copy(path)}
+    found = {str(path) for path in named if path.is_absolute() and not is_copy(path)}
+    for name in names:
+        path = output_of("g++", f"-print-file-name={name}")
+        if path.startswith("/"):
+            found.add(str(pathlib.Path(path).resolve()))
+    return found
+
+
+def headers(build):
+    """Those outside of the checkout, of all objects of the file."""
+    objects = {name for name in inputs_of_the_file(build) if name.endswith(".o")}
+    found = set()
+    is_ours = False
+    for line in output_of("ninja", "-C", str(build), "-t", "deps").splitlines():
+        if line and not line.startswith(" "):
+            is_ours = line.split(":")[0] in objects
+        elif is_ours and line.strip().startswith("/usr/"):
+            found.add(line.strip())
+    return found
+
+
+def packages_of(paths):
+    """The Debian packages that own these files; a SystemExit names one that nobody owns."""
+    names = set()
+    ordered = sorted(str(pathlib.Path(path).resolve()) for path in paths)
+    owned = {}
+    for begin in range(0, len(ordered), 500):
+        for line in output_of("dpkg-query", "--search", *ordered[begin : begin + 500]).splitlines():
+            package, path = line.split(": ", 1)
+            owned[path] = package.split(",")[0].split(":")[0]
+    for path in ordered:
+        if path not in owned:
+            raise SystemExit(f"package: {path} belongs to no Debian package")
+        names.add(owned[path])
+    return names - NOT_IN_THE_FILE
+
+
+def debian_part(name, how):
+    version, source = output_of(
+        "dpkg-query", "--show", "--showformat=${Version} ${source:Package}\n", name
+    ).splitlines()[0].split()
+    text = pathlib.Path(f"/usr/share/doc/{name}/copyright").read_text(errors="replace")
+    return Part(name, version, source, how, text)
+
+
+def page_part():
+    """What draws the curves of a run's page."""
+    vendor = SOURCE / "web/vendor"
+    version = re.search(r"\(v([0-9.]+)\)", (vendor / "uPlot.iife.min.js").read_text()[:500])
+    return Part("uPlot", version.group(1), "", "page", (vendor / "LICENSE").read_text())
+
+
+@functools.cache
+def parts_of(release):
+    linked = packages_of(archives(release.build))
+    compiled = packages_of(headers(release.build)) - linked
+    debian = [debian_part(name, "archive") for name in linked]
+    debian += [debian_part(name, "headers") for name in compiled]
+    return [*sorted(debian, key=lambda part: part.name), page_part()]

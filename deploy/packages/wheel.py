@@ -1,0 +1,53 @@
+"""The wheel: pip puts the file where scripts go, and what belongs to it below share/."""
+import base64
+import hashlib
+import io
+import zipfile
+
+from facts import DESCRIPTION, MAINTAINER, NAME, NO_LICENCE, SUMMARY
+from tree import files_of
+
+# A static file runs under any C library, old or other; it is in no need of a Python of some kind.
+TAGS = ["manylinux_2_12_x86_64", "manylinux2010_x86_64", "musllinux_1_1_x86_64"]
+
+
+def metadata(version):
+    name, address = MAINTAINER.rstrip(">").split(" <")
+    return (
+        f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n"
+        f"Summary: {SUMMARY[0].upper() + SUMMARY[1:]}\n"
+        f"Maintainer: {name}\nMaintainer-email: {address}\n"
+        "Classifier: Environment :: Console\nClassifier: Operating System :: POSIX :: Linux\n"
+        "Classifier: Programming Language :: C++\n"
+        "Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence\n"
+        "Requires-Python: >=3.7\nDescription-Content-Type: text/plain\n\n"
+        f"{DESCRIPTION}\n{NO_LICENCE} Those of the libraries in the file are in share/doc/disttf/copyright.\n"
+    )
+
+
+def record_line(path, data):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{path},sha256={digest},{len(data)}\n"
+
+
+def make_wheel(release, folder):
+    stem = f"{NAME}-{release.version}"
+    info = f"{stem}.dist-info"
+    wheel = "Wheel-Version: 1.0\nGenerator: disttf\nRoot-Is-Purelib: false\n"
+    wheel += "".join(f"Tag: py3-none-{tag}\n" for tag in TAGS)
+    files = {}
+    for path, entry in files_of(release).items():
+        kind = "scripts" if path == "bin/disttf" else "data"
+        files[f"{stem}.data/{kind}/{path.removeprefix('bin/')}"] = entry
+    files[f"{info}/METADATA"] = (metadata(release.version).encode(), 0o644)
+    files[f"{info}/WHEEL"] = (wheel.encode(), 0o644)
+    record = "".join(record_line(path, data) for path, (data, _) in files.items())
+    files[f"{info}/RECORD"] = ((record + f"{info}/RECORD,,\n").encode(), 0o644)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, (data, mode) in files.items():
+            entry = zipfile.ZipInfo(path, release.time.timetuple()[:6])
+            entry.external_attr = (0o100000 | mode) << 16
+            entry.create_system = 3  # Unix, whose modes these are
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+    (folder / f"{stem}-py3-none-{'.'.join(TAGS)}.whl").write_bytes(out.getvalue())

@@ -1,0 +1,66 @@
+# Sourced by the tests of packages: what they share.
+# shellcheck shell=bash
+set -euo pipefail
+
+# Where the checkout's own tools are: not in a build folder, so that all builds share them.
+readonly source=$PWD tools=$PWD/build/package_tools/bin
+export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8
+
+scratch=$(mktemp -d)
+trap 'rm -rf --one-file-system "$scratch"' EXIT
+
+fail() {
+  echo "$*"
+  exit 1
+}
+
+# skip WHY: as tests/support/engines.h has it.
+skip() {
+  [ "${DISTTF_REQUIRE_ENGINES:-}" != 1 ] ||
+    fail "DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: $*"
+  echo "skipped: $*"
+  exit 77
+}
+
+# need PROGRAM...
+need() {
+  local program
+  for program in "$@"; do
+    command -v "$program" >/dev/null || skip "$program is missing (.ci/install package, .ci/package_tools)"
+  done
+}
+
+# only GLOB: the one file that it names.
+only() {
+  local found
+  found=$(compgen -G "$1") && [ "$(wc -l <<<"$found")" -eq 1 ] || fail "$1 is not one file: $found"
+  echo "$found"
+}
+
+# quietly COMMAND...: its output is shown when it fails.
+quietly() {
+  "$@" >"$scratch/output" 2>&1 || { cat "$scratch/output"; fail "failed with $?: $*"; }
+}
+
+# trains COMMAND...: `COMMAND launch` of a few steps on the built-in digits prints a result.
+trains() {
+  quietly "$@" launch --dataset digits --train_steps 20 --ps 1 --workers 2
+  grep -q '^Digits accuracy: 0\.' "$scratch/output" || { cat "$scratch/output"; fail "no result: $*"; }
+}
+
+# bare_root DIR: Debian's essential packages and nothing else, from build/bare_root.tar, which is
+# made the first time.
+bare_root() {
+  local tar=$source/build/bare_root.tar
+  need mmdebstrap
+  mkdir -p "$source/build"
+  (
+    flock 9
+    if [ ! -e "$tar" ]; then
+      mmdebstrap --quiet --format=tar --variant=essential bookworm "$tar.new" >"$scratch/mmdebstrap" 2>&1 || exit 1
+      mv "$tar.new" "$tar"
+    fi
+  ) 9>"$source/build/bare_root.lock" || skip "no bare Debian can be had: $(tail -n 3 "$scratch/mmdebstrap")"
+  mkdir -p "$1"
+  tar -x --exclude='./dev/*' -C "$1" -f "$tar" || skip "this user may not make a root"
+}

@@ -1,0 +1,32 @@
+#!/bin/bash
+# Usage: version_test.sh PROJECT_VERSION
+#
+# A commit that is tagged with the project's version has it as its own, any other has its hash behind
+# it; and the changelog has that version, or what is not released yet.
+# shellcheck source=common.sh
+. "${BASH_SOURCE%/*}/common.sh"
+
+need git cmake
+mkdir -p "$scratch/tree/main"
+cp main/version.h.in "$scratch/tree/main/"
+cd "$scratch/tree"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+version() {
+  cmake -DSOURCE_DIR="$PWD" -DPROJECT_VERSION="$1" -DOUTPUT="$scratch/version.h" -P "$source/cmake/write_version.cmake"
+  sed -nE 's/.*"(.*)".*/\1/p' "$scratch/version.h"
+}
+expect() { [[ $(version "$1") == $2 ]] || fail "$3: $(version "$1"), not $2"; }
+
+expect 1.2.3 1.2.3 "outside of git"
+git init --quiet .
+git add main
+git -c user.name=test -c user.email=test@localhost commit --quiet --message one
+expect 1.2.3 '1.2.3+g???????' "an untagged commit"
+git tag v1.2.3
+expect 1.2.3 1.2.3 "a tagged commit"
+expect 1.2.4 '1.2.4+g???????' "a commit with another version's tag"
+echo >>main/version.h.in
+expect 1.2.3 '1.2.3+g???????.dirty' "a tagged commit that was changed"
+
+newest=$(grep -m 1 -oE '^## \[[^]]+\]' "$source/docs/changelog.md")
+[ "$newest" = '## [Unreleased]' ] || [ "$newest" = "## [$1]" ] || fail "docs/changelog.md begins with $newest, not $1"
