@@ -33,7 +33,11 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   }
   Json json;
   json["replicas"] = group.count;
-  json["restartPolicy"] = "OnFailure";
+  if (&group == &deployment.groups.front()) {  // what it says holds for the others
+    json["#restartPolicy"] =
+        "From 128 on (138, signals) a new pod takes its place; 1 to 127 fail the job.";
+  }
+  json["restartPolicy"] = "ExitCode";
   Json& pod = json["template"];
   if (deployment.metrics_port) {
     Json labels;
@@ -64,8 +68,6 @@ std::string render_tfjob(const Deployment& deployment) {
   policy["#cleanPodPolicy"] =
       "What still runs after the end is removed; finished pods keep their logs.";
   policy["cleanPodPolicy"] = "Running";
-  policy["#backoffLimit"] = "Restarts of all tasks together";
-  policy["backoffLimit"] = kMaxFailures;
   policy["#ttlSecondsAfterFinished"] = "Then the job is removed, and its name is free again.";
   policy["ttlSecondsAfterFinished"] = kKeptSeconds;
   for (const TaskGroup& group : deployment.groups) {

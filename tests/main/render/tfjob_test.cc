@@ -93,8 +93,10 @@ TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {
   for (const auto& [type, spec] : tfjob["spec"]["tfReplicaSpecs"].items()) {
     EXPECT_THAT((std::vector<std::string>{"PS", "Worker", "Chief", "Evaluator"}),
                 testing::Contains(type));
-    EXPECT_EQ(spec["restartPolicy"], "OnFailure") << type;
+    // Under OnFailure codes that are permanent would be tried again.
+    EXPECT_EQ(spec["restartPolicy"], "ExitCode") << type;
   }
+  EXPECT_FALSE(tfjob["spec"]["runPolicy"].contains("backoffLimit"));  // counts no new pods
 }
 
 TEST(RenderTfjob, RefusesANameThatWouldLeaveItStuck) {
