@@ -35,10 +35,10 @@ void add_tasks(CLI::App& app, RenderFlags& flags) {
   app.add_flag("--chief", flags.chief, "a chief task as well; it trains like a worker")
       ->transform(boolean())
       ->group(kRenderGroup);
-  app.add_flag(
-         "--evaluator", flags.evaluator,
-         "an [evaluator](evaluator.md) as well: compose, kubernetes, nomad, statefulset, swarm "
-         "and tfjob have a place for it")
+  app.add_flag("--evaluator", flags.evaluator,
+               "an [evaluator](evaluator.md) as well: compose, jobset, kubernetes, nomad, "
+               "statefulset, swarm "
+               "and tfjob have a place for it")
       ->transform(boolean())
       ->group(kRenderGroup);
 }

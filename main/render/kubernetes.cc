@@ -14,25 +14,6 @@
 namespace disttf::render {
 namespace {
 
-// Which exit codes end a Job at once, and which failures do not count.
-Json failure_policy() {
-  Json permanent;
-  permanent["action"] = "FailJob";
-  permanent["onExitCodes"]["containerName"] = "disttf";
-  permanent["onExitCodes"]["operator"] = "In";
-  permanent["onExitCodes"]["values"] = {1, 2, 3, 4};
-  Json condition;
-  condition["type"] = "DisruptionTarget";
-  condition["status"] = "True";
-  Json moved;
-  moved["#action"] = "A pod that its node lost or evicted";
-  moved["action"] = "Ignore";
-  moved["onPodConditions"].push_back(std::move(condition));
-  Json policy;
-  policy["rules"] = {std::move(permanent), std::move(moved)};
-  return policy;
-}
-
 Json job(const Deployment& deployment, const TaskGroup& group,
          const std::vector<std::string>& arguments) {
   Json json;
@@ -40,24 +21,8 @@ Json job(const Deployment& deployment, const TaskGroup& group,
   json["kind"] = "Job";
   json["metadata"] = object_metadata(deployment, pods_name(deployment, group));
   json["metadata"]["labels"]["app"] = deployment.name;
-  Json& spec = json["spec"];
-  spec["completionMode"] = "Indexed";
-  spec["completions"] = group.count;
-  spec["parallelism"] = group.count;
-  spec["#backoffLimit"] = "So many failed pods are replaced; disttf exits 138 when it wants that.";
-  spec["backoffLimit"] = kMaxFailures;
-  spec["#podFailurePolicy"] = "These codes are permanent: starting again would not help.";
-  spec["podFailurePolicy"] = failure_policy();
-  spec["ttlSecondsAfterFinished"] = kKeptSeconds;
-  Json& pod = spec["template"];
-  Json labels;
-  labels["app"] = deployment.name;
-  pod["metadata"] = pod_metadata(deployment, std::move(labels));
-  pod["spec"]["subdomain"] = deployment.name;
-  pod["spec"]["#restartPolicy"] = "A failed pod is replaced by a new one of the same name.";
-  pod["spec"]["restartPolicy"] = "Never";
-  pod["spec"].update(pod_spec(
-      deployment, group, {.container = "disttf", .port_name = "disttf", .arguments = arguments}));
+  json["spec"]["ttlSecondsAfterFinished"] = kKeptSeconds;
+  json["spec"].update(indexed_job_spec(deployment, group, arguments));
   return json;
 }
 

@@ -1,5 +1,5 @@
-// What a TFJob, a plain Job and a StatefulSet of Kubernetes have in common: the pod of one task,
-// and the Service that names pods. Pure functions.
+// What a TFJob, a JobSet, a plain Job and a StatefulSet of Kubernetes have in common: the pod of
+// one task, and the Service that names pods. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,10 @@ void add_probes(Json& container, std::uint16_t port);
 [[nodiscard]] std::string without_expansion(const std::string& argument);
 // The same for all of the deployment's flags.
 [[nodiscard]] Deployment without_expansion(Deployment deployment);
+
+// The `spec` of an Indexed Job of the group: a pod for each index, replaced when it fails.
+[[nodiscard]] Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
+                                    const std::vector<std::string>& arguments);
 
 // "mnist-worker": what makes the pods of a group, "mnist-worker-0" and so on.
 [[nodiscard]] std::string pods_name(const Deployment& deployment, const TaskGroup& group);

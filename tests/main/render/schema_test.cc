@@ -1,5 +1,6 @@
 // TFJobs and pods against the schema of Kubeflow's custom resource, which holds Kubernetes' own of
-// a pod; DC/OS options, merged, against the package's.
+// a pod; JobSets against that of theirs, of which the pod is left out; DC/OS options, merged,
+// against the package's.
 #include "tests/main/render/schema.h"
 
 #include <fstream>
@@ -54,6 +55,18 @@ TEST_F(Schemas, ThePodsOfAJobAndOfAStatefulSetFit) {
           EXPECT_TRUE(fits_schema(object["spec"]["template"], "tfjob.json", kPod));
         }
       }
+    }
+  }
+}
+
+TEST_F(Schemas, AJobSetFitsAndSoDoItsPods) {
+  for (const std::string& line : {std::string(), kAllFlags + " --evaluator"}) {
+    json jobset = parse_yaml(rendered("jobset " + line)).at(0);
+    EXPECT_TRUE(fits_schema(jobset, "jobset.json"));
+    for (json& job : jobset["spec"]["replicatedJobs"]) {
+      EXPECT_TRUE(fits_schema(job["template"]["spec"]["template"], "tfjob.json", kPod));
+      job["template"]["spec"]["ttlSecondsAfterFinish"] = 1;
+      EXPECT_FALSE(fits_schema(jobset, "jobset.json"));
     }
   }
 }

@@ -1,0 +1,61 @@
+// JobSet, jobset.x-k8s.io/v1alpha2, whose controller is 0.8 or later: all tasks are one object,
+// which a queue takes as a whole.
+//
+// Each of the cluster's jobs is an Indexed Job of the set. The controller makes the headless
+// Service, which has the set's name, and gives a pod the host name SET-JOB-0-INDEX: there is one
+// Job of each, number 0. The set is complete when all its Jobs are; it has failed when one of them
+// has.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/pod.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+// "mnist-worker-0": a Job, and what the names of its pods begin with.
+std::string job_of_set(const Deployment& deployment, const TaskGroup& group) {
+  return pods_name(deployment, group) + "-0";
+}
+
+Json replicated_job(const Deployment& deployment, const TaskGroup& group,
+                    const std::vector<std::string>& arguments) {
+  Json json;
+  json["name"] = net::job_name(group.job);
+  json["replicas"] = 1;
+  json["template"]["spec"] = indexed_job_spec(deployment, group, arguments);
+  const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
+  return is_first ? json : without_comments(json);
+}
+
+}  // namespace
+
+std::string render_jobset(const Deployment& deployment) {
+  const Deployment escaped = without_expansion(deployment);
+  for (const TaskGroup& group : escaped.groups) {
+    check_length(escaped, job_of_set(escaped, group) + "-" + std::to_string(group.count - 1),
+                 kMostHostName, "a host name may have");
+  }
+  const auto tasks =
+      place(escaped, Family::kRunsToCompletion, [&](const PlacedTask& task, std::size_t) {
+        return Place{.host = job_of_set(escaped, *task.group) + "-" +
+                             std::to_string(task.id.index) + "." + escaped.name,
+                     .port = task.group->port};
+      });
+  Json json;
+  json["apiVersion"] = "jobset.x-k8s.io/v1alpha2";
+  json["kind"] = "JobSet";
+  json["metadata"] = object_metadata(escaped, escaped.name);
+  json["spec"]["ttlSecondsAfterFinished"] = kKeptSeconds;
+  for (const TaskGroup& group : escaped.groups) {
+    json["spec"]["replicatedJobs"].push_back(replicated_job(
+        escaped, group, arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)")));
+  }
+  return comment_lines("kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
+                       chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
+                       "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
+         "\n" + to_yaml_text(json) + pod_monitor_text(escaped) + serving_text(escaped);
+}
+
+}  // namespace disttf::render
