@@ -20,6 +20,7 @@
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
 #include "roles/process/log.h"
+#include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
@@ -63,6 +64,9 @@ struct RunPredict {
 struct RunServe {
   roles::ServeOptions options;
 };
+struct RunHealthcheck {
+  roles::HealthcheckOptions options;
+};
 struct RunExport {
   roles::ExportOptions options;
 };
@@ -97,8 +101,8 @@ struct Invocation {
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunExport, RunImport,
-               RunPlot, RunShow, RunManage, RunEvaluator>
+               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
+               RunExport, RunImport, RunPlot, RunShow, RunManage, RunEvaluator>
       action;
 };
 

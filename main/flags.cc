@@ -378,6 +378,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
       {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
       {Command::kServe, "serve", "Let a trained model answer over HTTP"},
+      {Command::kHealthcheck, "healthcheck",
+       "Ask a service whether it is well: the exit code says it to an engine"},
       {Command::kExport, "export",
        "Write a trained model for other programs: ONNX, SavedModel, safetensors, NumPy"},
       {Command::kImport, "import", "Begin a run with somebody else's model, or an exported one"},
@@ -441,6 +443,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   if (command == Command::kServe) {
     add_serve_flags(*app, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kHealthcheck) {
+    add_healthcheck_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

@@ -39,6 +39,7 @@ enum class Command : std::uint8_t {
   kRender,
   kPredict,
   kServe,
+  kHealthcheck,
   kExport,
   kImport,
   kPlot,
@@ -124,6 +125,7 @@ struct Flags {
   std::size_t serve_drain_s = 1;
   std::size_t serve_max_body_mib = 0;  // 0: by the model
   std::size_t serve_threads = 0;       // 0: the CPUs
+  std::uint64_t healthcheck_timeout_s = 5;
   // Export
   std::string export_format;
   std::string export_output;  // empty: the usual one

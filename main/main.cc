@@ -39,6 +39,7 @@
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
 #include "roles/run/outcome.h"
+#include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/driver.h"
 #include "roles/servers/shell/order_server.h"
@@ -136,6 +137,8 @@ int run(const RunServe& run) {
   math::flush_denormals();  // before there is a second thread
   return roles::run_serve(run.options);
 }
+
+int run(const RunHealthcheck& run) { return roles::run_healthcheck(run.options); }
 
 int run(const RunExport& run) {
   math::flush_denormals();  // before there is a second thread

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "main/flag_values.h"
 #include "main/version.h"
@@ -21,6 +23,7 @@ constexpr std::size_t kMostVersions = 64;
 constexpr std::size_t kMostBodyMib = 1024;
 constexpr std::size_t kMostTimeoutMs = 3'600'000;
 constexpr std::size_t kMostDrainSeconds = 3600;
+constexpr std::uint64_t kMostHealthcheckSeconds = 3600;
 constexpr std::size_t kMostConnections = std::size_t{1} << 20U;
 
 void add_limits(CLI::App& app, Flags& flags) {
@@ -52,6 +55,23 @@ void add_limits(CLI::App& app, Flags& flags) {
       "s after SIGTERM in which requests are still answered, while /v2/health/ready says 503", 0,
       kMostDrainSeconds)
       ->capture_default_str();
+}
+
+// "serve: the directory is missing; ..."
+std::string take_only_word(std::vector<std::string>& arguments, const std::string& command,
+                           const std::string& word, const std::string& hint) {
+  const bool is_missing =
+      arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-");
+  if (is_missing) {
+    throw std::invalid_argument(command + ": the " + word + " is missing; " + hint);
+  }
+  std::string value = std::move(arguments.front());
+  arguments.erase(arguments.begin());
+  if (!arguments.empty() && !arguments.front().starts_with("-")) {
+    throw std::invalid_argument(command + ": one " + word + ", but " +
+                                net::quoted(arguments.front()) + " follows it");
+  }
+  return value;
 }
 
 }  // namespace
@@ -91,20 +111,10 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
 }
 
 std::string take_serve_word(std::vector<std::string>& arguments) {
-  const bool is_missing =
-      arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-");
-  if (is_missing) {
-    throw std::invalid_argument(
-        "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR --port "
-        "8501 (disttf serve --help tells more)");
-  }
-  std::string directory = arguments.front();
-  arguments.erase(arguments.begin());
-  if (!arguments.empty() && !arguments.front().starts_with("-")) {
-    throw std::invalid_argument("serve: one directory, but " + net::quoted(arguments.front()) +
-                                " follows it");
-  }
-  return directory;
+  return take_only_word(
+      arguments, "serve", "directory",
+      "it comes before the flags, as in serve TRAIN_DIR --port 8501 (disttf serve --help tells "
+      "more)");
 }
 
 roles::ServeOptions serve_options(const std::string& directory, const Flags& flags) {
@@ -126,6 +136,24 @@ roles::ServeOptions serve_options(const std::string& directory, const Flags& fla
   options.limits.max_body_bytes = flags.serve_max_body_mib << 20U;
   options.drain = std::chrono::seconds(flags.serve_drain_s);
   return options;
+}
+
+void add_healthcheck_flags(CLI::App& app, Flags& flags) {
+  // For the help, as above.
+  app.add_option("URL")->description(
+      "What is asked, as http://127.0.0.1:8501/v2/health/ready: 0 where the answer is 200, else 1");
+  app.add_option("--timeout", flags.healthcheck_timeout_s, "s for all of it; then it is not well")
+      ->type_name("SECONDS")
+      ->transform(whole_number(1, kMostHealthcheckSeconds))
+      ->capture_default_str()
+      ->group("Healthcheck");
+}
+
+net::Url take_healthcheck_word(std::vector<std::string>& arguments) {
+  const std::string url = take_only_word(
+      arguments, "healthcheck", "URL",
+      "it comes before the flags, as in healthcheck http://127.0.0.1:8501/v2/health/ready");
+  return net::parse_url("healthcheck", url);
 }
 
 }  // namespace disttf

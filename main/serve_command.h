@@ -1,4 +1,5 @@
-// disttf serve DIR: a trained model that answers over HTTP.
+// disttf serve DIR: a trained model that answers over HTTP. disttf healthcheck URL: whether it
+// does.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "main/flags.h"
+#include "net/http/url.h"
 #include "roles/serve/shell/serve_command.h"
 
 namespace disttf {
@@ -18,5 +20,10 @@ void add_serve_flags(CLI::App& app, Flags& flags);
 
 // Throws std::invalid_argument where the name cannot be a part of an address.
 [[nodiscard]] roles::ServeOptions serve_options(const std::string& directory, const Flags& flags);
+
+void add_healthcheck_flags(CLI::App& app, Flags& flags);
+
+// Takes the URL, likewise. Throws also where it is none.
+[[nodiscard]] net::Url take_healthcheck_word(std::vector<std::string>& arguments);
 
 }  // namespace disttf

@@ -1,6 +1,7 @@
 #include "main/word_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -115,6 +116,13 @@ Action serve_action(Words& words, Warnings& /*warnings*/) {
   return RunServe{.options = serve_options(directory, words.flags)};
 }
 
+Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
+  RunHealthcheck run{.options = {.url = take_healthcheck_word(words.arguments)}};
+  words.read_flags();
+  run.options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
+  return run;
+}
+
 Action export_action(Words& words, Warnings& /*warnings*/) {
   const std::string model = take_export_word(words.arguments);
   words.read_flags();
@@ -166,6 +174,8 @@ Action (*action_of(Command command))(Words&, Warnings&) {
       return predict_action;
     case Command::kServe:
       return serve_action;
+    case Command::kHealthcheck:
+      return healthcheck_action;
     case Command::kExport:
       return export_action;
     case Command::kImport:

@@ -33,8 +33,8 @@ void complete_compose_service(Json& service, const PlacedTask& task) {
   limit_compose_service(service, task.group->resources);
 }
 
-// serve-0, serve-1, ...: each at a port of the machine of its own, from --serve_port on. There is
-// no healthcheck: it would be a program of the image, which has but disttf in it.
+// serve-0, serve-1, ...: each at a port of the machine of its own, from --serve_port on. Compose
+// does nothing about a container that is not well; who depends on one may wait until it is.
 void add_compose_serving(Json& services, const Deployment& deployment) {
   constexpr std::size_t kMostPort = 65535;
   const Serving& serving = deployment.serving;
@@ -49,6 +49,7 @@ void add_compose_serving(Json& services, const Deployment& deployment) {
     Json service = serving_service(deployment);
     service["ports"].push_back(std::to_string(published) + ":" + std::to_string(serving.port));
     service["restart"] = "unless-stopped";
+    service["healthcheck"] = healthcheck(kReadyPath, serving.port, kReadySeconds);
     limit_compose_service(service, serving.resources);
     services[name] = std::move(service);
   }

@@ -81,6 +81,9 @@ std::string render_kserve(const Deployment& deployment) {
   json["apiVersion"] = "serving.kserve.io/v1beta1";
   json["kind"] = "InferenceService";
   json["metadata"] = object_metadata(deployment, deployment.name);
+  if (deployment.metrics_port) {
+    json["metadata"]["annotations"] = scrape_annotations(deployment.serving.port);  // its pods' too
+  }
   Json& predictor = json["spec"]["predictor"];
   predictor["#minReplicas"] = "So many at all times; a larger maxReplicas lets KServe add some.";
   predictor["minReplicas"] = replicas;

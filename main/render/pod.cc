@@ -55,20 +55,23 @@ Json volumes(const Deployment& deployment) {
   return list;
 }
 
-constexpr const char* kMetricsPort = "metrics";
 constexpr const char* kMetricsPath = "/metrics";
 
 }  // namespace
+
+Json scrape_annotations(std::uint16_t port) {
+  Json annotations;
+  annotations["prometheus.io/scrape"] = "true";
+  annotations["prometheus.io/port"] = std::to_string(port);
+  annotations["prometheus.io/path"] = kMetricsPath;
+  return annotations;
+}
 
 Json pod_metadata(const Deployment& deployment, Json labels) {
   Json metadata;
   metadata["labels"] = std::move(labels);
   if (deployment.metrics_port) {
-    // No field of Kubernetes: what Prometheus' own sample configuration, and most charts, look at.
-    Json& annotations = metadata["annotations"];
-    annotations["prometheus.io/scrape"] = "true";
-    annotations["prometheus.io/port"] = std::to_string(*deployment.metrics_port);
-    annotations["prometheus.io/path"] = kMetricsPath;
+    metadata["annotations"] = scrape_annotations(*deployment.metrics_port);
   }
   return metadata;
 }
@@ -141,31 +144,22 @@ Json headless_service(const Deployment& deployment) {
   return json;
 }
 
-namespace {
-
-// null where nobody asked for it.
-Json pod_monitor(const Deployment& deployment) {
+std::string pod_monitor_text(const Deployment& deployment, const std::string& name,
+                             const char* port) {
   if (!deployment.pod_monitor) {
-    return nullptr;
+    return {};
   }
   Json json;
   json["apiVersion"] = "monitoring.coreos.com/v1";
   json["kind"] = "PodMonitor";
-  json["metadata"] = object_metadata(deployment, deployment.name);
-  json["metadata"]["labels"]["app"] = deployment.name;
-  json["spec"]["selector"]["matchLabels"]["app"] = deployment.name;
+  json["metadata"] = object_metadata(deployment, name);
+  json["metadata"]["labels"]["app"] = name;
+  json["spec"]["selector"]["matchLabels"]["app"] = name;
   Json endpoint;
-  endpoint["port"] = kMetricsPort;
+  endpoint["port"] = port;
   endpoint["path"] = kMetricsPath;
   json["spec"]["podMetricsEndpoints"].push_back(std::move(endpoint));
-  return json;
-}
-
-}  // namespace
-
-std::string pod_monitor_text(const Deployment& deployment) {
-  const Json json = pod_monitor(deployment);
-  return json.is_null() ? std::string() : "---\n" + to_yaml_text(json);
+  return "---\n" + to_yaml_text(json);
 }
 
 std::string to_text(const Deployment& deployment, const PodsFile& file) {
@@ -181,7 +175,8 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
         &group == &deployment.groups.front();  // what it says holds for the others
     text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
   }
-  return text + pod_monitor_text(deployment) + serving_text(deployment);
+  return text + pod_monitor_text(deployment, deployment.name, kMetricsPort) +
+         serving_text(deployment);
 }
 
 std::string chief_pods_name(const Deployment& deployment) {

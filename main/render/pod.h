@@ -21,11 +21,15 @@ struct PodOptions {
 // The `metadata` of a pod with these labels: what scrapers look for besides, where its task exports
 // metrics.
 [[nodiscard]] Json pod_metadata(const Deployment& deployment, Json labels);
+// No fields of Kubernetes: what Prometheus' own sample configuration, and most charts, look at.
+[[nodiscard]] Json scrape_annotations(std::uint16_t port);
 // One more document: a PodMonitor, by which the Prometheus Operator scrapes pods with the label
-// app=NAME. Empty where nobody asked for it.
-[[nodiscard]] std::string pod_monitor_text(const Deployment& deployment);
-// Two more documents: a Deployment of the tasks that serve, and the Service by which they are
-// found, NAME-serve. Empty where nobody asked for them.
+// app=`name`, at their port of that name. Empty where nobody asked for it.
+[[nodiscard]] std::string pod_monitor_text(const Deployment& deployment, const std::string& name,
+                                           const char* port);
+// More documents: a Deployment of the tasks that serve, the Service by which they are found,
+// NAME-serve, and a PodMonitor of their own where one is asked for. Empty where nobody asked for
+// them.
 [[nodiscard]] std::string serving_text(const Deployment& deployment);
 // A line for the head of a file: how to get there. Empty likewise.
 [[nodiscard]] std::string serving_hint(const Deployment& deployment);
@@ -63,6 +67,8 @@ struct PodsFile {
 // The `metadata` of an object with this name.
 [[nodiscard]] Json object_metadata(const Deployment& deployment, const std::string& name);
 
+// The name of a port at which a task of the training exports metrics.
+inline constexpr const char* kMetricsPort = "metrics";
 // Of a pod.
 inline constexpr std::size_t kMostHostName = 63;
 // For whoever watches a job's end: finished ones stay this long.

@@ -8,6 +8,8 @@
 namespace disttf::render {
 namespace {
 
+constexpr const char* kHttpPort = "http";
+
 std::string serving_name(const Deployment& deployment) { return deployment.name + "-serve"; }
 
 Json serving_object(const Deployment& deployment, const char* version, const char* kind) {
@@ -31,7 +33,7 @@ Json serving_service_object(const Deployment& deployment) {
   Json json = serving_object(deployment, "v1", "Service");
   json["spec"]["selector"]["app"] = serving_name(deployment);
   Json port;
-  port["name"] = "http";
+  port["name"] = kHttpPort;
   port["port"] = deployment.serving.port;
   json["spec"]["ports"].push_back(std::move(port));
   return json;
@@ -61,8 +63,9 @@ Json serving_deployment(const Deployment& deployment) {
                         .resources = serving.resources,
                         .placement = serving.placement};
   Json& pod = spec["template"]["spec"];
-  pod = pod_spec(part, group,
-                 {.container = "disttf", .port_name = "http", .arguments = std::move(arguments)});
+  pod =
+      pod_spec(part, group,
+               {.container = "disttf", .port_name = kHttpPort, .arguments = std::move(arguments)});
   add_probes(pod["containers"][0], serving.port);
   return json;
 }
@@ -79,7 +82,8 @@ std::string serving_text(const Deployment& deployment) {
     return {};
   }
   return "---\n" + to_yaml_text(serving_service_object(deployment)) + "---\n" +
-         to_yaml_text(serving_deployment(deployment));
+         to_yaml_text(serving_deployment(deployment)) +
+         pod_monitor_text(deployment, serving_name(deployment), kHttpPort);
 }
 
 std::string serving_hint(const Deployment& deployment) {

@@ -47,6 +47,18 @@ Json serving_service(const Deployment& deployment) {
                     serving_arguments(deployment, deployment.serving.directory));
 }
 
+Json healthcheck(const char* path, std::uint16_t port, int seconds) {
+  Json json;
+  json["#test"] = "disttf asks itself: the image holds no other program.";
+  json["test"] = {"CMD", "/disttf", "healthcheck",
+                  "http://127.0.0.1:" + std::to_string(port) + path};
+  json["interval"] = std::to_string(seconds) + "s";
+  json["timeout"] = "10s";  // it gives up by itself before
+  json["retries"] = 3;
+  json["start_period"] = "60s";
+  return json;
+}
+
 Json named_volumes(const Deployment& deployment) {
   Json json;
   for (const Volume& volume : deployment.volumes) {

@@ -3,6 +3,7 @@
 // One service a task: no replica of a scaled service can know its number.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,6 +18,10 @@ namespace disttf::render {
 
 // One that serves: image, command and the volume of --train_dir. Throws as serving_part() does.
 [[nodiscard]] Json serving_service(const Deployment& deployment);
+
+// Of a container: the question by which its engine knows whether it is well. `seconds`: between
+// two.
+[[nodiscard]] Json healthcheck(const char* path, std::uint16_t port, int seconds);
 
 // The named volumes as the top level declares them; null: there are none.
 [[nodiscard]] Json named_volumes(const Deployment& deployment);

@@ -56,8 +56,8 @@ void complete_swarm_service(Json& service, const PlacedTask& task) {
   place_swarm_service(deploy, task.group->placement, task.group->resources);
 }
 
-// At --serve_port of every node, which hands a connection to one of the replicas. No healthcheck:
-// it would be a program of the image, which has but disttf in it.
+// At --serve_port of every node, which hands a connection to one of the replicas. Whether
+// one is ready is not asked: a swarm ends those that are not well, and a model may take its time.
 Json swarm_serving(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   Json service = serving_service(deployment);
@@ -67,6 +67,7 @@ Json swarm_serving(const Deployment& deployment) {
   port["protocol"] = "tcp";
   port["mode"] = "ingress";
   service["ports"].push_back(std::move(port));
+  service["healthcheck"] = healthcheck(kLivePath, serving.port, kLiveSeconds);
   Json& deploy = service["deploy"];
   deploy["replicas"] = serving.replicas;
   deploy["endpoint_mode"] = "vip";

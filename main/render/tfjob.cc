@@ -80,7 +80,8 @@ std::string render_tfjob(const Deployment& deployment) {
              (deployment.group(net::Job::kChief) != nullptr ? "-chief-0" : "-worker-0") +
              "    the result is " + deployment.result_line() + "\n" + serving_hint(deployment) +
              "kubectl delete -f FILE") +
-         "\n" + to_yaml_text(json) + pod_monitor_text(deployment) + serving_text(deployment);
+         "\n" + to_yaml_text(json) + pod_monitor_text(deployment, deployment.name, kMetricsPort) +
+         serving_text(deployment);
 }
 
 }  // namespace disttf::render

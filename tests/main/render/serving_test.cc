@@ -84,11 +84,39 @@ TEST(RenderServing, IsScrapedWhereItAnswers) {
   EXPECT_EQ(pod["spec"]["containers"][0]["ports"].size(), 1U);
 }
 
+TEST(RenderServing, HasAPodMonitorOfItsOwn) {
+  for (const std::string target : {"kubernetes", "statefulset", "tfjob"}) {
+    SCOPED_TRACE(target);
+    const auto all = parse_yaml(rendered(target + " --metrics_port 9400 --pod_monitor" + kShared));
+    const json& monitor = all.back();
+    const json& pod = all[all.size() - 2]["spec"]["template"];
+    EXPECT_EQ(monitor["kind"], "PodMonitor");
+    EXPECT_EQ(monitor["metadata"]["name"], "mnist-serve");
+    EXPECT_EQ(monitor["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
+    EXPECT_EQ(
+        monitor["spec"]["podMetricsEndpoints"],
+        json({{{"port", pod["spec"]["containers"][0]["ports"][0]["name"]}, {"path", "/metrics"}}}));
+  }
+}
+
 TEST(RenderServing, KeepsTextThatKubernetesWouldExpand) {
   const auto all = parse_yaml(
       rendered("kubernetes --serve 1 --volumes runs:/runs --train_dir /runs/$(HOSTNAME)"));
   EXPECT_EQ(all.back()["spec"]["template"]["spec"]["containers"][0]["args"][1],
             "/runs/$$(HOSTNAME)");
+}
+
+// What a container is asked, as disttf itself reads it.
+void expect_healthcheck(const json& service, const std::string& url) {
+  const std::vector<std::string> test = texts(service["healthcheck"]["test"]);
+  ASSERT_EQ(test.size(), 4U);
+  EXPECT_EQ(test[0], "CMD");
+  EXPECT_EQ(test[1], "/disttf");  // where the Containerfile puts it
+  const auto action = std::get<RunHealthcheck>(
+      parse_command_line(std::vector<std::string>{test.begin() + 2, test.end()}, {}).action);
+  EXPECT_EQ(net::to_string(action.options.url), url);
+  EXPECT_LT(action.options.timeout, std::chrono::seconds(10));
+  EXPECT_EQ(service["healthcheck"]["timeout"], "10s");
 }
 
 TEST(RenderServing, IsAServiceAReplicaInCompose) {
@@ -101,6 +129,7 @@ TEST(RenderServing, IsAServiceAReplicaInCompose) {
     EXPECT_EQ(service["restart"], "unless-stopped");
     EXPECT_EQ(service["cpus"], 2);
     EXPECT_EQ(service["mem_limit"], "256m");
+    expect_healthcheck(service, "http://127.0.0.1:8501/v2/health/ready");
   }
   EXPECT_FALSE(file["services"].contains("serve-2"));
   EXPECT_THAT(texts(file["services"]["worker-0"]["volumes"]),
@@ -117,6 +146,7 @@ TEST(RenderServing, IsValidForComposeItself) {
   const Ran ran = run_shell("docker-compose -f " + file + " config");
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("--name=mnist"));
+  EXPECT_THAT(ran.output, HasSubstr("/v2/health/ready"));
 }
 
 TEST(RenderServing, IsOneServiceOfManyReplicasInASwarm) {
@@ -129,6 +159,7 @@ TEST(RenderServing, IsOneServiceOfManyReplicasInASwarm) {
   EXPECT_THAT(texts(service["deploy"]["placement"]["constraints"]),
               ElementsAre("node.labels.zone==a"));
   EXPECT_EQ(service["ports"][0]["published"], 8501);
+  expect_healthcheck(service, "http://127.0.0.1:8501/v2/health/live");
 }
 
 TEST(RenderServing, IsAGroupWithACheckInNomad) {
@@ -227,6 +258,13 @@ TEST(RenderKserve, ServesFromTheClaimThatTheTrainingWritesTo) {
   EXPECT_EQ(container["env"], json({{{"name", "STORAGE_URI"}, {"value", "pvc://runs/1"}}}));
   EXPECT_EQ(container["resources"]["requests"], json({{"cpu", "2"}, {"memory", "256Mi"}}));
   expect_probes(container);
+}
+
+TEST(RenderKserve, IsScrapedWhereItAnswers) {
+  EXPECT_EQ(inference_service("--metrics_port 9400" + kShared)["metadata"]["annotations"],
+            json({{"prometheus.io/scrape", "true"},
+                  {"prometheus.io/port", "8501"},
+                  {"prometheus.io/path", "/metrics"}}));
 }
 
 TEST(RenderKserve, TakesTheModelFromAUri) {

@@ -1,0 +1,46 @@
+#include "roles/serve/shell/healthcheck.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "net/http/http_client.h"
+#include "roles/process/log.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// An answer that says "well" is short; who sends this much is no such service.
+constexpr std::uint64_t kMostAnswerBytes = std::uint64_t{16} << 20U;
+
+// What it says is not looked at, but it must have come.
+class Unread : public net::HttpSink {
+ public:
+  std::error_code on_header(const net::HttpBodyInfo& /*info*/) override { return {}; }
+  std::error_code on_data(std::span<const std::byte> /*bytes*/) override { return {}; }
+};
+
+}  // namespace
+
+int run_healthcheck(const HealthcheckOptions& options) {
+  const StopSignal stop;
+  net::HttpRequest request;
+  request.url = options.url;
+  request.connect_timeout = options.timeout;
+  request.stall_timeout = options.timeout;
+  request.deadline = net::Clock::now() + options.timeout;
+  request.max_bytes = kMostAnswerBytes;
+  Unread sink;
+  const net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
+  stop.throw_if_stopped();
+  if (outcome.error) {
+    throw Failure(kError, outcome.sentence);
+  }
+  print_result(net::to_string(options.url) + ": well");
+  return kDone;
+}
+
+}  // namespace disttf::roles

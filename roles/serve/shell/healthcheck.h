@@ -1,0 +1,20 @@
+// `disttf healthcheck URL`: asks a service whether it is well. For containers whose image has no
+// other program that could.
+#pragma once
+
+#include <chrono>
+
+#include "net/http/url.h"
+
+namespace disttf::roles {
+
+struct HealthcheckOptions {
+  net::Url url;
+  std::chrono::milliseconds timeout{5000};  // for all of it
+};
+
+// Prints a sentence where the answer is 200. Throws Failure: kError with what came instead of it,
+// or what did not come in time; that of a signal. No proxy is asked.
+[[nodiscard]] int run_healthcheck(const HealthcheckOptions& options);
+
+}  // namespace disttf::roles

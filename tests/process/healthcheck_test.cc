@@ -1,0 +1,98 @@
+// `disttf healthcheck`: what an engine learns of a service, whatever that does.
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "tests/process/process_test.h"
+#include "tests/support/mirror_server.h"
+
+namespace disttf::test_process {
+namespace {
+
+using test_support::MirrorConnection;
+using test_support::MirrorRequest;
+using test_support::MirrorServer;
+
+class Healthcheck : public ProcessTest {
+ protected:
+  // Asks `url`, which is not well: exit code 1 and a sentence.
+  void expect_unwell(const std::string& url, const std::string& sentence) {
+    Process& asks = run("healthcheck", {"healthcheck", url, "--timeout=1"});
+    EXPECT_TRUE(exits(asks, kExitError));
+    EXPECT_TRUE(says(asks, sentence));
+    EXPECT_EQ(asks.standard_output(), "");
+  }
+};
+
+TEST_F(Healthcheck, KnowsAServiceThatIsAliveFromOneThatIsReady) {
+  const std::string run_dir = (scratch() / "run").string();
+  std::filesystem::create_directories(run_dir);
+  Process& service = run("serve", {"serve", run_dir, "--port=0"});
+  ASSERT_TRUE(says(service, "serving at http"));
+  const std::string at = captured(service.standard_error(), "serving at (http://[0-9.:]+)/");
+  Process& alive = run("alive", {"healthcheck", at + "/v2/health/live"});
+  EXPECT_TRUE(exits(alive, kExitDone));
+  EXPECT_EQ(alive.standard_output(), at + "/v2/health/live: well\n");
+  expect_unwell(at + "/v2/health/ready", "/v2/health/ready: the server answered 503");
+  expect_unwell(at + "/v2/health/well", "the server answered 404");
+
+  Process& job =
+      run("launch", Words{"launch", "--workers=1", "--train_steps=1", "--train_dir=" + run_dir} +
+                        data_flags());
+  ASSERT_TRUE(exits(job, kExitDone));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto is_ready = [&] {
+    Process& asks = run("ready", {"healthcheck", at + "/v2/health/ready"});
+    return asks.wait().exit_code == kExitDone;
+  };
+  while (!is_ready()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  }
+  service.send(SIGSTOP);
+  expect_unwell(at + "/v2/health/ready", "waiting for the response was given up, no time is left");
+  service.send(SIGCONT);
+}
+
+TEST_F(Healthcheck, WaitsNoLongerThanItIsToldTo) {
+  MirrorServer mute(
+      [](const MirrorRequest&, const MirrorConnection& client) { client.wait_for_hangup(); });
+  expect_unwell(mute.url(), "waiting for the response was given up, no time is left");
+  MirrorServer drips([](const MirrorRequest&, const MirrorConnection& client) {
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    while (!client.hangs_up_within(milliseconds(10)) && client.send(".")) {
+    }
+  });
+  expect_unwell(drips.url(), "no time is left");
+}
+
+TEST_F(Healthcheck, KnowsWhoIsNoService) {
+  MirrorServer other([](const MirrorRequest&, const MirrorConnection& client) {
+    client.send("SSH-2.0-Other\r\n");
+  });
+  expect_unwell(other.url(), "not an HTTP.* it begins with \"SSH-2.0-Other");
+  MirrorServer leaves([](const MirrorRequest&, const MirrorConnection&) {});
+  expect_unwell(leaves.url(), "the connection was closed without a response");
+  const ReservedPort nobody;
+  expect_unwell("http://127.0.0.1:" + std::to_string(nobody.number()) + "/",
+                "connecting to 127.0.0.1 port [0-9]+ failed: Connection refused");
+}
+
+TEST_F(Healthcheck, AsksNobodyWhereTheWordsMakeNoSense) {
+  struct Case {
+    Words words;
+    std::string sentence;
+  };
+  for (const auto& [words, sentence] : {
+           Case{{}, "healthcheck: the URL is missing"},
+           Case{{"127.0.0.1:8501"}, "healthcheck: \"127.0.0.1:8501\" "},
+           Case{{"http://a/", "http://b/"}, "healthcheck: one URL, but \"http://b/\" follows it"},
+           Case{{"http://a/", "--timeout=0"}, "--timeout: 0 is not from 1 to 3600"},
+       }) {
+    Process& refused = run("refused", Words{"healthcheck"} + words);
+    EXPECT_TRUE(exits(refused, kExitUsage));
+    EXPECT_TRUE(says(refused, sentence));
+  }
+}
+
+}  // namespace
+}  // namespace disttf::test_process
