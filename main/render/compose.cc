@@ -58,11 +58,11 @@ void add_compose_serving(Json& services, const Deployment& deployment) {
 }  // namespace
 
 std::string render_compose(const Deployment& deployment) {
-  constexpr std::size_t kMostHostName = 63;
+  constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "compose");
   refuse_placement(deployment, "compose");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
-               kMostHostName, "a container's host name may have");
+               kMostServiceName, "a container's host name may have");
   Json json;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete_compose_service);

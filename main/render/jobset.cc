@@ -55,7 +55,8 @@ std::string render_jobset(const Deployment& deployment) {
   return comment_lines("kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
                        chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
                        "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
-         "\n" + to_yaml_text(json) + pod_monitor_text(escaped) + serving_text(escaped);
+         "\n" + to_yaml_text(json) + pod_monitor_text(escaped, escaped.name, kMetricsPort) +
+         serving_text(escaped);
 }
 
 }  // namespace disttf::render

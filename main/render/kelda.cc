@@ -55,7 +55,7 @@ kelda.allowTraffic(containers, containers, port);
 }  // namespace
 
 std::string render_kelda(const Deployment& deployment) {
-  constexpr std::size_t kMostHostName = 63;
+  constexpr std::size_t kMostContainerName = 63;
   refuse_evaluator(deployment, "kelda");
   refuse_metrics(deployment, "kelda");
   refuse_serving(deployment, "kelda", "whose containers share no directory");
@@ -64,7 +64,8 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_volumes(deployment, "kelda");
   refuse_resources(deployment, "kelda");
   refuse_ps_port(deployment, "kelda");
-  check_length(deployment, longest_task_name(deployment), kMostHostName, "a host name may have");
+  check_length(deployment, longest_task_name(deployment), kMostContainerName,
+               "a host name may have");
   std::vector<std::string> flags = deployment.flags;
   flags.emplace_back("--on_finish=idle");
   Json counts;
