@@ -174,6 +174,15 @@ std::vector<CommandText> texts_of_models() {
                      "Then ask http://127.0.0.1:8501/v1/models/default:predict."}},
        .files = {kCheckpoints},
        .see_also = {"predict", "render"}},
+      {.command = Command::kHealthcheck,
+       .words = "URL",
+       .about =
+           "Asks a URL once and ends with 0 when the answer is 200: for the engines of containers, "
+           "whose image holds no other program that could ask.",
+       .examples = {{"disttf healthcheck http://127.0.0.1:8501/v2/health/ready",
+                     "Is a service ready to answer?"}},
+       .files = {kAuthorities},
+       .see_also = {"serve", "render"}},
       {.command = Command::kExport,
        .words = "MODEL",
        .about = "Of what only training needs, such as the optimizer's tensors and dropout, nothing "
