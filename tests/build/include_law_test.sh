@@ -30,7 +30,8 @@ allowed() {
     roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
     roles/import/shell) echo "$process|roles/checkpoint/core|roles/import/core" ;;
     roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
-    roles/evaluator/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
+    roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
+    roles/evaluator/shell) echo "$process|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;

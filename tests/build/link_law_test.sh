@@ -23,7 +23,8 @@ allowed() {
     disttf_import_core) echo 'model_core|own_data' ;;
     disttf_import) echo 'import_core|checkpoint' ;;
     disttf_evaluator_core) echo 'run|data|checkpoint_core' ;;
-    disttf_evaluator) echo 'evaluator_core|chief|model' ;;
+    disttf_watch) echo 'watch_core|model_core|process' ;;
+    disttf_evaluator) echo 'evaluator_core|chief|model|watch' ;;
     disttf_chief_core) echo 'run|checkpoint_core' ;;
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/transport/peer.h"
 #include "net/wire/cut_messages.h"
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
-#include "roles/process/machine.h"
-#include "roles/trainer/shell/ps_link.h"
+#include "roles/process/ps_channel.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,21 +35,12 @@ SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, const net::In
       name_(describe(task.cluster, ps_)) {}
 
 net::Deadline SnapshotLink::deadline_for(std::size_t bytes, net::Deadline latest) const {
-  return std::min(latest, net::Clock::now() + task_.timeouts.silence +
-                              std::chrono::seconds(bytes / kSlowestBytesPerSecond));
+  return std::min(latest, transfer_deadline(task_, bytes));
 }
 
 HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t replica) {
-  const net::TaskId host = host_of_range(task_.cluster, ps_.index, replica);
-  auto opened = net::open_channel(task_.cluster.address_of(host),
-                                  {.cluster = net::hash_of(task_.cluster),
-                                   .from = task_.self,
-                                   .to = host,
-                                   .purpose = net::ChannelPurpose::kState,
-                                   .replica = replica,
-                                   .incarnation = task_.incarnation},
-                                  interrupt_, deadline_for(0, request.deadline));
-  throw_if_out_of_descriptors(opened.error, "connect to " + name_);
+  auto opened =
+      open_state_channel(task_, ps_.index, replica, interrupt_, deadline_for(0, request.deadline));
   channel_ = std::move(opened.channel);
   return contact_of(opened);
 }

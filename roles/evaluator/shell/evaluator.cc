@@ -12,12 +12,12 @@
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/evaluator/core/best_checkpoint.h"
-#include "roles/evaluator/shell/cut_collector.h"
 #include "roles/evaluator/shell/scoring.h"
 #include "roles/model/shell/model_files.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/watch/shell/cut_collector.h"
 
 namespace disttf::roles {
 namespace {

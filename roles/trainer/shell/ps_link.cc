@@ -6,6 +6,7 @@
 #include "net/transport/peer.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/process/ps_channel.h"
 
 namespace disttf::roles {
 namespace {
@@ -109,7 +110,7 @@ std::error_code PsLink::transmit(const FrameHeader& header, std::span<const std:
   if (meters_ != nullptr) {
     meters_->bytes.sent_frame(codec, body.size());
   }
-  return channel_->send(header, body, transfer_deadline(body.size()));
+  return channel_->send(header, body, transfer_deadline(task_, body.size()));
 }
 
 void PsLink::count_received(Codec codec, std::size_t bytes) noexcept {
@@ -180,7 +181,7 @@ std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<
     }
   }
   count_received(Codec::kF32, bytes.size());
-  return channel_->receive_body(bytes, transfer_deadline(bytes.size()));
+  return channel_->receive_body(bytes, transfer_deadline(task_, bytes.size()));
 }
 
 std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> parameters) {
@@ -189,7 +190,7 @@ std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> par
   }
   count_received(codec_of(tensor_flags(run_.wire)), size);
   packed_.resize(size);
-  if (const auto error = channel_->receive_body(packed_, transfer_deadline(size))) {
+  if (const auto error = channel_->receive_body(packed_, transfer_deadline(task_, size))) {
     return error;
   }
   unpack_tensor(run_.wire, packed_, parameters);
@@ -200,7 +201,7 @@ std::error_code PsLink::receive_text(const FrameHeader& header, std::string& tex
   count_received(Codec::kControl, header.body_size);
   text.resize(header.body_size);
   return channel_->receive_body(std::as_writable_bytes(std::span(text)),
-                                transfer_deadline(text.size()));
+                                transfer_deadline(task_, text.size()));
 }
 
 net::Refusal PsLink::receive_refusal(const FrameHeader& header) {
@@ -210,11 +211,6 @@ net::Refusal PsLink::receive_refusal(const FrameHeader& header) {
 std::error_code PsLink::bad_body() noexcept {
   close();
   return net::WireError::kBadBody;
-}
-
-net::Deadline PsLink::transfer_deadline(std::size_t bytes) const {
-  return net::Clock::now() + task_.timeouts.silence +
-         std::chrono::seconds(bytes / kSlowestBytesPerSecond);
 }
 
 }  // namespace disttf::roles

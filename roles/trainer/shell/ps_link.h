@@ -28,9 +28,6 @@
 
 namespace disttf::roles {
 
-// What a link must carry at least, for the deadline of a whole transfer: 1 Mbit/s.
-inline constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
-
 // After an error the channel is closed: std::errc::operation_canceled where a signal came.
 class PsLink {
  public:
@@ -100,7 +97,6 @@ class PsLink {
   void count_received(Codec codec, std::size_t bytes) noexcept;
   [[nodiscard]] std::error_code receive_rounded(std::uint64_t size, std::span<float> parameters);
   [[nodiscard]] std::error_code bad_body() noexcept;
-  [[nodiscard]] net::Deadline transfer_deadline(std::size_t bytes) const;
 
   const Task& task_;
   const StopSignal& stop_;

@@ -1,4 +1,4 @@
-#include "roles/evaluator/shell/cut_collector.h"
+#include "roles/watch/shell/cut_collector.h"
 
 #include <poll.h>
 
@@ -111,7 +111,7 @@ void CutCollector::work() {
 // From any ps: where a range has two hosts, that of its own range may be gone.
 bool CutCollector::find_config() {
   for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
-    EvaluatorLink& link = links_[ps];
+    WatchLink& link = links_[ps];
     std::string json;
     std::error_code error = link.connect(/*is_replicated=*/false);
     while (!error && json.empty() && !is_ending()) {
@@ -147,7 +147,7 @@ void CutCollector::take_config(const std::string& json) {
 
 bool CutCollector::reach_all() {
   for (std::size_t ps = 0; ps < links_.size(); ++ps) {
-    EvaluatorLink& link = links_[ps];
+    WatchLink& link = links_[ps];
     if (has_last_[ps] || link.is_open()) {
       continue;
     }
@@ -189,7 +189,7 @@ bool CutCollector::lose(std::size_t ps, const std::string& why) {
     log_info(sentence);
     why_gone_ = std::move(sentence);
   }
-  for (EvaluatorLink& link : links_) {
+  for (WatchLink& link : links_) {
     link.close();
   }
   plan_.lost();

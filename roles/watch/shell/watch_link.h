@@ -1,5 +1,5 @@
-// An evaluator's channel to one ps: it asks for the run's configuration, and to be sent the
-// parameters of a step to come.
+// The channel to one ps of a task that watches a run: it asks for the run's configuration, and to
+// be sent the parameters of a step to come.
 //
 // Errors are the channel's; after any of them the link is closed. Not thread-safe.
 #pragma once
@@ -17,15 +17,15 @@
 #include "net/transport/interrupt.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "roles/evaluator/core/cut_plan.h"
 #include "roles/run/task.h"
+#include "roles/watch/core/cut_plan.h"
 
 namespace disttf::roles {
 
-class EvaluatorLink {
+class WatchLink {
  public:
   // Both must outlive the link.
-  EvaluatorLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
+  WatchLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
 
   // To the host that serves the range: where two have it, `is_replicated`, the one that is the
   // primary. Throws Failure where it is refused, or this process's own limits keep it from
@@ -51,7 +51,6 @@ class EvaluatorLink {
  private:
   [[nodiscard]] std::error_code connect_to(std::uint8_t replica);
   [[nodiscard]] std::error_code unexpected(const net::FrameHeader& header);
-  [[nodiscard]] net::Deadline deadline_for(std::size_t bytes) const;
 
   const Task& task_;
   const net::Interrupt& interrupt_;

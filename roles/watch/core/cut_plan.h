@@ -1,7 +1,7 @@
-// Which step an evaluator asks all ps for, so that what they answer is one cut: the parameters of
-// one step of one state of the run. Each ps answers with the first step from the one on that was
-// asked for, so that must be ahead of all of them when the last one is asked: how far, is learnt.
-// And when the run is over, all of them answer with its result.
+// Which step whoever watches a run asks all ps for, so that what they answer is one cut: the
+// parameters of one step of one state of the run. Each ps answers with the first step from the one
+// on that was asked for, so that must be ahead of all of them when the last one is asked: how far,
+// is learnt. And when the run is over, all of them answer with its result.
 //
 // A state machine without time. Not thread-safe.
 #pragma once

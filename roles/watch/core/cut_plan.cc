@@ -1,4 +1,4 @@
-#include "roles/evaluator/core/cut_plan.h"
+#include "roles/watch/core/cut_plan.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-// Brings an evaluator what the ps hold, one cut after the other, while it computes: of the step
-// that is next when it wants one, and at last the result. A thread of its own listens to the ps, so
-// that the result is taken the moment that a ps gives it away, which ends then; nobody waits for
-// this task.
+// Brings a task beside a run what the ps hold, one cut after the other, while it computes: of the
+// step that is next when it wants one, and at last the result. A thread of its own listens to the
+// ps, so that the result is taken the moment that a ps gives it away, which ends then; nobody waits
+// for this task.
 //
 // At most one cut lies here, and one is under way.
 #pragma once
@@ -18,12 +18,12 @@
 
 #include "math/aligned.h"
 #include "net/transport/interrupt.h"
-#include "roles/evaluator/core/cut_plan.h"
-#include "roles/evaluator/shell/evaluator_link.h"
 #include "roles/model/core/trained_model.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
+#include "roles/watch/core/cut_plan.h"
+#include "roles/watch/shell/watch_link.h"
 
 namespace disttf::roles {
 
@@ -63,9 +63,9 @@ class CutCollector {
   const Task& task_;
   StopSignal& stop_;
   // The thread's.
-  net::Interrupt ends_;               // this object does
-  std::vector<EvaluatorLink> links_;  // by ps
-  std::string config_json_;           // empty: not known yet
+  net::Interrupt ends_;           // this object does
+  std::vector<WatchLink> links_;  // by ps
+  std::string config_json_;       // empty: not known yet
   RunConfig config_;
   CutPlan plan_;
   math::AlignedVector parameters_;    // of the cut under way

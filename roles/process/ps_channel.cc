@@ -1,0 +1,35 @@
+#include "roles/process/ps_channel.h"
+
+#include <chrono>
+
+#include "roles/process/machine.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
+
+}  // namespace
+
+net::Deadline transfer_deadline(const Task& task, std::size_t bytes) {
+  return net::Clock::now() + task.timeouts.silence +
+         std::chrono::seconds(bytes / kSlowestBytesPerSecond);
+}
+
+net::OpenedChannel open_state_channel(const Task& task, std::size_t range, std::uint8_t replica,
+                                      const net::Interrupt& interrupt, net::Deadline deadline) {
+  const net::TaskId host = host_of_range(task.cluster, range, replica);
+  auto opened = net::open_channel(task.cluster.address_of(host),
+                                  {.cluster = net::hash_of(task.cluster),
+                                   .from = task.self,
+                                   .to = host,
+                                   .purpose = net::ChannelPurpose::kState,
+                                   .replica = replica,
+                                   .incarnation = task.incarnation},
+                                  interrupt, deadline);
+  throw_if_out_of_descriptors(
+      opened.error, "connect to " + describe(task.cluster, {.job = net::Job::kPs, .index = range}));
+  return opened;
+}
+
+}  // namespace disttf::roles

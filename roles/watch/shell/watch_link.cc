@@ -1,0 +1,107 @@
+#include "roles/watch/shell/watch_link.h"
+
+#include <utility>
+
+#include "net/transport/peer.h"
+#include "net/wire/bare_message.h"
+#include "net/wire/cut_messages.h"
+#include "net/wire/log_messages.h"
+#include "net/wire/messages.h"
+#include "roles/process/ps_channel.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+using net::FrameHeader;
+
+WatchLink::WatchLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt)
+    : task_(task),
+      interrupt_(interrupt),
+      index_(ps_index),
+      name_(describe(task.cluster, {.job = net::Job::kPs, .index = ps_index})) {}
+
+std::error_code WatchLink::connect_to(std::uint8_t replica) {
+  auto opened = open_state_channel(task_, index_, replica, interrupt_, transfer_deadline(task_, 0));
+  if (opened.error == net::WireError::kRefused && opened.refusal.exit_code != kLostPeers) {
+    throw Failure(opened.refusal.exit_code, opened.refusal.sentence);
+  }
+  channel_ = std::move(opened.channel);
+  welcome_ = opened.welcome;
+  return opened.error;
+}
+
+std::error_code WatchLink::connect(bool is_replicated) {
+  std::error_code error = connect_to(0);
+  if (is_replicated && (error || welcome_.standing != net::Standing::kPrimary)) {
+    error = connect_to(1);
+    if (!error && welcome_.standing != net::Standing::kPrimary) {
+      close();
+      error = net::WireError::kUnexpected;
+    }
+  }
+  return error;
+}
+
+std::error_code WatchLink::get_config(std::string& json) {
+  std::error_code error =
+      channel_->send(net::GetConfig{++requests_}.to_header(), {}, transfer_deadline(task_, 0));
+  FrameHeader header;
+  if (!error) {
+    error = channel_->receive_header(header, transfer_deadline(task_, 0));
+  }
+  json.clear();
+  if (error || net::is_bodiless<net::Ack>(header)) {
+    return error;
+  }
+  if (net::Config{}.from_header(header) || header.body_size > net::kMaxControlBodyBytes) {
+    return unexpected(header);
+  }
+  json.resize(header.body_size);
+  return channel_->receive_body(std::as_writable_bytes(std::span(json)),
+                                transfer_deadline(task_, json.size()));
+}
+
+std::error_code WatchLink::watch(std::uint64_t step) {
+  return channel_->send(net::Watch{.request_id = ++requests_, .step = step}.to_header(), {},
+                        transfer_deadline(task_, 0));
+}
+
+std::error_code WatchLink::receive(math::Range range, std::span<float> place,
+                                   std::optional<CutPlan::Part>& part, bool& has_nothing) {
+  part.reset();
+  FrameHeader header;
+  if (const auto error = channel_->receive_header(header, transfer_deadline(task_, 0))) {
+    return error;
+  }
+  if (net::is_bodiless<net::Heartbeat>(header)) {
+    return {};
+  }
+  if (net::is_bodiless<net::Ack>(header)) {
+    has_nothing = true;
+    return {};
+  }
+  net::CutReply cut;
+  if (cut.from_header(header) || cut.range_begin != range.begin ||
+      header.body_size != place.size_bytes()) {
+    return unexpected(header);
+  }
+  if (const auto error = channel_->receive_body(std::as_writable_bytes(place),
+                                                transfer_deadline(task_, header.body_size))) {
+    return error;
+  }
+  part = CutPlan::Part{.step = cut.step, .generation = cut.generation, .is_last = cut.is_result};
+  return {};
+}
+
+// A refusal says why the run has failed.
+std::error_code WatchLink::unexpected(const FrameHeader& header) {
+  if (header.kind == net::FrameKind::kRefused) {
+    const net::Refusal refusal =
+        net::receive_refusal(*channel_, header, transfer_deadline(task_, 0));
+    throw Failure(refusal.exit_code, refusal.sentence);
+  }
+  close();
+  return net::WireError::kUnexpected;
+}
+
+}  // namespace disttf::roles

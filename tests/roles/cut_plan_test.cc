@@ -1,0 +1,76 @@
+// Which step whoever watches a run asks its ps for.
+#include "roles/watch/core/cut_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace disttf::roles {
+namespace {
+
+using State = CutPlan::State;
+
+TEST(CutPlan, AsksForAStepThatNobodyHasMade) {
+  CutPlan plan(2);
+  plan.saw(40);
+  plan.saw(41);
+  EXPECT_GT(plan.begin(), 41U);
+}
+
+TEST(CutPlan, PartsOfOneStepAreACut) {
+  CutPlan plan(2);
+  const std::uint64_t step = plan.begin();
+  plan.took(1, {.step = step, .generation = 1});
+  EXPECT_EQ(plan.state(), State::kIncomplete);
+  plan.took(0, {.step = step, .generation = 1});
+  EXPECT_EQ(plan.state(), State::kWhole);
+  EXPECT_EQ(plan.step(), step);
+}
+
+TEST(CutPlan, PartsOfTwoStepsOrTwoStatesAreNone) {
+  CutPlan plan(2);
+  plan.took(0, {.step = 5, .generation = 1});
+  plan.took(1, {.step = 6, .generation = 1});
+  EXPECT_EQ(plan.state(), State::kTorn);
+  plan.took(0, {.step = 6, .generation = 2});
+  EXPECT_EQ(plan.state(), State::kTorn);
+}
+
+// One step after the other is made between the two questions: the distance that suffices is found.
+TEST(CutPlan, LearnsHowFarAheadToAsk) {
+  constexpr std::uint64_t kBetween = 100;
+  CutPlan plan(2);
+  std::uint64_t now = 0;
+  int tries = 0;
+  do {
+    const std::uint64_t wanted = plan.begin();
+    plan.took(0, {.step = std::max(wanted, now), .generation = 1});
+    now += kBetween;
+    plan.took(1, {.step = std::max(wanted, now), .generation = 1});
+    now = std::max(wanted, now);
+  } while (plan.state() != State::kWhole && ++tries < 20);
+  EXPECT_EQ(plan.state(), State::kWhole);
+  EXPECT_LE(tries, 10);
+}
+
+TEST(CutPlan, TheResultNeedsThePartsOfAll) {
+  CutPlan plan(2);
+  plan.took(0, {.step = 7, .generation = 1});
+  plan.took(1, {.step = 9, .generation = 1, .is_last = true});
+  EXPECT_EQ(plan.state(), State::kIncomplete);
+  static_cast<void>(plan.begin());
+  plan.lost();  // the one that has given its part away is gone
+  plan.took(0, {.step = 9, .generation = 1, .is_last = true});
+  EXPECT_EQ(plan.state(), State::kResult);
+  EXPECT_EQ(plan.step(), 9U);
+}
+
+TEST(CutPlan, OfPsThatWereLostNothingIsLeft) {
+  CutPlan plan(2);
+  plan.saw(50);
+  plan.took(0, {.step = 51, .generation = 1});
+  plan.lost();
+  plan.took(1, {.step = 51, .generation = 1});
+  EXPECT_EQ(plan.state(), State::kIncomplete);
+}
+
+}  // namespace
+}  // namespace disttf::roles
