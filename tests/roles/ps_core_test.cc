@@ -285,10 +285,13 @@ TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
   hello.from = {.job = net::Job::kEvaluator, .index = 0};
   const ConnectionId first = host_.connect(hello);
   EXPECT_EQ(host_.reads, PsCore::Reads::kFrames);
-  hello.incarnation = 8;  // an older process comes back: the newer connection counts
-  const ConnectionId second = host_.connect(hello);
+  const ConnectionId second = host_.connect(hello);  // of the same process: the newer one counts
   EXPECT_TRUE(host_.closed.contains(first));
+  hello.incarnation = 8;  // of another one: both count
+  const ConnectionId other_one = host_.connect(hello);
+  EXPECT_FALSE(host_.closed.contains(second));
   host_.hang_up(first);
+  host_.hang_up(other_one);
   EXPECT_TRUE(host_.say(second, {.kind = FrameKind::kGetConfig}));
   host_.hang_up(second);
   for (const ChannelPurpose other : {ChannelPurpose::kStep, ChannelPurpose::kControl}) {

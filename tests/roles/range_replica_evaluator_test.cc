@@ -1,6 +1,7 @@
 // A range and an evaluator, which nobody waits for.
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "net/wire/cut_messages.h"
 #include "tests/roles/range_replica_fixture.h"
@@ -126,11 +127,47 @@ TEST_F(RangeReplicaEvaluator, IsToldTheConfigurationOnceThereIsOne) {
   EXPECT_FALSE(frame->body.empty());
 }
 
-TEST_F(RangeReplicaEvaluator, ANewProcessTakesThePlaceOfTheOldOne) {
+TEST_F(RangeReplicaEvaluator, SeveralMayWatchAndEachIsSentWhatItAsksFor) {
+  begin();
+  const ConnectionId one = evaluator(host_, 9);
+  const ConnectionId other = evaluator(host_, 10);
+  ASSERT_TRUE(watch(host_, one, 1));
+  ASSERT_TRUE(watch(host_, other, 2));
+  make_step(0);
+  expect_cut(host_, one, 1, -1);
+  EXPECT_FALSE(host_.take(other).has_value());
+  ASSERT_TRUE(watch(host_, one, 2));
+  make_step(1);
+  expect_cut(host_, one, 2, -2);
+  expect_cut(host_, other, 2, -2);
+  ASSERT_TRUE(watch(host_, one, 1000));
+  ASSERT_TRUE(watch(host_, other, 1000));
+  make_step(2);
+  ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
+  expect_cut(host_, one, 3, -3, /*is_result=*/true);
+  expect_cut(host_, other, 3, -3, /*is_result=*/true);
+}
+
+TEST_F(RangeReplicaEvaluator, OneTooManyTakesThePlaceOfTheOldest) {
+  begin();
+  std::vector<ConnectionId> ids;
+  for (std::uint64_t process = 1; process <= 9; ++process) {
+    ids.push_back(evaluator(host_, 100 + process));
+    ASSERT_TRUE(watch(host_, ids.back(), 1));
+    EXPECT_EQ(host_.is_closed(ids.front()), process == 9) << process;
+  }
+  make_step(0);
+  EXPECT_FALSE(host_.take(ids.front()).has_value());
+  for (std::size_t each = 1; each < ids.size(); ++each) {
+    expect_cut(host_, ids[each], 1, -1);
+  }
+}
+
+TEST_F(RangeReplicaEvaluator, ANewChannelOfAProcessTakesThePlaceOfItsOldOne) {
   begin();
   const ConnectionId old = evaluator(host_);
   ASSERT_TRUE(watch(host_, old, 1));
-  const ConnectionId id = evaluator(host_, 10);
+  const ConnectionId id = evaluator(host_);
   EXPECT_TRUE(host_.is_closed(old));
   make_step(0);
   EXPECT_FALSE(host_.take(old).has_value());

@@ -91,9 +91,7 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
       connection.role = Role::kPrimary;
       break;
     case net::ChannelPurpose::kState:
-      out_.close(evaluator_);  // of a process that was lost
-      evaluator_ = id;
-      watch_.reset();
+      take_evaluator(id, hello.incarnation);
       connection.role = Role::kEvaluator;
       break;
     default:
@@ -181,9 +179,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
 // A step that a gradient has made may be the last one.
 BodyPlan RangeReplica::took_push(BodyPlan plan) {
   count_needed();
-  if (watch_) {
-    serve_evaluator();
-  }
+  serve_evaluators();
   return plan;
 }
 
@@ -215,10 +211,7 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
       }
       return;
     case Role::kEvaluator:
-      if (evaluator_ == id) {
-        evaluator_ = 0;
-        watch_.reset();
-      }
+      std::erase_if(evaluators_, [id](const Evaluator& each) { return each.id == id; });
       return;
     case Role::kTrainer:
       break;
@@ -345,9 +338,7 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
                 net::Heartbeat{.request_id = record.waiting->id()}.to_header());
     }
   }
-  if (watch_) {
-    out_.send(evaluator_, net::Heartbeat{.request_id = watch_->request_id}.to_header());
-  }
+  heartbeat_evaluators();
   backup_.send_heartbeat();
   if (primary_ != 0) {
     out_.send(primary_, net::Heartbeat{}.to_header());
@@ -384,9 +375,9 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
                                 .sentence = verdict.sentence});
     }
   }
-  if (evaluator_ != 0) {
-    out_.add(RefuseConnection{.id = evaluator_,
-                              .request_id = watch_ ? watch_->request_id : 0,
+  for (const Evaluator& each : evaluators_) {
+    out_.add(RefuseConnection{.id = each.id,
+                              .request_id = each.watch ? each.watch->request_id : 0,
                               .exit_code = verdict.exit_code,
                               .sentence = verdict.sentence});
   }

@@ -7,7 +7,7 @@
 //   range_replica_end.cc       what is said of the end of a run; who may leave when is run_end.h
 //   range_replica_views.cc     replicas: what this host is to the range, as the chief tells it
 //   range_replica_backup.cc    replicas: is filled by the other host, and told
-//   range_replica_evaluator.cc what an evaluator may ask for, which nobody waits for
+//   range_replica_evaluator.cc what evaluators may ask for, whom nobody waits for
 // and in parts of its own
 //   range_state.h      the run that it is in, and the state that it holds
 //   push_receiver.h    gradients come
@@ -246,10 +246,13 @@ class RangeReplica {
   BodyPlan received(PeerConnection& from, const BackupReceiver::Outcome& outcome);
   [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }
 
-  // The evaluator's.
+  // Evaluators'.
+  void take_evaluator(ConnectionId id, std::uint64_t incarnation);
   BodyPlan evaluator_header(PeerConnection& from);
-  // Answers it where what it waits for is here.
-  void serve_evaluator();
+  // Answers those for whom what they wait for is here.
+  void serve_evaluators();
+  void heartbeat_evaluators();
+  void close_evaluators();
 
   const Task& task_;
   ProcessOrder& order_;
@@ -266,8 +269,13 @@ class RangeReplica {
   PushReceiver pushes_{task_, state_, answers_, times_, out_};
   std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
 
-  ConnectionId evaluator_ = 0;       // the newest one's
-  std::optional<net::Watch> watch_;  // what it waits for
+  // Those who watch the run: evaluators, and services that follow it. The oldest first.
+  struct Evaluator {
+    ConnectionId id = 0;
+    std::uint64_t incarnation = 0;    // of the process
+    std::optional<net::Watch> watch;  // what it waits for
+  };
+  std::vector<Evaluator> evaluators_;
 
   // Replicas. Without them the standing stays kOnly, and all of this as it is.
   net::Standing standing_ = net::Standing::kOnly;

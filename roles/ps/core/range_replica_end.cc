@@ -83,7 +83,7 @@ BodyPlan RangeReplica::shutdown(PeerConnection& from) {
     answers_.fence_waiting();  // there is nothing here to answer with
   }
   answers_.answer_waiting(now_);
-  serve_evaluator();
+  serve_evaluators();
   return {};
 }
 

@@ -1,9 +1,10 @@
-// What an evaluator may ask for: the configuration, and the parameters of a step to come. It is no
-// trainer: nobody knows whether it is there, and no step and no end waits for it.
+// What evaluators may ask for: the configuration, and the parameters of a step to come. They are no
+// trainers: nobody knows whether they are there, and no step and no end waits for them. A service
+// that follows the run is one of them here.
 //
-// What it is sent is a copy, made once for each of its requests: of the newest evaluator at most
-// one request waits, and the next one comes when the answer has. So one that is frozen, or takes
-// nothing, costs the memory of one copy.
+// What they are sent is a copy, made once for all whom the same step answers: of each process one
+// request waits at most, and the next one comes when the answer has. So those that are frozen, or
+// take nothing, cost the memory of one copy each, and there are kMostEvaluators at most.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -13,6 +14,27 @@
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
+namespace {
+
+// Of one range. One more takes the place of the oldest.
+constexpr std::size_t kMostEvaluators = 8;
+
+}  // namespace
+
+void RangeReplica::take_evaluator(ConnectionId id, std::uint64_t incarnation) {
+  std::erase_if(evaluators_, [this, incarnation](const Evaluator& each) {
+    const bool is_old = each.incarnation == incarnation;
+    if (is_old) {
+      out_.close(each.id);
+    }
+    return is_old;
+  });
+  if (evaluators_.size() == kMostEvaluators) {
+    out_.close(evaluators_.front().id);
+    evaluators_.erase(evaluators_.begin());
+  }
+  evaluators_.push_back({.id = id, .incarnation = incarnation, .watch = {}});
+}
 
 BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
   const net::FrameHeader& header = from.header;
@@ -32,47 +54,66 @@ BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
     out_.close(from.id);
     return {.next = BodyPlan::Next::kStop};
   }
-  watch_ = watch;
-  serve_evaluator();
+  const auto asks = std::ranges::find(evaluators_, from.id, &Evaluator::id);
+  if (asks != evaluators_.end()) {  // else it has just been closed
+    asks->watch = watch;
+    serve_evaluators();
+  }
   return {};
 }
 
-void RangeReplica::serve_evaluator() {
-  if (!watch_) {
+void RangeReplica::serve_evaluators() {
+  if (evaluators_.empty()) {
     return;
   }
   const std::shared_ptr<Shard>& shard = state_.shard();
   const bool has_result = is_finishing() && shard && state_.is_restored() && state_.may_be_result();
-  const bool has_step = is_training() && shard->step() >= watch_->step;
-  if (!has_result && !has_step && !is_finishing()) {
-    return;
-  }
-  const std::uint64_t request = watch_->request_id;
-  watch_.reset();
   std::shared_ptr<math::AlignedVector> copy;
-  if (has_result || has_step) {
-    try {
-      copy = std::make_shared<math::AlignedVector>(shard->range().size());
-    } catch (const std::bad_alloc&) {
-      out_.close(evaluator_);  // training goes on; it may ask again
-      return;
+  for (Evaluator& each : evaluators_) {
+    const bool has_step = each.watch && is_training() && shard->step() >= each.watch->step;
+    if (!each.watch || (!has_result && !has_step && !is_finishing())) {
+      continue;
     }
-    std::ranges::copy(shard->evaluated(), copy->data());
+    const std::uint64_t request = std::exchange(each.watch, std::nullopt)->request_id;
+    if (!has_result && !has_step) {  // the run is over, and nothing of it is here
+      out_.send(each.id, net::Ack{request}.to_header());
+      continue;
+    }
+    if (!copy) {
+      try {
+        copy = std::make_shared<math::AlignedVector>(shard->range().size());
+      } catch (const std::bad_alloc&) {
+        out_.close(each.id);  // training goes on; it may ask again
+        continue;
+      }
+      std::ranges::copy(shard->evaluated(), copy->data());
+    }
+    const net::CutReply reply{.request_id = request,
+                              .step = shard->step(),
+                              .range_begin = shard->range().begin,
+                              .generation = state_.generation(),
+                              .is_result = has_result};
+    out_.add(SendFrame{.to = each.id,
+                       .header = reply.to_header(),
+                       .body = {},
+                       .borrowed = std::as_bytes(std::as_const(*copy).span()),
+                       .owner = copy});
   }
-  if (!copy) {  // the run is over, and nothing of it is here
-    out_.send(evaluator_, net::Ack{request}.to_header());
-    return;
+}
+
+void RangeReplica::heartbeat_evaluators() {
+  for (const Evaluator& each : evaluators_) {
+    if (each.watch) {
+      out_.send(each.id, net::Heartbeat{.request_id = each.watch->request_id}.to_header());
+    }
   }
-  const net::CutReply reply{.request_id = request,
-                            .step = shard->step(),
-                            .range_begin = shard->range().begin,
-                            .generation = state_.generation(),
-                            .is_result = has_result};
-  out_.add(SendFrame{.to = evaluator_,
-                     .header = reply.to_header(),
-                     .body = {},
-                     .borrowed = std::as_bytes(std::as_const(*copy).span()),
-                     .owner = copy});
+}
+
+void RangeReplica::close_evaluators() {
+  for (const Evaluator& each : evaluators_) {
+    out_.close(each.id);
+  }
+  evaluators_.clear();
 }
 
 }  // namespace disttf::roles

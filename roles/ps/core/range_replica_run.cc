@@ -131,7 +131,7 @@ BodyPlan RangeReplica::restore_came(PeerConnection& from) {
   trainers_.nobody_is_done();
   answers_.fence_waiting();
   answers_.answer_waiting(now_);
-  serve_evaluator();
+  serve_evaluators();
   return {};
 }
 

@@ -83,8 +83,7 @@ void RangeReplica::become_backup() {
     lose_backup();
   }
   trainers_.close_steps(out_);  // they ask the other one then
-  out_.close(evaluator_);
-  watch_.reset();
+  close_evaluators();
   standing_ = net::Standing::kBackup;
   count_needed();
   if (!view_.paired && is_complete_copy()) {  // the primary has gone on without this copy
@@ -203,8 +202,8 @@ void RangeReplica::end(ConnectionId chief) {
               " gradients applied, generation " +
               std::to_string(net::number_of(state_.generation())));
   }
-  if (evaluator_ != 0) {
-    last.ids.push_back(evaluator_);
+  for (const Evaluator& each : evaluators_) {
+    last.ids.push_back(each.id);
   }
   if (const ConnectionId backup = backup_.end(); backup != 0) {
     last.ids.push_back(backup);
