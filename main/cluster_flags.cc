@@ -5,6 +5,7 @@
 #include "main/flag_values.h"
 #include "net/resolvers/resolvers.h"
 #include "net/resolvers/tf_config.h"
+#include "roles/run/run_config.h"
 
 namespace disttf {
 namespace {
@@ -87,6 +88,15 @@ void add_find_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(1, 65535))
       ->capture_default_str()
       ->group(kFindGroup);
+}
+
+void add_max_workers(CLI::App& app, Flags& flags, const char* group) {
+  app.add_option("--max_workers", flags.max_workers,
+                 "workers that may be there at once: those beyond the lists may join a run of "
+                 "tasks that all have this flag [those that are listed]")
+      ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxTrainers))
+      ->group(group);
 }
 
 void add_resolve_flags(CLI::App& app, Flags& flags) {

@@ -15,6 +15,8 @@ void add_list_flags(CLI::App& app, Flags& flags);
 void add_existing_servers(CLI::App& app, Flags& flags);
 // What an environment does not tell: counts, the pattern of the addresses.
 void add_find_flags(CLI::App& app, Flags& flags);
+// More workers may come than the lists have.
+void add_max_workers(CLI::App& app, Flags& flags, const char* group);
 // How `disttf resolve` shows what it found.
 void add_resolve_flags(CLI::App& app, Flags& flags);
 

@@ -17,6 +17,7 @@ std::optional<net::Job> job_of(Command command) {
     case Command::kChief:
       return net::Job::kChief;
     case Command::kEvaluator:
+    case Command::kServe:  // of a run that it follows
       return net::Job::kEvaluator;
     default:
       return std::nullopt;

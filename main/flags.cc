@@ -100,17 +100,18 @@ void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uin
       ->group(kTimeouts);
 }
 
+void add_heartbeat_timeout(CLI::App& app, Flags& flags) {
+  // Heartbeats come every second: with 1, one that is a little late would be a death.
+  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
+              "a peer silent for this long counts as lost");
+}
+
 void add_training(CLI::App& app, Flags& flags) {
   using roles::SettingGroup;
   add_setting_flags(app, SettingGroup::kTraining, kTraining, flags.settings);
   add_setting_flags(app, SettingGroup::kAugmentation, kAugmentation, flags.settings);
   add_setting_flags(app, SettingGroup::kElastic, kElastic, flags.settings);
-  app.add_option("--max_workers", flags.max_workers,
-                 "workers that may be there at once: those beyond the lists may join a run of "
-                 "tasks that all have this flag [those that are listed]")
-      ->type_name("N")
-      ->transform(whole_number(1, roles::kMaxTrainers))
-      ->group(kElastic);
+  add_max_workers(app, flags, kElastic);
 }
 
 void add_checkpoints(CLI::App& app, Flags& flags) {
@@ -274,9 +275,7 @@ void add_timeouts(CLI::App& app, Flags& flags) {
   add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for a chief or a ps that was lost");
   add_timeout(app, "--worker_timeout", flags.worker_timeout_s, 1,
               "sync: for a worker that was lost");
-  // Heartbeats come every second: with 1, one that is a little late would be a death.
-  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
-              "a peer silent for this long counts as lost");
+  add_heartbeat_timeout(app, flags);
 }
 
 void add_transport(CLI::App& app, Flags& flags) {
@@ -303,8 +302,7 @@ void add_threads(CLI::App& app, Flags& flags) {
 // What server and plus take besides the log's flags.
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
   add_list_flags(app, flags);
-  add_timeout(app, "--heartbeat_timeout", flags.heartbeat_timeout_s, 2,
-              "a peer silent for this long counts as lost");
+  add_heartbeat_timeout(app, flags);
   if (command == Command::kServer) {
     add_identity_flags(app, command, flags);
     add_find_flags(app, flags);
@@ -443,6 +441,10 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   if (command == Command::kServe) {
     add_serve_flags(*app, flags);
+    add_list_flags(*app, flags);
+    add_max_workers(*app, flags, kClusterGroup);
+    add_find_flags(*app, flags);
+    add_heartbeat_timeout(*app, flags);
     add_log(*app, flags);
     return app;
   }

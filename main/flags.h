@@ -125,6 +125,7 @@ struct Flags {
   std::size_t serve_drain_s = 1;
   std::size_t serve_max_body_mib = 0;  // 0: by the model
   std::size_t serve_threads = 0;       // 0: the CPUs
+  std::size_t serve_follow_secs = 10;
   std::uint64_t healthcheck_timeout_s = 5;
   // Export
   std::string export_format;

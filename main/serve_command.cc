@@ -8,9 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "main/cluster_source.h"
 #include "main/flag_values.h"
 #include "main/version.h"
 #include "net/wire/text.h"
+#include "roles/process/machine.h"
 
 namespace disttf {
 namespace {
@@ -24,6 +26,7 @@ constexpr std::size_t kMostBodyMib = 1024;
 constexpr std::size_t kMostTimeoutMs = 3'600'000;
 constexpr std::size_t kMostDrainSeconds = 3600;
 constexpr std::uint64_t kMostHealthcheckSeconds = 3600;
+constexpr std::size_t kMostFollowSeconds = 86'400;
 constexpr std::size_t kMostConnections = std::size_t{1} << 20U;
 
 void add_limits(CLI::App& app, Flags& flags) {
@@ -57,13 +60,11 @@ void add_limits(CLI::App& app, Flags& flags) {
       ->capture_default_str();
 }
 
-// "serve: the directory is missing; ..."
-std::string take_only_word(std::vector<std::string>& arguments, const std::string& command,
-                           const std::string& word, const std::string& hint) {
-  const bool is_missing =
-      arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-");
-  if (is_missing) {
-    throw std::invalid_argument(command + ": the " + word + " is missing; " + hint);
+// The word before the flags; empty: there is none.
+std::string take_word(std::vector<std::string>& arguments, const std::string& command,
+                      const std::string& word) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    return {};
   }
   std::string value = std::move(arguments.front());
   arguments.erase(arguments.begin());
@@ -74,13 +75,45 @@ std::string take_only_word(std::vector<std::string>& arguments, const std::strin
   return value;
 }
 
+// The first flag that says something of a run's ps; empty: none was given.
+std::string flag_of_run(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& group = option->get_group();
+    const bool is_of_run = group == kClusterGroup || group == kFindGroup ||
+                           option->check_lname("follow_secs") ||
+                           option->check_lname("heartbeat_timeout");
+    if (is_of_run && option->count() > 0) {
+      return "--" + option->get_lnames().front();
+    }
+  }
+  return {};
+}
+
+// As an evaluator, which no task of the run knows of.
+roles::FollowOptions follow_options(const Flags& flags, const net::Environment& environment,
+                                    std::vector<std::string>& warnings) {
+  net::Resolution resolution =
+      net::find_cluster(cluster_flags(Command::kServe, flags), environment);
+  warnings = std::move(resolution.warnings);
+  if (!resolution.found) {
+    throw std::invalid_argument(
+        "--ps_hosts: missing; --ps_hosts and --worker_hosts say which run is followed");
+  }
+  return {.task = {.cluster = std::move(resolution.found->cluster),
+                   .self = {.job = net::Job::kEvaluator, .index = 0},
+                   .incarnation = roles::new_incarnation(),
+                   .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)}},
+          .every = std::chrono::seconds(flags.serve_follow_secs)};
+}
+
 }  // namespace
 
 void add_serve_flags(CLI::App& app, Flags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("DIR")->description(
       "The --train_dir of a run, or a directory of models in folders whose names are whole "
-      "numbers: its newest model answers, also one that comes later");
+      "numbers: its newest model answers, also one that comes later. Without it what the ps of a "
+      "run hold does, which --ps_hosts and --worker_hosts name");
   roles::ServeOptions& serve = flags.serve;
   app.add_option("--port", serve.port,
                  "port to listen at; 0: the system chooses, and the log tells")
@@ -104,6 +137,13 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(1, kMostVersions))
       ->capture_default_str()
       ->group(kServeGroup);
+  app.add_option("--follow_secs", flags.serve_follow_secs,
+                 "of a run whose ps are asked: seconds between two versions, at least; 0: as one "
+                 "answers, the next one is asked for")
+      ->type_name("SECONDS")
+      ->transform(whole_number(0, kMostFollowSeconds))
+      ->capture_default_str()
+      ->group(kServeGroup);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
       ->type_name("FILE")
@@ -111,14 +151,26 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
 }
 
 std::string take_serve_word(std::vector<std::string>& arguments) {
-  return take_only_word(
-      arguments, "serve", "directory",
-      "it comes before the flags, as in serve TRAIN_DIR --port 8501 (disttf serve --help tells "
-      "more)");
+  return take_word(arguments, "serve", "directory");
 }
 
-roles::ServeOptions serve_options(const std::string& directory, const Flags& flags) {
+roles::ServeOptions serve_options(const std::string& directory, const CLI::App& app,
+                                  const Flags& flags, const net::Environment& environment,
+                                  std::vector<std::string>& warnings) {
   roles::ServeOptions options = flags.serve;
+  const std::string of_run = flag_of_run(app);
+  if (directory.empty()) {
+    if (of_run.empty() && !net::is_task_environment(environment)) {
+      throw std::invalid_argument(
+          "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR "
+          "--port 8501, or --ps_hosts and --worker_hosts name a run to follow (disttf serve --help "
+          "tells more)");
+    }
+    options.follow = follow_options(flags, environment, warnings);
+  } else if (!of_run.empty()) {
+    throw std::invalid_argument(of_run + ": is of a run whose ps are asked, and " +
+                                net::quoted(directory) + " is a directory; give one of them");
+  }
   const bool is_name = !options.name.empty() && std::ranges::all_of(options.name, [](char c) {
     return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
   });
@@ -150,9 +202,12 @@ void add_healthcheck_flags(CLI::App& app, Flags& flags) {
 }
 
 net::Url take_healthcheck_word(std::vector<std::string>& arguments) {
-  const std::string url = take_only_word(
-      arguments, "healthcheck", "URL",
-      "it comes before the flags, as in healthcheck http://127.0.0.1:8501/v2/health/ready");
+  const std::string url = take_word(arguments, "healthcheck", "URL");
+  if (url.empty()) {
+    throw std::invalid_argument(
+        "healthcheck: the URL is missing; it comes before the flags, as in healthcheck "
+        "http://127.0.0.1:8501/v2/health/ready");
+  }
   return net::parse_url("healthcheck", url);
 }
 

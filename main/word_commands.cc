@@ -110,10 +110,11 @@ Action predict_action(Words& words, Warnings& /*warnings*/) {
       .options = predict_options(asked, words.flags, data_options(words.flags, words.environment))};
 }
 
-Action serve_action(Words& words, Warnings& /*warnings*/) {
+Action serve_action(Words& words, Warnings& warnings) {
   const std::string directory = take_serve_word(words.arguments);
   words.read_flags();
-  return RunServe{.options = serve_options(directory, words.flags)};
+  return RunServe{
+      .options = serve_options(directory, *words.app, words.flags, words.environment, warnings)};
 }
 
 Action healthcheck_action(Words& words, Warnings& /*warnings*/) {

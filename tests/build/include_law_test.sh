@@ -24,7 +24,7 @@ allowed() {
     roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
     roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
     roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
-    roles/serve/shell) echo "$process|net/http|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
+    roles/serve/shell) echo "$process|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
     roles/export/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core|roles/checkpoint/core" ;;
     roles/export/shell) echo "$process|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
     roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;

@@ -34,7 +34,7 @@ allowed() {
     disttf_checkpoint) echo 'checkpoint_core|process' ;;
     disttf_model) echo 'model_core|checkpoint' ;;
     disttf_predict) echo 'predict_core|model|download|trainer_core' ;;
-    disttf_serve) echo 'serve_core|model|monitor' ;;
+    disttf_serve) echo 'serve_core|model|monitor|watch' ;;
     disttf_export) echo 'export_core|model|download' ;;
     disttf_own_data | disttf_tensorboard) echo 'data' ;;
     disttf_download) echo 'process|http|own_data' ;;

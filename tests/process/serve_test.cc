@@ -456,6 +456,27 @@ TEST_F(Serve, OfficialClientsAreAnswered) {
   EXPECT_TRUE(says(clients, "all as expected"));
 }
 
+TEST_F(Serve, AwaitsADirectoryAndItsFirstModel) {
+  Process& service = serve();
+  EXPECT_TRUE(says(service, "waits for a model: .*/run.* is not there yet"));
+  Asker asker(port());
+  EXPECT_EQ(asker.get("/v2/health/live").status, 200);
+  EXPECT_EQ(asker.get("/v2/health/ready").status, 503);
+  EXPECT_EQ(asker.get("/v1/page").as_json()["ready"], false);
+  const Asker::Answer early = asker.ask(kPredict, instances(image(1)));
+  EXPECT_EQ(early.status, 503);
+  EXPECT_EQ(early.as_json()["error"], "no model has come yet; try again");
+  std::filesystem::create_directory(models());
+  EXPECT_TRUE(says(service, "waits for a model: .*/run.* holds none yet"));
+  std::ofstream(models() / "notes") << "no model";
+  save(3);
+  wait_for_version(3);
+  EXPECT_EQ(asker.get("/v2/health/ready").status, 200);
+  std::filesystem::rename(models(), scratch() / "elsewhere");
+  EXPECT_TRUE(says(service, "/run.* is gone; what answers goes on"));
+  EXPECT_EQ(asker.ask(kPredict, instances(image(1))).status, 200);
+}
+
 TEST_F(Serve, WhatCannotBeServedEndsItWithACode) {
   save(1);
   Process& service = serve();
@@ -465,9 +486,11 @@ TEST_F(Serve, WhatCannotBeServedEndsItWithACode) {
     std::string sentence;
   };
   const std::string directory = models().string();
+  const std::string file = (scratch() / "file").string();
+  std::ofstream(file) << "no model";
   for (const Case& each : std::vector<Case>{
            {{}, kExitUsage, "the directory is missing"},
-           {{"/nowhere"}, kExitUsage, "\"/nowhere\" is not a directory"},
+           {{file}, kExitUsage, "file\" is not a directory"},
            {{directory, directory}, kExitUsage, "follows it"},
            {{directory, "--name=a/b"}, kExitUsage, "--name: \"a/b\""},
            {{directory, "--host=here"}, kExitUsage, "--host"},

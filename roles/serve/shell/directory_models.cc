@@ -1,11 +1,10 @@
-#include "roles/serve/shell/served_models.h"
+#include "roles/serve/shell/directory_models.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <exception>
 #include <functional>
 #include <ranges>
@@ -49,47 +48,13 @@ std::optional<std::uint64_t> version_in(const std::string& name) {
   return is_one ? std::optional(version) : std::nullopt;
 }
 
-// Throws Failure where its weights are no numbers, or what it says of a row is none.
-void try_out(LoadedModel& loaded) {
-  const auto is_finite = [](float each) { return std::isfinite(each); };
-  if (!std::ranges::all_of(loaded.model.parameters.span(), is_finite)) {
-    throw Failure(kBadData, loaded.path.string() + ": some of its weights are not finite numbers");
-  }
-  for (const std::unique_ptr<math::Predictor>& each : loaded.predictors) {
-    std::vector<float> outputs(each->outputs());
-    const std::vector<float> zeros(each->inputs());
-    each->predict_numbers(zeros, outputs);
-    if (!std::ranges::all_of(outputs, is_finite)) {
-      throw Failure(kBadData, loaded.path.string() +
-                                  ": what it says of a row of zeros is not a "
-                                  "number");
-    }
-  }
-}
-
 }  // namespace
 
-std::shared_ptr<const LoadedModel> Shelf::of_version(std::uint64_t version) const {
-  const auto found = std::ranges::find_if(
-      models, [version](const auto& each) { return each->version == version; });
-  return found == models.end() ? nullptr : *found;
-}
-
-ServedModels::ServedModels(FilePath directory, std::size_t keep, std::size_t threads,
-                           std::size_t max_rows, ServeMeters& meters)
-    : directory_(std::move(directory)),
-      keep_(keep),
-      threads_(threads),
-      max_rows_(max_rows),
-      meters_(meters) {}
-
-std::shared_ptr<const Shelf> ServedModels::shelf() const {
-  const std::scoped_lock lock(mutex_);
-  return shelf_;
-}
+DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelShelf& shelf)
+    : directory_(std::move(directory)), keep_(keep), shelf_(shelf) {}
 
 // The newest first, each version once.
-std::vector<ServedModels::Candidate> ServedModels::candidates() const {
+std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
   data::PosixFileSystem disk;
   std::vector<Candidate> found;
   if (std::filesystem::exists(directory_ / kIndexName)) {
@@ -116,9 +81,9 @@ std::vector<ServedModels::Candidate> ServedModels::candidates() const {
   return found;
 }
 
-std::shared_ptr<const LoadedModel> ServedModels::loaded(const Candidate& candidate,
-                                                        std::uint64_t stamp) const {
-  const std::shared_ptr<const Shelf> now = shelf();
+std::shared_ptr<const LoadedModel> DirectoryModels::loaded(const Candidate& candidate,
+                                                           std::uint64_t stamp) const {
+  const std::shared_ptr<const Shelf> now = shelf_.now();
   for (const std::shared_ptr<const LoadedModel>& each : now->models) {
     if (each->path == candidate.path && each->files_stamp == stamp) {
       return each;
@@ -127,22 +92,18 @@ std::shared_ptr<const LoadedModel> ServedModels::loaded(const Candidate& candida
   return nullptr;
 }
 
-std::unique_ptr<LoadedModel> ServedModels::read(const Candidate& candidate) const {
-  auto loaded = std::make_unique<LoadedModel>();
+std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) const {
+  std::unique_ptr<LoadedModel> loaded = shelf_.try_out(
+      candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path),
+      candidate.path.string());
   loaded->path = candidate.path;
-  loaded->model =
-      candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path);
-  loaded->version = candidate.version.value_or(loaded->model.step);
-  for (std::size_t i = 0; i < threads_; ++i) {
-    loaded->predictors.push_back(predictor_of(loaded->model, max_rows_));
-  }
-  try_out(*loaded);
+  loaded->version = candidate.version.value_or(loaded->version);
   return loaded;
 }
 
 // nullptr: it is refused, now or before.
-std::shared_ptr<const LoadedModel> ServedModels::load(const Candidate& candidate,
-                                                      std::uint64_t stamp) {
+std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candidate,
+                                                         std::uint64_t stamp) {
   const auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
   if (known != refused_.end() && known->files_stamp == stamp &&
       std::chrono::steady_clock::now() < known->again) {
@@ -151,15 +112,11 @@ std::shared_ptr<const LoadedModel> ServedModels::load(const Candidate& candidate
   try {
     std::unique_ptr<LoadedModel> loaded = read(candidate);
     loaded->files_stamp = stamp;
-    meters_.loaded.add();
     std::erase_if(refused_, [&](const Refused& each) { return each.path == candidate.path; });
     return loaded;
   } catch (const Failure& failure) {
     // A directory without any model is no wrong one: the first may be on its way.
     if (candidate.path == directory_ && failure.exit_code() == kUsage) {
-      if (std::exchange(awaited_, failure.what()) != failure.what()) {
-        log_info(awaited_);
-      }
       return nullptr;
     }
     refuse(candidate, stamp, failure.what(), /*may_pass=*/false);
@@ -172,11 +129,11 @@ std::shared_ptr<const LoadedModel> ServedModels::load(const Candidate& candidate
 }
 
 // `may_pass`: the files may be good, and their disk or this machine may not be.
-void ServedModels::refuse(const Candidate& candidate, std::uint64_t stamp,
-                          const std::string& sentence, bool may_pass) {
+void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t stamp,
+                             const std::string& sentence, bool may_pass) {
   using Time = std::chrono::steady_clock;
   constexpr std::chrono::seconds kAgain{10};
-  meters_.refused.add();
+  shelf_.count_refused();
   auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
   if (known == refused_.end()) {
     known = refused_.insert(known, {.path = candidate.path, .again = {}, .status = {}});
@@ -191,16 +148,43 @@ void ServedModels::refuse(const Candidate& candidate, std::uint64_t stamp,
       .version = candidate.version.value_or(0), .is_available = false, .sentence = sentence};
 }
 
-void ServedModels::look() {
-  if (!std::filesystem::is_directory(directory_)) {
-    throw Failure(kUsage, net::quoted(directory_.string()) + " is not a directory");
+// A word that is no directory of models is seen by what is said: it may be one that is still to
+// come.
+void DirectoryModels::say_once(const std::string& sentence) {
+  if (said_ != sentence) {
+    said_ = sentence;
+    log_info(said_);
+  }
+}
+
+bool DirectoryModels::is_there() {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(directory_, error);
+  const std::string name = net::quoted(directory_.string());
+  if (status.type() == std::filesystem::file_type::not_found) {
+    say_once(shelf_.now()->models.empty() ? "waits for a model: " + name + " is not there yet"
+                                          : name + " is gone; what answers goes on");
+    return false;
+  }
+  if (status.type() == std::filesystem::file_type::none) {
+    throw std::system_error(error, "cannot look into " + name);
+  }
+  if (!std::filesystem::is_directory(status)) {
+    throw Failure(kUsage, name + " is not a directory");
+  }
+  return true;
+}
+
+void DirectoryModels::look() {
+  if (!is_there()) {
+    return;
   }
   const std::vector<Candidate> found = candidates();
   const std::uint64_t refusals_before = refusals_;
   const std::size_t forgotten = std::erase_if(refused_, [&found](const Refused& each) {
     return std::ranges::find(found, each.path, &Candidate::path) == found.end();
   });
-  std::vector<std::shared_ptr<const LoadedModel>> models;
+  LoadedModels models;
   bool is_other = forgotten > 0;
   for (const Candidate& each : found) {
     if (models.size() == keep_) {
@@ -218,36 +202,27 @@ void ServedModels::look() {
     }
   }
   is_other = is_other || refusals_ != refusals_before;
-  const std::shared_ptr<const Shelf> now = shelf();
+  const std::shared_ptr<const Shelf> now = shelf_.now();
   if (models.empty()) {
     models = now->models;  // what answers goes on where nothing else does
+  }
+  if (!models.empty()) {
+    said_.clear();
+  } else if (refused_.empty()) {
+    say_once("waits for a model: " + net::quoted(directory_.string()) +
+             " holds none yet, neither checkpoints nor folders whose names are whole numbers");
   }
   if (is_other || models.size() != now->models.size()) {
     publish(std::move(models));
   }
 }
 
-void ServedModels::publish(std::vector<std::shared_ptr<const LoadedModel>> models) {
-  auto next = std::make_shared<Shelf>();
-  next->models = std::move(models);
+void DirectoryModels::publish(LoadedModels models) {
+  std::vector<VersionStatus> refused;
   for (const Refused& each : refused_) {
-    next->refused.push_back(each.status);
+    refused.push_back(each.status);
   }
-  const std::shared_ptr<const LoadedModel> newest = next->newest();
-  const std::shared_ptr<const Shelf> before = shelf();
-  if (newest != nullptr && newest != before->newest()) {
-    meters_.version.set(static_cast<double>(newest->version));
-    log_info(fmt::format(
-        "Version {} answers now, {} of {}, weights {:.8}{}", newest->version,
-        math::describe(newest->model.config.model), net::one_line(newest->model.config.dataset),
-        newest->model.weights_sha256,
-        before->models.empty() ? "" : fmt::format("; before, {} did", before->newest()->version)));
-  }
-  {
-    const std::scoped_lock lock(mutex_);
-    shelf_ = std::move(next);
-  }
-  number_.fetch_add(1, std::memory_order_release);
+  shelf_.publish(std::move(models), std::move(refused));
 }
 
 }  // namespace disttf::roles

@@ -1,5 +1,4 @@
-// The models that are served: what lies in a directory, read beside the one that answers, tried,
-// and put in its place while requests go on.
+// The models that lie in a directory, which may come to be there, or be filled, later.
 //
 // What may lie there: checkpoints, as a run's --train_dir has them, whose steps are the versions;
 // or directories whose names are whole numbers, each with a model
@@ -8,61 +7,27 @@
 // change.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "math/predictor.h"
-#include "roles/model/core/trained_model.h"
 #include "roles/serve/core/rest_api.h"
-#include "roles/serve/shell/serve_meters.h"
+#include "roles/serve/shell/model_shelf.h"
 
 namespace disttf::roles {
 
-// Constant but for the predictors, of which each belongs to the thread with its number.
-struct LoadedModel {
-  std::uint64_t version = 0;
-  std::filesystem::path path;
-  std::uint64_t files_stamp = 0;  // changes with the files
-  TrainedModel model;
-  std::vector<std::unique_ptr<math::Predictor>> predictors;
-};
-
-// What is served at one time.
-struct Shelf {
-  std::vector<std::shared_ptr<const LoadedModel>> models;  // the newest first
-  std::vector<VersionStatus> refused;
-
-  // The newest; nullptr: there is none.
-  [[nodiscard]] std::shared_ptr<const LoadedModel> newest() const {
-    return models.empty() ? nullptr : models.front();
-  }
-  [[nodiscard]] std::shared_ptr<const LoadedModel> of_version(std::uint64_t version) const;
-};
-
-class ServedModels {
+class DirectoryModels final : public ModelSource {
  public:
-  // `keep`: so many versions at once. `threads` will ask, each for at most `max_rows` at a time.
-  // `meters` must outlive the object.
-  ServedModels(std::filesystem::path directory, std::size_t keep, std::size_t threads,
-               std::size_t max_rows, ServeMeters& meters);
+  // `keep`: so many versions at once. `shelf` must outlive the object.
+  DirectoryModels(std::filesystem::path directory, std::size_t keep, ModelShelf& shelf);
 
-  // Looks at the directory once, and changes the shelf where there is reason to. Of one thread.
-  // Throws Failure(kUsage) where there is no such directory.
-  void look();
-
-  // From any thread. The number changes with the shelf: to ask for it costs nothing.
-  [[nodiscard]] std::uint64_t shelf_number() const noexcept {
-    return number_.load(std::memory_order_acquire);
-  }
-  [[nodiscard]] std::shared_ptr<const Shelf> shelf() const;
+  // Throws Failure(kUsage) where it is no directory, std::system_error where it cannot be read.
+  void look() override;
 
  private:
   struct Candidate {
@@ -78,6 +43,8 @@ class ServedModels {
     VersionStatus status;
   };
 
+  [[nodiscard]] bool is_there();
+  void say_once(const std::string& sentence);
   [[nodiscard]] std::vector<Candidate> candidates() const;
   [[nodiscard]] std::shared_ptr<const LoadedModel> loaded(const Candidate& candidate,
                                                           std::uint64_t stamp) const;
@@ -85,21 +52,14 @@ class ServedModels {
   [[nodiscard]] std::unique_ptr<LoadedModel> read(const Candidate& candidate) const;
   void refuse(const Candidate& candidate, std::uint64_t stamp, const std::string& sentence,
               bool may_pass);
-  void publish(std::vector<std::shared_ptr<const LoadedModel>> models);
+  void publish(LoadedModels models);
 
   const std::filesystem::path directory_;
   const std::size_t keep_;
-  const std::size_t threads_;
-  const std::size_t max_rows_;
-  ServeMeters& meters_;
-  // Of who looks.
+  ModelShelf& shelf_;
   std::vector<Refused> refused_;
   std::uint64_t refusals_ = 0;  // so far
-  std::string awaited_;         // what was said of a directory without a model
-  // Of all.
-  std::atomic<std::uint64_t> number_{0};
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Shelf> shelf_ = std::make_shared<Shelf>();  // guarded by mutex_
+  std::string said_;            // of a directory without a model; empty: it has some
 };
 
 }  // namespace disttf::roles

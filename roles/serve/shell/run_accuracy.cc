@@ -3,6 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 namespace disttf::roles {
 namespace {
@@ -22,6 +23,10 @@ std::optional<double> test_accuracy(const nlohmann::ordered_json& record) {
 }  // namespace
 
 void RunAccuracy::look() noexcept {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(directory_, ignored)) {
+    return;
+  }
   try {
     static_cast<void>(files_.read(BadLines::kSkip, [this](const nlohmann::ordered_json& record) {
       const std::optional<double> accuracy = test_accuracy(record);

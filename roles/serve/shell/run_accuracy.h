@@ -15,8 +15,10 @@ namespace disttf::roles {
 
 class RunAccuracy {
  public:
-  // `directory`: that which is served. It need have no records.
-  explicit RunAccuracy(const std::filesystem::path& directory) : files_(directory) {}
+  // `directory`: that which is served. It need have no records, nor be there yet; empty: there is
+  // none.
+  explicit RunAccuracy(const std::filesystem::path& directory)
+      : directory_(directory), files_(directory) {}
 
   // Reads what has come since the last call. Of one thread. What cannot be read is left alone:
   // nobody is answered otherwise for it.
@@ -28,6 +30,7 @@ class RunAccuracy {
  private:
   static constexpr std::size_t kMostSteps = 4096;  // the newest; a few bytes each
 
+  const std::filesystem::path directory_;
   RecordFiles files_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, double> by_step_;  // under the mutex

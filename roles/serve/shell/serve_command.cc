@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "roles/process/start_thread.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
+#include "roles/serve/shell/directory_models.h"
+#include "roles/serve/shell/followed_run.h"
 #include "roles/serve/shell/serve_handler.h"
 
 namespace disttf::roles {
@@ -46,16 +49,24 @@ asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOp
   }
 }
 
+std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelShelf& shelf,
+                                       StopSignal& stop) {
+  if (options.follow) {
+    return std::make_unique<FollowedRun>(*options.follow, options.keep_versions, shelf, stop);
+  }
+  return std::make_unique<DirectoryModels>(options.directory, options.keep_versions, shelf);
+}
+
 // Until a signal comes. What goes wrong with one look is told, once, and tried again.
-void keep_looking(ServedModels& models, const net::HttpService& service, ServeParts& parts,
+void keep_looking(ModelSource& source, const net::HttpService& service, ServeParts& parts,
                   const StopSignal& stop) {
   std::string told;
   while (!stop.interrupt().wait_until(net::Clock::now() + kLookInterval)) {
     parts.serve_meters.connections.set(static_cast<double>(service.connections()));
     parts.accuracy.look();
     try {
-      models.look();
-      parts.serve_meters.ready.set(models.shelf()->models.empty() ? 0 : 1);
+      source.look();
+      parts.serve_meters.ready.set(parts.shelf.now()->models.empty() ? 0 : 1);
       told.clear();
     } catch (const std::exception& error) {
       if (told != error.what()) {
@@ -70,10 +81,10 @@ void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drai
          const StopSignal& stop) {
   parts.is_draining = true;
   parts.serve_meters.ready.set(0);
-  log_info(fmt::format("{}: no longer ready; requests are answered for {} s more",
-                       signal_name(stop.number()), drain.count()));
   service.drain();
   if (stop.number() != 0) {
+    log_info(fmt::format("{}: no longer ready; requests are answered for {} s more",
+                         signal_name(stop.number()), drain.count()));
     std::this_thread::sleep_for(drain);
   }
   service.stop();
@@ -86,18 +97,18 @@ int run_serve(const ServeOptions& given) {
   ServeOptions options = given;
   Meters meters("serve", options.version, math::isa_name(math::supported_isas().front()));
   ServeMeters serve_meters(meters.metrics(), options.threads);
-  ServedModels models(options.directory, options.keep_versions, options.threads,
-                      options.limits.max_batch, serve_meters);
-  models.look();
+  ModelShelf shelf(options.threads, options.limits.max_batch, serve_meters);
+  const std::unique_ptr<ModelSource> source = source_of(options, shelf, stop);
+  source->look();
   RunAccuracy accuracy(options.directory);
   if (options.limits.max_body_bytes == 0) {
-    options.limits.max_body_bytes = body_bytes_for(*models.shelf());
+    options.limits.max_body_bytes = body_bytes_for(*shelf.now());
   }
   ServeParts parts{
       .name = options.name,
       .version = options.version,
       .limits = options.limits,
-      .models = models,
+      .shelf = shelf,
       .accuracy = accuracy,
       .meters = meters,
       .serve_meters = serve_meters,
@@ -120,11 +131,8 @@ int run_serve(const ServeOptions& given) {
   ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
   log_info(fmt::format("serving at http://{}/v1/models/{}, with {} thread{}", to_string(address),
                        options.name, options.threads, options.threads == 1 ? "" : "s"));
-  if (models.shelf()->models.empty()) {
-    log_info("no model is there yet; the first one that comes answers");
-  }
-  serve_meters.ready.set(models.shelf()->models.empty() ? 0 : 1);
-  keep_looking(models, service, parts, stop);
+  serve_meters.ready.set(shelf.now()->models.empty() ? 0 : 1);
+  keep_looking(*source, service, parts, stop);
   end(service, parts, options.drain, stop);
   for (std::thread& each : threads) {
     each.join();

@@ -7,7 +7,7 @@
 namespace disttf::roles {
 
 // Until a signal comes: what the process then ends with, 130 or 143. Throws Failure: kUsage where
-// there is no such directory, kCannotListen.
+// the directory is none, kCannotListen; of a run that is followed what FollowedRun tells.
 [[nodiscard]] int run_serve(const ServeOptions& options);
 
 }  // namespace disttf::roles

@@ -75,16 +75,16 @@ ServeHandler::ServeHandler(ServeParts& parts, std::size_t thread)
       thread_(thread),
       queue_(parts.limits.max_queue),
       access_log_(parts.access_log),
-      shelf_number_(parts.models.shelf_number()),
-      shelf_(parts.models.shelf()) {}
+      shelf_number_(parts.shelf.number()),
+      shelf_(parts.shelf.now()) {}
 
 ServeHandler::~ServeHandler() = default;
 
 void ServeHandler::look_at_shelf() {
-  const std::uint64_t number = parts_.models.shelf_number();
+  const std::uint64_t number = parts_.shelf.number();
   if (number != shelf_number_) {
     shelf_number_ = number;
-    shelf_ = parts_.models.shelf();
+    shelf_ = parts_.shelf.now();
   }
 }
 

@@ -21,10 +21,10 @@
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/question.h"
 #include "roles/serve/shell/access_log.h"
+#include "roles/serve/shell/model_shelf.h"
 #include "roles/serve/shell/run_accuracy.h"
 #include "roles/serve/shell/serve_meters.h"
 #include "roles/serve/shell/serve_options.h"
-#include "roles/serve/shell/served_models.h"
 
 namespace disttf::roles {
 
@@ -33,7 +33,7 @@ struct ServeParts {
   std::string name;     // of the model
   std::string version;  // of disttf
   ServeLimits limits;
-  ServedModels& models;
+  ModelShelf& shelf;
   RunAccuracy& accuracy;
   Meters& meters;
   ServeMeters& serve_meters;

@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "roles/run/task.h"
 
 namespace disttf::roles {
 
@@ -16,11 +19,18 @@ struct ServeLimits {
   std::chrono::milliseconds timeout{10'000};  // of a question, in the queue
 };
 
+// A run whose ps are asked, in the place of a directory.
+struct FollowOptions {
+  Task task;                       // one beside the run
+  std::chrono::seconds every{10};  // between two versions, at least
+};
+
 struct ServeOptions {
-  std::filesystem::path directory;  // as served_models.h has it
-  std::string name = "default";     // of the model, in addresses
-  std::string host = "127.0.0.1";   // an IP address, or "all"
-  std::uint16_t port = 8501;        // 0: the system chooses
+  std::filesystem::path directory;           // as directory_models.h has it
+  std::optional<FollowOptions> follow = {};  // then there is no directory
+  std::string name = "default";              // of the model, in addresses
+  std::string host = "127.0.0.1";            // an IP address, or "all"
+  std::uint16_t port = 8501;                 // 0: the system chooses
   std::size_t threads = 1;
   std::size_t keep_versions = 1;
   std::size_t max_connections = 4096;

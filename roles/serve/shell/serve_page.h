@@ -10,8 +10,8 @@
 
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
+#include "roles/serve/shell/model_shelf.h"
 #include "roles/serve/shell/run_accuracy.h"
-#include "roles/serve/shell/served_models.h"
 
 namespace disttf::roles {
 

@@ -27,9 +27,10 @@ constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-CutCollector::CutCollector(const Task& task, StopSignal& stop)
+CutCollector::CutCollector(const Task& task, StopSignal& stop, WhenGone when_gone)
     : task_(task),
       stop_(stop),
+      when_gone_(when_gone),
       plan_(task.cluster.ps.size()),
       heard_(task.cluster.ps.size()),
       has_last_(task.cluster.ps.size()),
@@ -45,11 +46,31 @@ CutCollector::~CutCollector() {
   thread_.join();
 }
 
-// ------------------------------------------------------------------- on the evaluator's own thread
+// -------------------------------------------------------------------- on the thread of its owner
+
+void CutCollector::ask() {
+  const std::scoped_lock lock(mutex_);
+  is_wanted_ = !cut_;
+}
+
+std::optional<TrainedModel> CutCollector::take() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(cut_, std::nullopt);
+}
+
+bool CutCollector::is_over() {
+  const std::scoped_lock lock(mutex_);
+  return is_over_;
+}
+
+std::string CutCollector::why_gone() {
+  const std::scoped_lock lock(mutex_);
+  return is_there_ ? std::string() : why_gone_;
+}
 
 std::optional<TrainedModel> CutCollector::await_cut() {
+  ask();
   std::unique_lock lock(mutex_);
-  is_wanted_ = !cut_;
   while (!cut_ && !is_over_) {
     changed_.wait_for(lock, kTick);
     stop_.throw_if_stopped();
@@ -84,32 +105,53 @@ math::Range CutCollector::range_of(std::size_t ps) const {
   return math::shard_range(parameters_.size(), ps, links_.size());
 }
 
+void CutCollector::tell_gone(std::string why) {
+  const std::scoped_lock lock(mutex_);
+  is_there_ = false;
+  why_gone_ = std::move(why);
+}
+
+void CutCollector::tell_there() {
+  const std::scoped_lock lock(mutex_);
+  is_there_ = true;
+}
+
 void CutCollector::throw_if_gone(std::chrono::seconds limit) const {
-  if (net::Clock::now() - gone_since_ > limit) {
+  if (when_gone_ == WhenGone::kGiveUp && net::Clock::now() - gone_since_ > limit) {
     throw Failure(kLostPeers, why_gone_ + ", for " + seconds_text(limit));
   }
 }
 
 void CutCollector::work() {
   net::Backoff backoff{std::mt19937_64(random_number())};
-  while (!is_ending()) {
-    const bool is_there = find_config() && reach_all();
-    if (is_there) {
-      backoff.reset();
-      listen();
-    } else {
-      throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
-      ends_.wait_until(net::Clock::now() + backoff.next());
+  while (!is_ending() && !is_over()) {
+    bool is_there = false;
+    try {
+      is_there = find_config() && reach_all();
+      if (is_there) {
+        backoff.reset();
+        tell_there();
+        listen();
+      } else {
+        throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
+      }
+    } catch (const Failure& failure) {
+      const bool may_mend = failure.exit_code() == kLostPeers || has_delivered_;
+      if (when_gone_ == WhenGone::kGiveUp || !may_mend) {
+        throw;
+      }
+      is_there = false;
+      begin_anew(failure.what());
     }
-    const std::scoped_lock lock(mutex_);
-    if (is_over_) {
-      return;
+    if (!is_there) {
+      ends_.wait_until(net::Clock::now() + backoff.next());
     }
   }
 }
 
 // From any ps: where a range has two hosts, that of its own range may be gone.
 bool CutCollector::find_config() {
+  std::string why;  // of the first one
   for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
     WatchLink& link = links_[ps];
     std::string json;
@@ -117,17 +159,20 @@ bool CutCollector::find_config() {
     while (!error && json.empty() && !is_ending()) {
       error = link.get_config(json);
       if (!error && json.empty()) {
-        why_gone_ = "no chief has published what the run trains";
+        tell_gone("no chief has published what the run trains");
         throw_if_gone(task_.timeouts.start);
         ends_.wait_until(net::Clock::now() + kAskAgain);
       }
     }
     link.close();
     if (error) {
-      why_gone_ = link.name() + " cannot be reached: " + error.message();
+      why = why.empty() ? link.name() + " cannot be reached: " + error.message() : why;
     } else if (!json.empty()) {
       take_config(json);
     }
+  }
+  if (config_json_.empty() && !why.empty()) {
+    tell_gone(std::move(why));
   }
   return !config_json_.empty();
 }
@@ -185,10 +230,15 @@ bool CutCollector::watch_all(std::uint64_t step) {
 // A cut that was wanted is wanted still. Always false.
 bool CutCollector::lose(std::size_t ps, const std::string& why) {
   std::string sentence = links_[ps].name() + " cannot be reached: " + why;
-  if (why_gone_ != sentence) {
+  if (when_gone_ == WhenGone::kGiveUp && why_gone_ != sentence) {
     log_info(sentence);
-    why_gone_ = std::move(sentence);
   }
+  tell_gone(std::move(sentence));
+  leave_all();
+  return false;
+}
+
+void CutCollector::leave_all() {
   for (WatchLink& link : links_) {
     link.close();
   }
@@ -197,7 +247,15 @@ bool CutCollector::lose(std::size_t ps, const std::string& why) {
     const std::scoped_lock lock(mutex_);
     is_wanted_ = true;
   }
-  return false;
+}
+
+// The run that comes next there may be another one.
+void CutCollector::begin_anew(const std::string& why) {
+  tell_gone(why);
+  leave_all();
+  config_json_.clear();
+  plan_ = CutPlan(links_.size());
+  has_last_.assign(links_.size(), false);
 }
 
 void CutCollector::listen() {
@@ -277,6 +335,7 @@ void CutCollector::deliver(bool is_result) {
   if (is_result) {
     cut.weights_sha256 = weights_hash(math::layout_of(config_.model), cut.parameters.span());
   }
+  has_delivered_ = true;
   const std::scoped_lock lock(mutex_);
   cut_ = std::move(cut);
   is_over_ = is_result;

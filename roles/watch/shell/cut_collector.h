@@ -27,21 +27,37 @@
 
 namespace disttf::roles {
 
+// What becomes of it where the ps are not there (any more), or refuse it.
+enum class WhenGone : std::uint8_t {
+  kGiveUp,  // it throws, after the limits that the task has
+  kGoOn     // it tries again, without an end; before the first cut it throws what no time mends
+};
+
 class CutCollector {
  public:
   // Both must outlive it. Starts the thread.
-  CutCollector(const Task& task, StopSignal& stop);
+  CutCollector(const Task& task, StopSignal& stop, WhenGone when_gone = WhenGone::kGiveUp);
   ~CutCollector();
   CutCollector(const CutCollector&) = delete;
   CutCollector& operator=(const CutCollector&) = delete;
 
-  // Both throw Failure: a signal's; kLostPeers where the ps are not there for --start_timeout, or
-  // not any more for --peer_timeout; what a ps refuses with.
+  // What is thrown, through `stop` where nobody waits here: a signal's Failure; kLostPeers where
+  // the ps are not there for --start_timeout, or not any more for --peer_timeout; what a ps refuses
+  // with.
 
   // Waits for the next one. nullopt: the run is over, and its result is not to be had any more.
   [[nodiscard]] std::optional<TrainedModel> await_cut();
   // Until then, or the result is here.
   void wait_until(net::Deadline time);
+
+  // The same for who does not wait: the next one is to come.
+  void ask();
+  // What has come: one that was asked for, or the result. It has no hash yet where it is no result.
+  [[nodiscard]] std::optional<TrainedModel> take();
+  // Nothing more comes but what take() may still have.
+  [[nodiscard]] bool is_over();
+  // Why not all ps are there; empty: they are.
+  [[nodiscard]] std::string why_gone();
 
  private:
   // All of these on the thread.
@@ -53,6 +69,10 @@ class CutCollector {
   bool receive(std::size_t ps);
   bool watch_all(std::uint64_t step);
   bool lose(std::size_t ps, const std::string& why);
+  void leave_all();
+  void begin_anew(const std::string& why);
+  void tell_gone(std::string why);
+  void tell_there();
   void deliver(bool is_result);
   void throw_if_gone(std::chrono::seconds limit) const;
   [[nodiscard]] math::Range range_of(std::size_t ps) const;
@@ -62,6 +82,7 @@ class CutCollector {
 
   const Task& task_;
   StopSignal& stop_;
+  const WhenGone when_gone_;
   // The thread's.
   net::Interrupt ends_;           // this object does
   std::vector<WatchLink> links_;  // by ps
@@ -73,12 +94,14 @@ class CutCollector {
   std::vector<bool> has_last_;        // by ps: its part of the result is here
   bool waits_for_end_ = true;         // that is what all ps are asked for
   net::Deadline gone_since_;          // they are not all there
-  std::string why_gone_;
+  bool has_delivered_ = false;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool is_wanted_ = false;
-  bool is_over_ = false;  // nothing more comes
+  bool is_over_ = false;   // nothing more comes
+  bool is_there_ = false;  // all ps are
+  std::string why_gone_;   // were they not, the last time
   std::optional<TrainedModel> cut_;
   std::thread thread_;
 };

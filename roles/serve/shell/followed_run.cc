@@ -1,0 +1,107 @@
+#include "roles/serve/shell/followed_run.h"
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+FollowedRun::FollowedRun(const FollowOptions& options, std::size_t keep, ModelShelf& shelf,
+                         StopSignal& stop)
+    : options_(options),
+      keep_(keep),
+      shelf_(shelf),
+      stop_(stop),
+      next_(std::chrono::steady_clock::now()),
+      collector_(options.task, stop, WhenGone::kGoOn) {
+  log_info("follows the run whose ps are " + net::to_string(options.task.cluster.ps) +
+           "; its first state answers when it comes");
+}
+
+void FollowedRun::look() {
+  if (has_ended_) {
+    return;
+  }
+  has_ended_ = collector_.is_over();  // before take(): what comes last is taken
+  if (std::optional<TrainedModel> cut = collector_.take()) {
+    is_asked_ = false;
+    take(std::move(*cut));
+  }
+  if (has_ended_) {
+    tell_end();
+    return;
+  }
+  tell_of_ps();
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_asked_ && now >= next_) {
+    is_asked_ = true;
+    next_ = now + options_.every;
+    collector_.ask();
+  }
+}
+
+std::string FollowedRun::what_answers() const {
+  const auto newest = shelf_.now()->newest();
+  return newest == nullptr ? "no version is there yet"
+                           : "version " + std::to_string(newest->version) + " goes on answering";
+}
+
+void FollowedRun::tell_of_ps() {
+  std::string why = collector_.why_gone();
+  if (why == told_gone_) {
+    return;
+  }
+  if (why.empty()) {
+    log_info("The ps of the run are there again");
+  } else {
+    log_warning(why + "; " + what_answers());
+  }
+  told_gone_ = std::move(why);
+}
+
+void FollowedRun::take(TrainedModel cut) {
+  if (cut.weights_sha256.empty()) {
+    cut.weights_sha256 = weights_hash(math::layout_of(cut.config.model), cut.parameters.span());
+  }
+  has_result_ = cut.is_result;
+  const std::uint64_t version = cut.step;
+  const auto newest = shelf_.now()->newest();
+  if (newest != nullptr && newest->version == version &&
+      newest->model.weights_sha256 == cut.weights_sha256) {
+    return;  // the result, of which a cut was taken before it was one
+  }
+  const std::string name = "step " + std::to_string(version) + " of the run";
+  try {
+    put_first(shelf_.try_out(std::move(cut), name));
+  } catch (const std::exception& error) {
+    shelf_.count_refused();
+    log_warning(std::string("not served: ") + error.what());
+    shelf_.publish(shelf_.now()->models,
+                   {{.version = version, .is_available = false, .sentence = error.what()}});
+  }
+}
+
+void FollowedRun::put_first(std::shared_ptr<const LoadedModel> model) {
+  LoadedModels models = {model};
+  for (const std::shared_ptr<const LoadedModel>& each : shelf_.now()->models) {
+    if (models.size() < keep_ && each->version < model->version) {
+      models.push_back(each);
+    }
+  }
+  shelf_.publish(std::move(models), {});
+}
+
+void FollowedRun::tell_end() {
+  const std::string how =
+      std::string("The run has ended") + (has_result_ ? "" : ", and its result went with a ps");
+  if (shelf_.now()->models.empty()) {
+    stop_.stop_with(Failure(kLostPeers, how + ": there is no model to serve"));
+    return;
+  }
+  log_info(how + "; " + what_answers());
+}
+
+}  // namespace disttf::roles

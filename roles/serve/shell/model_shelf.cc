@@ -1,0 +1,69 @@
+#include "roles/serve/shell/model_shelf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "net/wire/text.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+std::shared_ptr<const LoadedModel> Shelf::of_version(std::uint64_t version) const {
+  const auto found = std::ranges::find_if(
+      models, [version](const auto& each) { return each->version == version; });
+  return found == models.end() ? nullptr : *found;
+}
+
+std::shared_ptr<const Shelf> ModelShelf::now() const {
+  const std::scoped_lock lock(mutex_);
+  return shelf_;
+}
+
+std::unique_ptr<LoadedModel> ModelShelf::try_out(TrainedModel model,
+                                                 const std::string& name) const {
+  const auto is_finite = [](float each) { return std::isfinite(each); };
+  auto loaded = std::make_unique<LoadedModel>();
+  loaded->model = std::move(model);
+  loaded->version = loaded->model.step;
+  if (!std::ranges::all_of(loaded->model.parameters.span(), is_finite)) {
+    throw Failure(kBadData, name + ": some of its weights are not finite numbers");
+  }
+  for (std::size_t i = 0; i < threads_; ++i) {
+    loaded->predictors.push_back(predictor_of(loaded->model, max_rows_));
+    math::Predictor& predictor = *loaded->predictors.back();
+    std::vector<float> outputs(predictor.outputs());
+    predictor.predict_numbers(std::vector<float>(predictor.inputs()), outputs);
+    if (!std::ranges::all_of(outputs, is_finite)) {
+      throw Failure(kBadData, name + ": what it says of a row of zeros is not a number");
+    }
+  }
+  meters_.loaded.add();
+  return loaded;
+}
+
+void ModelShelf::publish(LoadedModels models, std::vector<VersionStatus> refused) {
+  auto next = std::make_shared<Shelf>();
+  next->models = std::move(models);
+  next->refused = std::move(refused);
+  const std::shared_ptr<const LoadedModel> newest = next->newest();
+  const std::shared_ptr<const Shelf> before = now();
+  if (newest != nullptr && newest != before->newest()) {
+    meters_.version.set(static_cast<double>(newest->version));
+    log_info(fmt::format(
+        "Version {} answers now, {} of {}, weights {:.8}{}", newest->version,
+        math::describe(newest->model.config.model), net::one_line(newest->model.config.dataset),
+        newest->model.weights_sha256,
+        before->models.empty() ? "" : fmt::format("; before, {} did", before->newest()->version)));
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    shelf_ = std::move(next);
+  }
+  number_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace disttf::roles
