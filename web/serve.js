@@ -2,12 +2,14 @@
 // answer is shown while it is being drawn. Whatever a server says is put into the page as text.
 import {byId, count, keep, make, number, percent, setAttribute, setText} from "/assets/dom.js";
 import {Pad} from "/assets/pad.js";
+import {centred, rim} from "/assets/scan.js";
 import {picture} from "/assets/strokes.js";
 
 const LOOK_MS = 1000;  // between two looks for a new version
 const SETTLE_MS = 700;  // after which an answer is read out
 const MOST_BARS = 12;
 const MOST_TIMES = 16;  // a picture is looked at so much larger than the model's, each way
+const GREY = [0.299, 0.587, 0.114];  // of red, green and blue
 const MOST_INPUTS = 64;  // beyond that a row is one field
 
 let model = null;  // what /v1/page says, and `shape`: the sizes of an example
@@ -18,6 +20,7 @@ let bitmap = null;  // of a file; null: the field is what counts
 let settled = 0;
 
 const isImage = () => model.kind === "image";
+const isLikeMnist = () => isImage() && String(model.shape) === "28,28,1";
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 function sayQuietly(text) {
@@ -161,6 +164,40 @@ function fitted(times, around) {
   return pen.getImageData(0, 0, width, height).data;
 }
 
+// The file's picture by itself, its longer side as large as one of fitted() at most: grey levels.
+function sheet(around) {
+  const scale = Math.min(1, MOST_TIMES * model.shape[1] / Math.max(bitmap.width, bitmap.height));
+  const [width, height] = [bitmap.width, bitmap.height].map((size) => Math.max(1, Math.round(scale * size)));
+  const pen = make("canvas", {width, height}).getContext("2d", {willReadFrequently: true});
+  pen.fillStyle = around;
+  pen.fillRect(0, 0, width, height);
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(bitmap, 0, 0, width, height);
+  const {data} = pen.getImageData(0, 0, width, height);
+  const levels = Float32Array.from({length: height * width},
+                                   (_, at) => GREY.reduce((sum, share, c) => sum + share * data[4 * at + c], 0));
+  return {levels, height, width};
+}
+
+// Whether it is ink on paper: its rim is light.
+function isOnPaper() {
+  const {levels, height, width} = sheet("#000");
+  const edge = rim(levels, height, width);
+  return edge.reduce((sum, level) => sum + level, 0) > 127 * edge.length;
+}
+
+// The ink of the picture, boxed and centred; null where there is none.
+function inkCentred() {
+  const isLight = byId("turn").checked;
+  const {levels, height, width} = sheet(isLight ? "#fff" : "#000");
+  return centred(isLight ? levels.map((level) => 255 - level) : levels, height, width, model.shape[0], model.shape[1]);
+}
+
+// What the model is asked about a file's picture.
+function ofFile() {
+  return (isLikeMnist() && byId("centre").checked && inkCentred()) || resized();
+}
+
 // Bytes for the model. What is larger is the mean of what lies in a pixel: browsers blur more.
 function resized() {
   const [height, width, channels] = model.shape;
@@ -169,7 +206,7 @@ function resized() {
   const times = Math.min(MOST_TIMES, Math.max(1, Math.ceil(larger)));
   const data = fitted(times, isLight ? "#fff" : "#000");
   const sums = new Float64Array(height * width * channels);
-  const weights = channels === 1 ? [[0.299, 0.587, 0.114]] : [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+  const weights = channels === 1 ? [GREY] : [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
   for (let at = 0; 4 * at < data.length; at += 1) {
     const x = Math.floor(at % (times * width) / times);
     const y = Math.floor(at / (times * width) / times);
@@ -183,20 +220,6 @@ function resized() {
   });
 }
 
-// Whether it is ink on paper: its rim is light.
-function isOnPaper(pixels, height, width) {
-  let sum = 0;
-  let rim = 0;
-  for (let at = 0; at < height * width; at += 1) {
-    const x = at % width;
-    const y = (at - x) / width;
-    if (x > 0 && y > 0 && x < width - 1 && y < height - 1) continue;
-    sum += pixels[at];
-    rim += 1;
-  }
-  return sum > 127 * rim;
-}
-
 async function take(file) {
   if (!file || byId("upload").hidden) return;
   setText(byId("trouble"), "");
@@ -206,10 +229,10 @@ async function take(file) {
     setText(byId("trouble"), `${file.name} is no picture that this browser can read.`);
     return;
   }
-  byId("turn").checked = false;
   const [height, width, channels] = model.shape;
-  if (channels === 1) byId("turn").checked = isOnPaper(resized(), height, width);
-  askPicture(resized());
+  byId("turn").checked = channels === 1 && isOnPaper();
+  byId("centre").checked = bitmap.height !== height || bitmap.width !== width;  // of its size: one of its kind
+  askPicture(ofFile());
 }
 
 // --- rows of numbers
@@ -269,7 +292,8 @@ function build() {
   setText(byId("size"), `${width} × ${height} pixels, ${channels === 1 ? "grey" : "in colours"}`);
   pad ??= new Pad(byId("pad"), drawn, sayQuietly);
   pad.draw();
-  if (bitmap) askPicture(resized());
+  byId("centre-label").hidden = !isLikeMnist();
+  if (bitmap) askPicture(ofFile());
   else drawn();
 }
 
@@ -324,7 +348,7 @@ async function lookOn() {
 byId("undo").addEventListener("click", () => pad.undo());
 byId("clear").addEventListener("click", () => pad.clear());
 byId("file").addEventListener("change", (event) => take(event.target.files[0]));
-byId("turn").addEventListener("change", () => bitmap && askPicture(resized()));
+for (const way of ["turn", "centre"]) byId(way).addEventListener("change", () => bitmap && askPicture(ofFile()));
 byId("columns").addEventListener("input", () => ask(row()));
 byId("columns").addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("dragover", (event) => {

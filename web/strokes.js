@@ -4,7 +4,7 @@
 // The pen is as thick as theirs were, however large somebody draws. No element and no canvas: the
 // same strokes are the same bytes in every browser.
 
-const BOX = 20 / 28;  // of the smaller side
+export const BOX = 20 / 28;  // of the smaller side
 const PEN = 1.3 / 28;  // half the pen's width, of the smaller side
 const EDGE = 1.2;  // pixels over which ink fades
 const DOT = 0.05;  // of the field: what is smaller is not made larger than that would be
@@ -48,7 +48,7 @@ function ink(lines, height, width, pen) {
   return pixels;
 }
 
-function centreOfMass(pixels, width) {
+export function centreOfMass(pixels, width) {
   let mass = 0;
   let x = 0;
   let y = 0;
@@ -59,6 +59,9 @@ function centreOfMass(pixels, width) {
   });
   return [x / mass, y / mass];
 }
+
+// Where the centre of mass is put, of a side of `size` pixels.
+export const middle = (size) => Math.floor(size / 2) + 0.5;
 
 // [height, width] bytes; null where nothing is drawn.
 export function picture(strokes, height, width) {
@@ -72,7 +75,6 @@ export function picture(strokes, height, width) {
     return points.length === 1 ? [[points[0], points[0]]] : points.slice(1).map((point, at) => [points[at], point]);
   });
   const [massX, massY] = centreOfMass(ink(lines(width / 2, height / 2), height, width, pen), width);
-  const middle = (size) => Math.floor(size / 2) + 0.5;
   const moved = ink(lines(width / 2 + middle(width) - massX, height / 2 + middle(height) - massY), height, width, pen);
   return Uint8Array.from(moved, (dark) => Math.round(255 * dark));
 }

@@ -4,8 +4,7 @@
 The page of a run in a real browser: a run is watched and changed from it; eight hours of a run leave
 its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks. One
 that has been written down is shown, and several together, as they grow.
-Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
-DISTTF_PICTURES=DIR `narrow` and `watched` leave there what the page looked like.
+Exit code and pictures: pages.py.
 """
 import json
 import os
@@ -14,15 +13,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
-import traceback
-import urllib.error
 import urllib.request
 
 import devtools
 import fake_run
+from pages import Program, expect_quiet, expect_refused, fail, key, leave_picture, main
 
 PATIENCE = devtools.PATIENCE
 HOURS = 8
@@ -31,69 +28,13 @@ MOST_GROWTH_BYTES = 500_000
 MOST_GROWTH_NODES = 300
 
 
-def fail(text):
-    raise AssertionError(text)
-
-
-def expect_quiet(page):
-    if page.complaints:
-        fail("the page complains:\n" + "\n".join(page.complaints))
-
-
-def leave_picture(page, name, whole=False):
-    folder = os.environ.get("DISTTF_PICTURES")
-    if folder:
-        page.picture(pathlib.Path(folder) / f"{name}.png", whole=whole)
-
-
 # ------------------------------------------------------------------------------------- a real run
 
-class Launch:
+def launch_with_page(program, folder):
     """disttf launch --page, and what it says."""
-
-    def __init__(self, program, folder):
-        self.process = subprocess.Popen(
-            [program, "launch", "--page", "--workers=2", "--train_steps=10000000", f"--train_dir={folder}/run",
-             "--save_secs=0", "--eval_every=50", "--debug_delay_ms=10", "--dataset=digits",
-             f"--data_dir={folder}/data"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder,
-            env={**os.environ, "XDG_RUNTIME_DIR": folder})
-        self.said = ""
-        self.changed = threading.Condition()
-        self.ended = False
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            with self.changed:
-                self.said += line
-                self.changed.notify_all()
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
-
-    def says(self, pattern):
-        """The first match, once it is there."""
-        with self.changed:
-            if not self.changed.wait_for(lambda: re.search(pattern, self.said) or self.ended, PATIENCE):
-                fail(f"launch does not say {pattern}:\n{self.said}")
-            found = re.search(pattern, self.said)
-        return found or fail(f"launch has ended:\n{self.said}")
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-
-def expect_refused(url, method, status, **fields):
-    request = urllib.request.Request(url, method=method, data=b"" if method == "POST" else None, headers=fields)
-    try:
-        with urllib.request.urlopen(request) as reply:
-            fail(f"{method} {url} was answered with {reply.status}")
-    except urllib.error.HTTPError as error:
-        if error.code != status:
-            fail(f"{method} {url} was answered with {error.code}, not {status}")
+    return Program([program, "launch", "--page", "--workers=2", "--train_steps=10000000", f"--train_dir={folder}/run",
+                    "--save_secs=0", "--eval_every=50", "--debug_delay_ms=10", "--dataset=digits", f"--data_dir={folder}/data"],
+                   cwd=folder, env={**os.environ, "XDG_RUNTIME_DIR": folder})
 
 
 def press(page, words):
@@ -114,7 +55,7 @@ STORY = "document.getElementById('story').innerText"
 
 def watched(program):
     folder = tempfile.mkdtemp(prefix="disttf-page-")
-    launch = Launch(program, folder)
+    launch = launch_with_page(program, folder)
     browser = devtools.Browser(devtools.find_browser())
     try:
         link = launch.says(r"the run's page is (http://127\.0\.0\.1:\d+/)\?token=[0-9a-f]{32}")
@@ -387,11 +328,6 @@ def narrow():
     server.close()
 
 
-def key(page, name, code, text=""):
-    for kind in ("keyDown", "keyUp"):
-        page.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, text=text)
-
-
 def reach_everything(page):
     """Every table behind a chart, and whatever scrolls, by Tab and Enter."""
     page.value("document.activeElement.blur()")
@@ -421,22 +357,5 @@ def look_away(page):
     page.wait_for("document.getElementById('link').textContent === 'live'")
 
 
-def main():
-    if devtools.find_browser() is None:
-        why = "no Chromium is installed (.ci/install engines)"
-        if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":
-            print(f"DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: {why}")
-            return 1
-        print(why)
-        return 77
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
-    try:
-        {"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
-    except Exception:
-        traceback.print_exc()
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main({"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow})

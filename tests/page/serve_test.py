@@ -1,32 +1,28 @@
 #!/usr/bin/env python3
-"""Usage: serve_test.py drawn DISTTF RECIPE MNIST | table DISTTF | coloured DISTTF | narrow DISTTF
+"""Usage: serve_test.py drawn DISTTF RECIPE MNIST | live DISTTF | table DISTTF | coloured DISTTF | narrow DISTTF
 
 The page of disttf serve in a real browser, with models that are trained here. `drawn`: the ten
-digits are drawn by the mouse, and while one is drawn another checkpoint comes; MNIST is a folder
-that may not be there: then the built-in digits are trained on. `table`: a form answers in classes
-and in numbers. `coloured`: pictures of another kind, from files. `narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
-Exit code 77: no browser is installed (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With
-DISTTF_PICTURES=DIR they leave there what the page looked like.
+digits are drawn by the mouse, and come as pictures; MNIST is a folder that may not be there: then the
+built-in digits are trained on. `live`: a run goes on while a digit is drawn, and its checkpoints come.
+`table`: a form answers in classes and in numbers. `coloured`: pictures of another kind, from files.
+`narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
+Exit code and pictures: pages.py.
 """
 import gzip
+import math
 import os
 import pathlib
 import random
-import re
 import shutil
-import signal
 import struct
 import subprocess
-import sys
 import tempfile
-import threading
-import traceback
 import urllib.request
 import zlib
 
 import devtools
 import digits
-from page_test import expect_quiet, expect_refused, fail, key, leave_picture
+from pages import Program, expect_quiet, expect_refused, fail, key, leave_picture, main
 
 PATIENCE = devtools.PATIENCE
 RIGHT_OF_TEN = 9  # as many as issue and documents promise
@@ -43,42 +39,16 @@ def train(program, folder, name, *words, patience=10 * PATIENCE):
     return f"{folder}/{name}"
 
 
-class Serve:
-    """disttf serve of a directory, and its address."""
+class Serve(Program):
+    """disttf serve of a directory, which need not be there yet, and its address."""
 
     def __init__(self, program, directory):
-        self.process = subprocess.Popen([program, "serve", directory, "--port=0", "--host=127.0.0.1", "--name=model"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.said = ""
-        self.changed = threading.Condition()
-        self.ended = False
-        threading.Thread(target=self._read, daemon=True).start()
-        with self.changed:
-            found = self.changed.wait_for(lambda: self.ended or re.search(r"http://127\.0\.0\.1:\d+/", self.said), PATIENCE)
-        if not found or self.ended:
+        super().__init__([program, "serve", directory, "--port=0", "--host=127.0.0.1", "--name=model"])
+        try:
+            self.url = self.says(r"serving at (http://127\.0\.0\.1:\d+/)").group(1)
+        except AssertionError:
             self.close()
-            fail(f"serve does not say where it is:\n{self.said}")
-        self.url = re.search(r"http://127\.0\.0\.1:\d+/", self.said).group()
-
-    def _read(self):
-        for line in self.process.stderr:
-            with self.changed:
-                self.said += line
-                self.changed.notify_all()
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+            raise
 
 
 def open_page(browser, url, width=1280, height=900):
@@ -221,6 +191,60 @@ def choose(page, path):
     page.tell("DOM.setFileInputFiles", files=[str(path)], nodeId=found)
 
 
+def tick(page, name, wanted):
+    """Whether the box was ticked; it is as wanted from now on."""
+    was = page.value(f"document.getElementById('{name}').checked")
+    if was != wanted:
+        page.value(f"document.getElementById('{name}').click()")
+    return was
+
+
+def sheet(strokes, width, height, left, top, size, pen):
+    """A grey PNG of a sheet of paper with dark strokes somewhere on it: [left, left + size] by [top, top + size]."""
+    lines = []
+    for stroke in strokes:
+        points = [(left + x * size / 100, top + y * size / 100) for x, y in stroke]
+        lines += zip(points, points[1:])
+
+    def dark(x, y):
+        nearest = min(distance(x, y, a, b) for a, b in lines)
+        return min(1.0, max(0.0, pen / 2 + 0.5 - nearest))
+
+    return png_of([bytes(round(225 - 190 * dark(x + 0.5, y + 0.5)) for x in range(width)) for y in range(height)], width, 1)
+
+
+def distance(x, y, a, b):
+    """From (x, y) to the line between two points."""
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    at = min(1, max(0, ((x - a[0]) * dx + (y - a[1]) * dy) / (dx * dx + dy * dy)))
+    return math.hypot(x - a[0] - at * dx, y - a[1] - at * dy)
+
+
+def expect_sheets(page, folder, told):
+    """A digit somewhere on a sheet is boxed, centred and turned over as one that is drawn, unless it is not to be."""
+    right = [digit for digit in told if told[digit] == str(digit)]
+    for number, digit in enumerate((right[0], right[len(right) // 2], right[-1])):
+        path = pathlib.Path(folder) / f"sheet-{digit}.png"
+        path.write_bytes(sheet(digits.STROKES[digit], 150, 100, (5, 80, 60)[number], (30, 4, 45)[number], 60, 6))
+        clear(page)
+        (drop if number % 2 else choose)(page, path)
+        page.wait_for(f"{BEST} !== 'nothing yet'")
+        page.wait_for(TOLD)
+        leave_picture(page, f"serve-sheet-{digit}")
+        if answer(page) != str(digit):
+            fail(f"the {digit} on a sheet is told to be {answer(page)}")
+        expect_as_mnist(page)
+        boxed = pixels(page)
+        tick(page, "centre", False)
+        page.wait_for(TOLD)
+        if pixels(page) == boxed or sum(value > 60 for value in pixels(page)) * 3 > sum(value > 60 for value in boxed):
+            fail("a sheet that is to be used as it is was boxed all the same")
+        tick(page, "centre", True)
+        page.wait_for(TOLD)
+        if pixels(page) != boxed:
+            fail("a sheet is boxed otherwise the second time")
+
+
 def expect_pictures(page, folder):
     """A file of the picture that was drawn is that picture; so is a large one of ink on paper."""
     clear(page)
@@ -233,6 +257,8 @@ def expect_pictures(page, folder):
         path.write_bytes(data)
         way(page, path)
         page.wait_for(f"{BEST} !== 'nothing yet'")
+        if tick(page, "centre", False) != (name == "paper.png"):
+            fail(f"{name}: whether it is boxed and centred is for the other picture")
         if answer(page) != told:
             fail(f"{name} is told to be {answer(page)} and not {told}")
         worst = max(abs(a - b) for a, b in zip(seen, pixels(page)))
@@ -246,25 +272,6 @@ def expect_pictures(page, folder):
     page.wait_for("document.getElementById('trouble').textContent === 'none.png is no picture that this browser can read.'")
 
 
-# --------------------------------------------------------------------------------------- a new version
-
-def expect_news(page, program, folder, words):
-    """Training goes on by a few steps while somebody draws: the page says so, and asks again."""
-    clear(page)
-    old = page.value("document.getElementById('version').textContent")
-
-    def go_on():
-        train(program, folder, "run", *words)
-        page.wait_for(f"document.getElementById('version').textContent !== '{old}'")
-
-    draw(page, digits.STROKES[0], between=go_on)
-    page.wait_for("/^Version 1210 has come and answers now; it is [0-9.]+ % right on its test set[.]$/.test("
-                  "document.getElementById('news').textContent)")
-    if answer(page) == "nothing yet":
-        fail("what was being drawn was not asked about again")
-    leave_picture(page, "serve-news")
-
-
 def drawn(program, recipe, mnist):
     folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
     has_mnist = pathlib.Path(mnist).is_dir()
@@ -275,12 +282,51 @@ def drawn(program, recipe, mnist):
         with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
             page = open_page(browser, server.url)
             page.wait_for("/[0-9.]+ % right on its test set/.test(document.getElementById('subtitle').textContent)")
-            draw_all(page)
+            told = draw_all(page)
             expect_one_at_a_time(page)
             leave_picture(page, "serve-drawn")
             expect_size_to_be_nothing(page)
             expect_pictures(page, folder)
-            expect_news(page, program, folder, [*words, "--train_steps=1210"])
+            expect_sheets(page, folder, told)
+            expect_quiet(page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ------------------------------------------------------------------------------------------- a live run
+
+VERSION = "Number(document.getElementById('version').textContent.match(/[0-9]+/))"
+
+
+def live(program):
+    """One run, which goes on all the time: its first checkpoint comes to a page that waits, others while somebody draws."""
+    folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
+    try:
+        with Serve(program, f"{folder}/run") as server, devtools.Browser(devtools.find_browser()) as browser:
+            server.says("waits for a model: .*run.* is not there yet")
+            page = browser.page()
+            page.look(1280, 900)
+            page.open(server.url)
+            page.wait_for("document.getElementById('link').textContent === 'no model yet' && document.getElementById('asking').hidden")
+            with Program([program, "launch", "--workers=2", "--train_steps=10000000", f"--train_dir={folder}/run", "--save_steps=100",
+                          "--save_secs=0", "--eval_every=100", "--debug_delay_ms=10", "--dataset=digits", f"--data_dir={folder}/data"],
+                         cwd=folder, env={**os.environ, "XDG_RUNTIME_DIR": folder}) as launch:
+                page.wait_for("document.getElementById('link').textContent === 'live' && !document.getElementById('asking').hidden")
+
+                def hold():
+                    """The mouse is down: two checkpoints come."""
+                    for _ in range(2):
+                        old = page.value(VERSION)
+                        page.wait_for(f"{VERSION} > {old}")
+                    page.wait_for("/^Version [0-9,]+ has come and answers now; it is [0-9.]+ % right on its test set[.]$/.test("
+                                  "document.getElementById('news').textContent)")
+
+                draw(page, digits.STROKES[0], between=hold)
+                if answer(page) == "nothing yet":
+                    fail("what was being drawn was not asked about again")
+                leave_picture(page, "serve-news")
+                if launch.process.poll() is not None:
+                    fail(f"the run has ended:\n{launch.said}")
             expect_quiet(page)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -377,7 +423,7 @@ def coloured(program):
 
 def expect_files(url):
     """Sealed, compressed where that is taken, and sent once."""
-    for file in ("", "assets/serve.js", "assets/serve.css", "assets/pad.js", "assets/strokes.js", "assets/dom.js", "assets/style.css"):
+    for file in ("", "assets/serve.js", "assets/serve.css", "assets/pad.js", "assets/scan.js", "assets/strokes.js", "assets/dom.js", "assets/style.css"):
         with urllib.request.urlopen(urllib.request.Request(url + file, headers={"Accept-Encoding": "gzip"})) as reply:
             if not reply.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';"):
                 fail(f"{file}: {reply.headers}")
@@ -393,10 +439,10 @@ def expect_keyboard(page):
     """Tab reaches everything, and arrows and the space bar draw."""
     page.value("document.activeElement.blur()")
     reached = set()
-    for _ in range(8):
+    for _ in range(9):
         key(page, "Tab", 9)
         reached.add(page.value("document.activeElement.id"))
-    for name in ("pad", "undo", "clear", "file", "turn"):
+    for name in ("pad", "undo", "clear", "file", "turn", "centre"):
         if name not in reached:
             fail(f"{name} cannot be reached by the keyboard; only {sorted(reached)}")
     page.value("document.getElementById('pad').focus()")
@@ -455,22 +501,5 @@ def narrow(program):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main():
-    if devtools.find_browser() is None:
-        why = "no Chromium is installed (.ci/install engines)"
-        if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":
-            print(f"DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: {why}")
-            return 1
-        print(why)
-        return 77
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
-    try:
-        {"drawn": drawn, "table": table, "coloured": coloured, "narrow": narrow}[sys.argv[1]](*sys.argv[2:])
-    except Exception:
-        traceback.print_exc()
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main({"drawn": drawn, "live": live, "table": table, "coloured": coloured, "narrow": narrow})
