@@ -4,6 +4,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/process/container_host.h"
@@ -13,6 +14,7 @@
 namespace disttf::test_process {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
 
 const Words kTrainers = {"chief-0", "worker-0", "worker-1"};
@@ -113,11 +115,41 @@ class Containers : public ProcessTest {
     }
   }
 
+  // A row of pixels, asked of the container from outside of it, is answered by what is in
+  // `run_dir`.
+  void expect_served_as_predicted(const std::string& container,
+                                  const std::filesystem::path& run_dir) {
+    std::string row;
+    for (int pixel = 0; pixel < 784; ++pixel) {
+      row += (pixel == 0 ? "" : ",") + std::to_string(pixel * 7 % 256);
+    }
+    std::ofstream(scratch() / "row.csv") << row << "\n";
+    Process& predicts = run("predict", {"predict", run_dir.string(), "row.csv", "--json"});
+    ASSERT_TRUE(exits(predicts, kExitDone));
+    const json predicted = json::parse(predicts.standard_output());
+
+    const std::string address =
+        split(host_->run({"podman", "inspect",
+                          "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
+                          container}))
+            .at(0);
+    const std::string body = R"({"instances":[[)" + row + "]]}";
+    std::ofstream(scratch() / "request")
+        << "POST /v1/models/mnist:predict HTTP/1.1\r\nHost: serve\r\n"
+        << "Connection: close\r\nContent-Length: " << body.size() << "\r\n\r\n"
+        << body;
+    const std::string answer = host_->run(
+        {"/usr/bin/bash", "-c", "exec 3<>/dev/tcp/" + address + "/8501; cat request >&3; cat <&3"});
+    const std::string served = captured(answer, R"(predictions":\s*\[(\[[^\]]*\]))");
+    EXPECT_EQ(json::parse(served), predicted["probabilities"]) << answer;
+  }
+
   // A file for the engine that describes two workers.
-  std::string render(const std::string& engine, const Words& more) {
+  std::string render(const std::string& engine, const Words& more,
+                     const std::string& volumes = data_volume()) {
     const std::string path = (scratch() / (engine + ".yaml")).string();
-    Process& process = run("render", Words{"render", engine, "--workers=2",
-                                           "--volumes=" + data_volume(), "--output=" + path} +
+    Process& process = run("render", Words{"render", engine, "--workers=2", "--volumes=" + volumes,
+                                           "--output=" + path} +
                                          data_flags_inside() + kRun + more);
     EXPECT_TRUE(exits(process, kExitDone));
     return path;
@@ -176,6 +208,41 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "up", "--detach"});
   expect_undisturbed([](const std::string& task) { return "mnist_" + task + "_1"; });
   host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "down"});
+}
+
+// One file trains, evaluates and serves: what the others of its network ask, the model that was
+// trained there answers.
+TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
+  if (!std::filesystem::exists("/usr/bin/podman-compose")) {
+    test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
+    return;
+  }
+  const std::filesystem::path runs = scratch() / "runs";
+  std::filesystem::create_directories(runs / "1");
+  const std::string file =
+      render("compose", {"--evaluator", "--evaluator_secs=0", "--serve=1", "--train_dir=/runs/1"},
+             data_volume() + "," + runs.string() + ":/runs");
+  const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
+  host_->run(compose + Words{"up", "--detach"});
+  for (const std::string task : {"ps-0", "worker-0", "worker-1", "evaluator-0"}) {
+    EXPECT_EQ(host_->exit_code("mnist_" + task + "_1"), kExitDone) << task;
+  }
+  expect_weights({"mnist_worker-0_1", "mnist_evaluator-0_1"}, {"--workers=2"});
+
+  const std::string service = "mnist_serve-0_1";
+  EXPECT_TRUE(host_->says(service, "Version 150 answers now"));
+  // The question that the file has, in the container, as Docker asks it. (podman-compose 1.0 hands
+  // it to a shell, of which there is none.) It throws where the answer is no.
+  host_->run({"podman", "exec", service, "/disttf", "healthcheck",
+              "http://127.0.0.1:8501/v2/health/ready"});
+  const Words disttf = {"podman", "run", "--rm", "--network=mnist_default", "disttf"};
+  host_->run(disttf + Words{"healthcheck", "http://serve-0:8501/v2/health/ready"});
+  expect_served_as_predicted(service, runs / "1");
+
+  host_->run({"podman", "stop", service});
+  EXPECT_EQ(host_->exit_code(service), kExitTerminated);
+  EXPECT_THAT(host_->logs(service), HasSubstr("no longer ready"));
+  host_->run(compose + Words{"down"});
 }
 
 // podman knows pods, but no Jobs, StatefulSets and Services. What they would do is done here: a pod
