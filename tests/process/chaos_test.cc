@@ -6,8 +6,13 @@
 //                               convolutions, batch norm, dropout and augmentation; default 1
 //   DISTTF_CHAOS_SEED           the first of them, default 1
 //
+// Every other run has an evaluator beside it, which is killed and frozen like all others: of each
+// second one in front of a --train_dir, else of what the ps hold. It must not change a bit either,
+// and must have found what the run has come to, or have said why not.
+//
 // A seed that fails is in the name of the run that the test prints; it replays with the same seed.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <regex>
@@ -56,6 +61,27 @@ class Tally {
 
 class Chaos : public ProcessTest {
  protected:
+  [[nodiscard]] Words evaluator_of(unsigned seed) const {
+    if (seed % 2 != 0) {
+      return {};
+    }
+    const Words flags = {"--evaluator", "--evaluator_secs=0"};
+    return seed % 4 != 0 ? flags : flags + Words{"--train_dir=" + (scratch() / "run").string()};
+  }
+
+  // The evaluator has come to the run's own result; or something was done to it, or to the ps that
+  // it would have had the result of, when the run was over, and a line says that.
+  static void expect_evaluated(Process& job) {
+    static const std::regex kWhyNot(
+        R"(\[evaluator:0\] .*(; the run was over already|went with a ps|did not end within))");
+    const std::string result =
+        captured(job.standard_output(), "(" + data_name() + " accuracy: [0-9.]+)");
+    const std::string log = job.standard_error();
+    EXPECT_THAT(log, ::testing::HasSubstr("[evaluator:0]"));
+    EXPECT_TRUE(log.find("[evaluator:0] " + result + "\n") != std::string::npos ||
+                std::regex_search(log, kWhyNot));
+  }
+
   // `flags` say what is trained; `variable` how many runs, of which there are so many otherwise.
   void runs_to_the_same_bits(const Words& flags, const char* variable, unsigned otherwise) {
     const Words all = kRun + flags + data_flags();
@@ -68,9 +94,14 @@ class Chaos : public ProcessTest {
     Tally tally;
     for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {
       const std::string chaos = "--chaos=" + std::to_string(seed) + "," + std::to_string(kRate);
-      Process& job = run(chaos, Words{"launch", chaos} + all + kSlowly);
+      const Words evaluated = evaluator_of(seed);
+      Process& job = run(chaos, Words{"launch", chaos} + all + kSlowly + evaluated);
       ASSERT_TRUE(exits(job, kExitDone, kHangs));
       EXPECT_EQ(weights_hash_in(job), wanted);
+      if (!evaluated.empty()) {
+        expect_evaluated(job);
+      }
+      std::filesystem::remove_all(scratch() / "run");
       tally.add(job.standard_error());
       const unsigned done = seed - first + 1;
       if (done % 10 == 0) {  // for a person who waits for many
