@@ -17,7 +17,7 @@ namespace disttf::math {
 namespace {
 
 struct IsaList {
-  std::array<Isa, 3> isas{};
+  std::array<Isa, kIsaNames.size()> isas{};
   std::size_t count = 0;
   void add(Isa isa) noexcept { isas[count++] = isa; }
 };
@@ -44,6 +44,8 @@ IsaList detect() noexcept {
   if (has_avx512 && !prefers_avx512) {
     list.add(Isa::kAvx512);
   }
+#elif defined(DISTTF_AARCH64_KERNELS)
+  list.add(Isa::kNeon);
 #endif
   list.add(Isa::kGeneric);
   return list;
@@ -87,8 +89,13 @@ const Kernels& kernels(Isa isa) noexcept {
       return avx2::kKernels;
     case Isa::kAvx512:
       return avx512::kKernels;
+    case Isa::kNeon:
     case Isa::kGeneric:
       break;
+  }
+#elif defined(DISTTF_AARCH64_KERNELS)
+  if (isa == Isa::kNeon) {
+    return neon::kKernels;
   }
 #endif
   return generic::kKernels;

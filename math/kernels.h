@@ -18,8 +18,9 @@
 
 namespace disttf::math {
 
-enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512 };  // generic: the target's baseline
-inline constexpr std::array<std::string_view, 3> kIsaNames = {"generic", "avx2", "avx512"};
+// generic: the target's baseline. neon: of aarch64, which always has it.
+enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512, kNeon };
+inline constexpr std::array<std::string_view, 4> kIsaNames = {"generic", "avx2", "avx512", "neon"};
 
 [[nodiscard]] std::string_view isa_name(Isa isa) noexcept;                       // "generic", ...
 [[nodiscard]] std::optional<Isa> isa_from_name(std::string_view name) noexcept;  // its inverse

@@ -5,7 +5,7 @@
 // gradients or activations are 64-byte aligned where a comment says so; no two arguments of one
 // call overlap. Sizes may be zero.
 //
-// A product's bits on AVX2 and on AVX-512 are the same: each element is one chain of fused
+// A product's bits on AVX2, on AVX-512 and on NEON are the same: each element is one chain of fused
 // multiply-adds. The generic set has no such instruction and adds in another order, so it differs
 // from them in the last bits. Everything else here is written element by element from + - * /
 // sqrt, each rounded once: the same bits on every set, however the compiler vectorises it and
@@ -15,12 +15,12 @@
 // else is float32. The depth is cut into pieces of kBf16Chain steps. Each piece is one chain of
 // fused multiply-adds from 0, in order; the chains' sums, plus 0, are added one after the other to
 // what the element starts from. Denormals count as 0. On a thread
-// that has called flush_denormals() the bits are the same on AVX2, on AVX-512 and on the tile unit
-// (AMX-BF16), and those of a row of C do not depend on which other rows the call computes. Chains
-// of 16 are what all of them can make. VDPBF16PS could as well (its lanes make two multiply-adds
-// one after the other, the upper half's first, each rounded like float32's), but where there is a
-// tile unit it is half as fast as float32. The generic set has none: it lacks the instruction that
-// multiplies and adds.
+// that has called flush_denormals() the bits are the same on AVX2, on AVX-512, on NEON and on the
+// tile unit (AMX-BF16), and those of a row of C do not depend on which other rows the call
+// computes. Chains of 16 are what all of them can make. VDPBF16PS could as well (its lanes make two
+// multiply-adds one after the other, the upper half's first, each rounded like float32's), but
+// where there is a tile unit it is half as fast as float32. The generic set has none: it lacks the
+// instruction that multiplies and adds.
 //
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once
@@ -238,7 +238,8 @@ struct Kernels {
   void (*round_to_blocks)(const float* from, float* to, std::size_t count, unsigned bits) noexcept;
 };
 
-// The sets that this file carries; kernels.cc picks. On other processors only the first exists.
+// The sets that this file carries; kernels.cc picks. The first is everywhere; neon is aarch64's,
+// the others x86-64's.
 namespace generic {
 extern const Kernels kKernels;
 }
@@ -246,6 +247,9 @@ namespace avx2 {
 extern const Kernels kKernels;
 }
 namespace avx512 {
+extern const Kernels kKernels;
+}
+namespace neon {
 extern const Kernels kKernels;
 }
 

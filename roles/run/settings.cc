@@ -126,7 +126,7 @@ std::vector<Setting> make_settings() {
        .argument = "SHARE"},
       {.name = "isa",
        .value = Choice{[](auto& run) -> auto& { return run.isa; }, math::kIsaNames, "auto"},
-       .about = "instruction set of the arithmetic: `generic`, `avx2`, `avx512`; `auto`: the best "
+       .about = "instruction set of the arithmetic: `generic`, `avx2`, `avx512`, `neon`; `auto`: the best "
                 "for the chief's CPU",
        .argument = "NAME"},
       {.name = "compute_dtype",
