@@ -29,10 +29,10 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: aarch64 flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install every package that building, testing and developing need (Debian)
 	@.ci/install build test dev
@@ -114,6 +114,15 @@ format: ## rewrite the C++ sources as .clang-format says
 lint: ## clang-tidy on every source of the product
 	@.ci/install build dev
 	@.ci/lint $(JOBS)
+
+aarch64: ## the arithmetic, cross-compiled: emulated, it must compute the bits of x86-64
+	@.ci/install build test aarch64
+	@.ci/aarch64
+	@$(CONFIGURE) aarch64
+	@$(COMPILE) aarch64
+	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
+	@$(COMPILE) $(PRESET) --target math_gradient_files
+	@tests/build/aarch64_test.sh build/aarch64 $(BUILD)
 
 asan: asan-build ## the tests, and some of those of whole tasks, under AddressSanitizer and UBSan
 	@$(CTEST) --preset asan

@@ -1,0 +1,19 @@
+# For processors of the family aarch64, compiled on x86-64 by Debian's cross compiler. `make aarch64` has its
+# packages' headers and archives in build/aarch64/packages (.ci/aarch64), apart from this machine's own.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++-12)
+foreach(tool IN ITEMS AR NM OBJCOPY RANLIB STRIP)
+  string(TOLOWER ${tool} name)
+  set(CMAKE_${tool} /usr/bin/aarch64-linux-gnu-${name} CACHE FILEPATH "")
+endforeach()
+# A char has a sign, as on x86-64.
+set(CMAKE_CXX_FLAGS_INIT "-fsigned-char -isystem ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64/packages/usr/include/aarch64-linux-gnu")
+set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64/packages /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+# ld.lld is one program for all processors, which the cross compiler looks for under another name, or here.
+set(CMAKE_EXE_LINKER_FLAGS_INIT -B/usr/bin)
