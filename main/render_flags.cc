@@ -37,8 +37,7 @@ void add_tasks(CLI::App& app, RenderFlags& flags) {
       ->group(kRenderGroup);
   app.add_flag("--evaluator", flags.evaluator,
                "an [evaluator](evaluator.md) as well: compose, jobset, kubernetes, nomad, "
-               "statefulset, swarm "
-               "and tfjob have a place for it")
+               "statefulset, swarm, tfjob and trainjob have a place for it")
       ->transform(boolean())
       ->group(kRenderGroup);
 }

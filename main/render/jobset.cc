@@ -31,8 +31,7 @@ Json replicated_job(const Deployment& deployment, const TaskGroup& group,
 
 }  // namespace
 
-std::string render_jobset(const Deployment& deployment) {
-  const Deployment escaped = without_expansion(deployment);
+Json replicated_jobs(const Deployment& escaped) {
   for (const TaskGroup& group : escaped.groups) {
     check_length(escaped, job_of_set(escaped, group) + "-" + std::to_string(group.count - 1),
                  kMostHostName, "a host name may have");
@@ -43,20 +42,31 @@ std::string render_jobset(const Deployment& deployment) {
                              std::to_string(task.id.index) + "." + escaped.name,
                      .port = task.group->port};
       });
+  Json jobs = Json::array();
+  for (const TaskGroup& group : escaped.groups) {
+    jobs.push_back(replicated_job(escaped, group,
+                                  arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)")));
+  }
+  return jobs;
+}
+
+std::string set_file(const Deployment& escaped, const std::string& objects) {
+  return comment_lines("kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
+                       chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
+                       "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
+         "\n" + objects + pod_monitor_text(escaped, escaped.name, kMetricsPort) +
+         serving_text(escaped);
+}
+
+std::string render_jobset(const Deployment& deployment) {
+  const Deployment escaped = without_expansion(deployment);
   Json json;
   json["apiVersion"] = "jobset.x-k8s.io/v1alpha2";
   json["kind"] = "JobSet";
   json["metadata"] = object_metadata(escaped, escaped.name);
   json["spec"]["ttlSecondsAfterFinished"] = kKeptSeconds;
-  for (const TaskGroup& group : escaped.groups) {
-    json["spec"]["replicatedJobs"].push_back(replicated_job(
-        escaped, group, arguments_of_group(tasks, group, "$(JOB_COMPLETION_INDEX)")));
-  }
-  return comment_lines("kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
-                       chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
-                       "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
-         "\n" + to_yaml_text(json) + pod_monitor_text(escaped, escaped.name, kMetricsPort) +
-         serving_text(escaped);
+  json["spec"]["replicatedJobs"] = replicated_jobs(escaped);
+  return set_file(escaped, to_yaml_text(json));
 }
 
 }  // namespace disttf::render

@@ -49,6 +49,12 @@ void add_probes(Json& container, std::uint16_t port);
 [[nodiscard]] Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
                                     const std::vector<std::string>& arguments);
 
+// The `replicatedJobs` of a JobSet that has the deployment's name. Throws when that is too long.
+// `escaped`: without_expansion().
+[[nodiscard]] Json replicated_jobs(const Deployment& escaped);
+// The file for `kubectl apply` of what runs in one, with how it is used.
+[[nodiscard]] std::string set_file(const Deployment& escaped, const std::string& objects);
+
 // "mnist-worker": what makes the pods of a group, "mnist-worker-0" and so on.
 [[nodiscard]] std::string pods_name(const Deployment& deployment, const TaskGroup& group);
 // Gives every pod with the label app=NAME and the subdomain NAME a name, "mnist-worker-0.mnist".

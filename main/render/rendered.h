@@ -10,6 +10,7 @@ namespace disttf::render {
 [[nodiscard]] std::string render_tfjob(const Deployment& deployment);
 [[nodiscard]] std::string render_kubernetes(const Deployment& deployment);
 [[nodiscard]] std::string render_jobset(const Deployment& deployment);
+[[nodiscard]] std::string render_trainjob(const Deployment& deployment);
 [[nodiscard]] std::string render_statefulset(const Deployment& deployment);
 [[nodiscard]] std::string render_compose(const Deployment& deployment);
 [[nodiscard]] std::string render_swarm(const Deployment& deployment);

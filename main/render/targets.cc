@@ -11,6 +11,7 @@ constexpr std::array kTargets = {
     Target{"tfjob", "Kubeflow's TFJob, YAML", render_tfjob},
     Target{"kubernetes", "Indexed Jobs and a headless Service, YAML", render_kubernetes},
     Target{"jobset", "a JobSet, YAML", render_jobset},
+    Target{"trainjob", "a TrainJob of Kubeflow Trainer 2 and its runtime, YAML", render_trainjob},
     Target{"statefulset", "StatefulSets and a headless Service of Kubernetes, YAML",
            render_statefulset},
     Target{"compose", "a Docker Compose file", render_compose},

@@ -1,4 +1,5 @@
-// render jobset: pods as JobSet's controller, the Job controller and the kubelet make them.
+// render jobset, render trainjob: pods as JobSet's controller, the Job controller and the kubelet
+// make them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,6 +69,20 @@ TEST(RenderJobSet, LetsMetricsBeScraped) {
     EXPECT_EQ(entry["template"]["spec"]["template"]["metadata"]["labels"],
               all[1]["spec"]["selector"]["matchLabels"]);
   }
+}
+
+// The JobSet that Trainer makes of the runtime has the TrainJob's name.
+TEST(RenderTrainJob, RunsTheSameJobsAsAJobSet) {
+  const auto all = parse_yaml(rendered("trainjob --ps 2 --chief --namespace ml"));
+  ASSERT_EQ(all.size(), 2U);
+  const json jobset = jobset_of("--ps 2 --chief");
+  EXPECT_EQ(all[0]["kind"], "TrainingRuntime");
+  EXPECT_EQ(all[0]["spec"]["template"]["spec"]["replicatedJobs"], jobset["spec"]["replicatedJobs"]);
+  EXPECT_EQ(all[1]["kind"], "TrainJob");
+  EXPECT_EQ(all[1]["metadata"]["name"], jobset["metadata"]["name"]);
+  EXPECT_EQ(all[1]["metadata"]["namespace"], all[0]["metadata"]["namespace"]);
+  EXPECT_EQ(all[1]["spec"]["runtimeRef"]["kind"], all[0]["kind"]);
+  EXPECT_EQ(all[1]["spec"]["runtimeRef"]["name"], all[0]["metadata"]["name"]);
 }
 
 TEST(RenderJobSet, RefusesANameThatMakesHostNamesTooLong) {

@@ -1,6 +1,6 @@
 // TFJobs and pods against the schema of Kubeflow's custom resource, which holds Kubernetes' own of
-// a pod; JobSets against that of theirs, of which the pod is left out; DC/OS options, merged,
-// against the package's.
+// a pod; JobSets and TrainJobs against those of theirs, of which the pod is left out; DC/OS
+// options, merged, against the package's.
 #include "tests/main/render/schema.h"
 
 #include <fstream>
@@ -69,6 +69,14 @@ TEST_F(Schemas, AJobSetFitsAndSoDoItsPods) {
       EXPECT_FALSE(fits_schema(jobset, "jobset.json"));
     }
   }
+}
+
+TEST_F(Schemas, ATrainJobFitsAndSoDoesItsRuntime) {
+  const auto all = parse_yaml(rendered("trainjob " + kAllFlags));
+  EXPECT_TRUE(fits_schema(all.at(0), "trainjob.json", "/runtime"));
+  EXPECT_TRUE(
+      fits_schema(all.at(0)["spec"]["template"]["spec"], "jobset.json", "/properties/spec"));
+  EXPECT_TRUE(fits_schema(all.at(1), "trainjob.json", "/job"));
 }
 
 TEST_F(Schemas, WhatServesBesideATfjobFits) {

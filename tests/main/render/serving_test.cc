@@ -56,7 +56,7 @@ void expect_deployment(const json& deployment) {
 }
 
 TEST(RenderServing, IsADeploymentAndAServiceOnKubernetes) {
-  for (const std::string target : {"kubernetes", "jobset", "statefulset", "tfjob"}) {
+  for (const std::string target : {"kubernetes", "jobset", "trainjob", "statefulset", "tfjob"}) {
     SCOPED_TRACE(target);
     const auto without = parse_yaml(rendered(target + " --train_dir /runs/1"));
     const auto all = parse_yaml(rendered(target + kShared));

@@ -1,0 +1,35 @@
+// Kubeflow Trainer's TrainJob, trainer.kubeflow.org/v1alpha1, Trainer 2.
+//
+// A TrainJob names a runtime, which is a JobSet's template; the JobSet that is made of it has the
+// TrainJob's name. The runtime of this file belongs to this one run: the lists of tasks are in its
+// arguments, so a TrainJob cannot change the number of nodes.
+#include <string>
+
+#include "main/render/document.h"
+#include "main/render/pod.h"
+#include "main/render/rendered.h"
+
+namespace disttf::render {
+namespace {
+
+constexpr const char* kTrainer = "trainer.kubeflow.org/v1alpha1";
+
+}  // namespace
+
+std::string render_trainjob(const Deployment& deployment) {
+  const Deployment escaped = without_expansion(deployment);
+  Json runtime;
+  runtime["apiVersion"] = kTrainer;
+  runtime["kind"] = "TrainingRuntime";
+  runtime["metadata"] = object_metadata(escaped, escaped.name);
+  runtime["spec"]["template"]["spec"]["replicatedJobs"] = replicated_jobs(escaped);
+  Json job;
+  job["apiVersion"] = kTrainer;
+  job["kind"] = "TrainJob";
+  job["metadata"] = object_metadata(escaped, escaped.name);
+  job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime";
+  job["spec"]["runtimeRef"]["name"] = escaped.name;
+  return set_file(escaped, to_yaml_text(runtime) + "---\n" + to_yaml_text(job));
+}
+
+}  // namespace disttf::render
