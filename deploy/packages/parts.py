@@ -29,10 +29,10 @@ def archives(build):
     were made of, and those that the compiler adds by itself."""
     line = output_of("ninja", "-C", str(build), "-t", "commands", "-s", "disttf")
     named = {pathlib.Path(word) for word in line.split() if word.endswith(".a")}
-    is_copy = lambda path: path.parent.name == "static_archives"
+    copies = {path for path in named if path.parent.name == "static_archives"}
     names = {"libc.a", "libstdc++.a", "libgcc.a", "libgcc_eh.a", "libm.a"}
-    names |= {path.name for path in named if is_copy(path)}
-    found = {str(path) for path in named if path.is_absolute() and not is_copy(path)}
+    names |= {path.name for path in copies}
+    found = {str(path) for path in named - copies if path.is_absolute()}
     for name in names:
         path = output_of("g++", f"-print-file-name={name}")
         if path.startswith("/"):

@@ -1,5 +1,6 @@
 #include "net/transport/peer.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,14 @@ OpenedChannel open_channel(const Address& address, const Hello& hello, const Int
   OpenedChannel opened;
   opened.channel = connect_tcp(address, interrupt, deadline, opened.error);
   if (opened.channel) introduce(opened, hello, deadline);
+  if (opened.error == WireError::kBadVersion) {
+    // Whatever it has answered, it will not be understood later either.
+    opened.error = WireError::kRefused;
+    opened.refusal = {.exit_code = kExitMisconfigured,
+                      .sentence = to_string(address) + " speaks another wire version than " +
+                                  std::to_string(kWireVersion) +
+                                  ": run the same release of disttf everywhere"};
+  }
   if (opened.error) opened.channel.reset();
   return opened;
 }

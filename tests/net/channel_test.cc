@@ -169,6 +169,26 @@ TEST(OpenChannel, RejectsAnAnswerThatIsNoAnswer) {
   EXPECT_EQ(opened.get().error, WireError::kUnexpected);
 }
 
+TEST(OpenChannel, IsRefusedByAPeerOfAnotherWireVersion) {
+  asio::io_context context;
+  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
+  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
+  const Interrupt interrupt;
+  auto opened = std::async(std::launch::async, [&] {
+    return open_channel(address, hello_of_worker_1(), interrupt, patience());
+  });
+  auto peer = acceptor.accept();
+  std::vector<std::byte> answer = frame_bytes({.kind = FrameKind::kRefused}, {});
+  answer[4] = std::byte{kWireVersion - 1};  // where every version has its number
+  asio::write(peer, asio::buffer(answer));
+  const OpenedChannel refused = opened.get();
+  EXPECT_EQ(refused.error, WireError::kRefused);
+  EXPECT_EQ(refused.refusal.exit_code, kExitMisconfigured);
+  EXPECT_EQ(refused.refusal.sentence, to_string(address) + " speaks another wire version than " +
+                                          std::to_string(kWireVersion) +
+                                          ": run the same release of disttf everywhere");
+}
+
 TEST(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
   asio::io_context context;
   auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
