@@ -243,6 +243,29 @@ void Checks::snapshot_collected(const std::string& who, std::uint64_t step,
   }
 }
 
+// Averages on the way are nobody's but the ps'.
+void Checks::cut_scored(const std::string& who, std::uint64_t step,
+                        const std::vector<net::Generation>& generations, bool is_result,
+                        std::span<const float> parameters) {
+  const std::string what = who + " scores step " + std::to_string(step);
+  if (!is_result &&
+      std::ranges::adjacent_find(generations, std::ranges::not_equal_to{}) != generations.end()) {
+    world_.violate(what + " of ranges that were set to different states (invariant 19)");
+  } else if (is_exact()) {
+    const bool is_averaged = config_.optimizer.average_decay != 0;
+    const bool is_right =
+        step <= last_step() &&
+        (is_result ? std::ranges::equal(oracle_->result(), parameters) && step == last_step()
+                   : is_averaged || is_state(step, 0, parameters));
+    if (!is_right) {
+      world_.violate(what + ", and what it has put together is not the oracle's (invariant 19)");
+    }
+  } else if (std::ranges::any_of(
+                 parameters, [this](float value) { return value != 0.0F && value != applied_; })) {
+    world_.violate(what + ", in which a push was applied in part or twice (invariant 19)");
+  }
+}
+
 void Checks::task_is_done(const std::string& who) {
   if (!chief_has_printed_) {
     world_.violate(who + " ends with 0 before the chief has printed the result (invariant 18)");

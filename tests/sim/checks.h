@@ -89,6 +89,12 @@ class Checks {
   void snapshot_collected(const std::string& who, std::uint64_t step,
                           std::span<const float> parameters);
 
+  // An evaluator has put together what the ps hold, and scores it: it must be of one step of one
+  // state, and of the run's.
+  void cut_scored(const std::string& who, std::uint64_t step,
+                  const std::vector<net::Generation>& generations, bool is_result,
+                  std::span<const float> parameters);
+
   // --- the end
   // A trainer has printed this result.
   // `states`: which it is of, by range.

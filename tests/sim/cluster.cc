@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/sim/chief_process.h"
+#include "tests/sim/evaluator.h"
 #include "tests/sim/launcher.h"
 #include "tests/sim/ps_process.h"
 #include "tests/sim/scenario.h"
@@ -38,7 +39,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         network_(world_, *this, scenario.network),
         checks_(world_, scenario.config, scenario.size, scenario.ps),
         disk_(world_, scenario.config, scenario.ps),
-        current_(scenario.ps + scenario.trainers),
+        current_(scenario.ps + scenario.trainers + (scenario.has_evaluator ? 1 : 0)),
         starts_(current_.size()),
         delivered_(64) {
     for (std::size_t index = 0; index < scenario.ps; ++index) {
@@ -74,7 +75,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         process->lay_to_rest();
       }
       if (world_.now() > kBeginning + kSafetyPhase + kLivenessPhase) {
-        world_.violate("the run does not come to its end: " + state());
+        world_.violate("the run does not come to its end: " + states_of(all_));
       }
     }
     outcome_.violation = world_.violation();
@@ -146,6 +147,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
  private:
   enum Happening : std::uint32_t { kStart = 1, kFault };
 
+  [[nodiscard]] bool is_evaluator(std::size_t node) const {
+    return node == scenario_.ps + scenario_.trainers;
+  }
+
   void start(std::size_t node) {
     if (current_[node] != nullptr && current_[node]->is_alive()) {
       return;
@@ -156,8 +161,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     const std::uint64_t number = ++starts_[node];
     roles::Task task;
     task.cluster = cluster_;
-    task.self = node < scenario_.ps ? net::TaskId{.job = net::Job::kPs, .index = node}
-                                    : cluster_.trainer(node - scenario_.ps);
+    task.self = is_evaluator(node)    ? net::TaskId{.job = net::Job::kEvaluator, .index = 0}
+                : node < scenario_.ps ? net::TaskId{.job = net::Job::kPs, .index = node}
+                                      : cluster_.trainer(node - scenario_.ps);
     task.incarnation = incarnation_of(world_, clock_error(node, number), node, number);
     task.timeouts = {
         .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
@@ -165,7 +171,11 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       ended(process, code, sentence);
     };
     std::unique_ptr<Process> process;
-    if (node < scenario_.ps) {
+    if (is_evaluator(node)) {
+      process = std::make_unique<EvaluatorProcess>(world_, network_, checks_, scenario_.config,
+                                                   scenario_.evaluated_every, task, node,
+                                                   scenario_.size, on_end);
+    } else if (node < scenario_.ps) {
       process = std::make_unique<PsProcess>(
           world_, network_, checks_, scenario_.has_disk ? &disk_ : nullptr, task, node, on_end);
     } else if (node == scenario_.ps) {
@@ -228,9 +238,18 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   void judge_end(Process& process, int code, const std::string& sentence) {
     to_rest_.push_back(&process);
+    if (is_evaluator(process.node())) {
+      judge_evaluator(dynamic_cast<const EvaluatorProcess&>(process), code, sentence);
+      return;
+    }
     if (code == roles::kDone) {
+      if (process.node() == scenario_.ps) {
+        outcome_.trained = world_.now() - kBeginning;
+      }
       checks_.task_is_done(process.name());
-      run_is_over_ = true;
+      if (!std::exchange(run_is_over_, true)) {
+        over_at_ = world_.now();
+      }
       return;
     }
     const bool is_current = current_[process.node()] == &process;
@@ -258,22 +277,22 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
+  // Its end is nobody else's. It scores the result where it was there in time, and nobody was lost;
+  // else it ends with a code that says so.
+  void judge_evaluator(const EvaluatorProcess& process, int code, const std::string& sentence) {
+    const bool is_over = run_is_over_ && process.was_there_before(over_at_);
+    if (outcome_.faults == 0 && is_over && !process.has_result()) {
+      world_.violate(process.name() + " ends with " + std::to_string(code) +
+                     " without the result, though nothing has happened: " + sentence);
+    }
+    if (code != roles::kDone && !run_is_over_ && current_[process.node()] == &process) {
+      start_later(process.node());
+    }
+  }
+
   [[nodiscard]] bool has_ended() const {
     return run_is_over_ && (!launcher_ || launcher_->has_ended()) &&
            std::ranges::none_of(all_, [](const auto& process) { return process->is_alive(); });
-  }
-
-  [[nodiscard]] std::string state() const {
-    std::string text;
-    for (const auto& process : all_) {
-      if (process->is_alive()) {
-        text += "\n    " + process->name();
-        if (const auto* const ps = dynamic_cast<const PsProcess*>(process.get())) {
-          text += ": " + ps->describe_state();
-        }
-      }
-    }
-    return text;
   }
 
   // A gradient of that step is about to be delivered.
@@ -423,8 +442,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   // Elastic: a worker that is lost need not come back, where enough are left.
   bool stays_away(std::size_t node, const Fault& fault) {
     const std::size_t least = std::max<std::size_t>(scenario_.config.min_workers, 1);
-    if (launcher_ || !scenario_.config.elastic() || node <= scenario_.ps || fault.detail % 2 == 0 ||
-        scenario_.trainers - away_.size() <= least) {
+    if (launcher_ || !scenario_.config.elastic() || node <= scenario_.ps || is_evaluator(node) ||
+        fault.detail % 2 == 0 || scenario_.trainers - away_.size() <= least) {
       return false;
     }
     away_.insert(node);
@@ -466,6 +485,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   std::set<std::size_t> away_;  // nodes that nobody starts again
   Outcome outcome_;
   bool run_is_over_ = false;  // a task has ended with 0
+  Time over_at_{};            // then
   bool terminated_ = false;
   Duration excuse_{};  // for which somebody may have been missed
 };

@@ -35,7 +35,8 @@ struct Frame {
 
 class Process;
 
-// Who is there: processes by node. Nodes are the ps in their order, then the trainers by rank.
+// Who is there: processes by node. Nodes are the ps in their order, then the trainers by rank,
+// then the evaluator.
 class Directory {
  public:
   Directory() = default;

@@ -17,6 +17,11 @@ using std::chrono::seconds;
 
 namespace {
 
+// The chief's channel. An evaluator's has frames like others.
+bool asks_for_cuts(const net::Hello& hello) {
+  return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
+}
+
 constexpr milliseconds kDialLimit{2000};
 constexpr std::uint64_t kLongestDialPauseMs = 250;
 
@@ -79,7 +84,7 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   }
   Served& served = found->second;
   served.heard = now();
-  if (served.hello.purpose == net::ChannelPurpose::kState) {
+  if (asks_for_cuts(served.hello)) {
     state_channels_.header(id, core_->range(served.hello.replica), frame.header);
     return;
   }
@@ -144,7 +149,7 @@ void PsProcess::on_body(ConnectionId id, const Frame& frame, std::size_t bytes) 
   if (found == served_.end()) {
     return;
   }
-  if (found->second.hello.purpose != net::ChannelPurpose::kState) {
+  if (!asks_for_cuts(found->second.hello)) {
     read(id, found->second, frame, bytes);
   } else if (bytes == frame.body.size()) {
     state_channels_.body(id, core_->range(found->second.hello.replica), frame.body);
@@ -265,7 +270,7 @@ void PsProcess::forgive(Duration missed) {
   }
 }
 
-// On any but a step channel.
+// On any but a step channel, or an evaluator's, whom nobody misses.
 void PsProcess::close_silent_channels() {
   if (now() < next_silent_) {
     return;
@@ -273,7 +278,8 @@ void PsProcess::close_silent_channels() {
   std::vector<ConnectionId> silent;
   next_silent_ = now() + task_.timeouts.silence;
   for (auto&& [id, served] : served_) {
-    if (served.hello.purpose == net::ChannelPurpose::kStep) {
+    if (served.hello.purpose == net::ChannelPurpose::kStep ||
+        served.hello.from.job == net::Job::kEvaluator) {
       continue;
     }
     if (now() - served.heard >= task_.timeouts.silence) {
@@ -351,6 +357,19 @@ std::string PsProcess::describe_state() const {
       if (record.waiting) {
         text += std::to_string(static_cast<int>(net::header_of(record.waiting->request).kind)) +
                 "@" + std::to_string(net::header_of(record.waiting->request).step);
+      }
+    }
+  }
+  return text;
+}
+
+std::string states_of(const std::vector<std::unique_ptr<Process>>& processes) {
+  std::string text;
+  for (const auto& process : processes) {
+    if (process->is_alive()) {
+      text += "\n    " + process->name();
+      if (const auto* const ps = dynamic_cast<const PsProcess*>(process.get())) {
+        text += ": " + ps->describe_state();
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/transport/interrupt.h"
 #include "roles/ps/core/connection_map.h"
@@ -108,5 +109,8 @@ class PsProcess final : public Process {
   Time next_silent_{};   // no channel has been silent for too long before
   bool is_open_ = true;  // its port
 };
+
+// Those that are alive, a line each.
+[[nodiscard]] std::string states_of(const std::vector<std::unique_ptr<Process>>& processes);
 
 }  // namespace disttf::sim

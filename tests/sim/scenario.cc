@@ -224,6 +224,37 @@ void draw_early_end(Scenario& scenario) {
   }
 }
 
+// An evaluator beside the run, and what is done to it. (A launch, which is simulated only where it
+// starts the run's own tasks, has none.)
+void draw_evaluator(Scenario& scenario) {
+  Dice dice(scenario.seed, Draw::kEvaluator);
+  scenario.has_evaluator = !scenario.launch && dice.one_in(2);
+  if (!scenario.has_evaluator) {
+    return;
+  }
+  scenario.evaluated_every = dice.one_in(2) ? milliseconds(0) : milliseconds(dice.below(3000));
+  constexpr std::array kKinds = {Fault::Kind::kKill,  Fault::Kind::kVanish, Fault::Kind::kFreeze,
+                                 Fault::Kind::kBreak, Fault::Kind::kClog,   Fault::Kind::kReplace};
+  const std::size_t node = scenario.ps + scenario.trainers;
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 2'000'000;
+  for (std::uint64_t count = dice.one_in(3) ? 0 : dice.between(1, 6); count > 0; --count) {
+    Fault fault;
+    fault.kind = kKinds[dice.below(kKinds.size())];
+    if (dice.one_in(2)) {
+      fault.on = dice.one_in(2) ? FrameKind::kWatch : FrameKind::kCut;
+      fault.nth = dice.between(1, 20);
+    }
+    fault.at = microseconds(dice.below(length_us));
+    fault.node = node;
+    fault.other = dice.below(scenario.ps);
+    fault.duration = draw_duration(dice);
+    fault.detail = dice.below(std::uint64_t{1} << 32U);
+    fault.is_named = true;
+    scenario.faults.push_back(fault);
+  }
+}
+
 // How checkpoints are saved, and what goes wrong with the disk.
 void draw_disk(Scenario& scenario, Dice& dice) {
   roles::CheckpointOptions& checkpoint = scenario.checkpoint;
@@ -327,6 +358,7 @@ Scenario scenario_of(std::uint64_t seed) {
     const bool is_short = launch.one_in(4);  // of tries
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
   }
+  draw_evaluator(scenario);
   return scenario;
 }
 
@@ -380,6 +412,7 @@ std::string to_string(const Scenario& scenario) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";
   }
   text += scenario.has_disk ? ", a disk" : "";
+  text += scenario.has_evaluator ? ", an evaluator" : "";
   const roles::CheckpointOptions& checkpoint = scenario.checkpoint;
   if (checkpoint.save_steps != 0) {
     text += ", a snapshot every " + std::to_string(checkpoint.save_steps) + " steps";

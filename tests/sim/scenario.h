@@ -58,7 +58,9 @@ struct Scenario {
   std::uint64_t seed = 1;
   std::size_t ps = 1;
   std::size_t trainers = 2;
-  std::size_t size = 0;  // floats of the parameter vector
+  bool has_evaluator = false;   // beside them; its node is behind the trainers'
+  Duration evaluated_every{0};  // at most
+  std::size_t size = 0;         // floats of the parameter vector
   roles::RunConfig config;
   Pace pace;
   Network::Options network;
@@ -89,6 +91,7 @@ struct Outcome {
   std::uint64_t faults = 0;         // that happened
   std::vector<bool> happened = {};  // by fault
   std::uint64_t restarts = 0;
+  Duration trained{};  // when the chief ended with 0
   Duration simulated{};
   std::array<std::uint64_t, kMarks> marks{};
 };

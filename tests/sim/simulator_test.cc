@@ -32,5 +32,28 @@ TEST(SimulatorTest, TheSameSeedIsTheSameRun) {
   }
 }
 
+// One that dies while it is awaited, of which no ps ever hears, and another one in its place.
+TEST(SimulatorTest, AnEvaluatorDelaysNobody) {
+  math::flush_denormals();
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    Scenario scenario = scenario_of(seed);
+    scenario.launch.reset();
+    scenario.faults.clear();
+    scenario.pace.slow_one_in = 0;
+    scenario.network.slow_one_in = 0;
+    scenario.network.split_one_in = 0;  // a body may come seconds after its header
+    scenario.has_evaluator = false;
+    const Outcome without = simulate(scenario);
+    scenario.has_evaluator = true;
+    scenario.faults.push_back({.kind = Fault::Kind::kVanish,
+                               .on = net::FrameKind::kWatch,
+                               .nth = 1 + seed % 4,
+                               .to_sender = true});
+    const Outcome with = simulate(scenario);
+    EXPECT_EQ(with.violation, "") << seed;
+    EXPECT_LT(with.trained, without.trained + std::chrono::seconds(2)) << to_string(scenario);
+  }
+}
+
 }  // namespace
 }  // namespace disttf::sim

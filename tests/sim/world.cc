@@ -56,7 +56,10 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "launch gives up",
                                                                   "newer incarnation taken",
                                                                   "ended early",
-                                                                  "set to an early end again"};
+                                                                  "set to an early end again",
+                                                                  "cut scored",
+                                                                  "torn cut",
+                                                                  "result scored"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

@@ -41,6 +41,7 @@ enum class Draw : std::uint32_t {
   kAverage,
   kRunning,
   kEarlyEnd,
+  kEvaluator,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -84,6 +85,9 @@ enum class Mark : std::uint8_t {
   kIncarnationTaken,
   kEndedEarly,
   kRestoredToEarlyEnd,
+  kCutScored,
+  kTornCut,
+  kResultScored,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

@@ -1,0 +1,71 @@
+// A simulated evaluator: the real plan of its cuts, and what roles/evaluator/shell/cut_collector.cc
+// does around it, in virtual time. Of a run without a --train_dir that it would read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "roles/evaluator/core/cut_plan.h"
+#include "roles/run/run_config.h"
+#include "tests/sim/checks.h"
+#include "tests/sim/process.h"
+
+namespace disttf::sim {
+
+class EvaluatorProcess final : public FiberProcess {
+ public:
+  // `every`: between two cuts that it wants.
+  EvaluatorProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
+                   Duration every, roles::Task task, std::size_t node, std::size_t size,
+                   OnEnd on_end);
+
+  void start() override;
+  void terminate() override;
+  [[nodiscard]] bool listens() const noexcept override { return false; }
+  [[nodiscard]] bool has_result() const noexcept { return has_result_; }
+  // All ps knew of it in time, by the world's clock.
+  [[nodiscard]] bool was_there_before(Time end) const noexcept {
+    return known_since_ < end - std::chrono::seconds(1);
+  }
+
+ private:
+  struct Link {
+    Channel channel;
+    std::uint64_t requests = 0;
+    Time heard{};
+    bool has_last = false;
+  };
+
+  Routine<void> live(Fiber& fiber);
+  Routine<bool> reach_all(Fiber& fiber);
+  Routine<bool> reach(Fiber& fiber, std::size_t index);
+  Routine<void> listen(Fiber& fiber);
+  void watch_all(std::uint64_t step);
+  void watch(Link& link, std::uint64_t step);
+  // False: it was lost, or has nothing to give; then all begins anew, or is over.
+  bool receive(std::size_t index);
+  bool take_part(std::size_t index, const Frame& frame);
+  // False: there is nothing more to come.
+  bool judge();
+  void lose();
+
+  Checks& checks_;
+  const std::size_t ranges_;
+  const bool has_replicas_;
+  const Duration every_;
+  roles::CutPlan plan_;
+  std::vector<std::unique_ptr<Link>> links_;
+  Values parameters_;
+  std::vector<net::Generation> generations_;  // of the parts, by range
+  bool waits_for_end_ = true;                 // no cut is wanted now
+  Time next_{};
+  Time gone_since_{};
+  Time known_since_ = Time::max();  // all ps know of it, for the first time
+  bool has_result_ = false;
+  bool is_over_ = false;
+};
+
+}  // namespace disttf::sim
