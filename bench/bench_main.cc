@@ -2,7 +2,7 @@
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
-//                [--no_slow_link] [--no_scaling] [--quick] [--benchmark_list_tests]
+//                [--no_serving] [--no_slow_link] [--no_scaling] [--quick] [--benchmark_list_tests]
 //
 // --benchmark_filter: figures whose names it finds, and those measured together with them (of
 // scaling, the whole curve). --benchmark_list_tests: names those of one thread, measures nothing.
@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   std::string repetitions = "5";
   bool with_jobs = true;
   bool with_peers = true;
+  bool with_serving = true;
   bool with_slow_link = true;
   bool with_scaling = true;
   bool only_lists = false;
@@ -47,6 +48,8 @@ int main(int argc, char** argv) {
       with_jobs = false;
     } else if (argument == "--no_peers") {
       with_peers = false;
+    } else if (argument == "--no_serving") {
+      with_serving = false;
     } else if (argument == "--no_slow_link") {
       with_slow_link = false;
     } else if (argument == "--no_scaling") {
@@ -94,6 +97,9 @@ int main(int argc, char** argv) {
     }
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);
+    }
+    if (with_serving) {
+      disttf::bench::run_serving(jobs, with_peers, reporter);
     }
     if (with_peers) {
       disttf::bench::run_peers(jobs, reporter);

@@ -13,8 +13,13 @@
 //   scaling/WHAT/SIZE/TRANSPORT     the same step as the cluster grows floor: scaling/WHAT/SIZE/raw
 //   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
 //                                   both cores at once, as images/s
+//   serve/FORM/CONNECTIONS          `disttf serve`, 784-100-10: requests/s, p50 and p99; floor: the
+//                                   bare HTTP service that answers as many bytes
+//   serve/infer                     the same answers without HTTP, one after the other, one core
 //   slow_link/FORM                  seconds to 97 % over a cable of 100 Mbit/s; floor: f32
 //   versus/PEER/MODEL               the job                            floor: the same in the peer
+//   versus/uvicorn/FORM/CONNECTIONS the service                        floor: onnxruntime behind
+//                                   uvicorn, the same model
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
@@ -61,6 +66,11 @@ void run_jobs(const JobOptions& options, Reporter& reporter);
 // Runs the same jobs in PyTorch and in TensorFlow, in turn with ours, where `python` has them and
 // `data_dir` has MNIST; else says why not.
 void run_peers(const JobOptions& options, Reporter& reporter);
+
+// Asks `disttf serve` for a second at a time, in turn with its floor and, where `python` has
+// onnxruntime and uvicorn (else it says why not), with these. Throws std::runtime_error where one
+// does not answer.
+void run_serving(const JobOptions& options, bool with_peers, Reporter& reporter);
 
 // Trains over a slow cable, with float32 and with less, where network namespaces and tc can be had;
 // else says why not.

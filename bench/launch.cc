@@ -21,28 +21,6 @@
 namespace disttf::bench {
 namespace {
 
-// A directory of its own in $TMPDIR or /tmp, removed with what is in it.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "disttf-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("cannot create " + pattern);
-    }
-    path_ = pattern;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 // Of those that have ended, and of theirs.
 double cpu_seconds_of_children() {
   rusage usage{};
@@ -60,6 +38,19 @@ void replace(std::string& text, std::string_view from, const std::string& to) {
 }
 
 }  // namespace
+
+ScratchDirectory::ScratchDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "disttf-bench-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw std::runtime_error("cannot create " + pattern);
+  }
+  path_ = pattern;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
 
 std::string output_of(const std::string& command, int* exit_code) {
   std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");

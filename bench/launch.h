@@ -1,12 +1,26 @@
 // Runs `disttf launch` as a user does, and keeps what came of it.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "bench/benchmarks.h"
 
 namespace disttf::bench {
+
+// A directory of its own in $TMPDIR or /tmp, removed with what is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();  // throws std::runtime_error
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
 
 struct Result {
   double images_per_second = 0;  // of the training alone, as the chief logs it

@@ -1,0 +1,32 @@
+// Asks an HTTP server on this machine the same thing again and again, on many connections that stay
+// open, and takes the time of each answer. One thread, epoll: what it costs itself is the same
+// whoever answers.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace disttf::bench {
+
+struct HttpLoad {
+  std::uint16_t port = 0;
+  std::string request;  // whole, head and body
+  std::size_t connections = 1;
+  std::chrono::milliseconds time{1000};  // after as long a tenth of it, which does not count
+};
+
+struct HttpLoadResult {
+  double requests_per_second = 0;
+  double p50_us = 0;  // from the first byte of a request to the last one of its answer
+  double p99_us = 0;
+};
+
+// Throws std::runtime_error where an answer is not 200 with a Content-Length, or a connection ends.
+[[nodiscard]] HttpLoadResult run_http_load(const HttpLoad& load);
+
+// Until somebody answers there: the body. Throws std::runtime_error after two minutes.
+[[nodiscard]] std::string await_answer(std::uint16_t port, const std::string& request);
+
+}  // namespace disttf::bench
