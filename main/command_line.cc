@@ -20,6 +20,7 @@
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
+#include "main/store_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
 #include "main/word_commands.h"
@@ -267,6 +268,7 @@ std::span<const char* const> environment_names() {
     const auto of_resolvers = net::resolver_variables();
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
+    names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
     names.push_back("PATH");             // launch looks for a COMMAND there
     names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
     names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));

@@ -24,6 +24,7 @@
 #include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
+#include "roles/store/shell/store_command.h"
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf {
@@ -73,6 +74,12 @@ struct RunExport {
 struct RunImport {
   roles::ImportOptions options;
 };
+struct RunLs {
+  roles::ListCommand command;
+};
+struct RunCp {
+  roles::CopyCommand command;
+};
 struct RunPlot {
   roles::PlotOptions options;
 };
@@ -102,7 +109,7 @@ struct Invocation {
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
-               RunExport, RunImport, RunPlot, RunShow, RunManage, RunEvaluator>
+               RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage, RunEvaluator>
       action;
 };
 

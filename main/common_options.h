@@ -18,14 +18,18 @@ using net::Environment;
 // Empty: it is not set.
 [[nodiscard]] std::string value_of(const Environment& environment, std::string_view name);
 
+// The proxy variables.
+[[nodiscard]] net::ProxySettings proxy_settings(const Environment& environment);
+
 // Which data, from where, and through which proxy. Throws std::invalid_argument where --data and
 // --dataset contradict each other.
 [[nodiscard]] roles::DataOptions data_options(const Flags& flags, const Environment& environment);
 
 [[nodiscard]] roles::LogOptions log_options(const Flags& flags);
 
-// Where the chief writes for TensorBoard.
-[[nodiscard]] const std::string& summary_directory(const Flags& flags);
+// Where the chief writes for TensorBoard: beside the checkpoints, where these are in a directory.
+// Empty: nowhere.
+[[nodiscard]] std::string summary_directory(const Flags& flags);
 
 // Whether --help or -h is among the words.
 [[nodiscard]] bool asks_for_help(const std::vector<std::string>& arguments);

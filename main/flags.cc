@@ -21,6 +21,7 @@
 #include "main/predict_command.h"
 #include "main/serve_command.h"
 #include "main/setting_flags.h"
+#include "main/store_command.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
 
@@ -115,8 +116,10 @@ void add_training(CLI::App& app, Flags& flags) {
 }
 
 void add_checkpoints(CLI::App& app, Flags& flags) {
-  app.add_option("--train_dir", flags.train_dir,
-                 "directory for checkpoints; a run goes on from the newest whole one in it")
+  app.add_option(
+         "--train_dir", flags.train_dir,
+         "directory for checkpoints, or [a bucket's URL](stores.md), `s3://BUCKET/PREFIX`; a "
+         "run goes on from the newest whole one in it")
       ->type_name("DIR")
       ->group(kCheckpoints);
   app.add_option("--save_steps", flags.save_steps,
@@ -181,7 +184,7 @@ void add_output(CLI::App& app, Flags& flags) {
   app.add_option(
          "--log_dir", flags.log_dir,
          "the chief writes for [TensorBoard](tensorboard.md), below this directory [that of "
-         "`--train_dir`]")
+         "`--train_dir`, where that is one]")
       ->type_name("DIR")
       ->group(kOutput);
   app.add_option("--summary_every", flags.summary_every,
@@ -381,6 +384,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kExport, "export",
        "Write a trained model for other programs: ONNX, SavedModel, safetensors, NumPy"},
       {Command::kImport, "import", "Begin a run with somebody else's model, or an exported one"},
+      {Command::kLs, "ls", "What lies in a directory, or in a bucket"},
+      {Command::kCp, "cp", "Copy files to a bucket, from one, or between two"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kCompletion, "completion", "Print what completes disttf's words in a shell"},
@@ -462,6 +467,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (command == Command::kImport) {
     add_import_flags(*app, flags);
     add_setting_flags(*app, roles::SettingGroup::kTraining, kTraining, flags.settings);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kLs || command == Command::kCp) {
+    command == Command::kLs ? add_ls_flags(*app, flags) : add_cp_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

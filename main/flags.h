@@ -42,6 +42,8 @@ enum class Command : std::uint8_t {
   kHealthcheck,
   kExport,
   kImport,
+  kLs,
+  kCp,
   kPlot,
   kShow,
   kCompletion,
@@ -134,6 +136,7 @@ struct Flags {
   // Plot
   std::string plot_output;  // empty: the terminal
   std::vector<std::string> plot_series;
+  std::size_t copy_threads = 4;  // files that cp copies at once
   std::size_t plot_smooth = 1;
   std::string plot_x = "step";
   bool plot_log = false;

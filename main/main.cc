@@ -20,6 +20,7 @@
 
 #include "main/command_line.h"
 #include "main/data_command.h"
+#include "main/store_command.h"
 #include "main/version.h"
 #include "math/denormals.h"
 #include "net/http/tls.h"
@@ -43,6 +44,7 @@
 #include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/driver.h"
 #include "roles/servers/shell/order_server.h"
+#include "roles/store/shell/storage.h"
 #include "roles/trainer/shell/worker.h"
 
 namespace {
@@ -151,6 +153,10 @@ int run(const RunPlot& run) { return roles::run_plot(run.options); }
 
 int run(const RunShow& run) { return roles::run_show(run.options); }
 
+int run(const RunLs& run) { return roles::run_list_command(run.command); }
+
+int run(const RunCp& run) { return roles::run_copy_command(run.command); }
+
 int run(const RunManage& run) { return roles::run_manage(run.options); }
 
 int run(const RunRender& run) {
@@ -227,7 +233,9 @@ int run_command_line(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments.front();
   roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
   try {
-    Invocation invocation = parse_command_line(arguments, read_environment());
+    const Environment environment = read_environment();
+    roles::configure_stores(store_environment(environment));
+    Invocation invocation = parse_command_line(arguments, environment);
     roles::set_up_log(invocation.log);
     for (const std::string& warning : invocation.warnings) {
       roles::log_warning(warning);

@@ -12,6 +12,7 @@
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
 #include "net/wire/text.h"
+#include "roles/store/core/store_url.h"
 
 namespace disttf {
 namespace {
@@ -365,7 +366,9 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   }
   if (!options.train_dir.empty()) {
     set_training_flag(app, "train_dir", options.train_dir);
-    flags.volumes.push_back(options.train_dir + ":" + options.train_dir);
+    if (!roles::is_store_url(std::string_view(options.train_dir))) {
+      flags.volumes.push_back(options.train_dir + ":" + options.train_dir);
+    }
   }
   return options.warnings;
 }

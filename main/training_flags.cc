@@ -6,6 +6,8 @@
 
 #include "math/losses/registry.h"
 #include "net/wire/text.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf {
 namespace {
@@ -91,6 +93,12 @@ void check_checkpoint_flags(const Flags& flags) {
     throw std::invalid_argument(
         "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
         "and ps share");
+  }
+  roles::check_place("--train_dir", flags.train_dir);
+  if (roles::is_store_url(std::string_view(flags.log_dir))) {
+    throw std::invalid_argument("--log_dir: " + net::quoted(flags.log_dir) +
+                                " is a URL; a directory is wanted, as what is written for "
+                                "TensorBoard grows and a store's objects do not");
   }
 }
 

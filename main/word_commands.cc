@@ -19,6 +19,7 @@
 #include "main/plot_command.h"
 #include "main/predict_command.h"
 #include "main/serve_command.h"
+#include "main/store_command.h"
 #include "main/training_flags.h"
 #include "net/wire/text.h"
 
@@ -137,6 +138,20 @@ Action import_action(Words& words, Warnings& /*warnings*/) {
   return RunImport{.options = import_options(file, *words.app, words.flags)};
 }
 
+Action ls_action(Words& words, Warnings& /*warnings*/) {
+  RunLs run{.command = {.place = take_ls_word(words.arguments)}};
+  words.read_flags();
+  run.command.as_json = words.flags.json;
+  return run;
+}
+
+Action cp_action(Words& words, Warnings& /*warnings*/) {
+  RunCp run{.command = take_cp_words(words.arguments)};
+  words.read_flags();
+  run.command.threads = words.flags.copy_threads;
+  return run;
+}
+
 // plot and show.
 Action reading_action(Words& words, Warnings& /*warnings*/) {
   std::vector<std::string> runs = take_runs(words.command, words.arguments);
@@ -183,6 +198,10 @@ Action (*action_of(Command command))(Words&, Warnings&) {
       return import_action;
     case Command::kCompletion:
       return completion_action;
+    case Command::kLs:
+      return ls_action;
+    case Command::kCp:
+      return cp_action;
     case Command::kPlot:
     case Command::kShow:
       return reading_action;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/http/http_connection.h"
+#include "net/http/http_open.h"
 #include "net/http/http_response.h"
 #include "net/wire/text.h"
 
@@ -19,30 +20,24 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-std::string status_text(const HttpHead& head) {
-  const std::string status = std::to_string(head.status);
-  return head.reason.empty() ? status : status + " (" + one_line(cut_utf8(head.reason, 80)) + ")";
-}
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  if (time.count() % 1000 == 0) return std::to_string(time.count() / 1000) + " s";
-  return std::to_string(time.count()) + " ms";
-}
-
 // One http_get(). The steps return false when the transfer is over, with outcome_ saying why.
 class Transfer {
  public:
   Transfer(const HttpRequest& request, HttpSink& sink, const Interrupt& interrupt)
-      : request_(request), sink_(sink), interrupt_(interrupt), url_(request.url) {}
+      : request_(request),
+        limits_{.connect_timeout = request.connect_timeout,
+                .stall_timeout = request.stall_timeout,
+                .deadline = request.deadline},
+        sink_(sink),
+        interrupt_(interrupt),
+        url_(request.url) {}
 
   HttpOutcome run();
 
  private:
   bool follow_redirects();
   bool open();
-  bool open_tunnel(const Proxy& proxy, Deadline deadline);
   bool request_head();
-  bool read_head(HttpResponseParser& parser, Deadline deadline);
   bool redirect();
   bool accept_head();
   bool accept_range(HttpBodyInfo& info);
@@ -52,13 +47,11 @@ class Transfer {
   std::string request_text() const;
   std::string position_text() const;
 
-  [[nodiscard]] Deadline within(std::chrono::milliseconds time) const;
   bool fail(std::error_code error, const std::string& why);
-  // For an error of the connection: a time-out becomes `on_timeout`, unless it was the deadline.
-  bool fail_io(std::error_code error, const std::string& what, HttpError on_timeout,
-               std::chrono::milliseconds limit);
+  bool fail(const HttpFailure& failure) { return fail(failure.error, failure.why); }
 
   const HttpRequest& request_;
+  const HttpLimits limits_;
   HttpSink& sink_;
   const Interrupt& interrupt_;
   Url url_;  // of the hop under way
@@ -77,27 +70,12 @@ HttpOutcome Transfer::run() {
   return std::move(outcome_);
 }
 
-Deadline Transfer::within(std::chrono::milliseconds time) const {
-  const Deadline deadline = Clock::now() + time;
-  return request_.deadline ? std::min(deadline, *request_.deadline) : deadline;
-}
-
 bool Transfer::fail(std::error_code error, const std::string& why) {
   outcome_.error = error;
   outcome_.sentence = to_string(url_);
   if (!visited_.empty()) outcome_.sentence += " (redirected from " + to_string(request_.url) + ")";
   outcome_.sentence += ": " + why;
   return false;
-}
-
-bool Transfer::fail_io(std::error_code error, const std::string& what, HttpError on_timeout,
-                       std::chrono::milliseconds limit) {
-  if (error == std::errc::operation_canceled) return fail(error, what + " was interrupted");
-  if (error != std::errc::timed_out) return fail(error, what + " failed: " + error.message());
-  if (request_.deadline && Clock::now() >= *request_.deadline) {
-    return fail(error, what + " was given up, no time is left");
-  }
-  return fail(on_timeout, what + " took longer than " + seconds_text(limit));
 }
 
 // Until a response that is no redirect.
@@ -137,45 +115,11 @@ bool Transfer::redirect() {
   return true;
 }
 
-// TCP, the proxy's tunnel and TLS, all within connect_timeout.
 bool Transfer::open() {
-  const Deadline deadline = within(request_.connect_timeout);
   proxy_ = choose_proxy(request_.proxy, url_);
-  const std::string host = proxy_ ? proxy_->host : url_.host;
-  const std::uint16_t port = proxy_ ? proxy_->port : url_.port;
-  const std::string peer = (proxy_ ? "the proxy " : "") + host + " port " + std::to_string(port);
   connection_.emplace(interrupt_);
-  if (const auto error = connection_->connect(host, port, deadline)) {
-    return fail_io(error, "connecting to " + peer, HttpError::kConnectTimeout,
-                   request_.connect_timeout);
-  }
-  if (url_.scheme == Scheme::kHttp) return true;
-  if (proxy_ && !open_tunnel(*proxy_, deadline)) return false;
-  std::string sentence;
-  const auto error = connection_->start_tls(url_.host, request_.ca_file, deadline, sentence);
-  if (!error) return true;
-  if (!sentence.empty()) return fail(error, sentence);
-  return fail_io(error, "the TLS handshake", HttpError::kConnectTimeout, request_.connect_timeout);
-}
-
-bool Transfer::open_tunnel(const Proxy& proxy, Deadline deadline) {
-  std::string text = "CONNECT " + host_and_port(url_) +
-                     " HTTP/1.1\r\nHost: " + host_and_port(url_) + "\r\nUser-Agent: disttf\r\n";
-  if (!proxy.authorization.empty()) text += "Proxy-Authorization: " + proxy.authorization + "\r\n";
-  if (const auto error = connection_->write(text + "\r\n", deadline)) {
-    return fail_io(error, "asking the proxy for a tunnel", HttpError::kConnectTimeout,
-                   request_.connect_timeout);
-  }
-  HttpResponseParser parser(HttpResponseParser::Request::kConnect);
-  if (!read_head(parser, deadline)) return false;
-  if (parser.head().status / 100 != 2) {
-    return fail(HttpError::kProxyRefused,
-                "the proxy " + proxy.host + " port " + std::to_string(proxy.port) +
-                    " refused the tunnel with " + status_text(parser.head()));
-  }
-  // A server speaks second in TLS. Bytes that came before we spoke would be lost to the handshake.
-  if (parser.excess_bytes() == 0) return true;
-  return fail(HttpError::kBadResponse, "the proxy sent data into the tunnel ahead of the server");
+  const auto failure = open_http(*connection_, url_, proxy_, request_.ca_file, limits_);
+  return failure ? fail(*failure) : true;
 }
 
 std::string Transfer::request_text() const {
@@ -196,35 +140,14 @@ std::string Transfer::request_text() const {
 // Sends the request and reads the response's header; body bytes that came with it wait in body_.
 bool Transfer::request_head() {
   outcome_.stage = HttpStage::kResponse;
-  const Deadline deadline = within(request_.stall_timeout);
+  const Deadline deadline = within(limits_, request_.stall_timeout);
   if (const auto error = connection_->write(request_text(), deadline)) {
-    return fail_io(error, "sending the request", HttpError::kStalled, request_.stall_timeout);
+    return fail(io_failure(limits_, error, "sending the request", HttpError::kStalled,
+                           request_.stall_timeout));
   }
   parser_.emplace(HttpResponseParser::Request::kGet);
-  return read_head(*parser_, deadline);
-}
-
-bool Transfer::read_head(HttpResponseParser& parser, Deadline deadline) {
-  body_.clear();
-  while (!parser.head_complete()) {
-    std::size_t bytes = 0;
-    const std::error_code broken = connection_->read_some(buffer_, bytes, deadline);
-    if (HttpConnection::is_orderly_end(broken)) {
-      return fail(HttpError::kBadResponse, "the connection was closed without a response");
-    }
-    if (broken) {
-      return fail_io(broken, "waiting for the response", HttpError::kStalled,
-                     request_.stall_timeout);
-    }
-    const auto received = std::span<const std::byte>(buffer_).first(bytes);
-    if (const auto error = parser.feed(received, body_)) {
-      const auto shown = received.first(std::min<std::size_t>(received.size(), 32));
-      return fail(error,
-                  error.message() + "; it begins with " +
-                      net::quoted({reinterpret_cast<const char*>(shown.data()), shown.size()}));
-    }
-  }
-  return true;
+  const auto failure = read_http_head(*connection_, *parser_, buffer_, body_, deadline, limits_);
+  return failure ? fail(*failure) : true;
 }
 
 // Whether the header is that of a body we can use; the sink then learns of it.
@@ -287,7 +210,7 @@ std::string Transfer::position_text() const {
 }
 
 bool Transfer::read_body() {
-  Deadline deadline = within(request_.stall_timeout);
+  Deadline deadline = within(limits_, request_.stall_timeout);
   std::uint64_t quota = outcome_.received_bytes + kMinStallBytes;
   if (!deliver()) return false;
   while (!parser_->complete()) {
@@ -302,7 +225,7 @@ bool Transfer::read_body() {
     if (error) return fail(error, error.message() + ", after " + position_text());
     if (outcome_.received_bytes >= quota) {
       quota = outcome_.received_bytes + kMinStallBytes;
-      deadline = within(request_.stall_timeout);
+      deadline = within(limits_, request_.stall_timeout);
     }
   }
   return end_of_body({});
@@ -326,9 +249,10 @@ bool Transfer::deliver() {
 // The body is complete, or `error` ended the connection: is it all there?
 bool Transfer::end_of_body(const std::error_code& error) {
   if (error == std::errc::operation_canceled || error == std::errc::timed_out) {
-    return fail_io(error,
+    return fail(
+        io_failure(limits_, error,
                    "the next " + std::to_string(kMinStallBytes) + " bytes after " + position_text(),
-                   HttpError::kStalled, request_.stall_timeout);
+                   HttpError::kStalled, request_.stall_timeout));
   }
   if (error && !HttpConnection::is_orderly_end(error)) {
     return fail(HttpError::kShortBody,

@@ -85,6 +85,12 @@ std::string* HttpResponseParser::field_named(std::string_view name) noexcept {
   if (name == "content-encoding") return &head_.content_encoding;
   if (name == "transfer-encoding") return &head_.transfer_encoding;
   if (name == "accept-ranges") return &head_.accept_ranges;
+  if (name == "etag") return &head_.etag;
+  if (name == "date") return &head_.date;
+  if (name == "last-modified") return &head_.last_modified;
+  if (name == "retry-after") return &head_.retry_after;
+  if (name == "x-amz-bucket-region") return &head_.bucket_region;
+  if (name == "content-type") return &head_.content_type;
   return nullptr;
 }
 
@@ -123,6 +129,7 @@ int HttpResponseParser::on_headers_complete() {
   }
   head_complete_ = !interim();
   if (!head_complete_) return kNoBody;  // whatever its fields announce
+  if (request_ == Request::kHead) return kNoBody;
   const bool tunnel = request_ == Request::kConnect && head_.status / 100 == 2;
   return tunnel ? kTunnelBegins : kHasBody;
 }
@@ -135,6 +142,7 @@ int HttpResponseParser::on_message_complete() {
     return 0;
   }
   complete_ = true;
+  keeps_alive_ = http_should_keep_alive(&parser_) != 0;
   http_parser_pause(&parser_, 1);  // whatever follows is not ours to read
   return 0;
 }

@@ -22,7 +22,7 @@ namespace disttf::net {
 // Interim responses included. Honest mirrors send about 1 KiB.
 inline constexpr std::size_t kMaxHttpHeadBytes = 64 * 1024;
 
-// The header fields that a download looks at. A field that came twice is joined with ", ".
+// The header fields that a client looks at. A field that came twice is joined with ", ".
 struct HttpHead {
   int status = 0;
   std::string reason;
@@ -32,6 +32,12 @@ struct HttpHead {
   std::string content_encoding;
   std::string transfer_encoding;
   std::string accept_ranges;
+  std::string etag;
+  std::string date;  // the server's present
+  std::string last_modified;
+  std::string retry_after;
+  std::string bucket_region;  // x-amz-bucket-region: where a bucket of S3 really is
+  std::string content_type;
 };
 
 // "bytes 100-199/200", "bytes 100-199/*", "bytes */200".
@@ -45,8 +51,9 @@ struct ContentRange {
 
 class HttpResponseParser {
  public:
-  // A 2xx answer to CONNECT has no body, whatever its header says: the tunnel begins.
-  enum class Request : std::uint8_t { kGet, kConnect };
+  // A 2xx answer to CONNECT has no body, whatever its header says: the tunnel begins. Nor has one
+  // to HEAD. kGet: any other method.
+  enum class Request : std::uint8_t { kGet, kHead, kConnect };
 
   explicit HttpResponseParser(Request request);
   HttpResponseParser(const HttpResponseParser&) = delete;
@@ -64,6 +71,8 @@ class HttpResponseParser {
   [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] const HttpHead& head() const noexcept { return head_; }  // once head_complete()
+  // Whether another request may follow on the connection. Once complete().
+  [[nodiscard]] bool keeps_alive() const noexcept { return keeps_alive_; }
   [[nodiscard]] std::size_t excess_bytes() const noexcept { return excess_bytes_; }
 
  private:
@@ -85,6 +94,7 @@ class HttpResponseParser {
   bool name_complete_ = true;     // the next piece of a name begins a new field
   bool head_complete_ = false;
   bool complete_ = false;
+  bool keeps_alive_ = false;
   std::size_t head_bytes_ = 0;
   std::size_t excess_bytes_ = 0;
   std::vector<std::span<const std::byte>>* body_ = nullptr;  // of the feed() under way

@@ -9,6 +9,7 @@ set -euo pipefail
 allowed() {
   local run='net/wire|math|roles/run'
   local process="$run|data|net/transport|roles/process"
+  local store='roles/store/core|roles/store/shell'
   case $1 in
     data | net/wire) echo 'nothing' ;;
     data/own | data/tensorboard) echo 'data' ;;
@@ -18,32 +19,34 @@ allowed() {
     net/transport | net/resolvers | main/render) echo 'net/wire' ;;
     net/http) echo 'net/wire|net/transport' ;;
     roles/run) echo 'net/wire|math' ;;
+    roles/store/core) echo "$run|data" ;;
+    roles/store/shell) echo "$process|net/http|roles/store/core" ;;
     roles/checkpoint/core) echo "$run|data" ;;
     roles/model/core) echo "$run|data" ;;
-    roles/model/shell) echo "$process|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
+    roles/model/shell) echo "$process|$store|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
     roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
     roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
     roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
-    roles/serve/shell) echo "$process|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
+    roles/serve/shell) echo "$process|$store|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
     roles/export/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core|roles/checkpoint/core" ;;
-    roles/export/shell) echo "$process|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
+    roles/export/shell) echo "$process|$store|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
     roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
-    roles/import/shell) echo "$process|roles/checkpoint/core|roles/import/core" ;;
+    roles/import/shell) echo "$process|$store|roles/checkpoint/core|roles/import/core" ;;
     roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
     roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
-    roles/evaluator/shell) echo "$process|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
+    roles/evaluator/shell) echo "$process|$store|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;
     roles/ps/core) echo "$run|roles/monitor/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
-    roles/checkpoint/shell) echo "$process|roles/checkpoint/core" ;;
-    roles/download) echo "$process|data/own|net/http" ;;
-    roles/monitor/shell) echo "$process|net/http|roles/monitor/core" ;;
+    roles/checkpoint/shell) echo "$process|$store|roles/checkpoint/core" ;;
+    roles/download) echo "$process|$store|data/own|net/http" ;;
+    roles/monitor/shell) echo "$process|roles/store/core|net/http|roles/monitor/core" ;;
     roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
     roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/trainer/core" ;;
-    roles/chief/shell) echo "$process|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/chief/shell) echo "$process|$store|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
     roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main | main/manual) echo '.*' ;;

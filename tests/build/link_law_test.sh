@@ -15,6 +15,8 @@ allowed() {
     disttf_http) echo 'transport' ;;
     disttf_resolvers | disttf_render) echo 'wire' ;;
     disttf_run) echo 'wire|math' ;;
+    disttf_store_core) echo 'run|data' ;;
+    disttf_store) echo 'store_core|process|http' ;;
     disttf_checkpoint_core) echo 'run|data' ;;
     disttf_model_core) echo 'run|data' ;;
     disttf_predict_core) echo 'run|data|own_data|model_core' ;;
@@ -31,14 +33,14 @@ allowed() {
     disttf_ps_core) echo 'run|monitor_core' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
-    disttf_checkpoint) echo 'checkpoint_core|process' ;;
+    disttf_checkpoint) echo 'checkpoint_core|process|store' ;;
     disttf_model) echo 'model_core|checkpoint' ;;
     disttf_predict) echo 'predict_core|model|download|trainer_core' ;;
     disttf_serve) echo 'serve_core|model|monitor|watch' ;;
     disttf_export) echo 'export_core|model|download' ;;
     disttf_own_data | disttf_tensorboard) echo 'data' ;;
-    disttf_download) echo 'process|http|own_data' ;;
-    disttf_monitor) echo 'monitor_core|process|http|web' ;;
+    disttf_download) echo 'process|http|own_data|store' ;;
+    disttf_monitor) echo 'monitor_core|process|http|store_core|web' ;;
     disttf_ps) echo 'ps_core|checkpoint|monitor' ;;
     disttf_trainer) echo 'trainer_core|checkpoint|model_core|download|monitor|monitor_core' ;;
     disttf_chief) echo 'chief_core|trainer|tensorboard|monitor|monitor_core' ;;

@@ -100,6 +100,10 @@ data::SafetensorsHeader read_header(const data::OpenFile& opened, const std::fil
 
 }  // namespace
 
+bool is_away(const std::error_code& error) noexcept {
+  return error == std::errc::resource_unavailable_try_again;
+}
+
 std::string to_string(const CheckpointName& name) {
   return std::string(kNameBegin) + padded(name.step, kStepDigits, 10) +
          (name.edition > 1 ? "-" + std::to_string(name.edition) : "");
@@ -164,6 +168,9 @@ std::vector<std::string> CheckpointReader::check_files() const {
     const auto path = path_ / file.name;
     std::error_code error;
     const std::uint64_t size = files_.size_of(path, error);
+    if (is_away(error)) {
+      throw std::system_error(error, "cannot read " + path.string());
+    }
     if (error) {
       problems.push_back("cannot read " + path.string() + ": " + error.message());
     } else if (size != file.size_bytes) {
@@ -202,6 +209,7 @@ void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
   } catch (const DamagedCheckpoint& damaged) {
     problems.emplace_back(damaged.what());
   } catch (const std::system_error& error) {
+    if (is_away(error.code())) throw;
     problems.emplace_back(error.what());
   }
 }

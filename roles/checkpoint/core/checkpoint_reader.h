@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "data/file_system.h"
@@ -37,6 +38,10 @@ struct CheckpointName {
 // when there is no such directory; throws std::system_error when it cannot be read.
 [[nodiscard]] std::vector<CheckpointName> checkpoints_in(data::FileSystem& files,
                                                          const std::filesystem::path& directory);
+
+// Whether the store is away that a checkpoint lies in: nothing is known of it then, so it is not
+// damaged. A disk never says that of a file. Functions that read throw it as std::system_error.
+[[nodiscard]] bool is_away(const std::error_code& error) noexcept;
 
 class CheckpointReader {
  public:

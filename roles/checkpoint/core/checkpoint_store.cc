@@ -315,6 +315,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
     } catch (const DamagedCheckpoint& damaged) {
       warn(std::string(damaged.what()) + "; this checkpoint is left out");
     } catch (const std::system_error& error) {
+      if (is_away(error.code())) throw;
       warn(std::string(error.what()) + "; this checkpoint is left out");
     }
   }

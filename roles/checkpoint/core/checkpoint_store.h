@@ -112,7 +112,8 @@ class CheckpointStore {
   // The newest whole one; nullopt if there is none, or no such directory. `warn` is told of each
   // newer one that is damaged. Throws Failure(kUsage) when the newest whole one is of another
   // model, naming the variable with both shapes, or of a later format; std::system_error when the
-  // directory itself cannot be read.
+  // directory itself cannot be read; with std::errc::resource_unavailable_try_again where the store
+  // is away, and a checkpoint that could not be read may well be whole.
   [[nodiscard]] std::optional<LoadedCheckpoint> load_newest(const math::ParameterLayout& layout,
                                                             const Warn& warn) const;
 

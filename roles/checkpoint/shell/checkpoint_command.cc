@@ -1,45 +1,30 @@
 #include "roles/checkpoint/shell/checkpoint_command.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
 
 using Path = std::filesystem::path;
 
-// "2026-11-21T09:50:05Z"; "-" when the file is not there.
-std::string write_time(const Path& path) {
-  struct stat status {};
-  std::tm utc{};
-  if (::stat(path.c_str(), &status) != 0 || ::gmtime_r(&status.st_mtime, &utc) == nullptr) {
-    return "-";
-  }
-  std::array<char, 64> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
 bool is_one_checkpoint(const Path& directory) {
   // "DIR/" has no last name.
   const Path named = directory.has_filename() ? directory : directory.parent_path();
   return checkpoint_name_from(named.filename().string()).has_value() ||
-         std::filesystem::exists(directory / kIndexName);
+         Storage().exists(directory / kIndexName);
 }
 
 std::string file_count(std::size_t count) {
@@ -47,8 +32,8 @@ std::string file_count(std::size_t count) {
 }
 
 void list_one(const Path& path) {
-  data::PosixFileSystem disk;
-  const std::string head = path.filename().string() + "  " + write_time(path / kIndexName) + "  ";
+  Storage disk;
+  const std::string head = path.filename().string() + "  " + disk.time_of(path / kIndexName) + "  ";
   try {
     const CheckpointReader reader(disk, path);
     const auto problems = reader.check_files();
@@ -62,11 +47,11 @@ void list_one(const Path& path) {
 
 int list(const Path& directory) {
   for (const Path& path : checkpoints_at(directory)) list_one(path);
+  Storage disk;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : disk.names_in(directory, ignored)) {
     if (partial_name_from(name)) {
-      print_result(name + "  " + write_time(entry.path()) +
+      print_result(name + "  " + disk.time_of(directory / name) +
                    "  being written, or left by a writer that was killed");
     }
   }
@@ -74,7 +59,7 @@ int list(const Path& directory) {
 }
 
 std::vector<std::string> problems_of(const Path& path) {
-  data::PosixFileSystem disk;
+  Storage disk;
   try {
     return CheckpointReader(disk, path).verify();
   } catch (const std::exception& error) {
@@ -145,14 +130,14 @@ void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
 }
 
 int show(const Path& directory) {
-  data::PosixFileSystem disk;
+  Storage disk;
   for (const Path& path : checkpoints_at(directory)) {
     try {
       const CheckpointReader reader(disk, path);
       const TrainingState state = reader.read();
       print_result("checkpoint  " + path.string());
       print_result("step        " + std::to_string(state.step));
-      print_result("written     " + write_time(path / kIndexName));
+      print_result("written     " + disk.time_of(path / kIndexName));
       print_result("size        " + std::to_string(reader.size_bytes()) + " bytes in " +
                    file_count(reader.index().files.size()));
       print_configuration(reader.index().config_json);
@@ -177,8 +162,8 @@ std::optional<CheckpointAction> checkpoint_action_from_name(std::string_view nam
 }
 
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& directory) {
-  data::PosixFileSystem disk;
-  if (!std::filesystem::is_directory(directory)) {
+  Storage disk;
+  if (!disk.is_directory(directory)) {
     throw Failure(kUsage, net::quoted(directory.string()) + " is not a directory");
   }
   if (is_one_checkpoint(directory)) return {directory};

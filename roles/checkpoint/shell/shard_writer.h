@@ -16,10 +16,10 @@
 #include <variant>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "math/parameter_layout.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/cut.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 
@@ -55,7 +55,7 @@ class ShardWriter {
  private:
   [[nodiscard]] Result write(const ShardOrder& order) const;
 
-  data::PosixFileSystem disk_;
+  Storage disk_;
   const CheckpointStore store_;
   std::uint64_t step_ = 0;          // of the file that was begun last
   std::atomic<bool> busy_ = false;  // set by the caller's thread, cleared by the writing one

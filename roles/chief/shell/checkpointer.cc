@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "math/optimizer.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
@@ -22,12 +21,16 @@
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf::roles {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Between two looks at a store that is away.
+constexpr milliseconds kStorePause{1000};
 
 SnapshotCoordinator::Options coordinator_options(const Task& task, const CheckpointOptions& options,
                                                  const RunConfig& config) {
@@ -122,7 +125,7 @@ class Checkpointer::Impl {
       return std::nullopt;
     }
     const std::scoped_lock lock(directory_mutex_);
-    auto loaded = store_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
+    auto loaded = load_newest();
     if (!loaded) {
       return std::nullopt;
     }
@@ -147,6 +150,25 @@ class Checkpointer::Impl {
   [[nodiscard]] bool is_busy() {
     const std::scoped_lock lock(mutex_);
     return job_.has_value();
+  }
+
+  // A store that is away may come back: to begin anew instead would throw the run away.
+  std::optional<LoadedCheckpoint> load_newest() {
+    const auto deadline = net::Clock::now() + task_.timeouts.peer;
+    while (true) {
+      try {
+        return store_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
+      } catch (const std::system_error& error) {
+        if (!is_away(error.code())) {
+          throw;
+        }
+        if (net::Clock::now() >= deadline) {
+          throw Failure(kLostPeers, error.what());
+        }
+        log_warning(std::string(error.what()) + "; it is tried again");
+        interrupt_.wait_until(net::Clock::now() + kStorePause);
+      }
+    }
   }
 
   [[nodiscard]] EarlyEnd early_end() {
@@ -331,7 +353,7 @@ class Checkpointer::Impl {
   const std::string config_json_;
   const math::ParameterLayout& layout_;
   const OnSaved on_saved_;
-  data::PosixFileSystem disk_;
+  Storage disk_;
   const CheckpointStore store_;
   std::vector<std::string> tensor_names_;  // of the optimizer's state
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures

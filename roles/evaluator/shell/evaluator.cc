@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/evaluator/core/best_checkpoint.h"
@@ -17,6 +16,7 @@
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/store/shell/storage.h"
 #include "roles/watch/shell/cut_collector.h"
 
 namespace disttf::roles {
@@ -122,8 +122,7 @@ class DirectoryEvaluator {
   }
 
   static void log_unless_gone(const Path& path, const char* why) {
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) {
+    if (Storage().exists(path)) {
       log_warning(std::string(why) + "; this checkpoint is left out");
     }
   }
@@ -205,20 +204,20 @@ class DirectoryEvaluator {
     }
   }
 
-  [[nodiscard]] std::filesystem::file_time_type newest_write() const {
+  // A store that is away says nothing of the run.
+  [[nodiscard]] std::filesystem::file_time_type newest_write() {
     std::filesystem::file_time_type newest{};
-    std::error_code error;
     for (const Path& place : {directory_, directory_ / "records"}) {
-      for (std::filesystem::directory_iterator each(place, error), end; !error && each != end;
-           each.increment(error)) {
-        const std::string name = each->path().filename().string();
-        const bool is_own = name == kBestDirectory || name == kEvaluatorEvents ||
-                            name.ends_with("-evaluator.jsonl");
-        std::error_code ignored;
-        const auto time = each->last_write_time(ignored);
-        if (!ignored && !is_own) {
-          newest = std::max(newest, time);
+      try {
+        for (const StoreEntry& each : disk_.entries(place).value_or(std::vector<StoreEntry>())) {
+          const bool is_own = each.name == kBestDirectory || each.name == kEvaluatorEvents ||
+                              each.name.ends_with("-evaluator.jsonl");
+          if (!is_own) {
+            newest = std::max(newest, each.modified);
+          }
         }
+      } catch (const std::system_error&) {
+        return newest_write_;
       }
     }
     return newest;
@@ -227,7 +226,7 @@ class DirectoryEvaluator {
   const EvaluatorOptions& options_;
   const StopSignal& stop_;
   const Path directory_;
-  data::PosixFileSystem disk_;
+  Storage disk_;
   Scoring scoring_;
   BestCheckpoint best_;
   std::optional<double> best_value_;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "math/evaluation.h"
 #include "net/wire/text.h"
 #include "roles/export/core/answer_steps.h"
@@ -23,6 +22,8 @@
 #include "roles/process/machine.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
@@ -100,19 +101,22 @@ Path usual_output(const ExportOptions& options, const TrainedModel& model) {
 // `marker`: a file that an export of this kind has; empty: the output is a file. Returns whether
 // there is something to be replaced.
 bool check_output(const Path& output, const std::string& marker, bool overwrite) {
-  const auto status = std::filesystem::symlink_status(output);
-  if (!std::filesystem::exists(status)) {
+  Storage disk;
+  const auto inside = disk.entries(output);
+  std::error_code not_a_file;
+  static_cast<void>(disk.size_of(output, not_a_file));
+  const bool is_link = !is_store_url(output) && std::filesystem::is_symlink(output);
+  if (!inside && not_a_file && !is_link) {
     return false;
   }
   if (!overwrite) {
     refuse_output(output, "is there already; --overwrite replaces it");
   }
   if (marker.empty()) {
-    if (!std::filesystem::is_regular_file(status)) {
+    if (inside || is_link) {
       refuse_output(output, "is not a file, and is not replaced by one");
     }
-  } else if (!std::filesystem::is_directory(status) ||
-             (!std::filesystem::is_empty(output) && !std::filesystem::exists(output / marker))) {
+  } else if (!inside || is_link || (!inside->empty() && !disk.exists(output / marker))) {
     refuse_output(output, "holds no " + marker + ": it is no export of this format, and stays");
   }
   return true;
@@ -120,7 +124,7 @@ bool check_output(const Path& output, const std::string& marker, bool overwrite)
 
 std::uint64_t write_file(const Path& output, const std::string& bytes, bool overwrite) {
   static_cast<void>(check_output(output, "", overwrite));
-  data::PosixFileSystem disk;
+  Storage disk;
   if (output.has_parent_path()) {
     data::create_directories(disk, output.parent_path());
   }
@@ -131,7 +135,7 @@ std::uint64_t write_file(const Path& output, const std::string& bytes, bool over
 
 std::uint64_t write_folder(const Path& output, const DirectoryFiles& contents, bool overwrite) {
   const bool replaces = check_output(output, contents.back().first, overwrite);
-  data::PosixFileSystem disk;
+  Storage disk;
   write_directory(disk, output, contents, fmt::format("{:016x}", random_number()), replaces);
   std::uint64_t bytes = 0;
   for (const auto& [name, text] : contents) {

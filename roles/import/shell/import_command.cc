@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "data/file.h"
-#include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
@@ -68,7 +68,7 @@ std::string named_model(const math::ModelSpec& model) {
 }  // namespace
 
 int run_import(const ImportOptions& options) {
-  data::PosixFileSystem disk;
+  Storage disk;
   const auto existing = checkpoints_in(disk, options.train_dir);
   if (!existing.empty()) {
     throw Failure(kUsage, "--train_dir: " + net::quoted(options.train_dir.string()) + " has " +

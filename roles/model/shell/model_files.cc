@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "math/optimizer.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
@@ -53,7 +53,7 @@ bool is_result_of_run(const CheckpointIndex& index) {
 }
 
 TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
-  data::PosixFileSystem disk;
+  Storage disk;
   const CheckpointReader reader(disk, path);
   TrainedModel model;
   model.config = config_in(reader);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "roles/process/log.h"
+#include "roles/store/core/store_url.h"
 
 namespace disttf::roles {
 namespace {
@@ -61,6 +62,10 @@ void RecordFile::open(double time) {
 void RecordFile::write(std::string_view line, std::string_view series, double time) {
   if (began_ == 0) {
     began_ = time;
+    if (is_store_url(directory_)) {
+      has_failed_ = true;  // an object does not grow
+      return;
+    }
     open(time);
   }
   if (line.empty() || has_failed_ || !is_due(series, time)) {

@@ -4,7 +4,7 @@
 // What is told again and again is written more and more seldom, so a file grows with the logarithm
 // of the run's time: a run of a day has a few megabytes. Each line is one write, at the end; a
 // process that dies leaves at most one that is cut. What cannot be written is lost, with one
-// warning.
+// warning. Of a run whose --train_dir is a store's URL there is no file: objects do not grow.
 //
 // Not thread-safe.
 #pragma once

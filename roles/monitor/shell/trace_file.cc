@@ -8,13 +8,14 @@
 #include <string>
 
 #include "data/file.h"
+#include "roles/store/core/store_url.h"
 
 namespace disttf::roles {
 namespace {
 
 std::filesystem::path path_for(const Trace& trace, const std::filesystem::path& train_dir) {
   const std::string step = std::to_string(trace.window().from) + ".json";
-  if (train_dir.empty()) {
+  if (train_dir.empty() || is_store_url(train_dir)) {
     return std::filesystem::temp_directory_path() /
            ("disttf-trace-" + std::to_string(getpid()) + "-" + step);
   }

@@ -1,7 +1,6 @@
 #include "roles/serve/shell/directory_models.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,12 +10,13 @@
 #include <system_error>
 #include <utility>
 
-#include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/model/shell/model_files.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
@@ -26,16 +26,10 @@ using FilePath = std::filesystem::path;
 // What changes when a file of the directory does: names, sizes and times of all of them.
 std::uint64_t stamp_of(const FilePath& directory) {
   std::uint64_t stamp = 0;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    struct stat status {};
-    if (::stat(entry.path().c_str(), &status) != 0) {
-      continue;
-    }
+  for (const StoreEntry& entry : Storage().entries(directory).value_or(std::vector<StoreEntry>())) {
     // A sum: entries come in any order.
-    stamp += std::hash<std::string>()(fmt::format("{} {} {} {}", entry.path().filename().string(),
-                                                  status.st_size, status.st_mtim.tv_sec,
-                                                  status.st_mtim.tv_nsec));
+    stamp += std::hash<std::string>()(fmt::format("{} {} {}", entry.name, entry.size_bytes,
+                                                  entry.modified.time_since_epoch().count()));
   }
   return stamp;
 }
@@ -55,9 +49,9 @@ DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelShel
 
 // The newest first, each version once.
 std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
-  data::PosixFileSystem disk;
+  Storage disk;
   std::vector<Candidate> found;
-  if (std::filesystem::exists(directory_ / kIndexName)) {
+  if (disk.exists(directory_ / kIndexName)) {
     return {{.path = directory_, .version = std::nullopt, .is_checkpoint = true}};
   }
   for (const CheckpointName& name : checkpoints_in(disk, directory_)) {
@@ -67,11 +61,12 @@ std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
     }
   }
   bool is_empty = true;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+  for (const StoreEntry& entry : disk.entries(directory_).value_or(std::vector<StoreEntry>())) {
     is_empty = false;
-    const auto version = version_in(entry.path().filename().string());
-    if (version && entry.is_directory()) {
-      found.push_back({.path = entry.path(), .version = version, .is_checkpoint = false});
+    const auto version = version_in(entry.name);
+    if (version && entry.is_directory) {
+      found.push_back(
+          {.path = directory_ / entry.name, .version = version, .is_checkpoint = false});
     }
   }
   if (found.empty() && !is_empty) {
@@ -157,13 +152,25 @@ void DirectoryModels::say_once(const std::string& sentence) {
   }
 }
 
+void DirectoryModels::say_not_there() {
+  const std::string name = net::quoted(directory_.string());
+  say_once(shelf_.now()->models.empty() ? "waits for a model: " + name + " is not there yet"
+                                        : name + " is gone; what answers goes on");
+}
+
 bool DirectoryModels::is_there() {
+  if (is_store_url(directory_)) {
+    if (Storage().is_directory(directory_)) {
+      return true;
+    }
+    say_not_there();
+    return false;
+  }
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(directory_, error);
   const std::string name = net::quoted(directory_.string());
   if (status.type() == std::filesystem::file_type::not_found) {
-    say_once(shelf_.now()->models.empty() ? "waits for a model: " + name + " is not there yet"
-                                          : name + " is gone; what answers goes on");
+    say_not_there();
     return false;
   }
   if (status.type() == std::filesystem::file_type::none) {

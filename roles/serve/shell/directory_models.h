@@ -45,6 +45,7 @@ class DirectoryModels final : public ModelSource {
 
   [[nodiscard]] bool is_there();
   void say_once(const std::string& sentence);
+  void say_not_there();
   [[nodiscard]] std::vector<Candidate> candidates() const;
   [[nodiscard]] std::shared_ptr<const LoadedModel> loaded(const Candidate& candidate,
                                                           std::uint64_t stamp) const;

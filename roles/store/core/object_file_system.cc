@@ -1,0 +1,381 @@
+#include "roles/store/core/object_file_system.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "roles/store/core/store_error.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::string_view kDirectoryHead = "disttf directory 1\n";
+// Such objects are small; what is larger is somebody else's.
+constexpr std::size_t kMaxDirectoryText = 4096;
+// Read at a time: a store answers in tens of milliseconds, so small pieces would be nothing but
+// waiting; half of it would do, double only costs memory.
+constexpr std::size_t kReadAtOnce = std::size_t{8} << 20U;
+// A named directory within a named directory within ...: nobody makes more than two.
+constexpr int kMaxFollowed = 8;
+
+std::string_view parent_key(std::string_view key) {
+  const std::size_t slash = key.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : key.substr(0, slash);
+}
+
+std::string_view name_in(std::string_view key) { return key.substr(key.rfind('/') + 1); }
+
+std::string beside_key(std::string_view key, std::string_view name) {
+  const std::string_view parent = parent_key(key);
+  return parent.empty() ? std::string(name) : std::string(parent) + "/" + std::string(name);
+}
+
+std::filesystem::file_time_type file_time(std::chrono::sys_seconds time) {
+  return std::chrono::file_clock::from_sys(time);
+}
+
+// The codes of whatever `use` throws.
+template <typename Use>
+std::error_code code_of(const Use& use) {
+  try {
+    return use();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+}
+
+class NewObject final : public data::NewFile {
+ public:
+  NewObject(std::shared_ptr<ObjectStore> store, std::string key)
+      : store_(std::move(store)), key_(std::move(key)) {}
+
+  void write(std::span<const std::uint8_t> bytes) override {
+    while (!bytes.empty()) {
+      if (kept_.size() == kPartBytes) send();
+      const auto taken = bytes.first(std::min(bytes.size(), kPartBytes - kept_.size()));
+      const auto as_bytes = std::as_bytes(taken);
+      kept_.insert(kept_.end(), as_bytes.begin(), as_bytes.end());
+      bytes = bytes.subspan(taken.size());
+    }
+  }
+
+  // What is not there under its name is nowhere yet, and what is, is durable.
+  void sync() override {}
+
+  void take_name() override {
+    if (upload_ == nullptr) {
+      store_->put(key_, kept_);
+    } else {
+      upload_->add(kept_);
+      upload_->complete();
+    }
+  }
+
+ private:
+  void send() {
+    if (upload_ == nullptr) upload_ = store_->upload(key_);
+    upload_->add(kept_);
+    kept_.clear();
+  }
+
+  const std::shared_ptr<ObjectStore> store_;
+  const std::string key_;
+  std::vector<std::byte> kept_;  // at most kPartBytes
+  std::unique_ptr<ObjectUpload> upload_;
+};
+
+class OpenObject final : public data::OpenFile {
+ public:
+  OpenObject(std::shared_ptr<ObjectStore> store, ObjectHead head)
+      : store_(std::move(store)), info_(std::move(head.info)) {
+    window_.resize(head.bytes.size());
+    std::memcpy(window_.data(), head.bytes.data(), head.bytes.size());
+  }
+
+  [[nodiscard]] std::uint64_t size_bytes() const override { return info_.size_bytes; }
+
+  [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::byte> to) const override {
+    if (offset >= info_.size_bytes || to.empty()) return 0;
+    if (offset < begin_ || offset >= begin_ + window_.size()) {
+      const std::uint64_t left = info_.size_bytes - offset;
+      window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
+      begin_ = offset;
+      window_.resize(store_->read(info_, offset, window_));
+    }
+    const auto skipped = static_cast<std::size_t>(offset - begin_);
+    const std::size_t count = std::min(to.size(), window_.size() - skipped);
+    std::memcpy(to.data(), window_.data() + skipped, count);
+    return count;
+  }
+
+ private:
+  const std::shared_ptr<ObjectStore> store_;
+  const ObjectInfo info_;
+  // What was read last, from begin_ on. Of the one thread that reads.
+  mutable std::vector<std::byte> window_;
+  mutable std::uint64_t begin_ = 0;
+};
+
+}  // namespace
+
+std::string directory_text(std::string_view name) {
+  return std::string(kDirectoryHead) + std::string(name) + "\n";
+}
+
+std::optional<std::string> directory_from(std::string_view text) {
+  if (!text.starts_with(kDirectoryHead) || !text.ends_with('\n')) return std::nullopt;
+  text.remove_prefix(kDirectoryHead.size());
+  if (text.size() < 2) return std::nullopt;
+  text.remove_suffix(1);
+  const bool is_name =
+      text.find_first_of("/\n") == std::string_view::npos && text != "." && text != "..";
+  return is_name ? std::optional(std::string(text)) : std::nullopt;
+}
+
+ObjectFileSystem::ObjectFileSystem(std::shared_ptr<ObjectStore> store, std::string root)
+    : store_(std::move(store)), root_(std::move(root)) {}
+
+std::string ObjectFileSystem::key_of(const Path& path) const {
+  std::string_view rest = path.native();
+  if (rest.starts_with(root_)) rest.remove_prefix(root_.size());
+  std::string key;
+  for (const char c : rest) {
+    if (c != '/' || (!key.empty() && key.back() != '/')) key += c;
+  }
+  if (key.ends_with('/')) key.pop_back();
+  return key;
+}
+
+std::optional<std::string> ObjectFileSystem::folder_of(const std::string& key) {
+  const auto object = store_->open(key + std::string(kDirectoryMark), kMaxDirectoryText);
+  if (!object) return std::nullopt;
+  const auto name = directory_from(object->bytes);
+  if (!name) {
+    throw std::system_error(StoreError::kBadAnswer,
+                            url_of(object->info.key) + " does not name a directory");
+  }
+  return beside_key(key, *name);
+}
+
+std::string ObjectFileSystem::followed(std::string key) {
+  for (int i = 0; i < kMaxFollowed; ++i) {
+    std::string next;
+    for (std::string above(parent_key(key)); !above.empty(); above = parent_key(above)) {
+      if (const auto folder = folder_of(above)) {
+        next = *folder + key.substr(above.size());
+        break;
+      }
+    }
+    if (next.empty()) break;
+    key = std::move(next);
+  }
+  return key;
+}
+
+ObjectFileSystem::Found ObjectFileSystem::look(const std::string& key) {
+  if (key.empty()) return {.kind = Found::Kind::kFolder, .folder = {}};
+  const ObjectListing listing = store_->list(key, false);
+  const auto has = [&listing](const std::string& wanted) {
+    return std::ranges::find(listing.objects, wanted, &ObjectInfo::key) != listing.objects.end();
+  };
+  if (has(key)) return {.kind = Found::Kind::kFile, .folder = {}};
+  if (has(key + std::string(kDirectoryMark))) {
+    if (const auto folder = folder_of(key)) {
+      return {.kind = Found::Kind::kNamed, .folder = *folder};
+    }
+  }
+  if (std::ranges::find(listing.folders, key + "/") != listing.folders.end()) {
+    return {.kind = Found::Kind::kFolder, .folder = key};
+  }
+  return {};
+}
+
+bool ObjectFileSystem::is_named(const std::string& folder) {
+  const std::string parent(parent_key(folder));
+  for (const ObjectInfo& object : store_->list(parent.empty() ? "" : parent + "/", false).objects) {
+    if (!object.key.ends_with(kDirectoryMark)) continue;
+    if (folder_of(object.key.substr(0, object.key.size() - kDirectoryMark.size())) == folder) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::unique_ptr<data::NewFile> ObjectFileSystem::create(const Path& target) {
+  return std::make_unique<NewObject>(store_, followed(key_of(target)));
+}
+
+std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
+  const std::string key = key_of(path);
+  auto object = store_->open(key, kReadAtOnce);
+  if (!object) {
+    if (const std::string other = followed(key); other != key) {
+      object = store_->open(other, kReadAtOnce);
+    }
+  }
+  if (!object) throw std::system_error(StoreError::kNotFound, "cannot open " + path.string());
+  return std::make_unique<OpenObject>(store_, std::move(*object));
+}
+
+std::uint64_t ObjectFileSystem::size_of(const Path& path, std::error_code& error) {
+  std::uint64_t size = 0;
+  error = code_of([&]() -> std::error_code {
+    const std::string key = key_of(path);
+    auto object = store_->find(key);
+    if (!object) {
+      if (const std::string other = followed(key); other != key) object = store_->find(other);
+    }
+    if (!object) return StoreError::kNotFound;
+    size = object->size_bytes;
+    return {};
+  });
+  return size;
+}
+
+std::filesystem::file_time_type ObjectFileSystem::last_write(const Path& path) {
+  const std::string key = followed(key_of(path));
+  const Found found = look(key);
+  if (found.kind == Found::Kind::kNothing) {
+    throw std::system_error(StoreError::kNotFound, "cannot read " + path.string());
+  }
+  const bool is_file = found.kind == Found::Kind::kFile;
+  std::chrono::sys_seconds latest{};
+  for (const ObjectInfo& object : store_->list(is_file ? key : found.folder + "/", true).objects) {
+    if (!is_file || object.key == key) latest = std::max(latest, object.modified);
+  }
+  return file_time(latest);
+}
+
+std::filesystem::file_time_type ObjectFileSystem::now(const Path& /*directory*/) {
+  return file_time(store_->now());
+}
+
+std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& directory) {
+  std::string key = followed(key_of(directory));
+  if (!key.empty()) {
+    if (const auto folder = folder_of(key)) key = *folder;
+  }
+  const std::string prefix = key.empty() ? "" : key + "/";
+  const ObjectListing listing = store_->list(prefix, false);
+  if (listing.objects.empty() && listing.folders.empty() && !key.empty()) return std::nullopt;
+  std::vector<StoreEntry> found;
+  std::set<std::string> hidden;  // what has been given another name
+  for (const ObjectInfo& object : listing.objects) {
+    std::string name = object.key.substr(prefix.size());
+    if (name.empty()) continue;  // a console's mark of an empty folder
+    if (!name.ends_with(kDirectoryMark)) {
+      found.push_back({.name = std::move(name),
+                       .size_bytes = object.size_bytes,
+                       .modified = file_time(object.modified)});
+      continue;
+    }
+    name.resize(name.size() - kDirectoryMark.size());
+    if (const auto folder = folder_of(prefix + name)) {
+      hidden.insert(std::string(name_in(*folder)));
+      found.push_back(
+          {.name = std::move(name), .is_directory = true, .modified = file_time(object.modified)});
+    }
+  }
+  for (const std::string& folder : listing.folders) {
+    std::string name = folder.substr(prefix.size(), folder.size() - prefix.size() - 1);
+    const bool is_there =
+        std::ranges::find(found, name, &StoreEntry::name) != found.end() || hidden.contains(name);
+    if (!name.empty() && !is_there) {
+      found.push_back({.name = std::move(name), .is_directory = true});
+    }
+  }
+  std::ranges::sort(found, {}, &StoreEntry::name);
+  return found;
+}
+
+std::vector<std::string> ObjectFileSystem::names_in(const Path& directory, std::error_code& error) {
+  std::vector<std::string> names;
+  error = code_of([&]() -> std::error_code {
+    const auto found = entries(directory);
+    if (!found) return StoreError::kNotFound;
+    for (const StoreEntry& entry : *found) names.push_back(entry.name);
+    return {};
+  });
+  return names;
+}
+
+// Directories are there when something is in them: none has to be made, nor made durable.
+bool ObjectFileSystem::create_directory(const Path& /*path*/, std::error_code& error) {
+  error.clear();
+  return false;
+}
+
+std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std::string& to) {
+  const Found source = look(from);
+  if (source.kind == Found::Kind::kNothing) return StoreError::kNotFound;
+  const bool is_file = source.kind == Found::Kind::kFile;
+  const bool is_named = source.kind == Found::Kind::kNamed;
+  if (is_named && source.folder == to) {  // back to where it lies
+    store_->remove(from + std::string(kDirectoryMark));
+    return {};
+  }
+  const Found target = look(to);
+  if (target.kind == Found::Kind::kFolder || target.kind == Found::Kind::kNamed) {
+    return std::make_error_code(std::errc::directory_not_empty);
+  }
+  if (is_file) {
+    store_->copy(from, to);
+    store_->remove(from);
+    return {};
+  }
+  if (target.kind == Found::Kind::kFile) return std::make_error_code(std::errc::not_a_directory);
+  if (parent_key(source.folder) != parent_key(to)) {
+    return std::make_error_code(std::errc::cross_device_link);
+  }
+  const std::string text = directory_text(name_in(source.folder));
+  const std::span bytes(text.data(), text.size());
+  if (!store_->put_new(to + std::string(kDirectoryMark), std::as_bytes(bytes))) {
+    return StoreError::kExists;
+  }
+  if (is_named) store_->remove(from + std::string(kDirectoryMark));
+  return {};
+}
+
+std::error_code ObjectFileSystem::rename(const Path& from, const Path& to) {
+  return code_of([&] { return rename_keys(followed(key_of(from)), followed(key_of(to))); });
+}
+
+std::error_code ObjectFileSystem::link(const Path& from, const Path& to) {
+  return code_of([&]() -> std::error_code {
+    const std::string source = followed(key_of(from));
+    const std::string target = followed(key_of(to));
+    if (!store_->find(source)) return StoreError::kNotFound;
+    if (look(target).kind != Found::Kind::kNothing) return StoreError::kExists;
+    store_->copy(source, target);
+    return {};
+  });
+}
+
+std::error_code ObjectFileSystem::remove(const Path& path) {
+  return code_of([&]() -> std::error_code {
+    const std::string key = followed(key_of(path));
+    const Found found = look(key);
+    const auto not_empty = std::make_error_code(std::errc::directory_not_empty);
+    switch (found.kind) {
+      case Found::Kind::kNothing:
+        break;
+      case Found::Kind::kFile:
+        store_->remove(key);
+        break;
+      case Found::Kind::kFolder:
+        // What has another name by now is not here any more.
+        return is_named(key) ? std::error_code() : not_empty;
+      case Found::Kind::kNamed:
+        if (!store_->list(found.folder + "/", true).objects.empty()) return not_empty;
+        store_->remove(key + std::string(kDirectoryMark));
+        break;
+    }
+    return {};
+  });
+}
+
+// A request that was answered is durable.
+void ObjectFileSystem::sync_directory(const Path& /*directory*/) {}
+
+}  // namespace disttf::roles

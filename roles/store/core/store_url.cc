@@ -1,0 +1,79 @@
+#include "roles/store/core/store_url.h"
+
+#include <algorithm>
+
+#include "net/wire/text.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::string_view kSchemeEnd = "://";
+// What S3 allows at most, in bytes of UTF-8.
+constexpr std::size_t kMaxKeyBytes = 1024;
+
+// S3's rule for new buckets; older ones with capitals or underscores cannot be hosts.
+bool is_bucket_name(std::string_view name) {
+  return name.size() >= 3 && name.size() <= 63 && name.front() != '.' && name.front() != '-' &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || net::is_digit(c) || c == '-' || c == '.' || c == '_';
+         });
+}
+
+// Each segment is one that no client on the way would read as something else.
+bool is_normal_key(std::string_view key) {
+  if (key.empty()) return true;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('/', begin), key.size());
+    const std::string_view segment = key.substr(begin, end - begin);
+    if (segment.empty() || segment == "." || segment == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_store_url(std::string_view place) noexcept {
+  const std::size_t end = place.find(kSchemeEnd);
+  if (end == std::string_view::npos || end == 0 || !net::is_letter(place.front())) return false;
+  return std::ranges::all_of(place.substr(0, end), [](char c) {
+    return net::is_letter(c) || net::is_digit(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+bool is_store_url(const std::filesystem::path& place) noexcept {
+  return is_store_url(std::string_view(place.native()));
+}
+
+StoreUrl parse_store_url(std::string_view field, std::string_view place) {
+  const auto refuse = [&](const std::string& why) {
+    net::fail(std::string(field) + ": " + net::quoted(place) + " " + why +
+              "; expected a path, or a URL like s3://bucket/prefix");
+  };
+  const std::size_t scheme_end = place.find(kSchemeEnd);
+  StoreUrl url{.scheme = net::to_lower(place.substr(0, scheme_end)), .bucket = {}, .key = {}};
+  if (url.scheme != "s3") refuse("has the unknown scheme " + net::quoted(url.scheme));
+  std::string_view rest = place.substr(scheme_end + kSchemeEnd.size());
+  url.bucket = rest.substr(0, rest.find('/'));
+  if (url.bucket.empty()) refuse("names no bucket");
+  if (!is_bucket_name(url.bucket)) {
+    refuse("names the bucket " + net::quoted(url.bucket) +
+           ", which is none: 3 to 63 small letters, digits, dots and hyphens");
+  }
+  rest.remove_prefix(url.bucket.size());
+  while (rest.starts_with('/')) rest.remove_prefix(1);
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  if (!is_normal_key(rest)) refuse("has an empty segment, \".\" or \"..\" in it");
+  if (rest.size() > kMaxKeyBytes) {
+    refuse("is longer than the " + std::to_string(kMaxKeyBytes) + " bytes that a key may have");
+  }
+  url.key = rest;
+  return url;
+}
+
+std::string to_string(const StoreUrl& url) {
+  std::string text = url.scheme + std::string(kSchemeEnd) + url.bucket;
+  return url.key.empty() ? text : text + "/" + url.key;
+}
+
+}  // namespace disttf::roles

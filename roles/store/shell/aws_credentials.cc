@@ -1,0 +1,196 @@
+#include "roles/store/shell/aws_credentials.h"
+
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/posix_file_system.h"
+#include "net/http/http_session.h"
+#include "net/wire/text.h"
+#include "roles/process/log.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_error.h"
+
+namespace disttf::roles {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of a token, a profile, an answer with credentials.
+constexpr std::size_t kMaxCredentialBytes = std::size_t{1} << 20U;
+// Credentials that end so soon could end within the request that they are for.
+constexpr auto kRefreshBefore = 5min;
+// A metadata server is on this host or not there at all.
+constexpr net::HttpLimits kMetadataLimits{.connect_timeout = 1s, .stall_timeout = 5s};
+constexpr net::HttpLimits kTokenServiceLimits{.connect_timeout = 5s, .stall_timeout = 15s};
+
+// Empty: it cannot be read.
+std::string small_file(const std::string& path) {
+  if (path.empty()) return {};
+  try {
+    data::PosixFileSystem disk;
+    const auto bytes = data::read_file(disk, path, kMaxCredentialBytes);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
+
+std::string profile_file(const StoreEnvironment& environment, const char* variable,
+                         const char* name) {
+  if (std::string path = environment.value_of(variable); !path.empty()) return path;
+  const std::string home = environment.value_of("HOME");
+  return home.empty() ? "" : home + "/.aws/" + name;
+}
+
+std::optional<Credentials> credentials_in(const ProfileSettings& settings) {
+  const auto value = [&settings](const char* name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::string() : found->second;
+  };
+  Credentials found{.key_id = value("aws_access_key_id"),
+                    .secret = value("aws_secret_access_key"),
+                    .token = value("aws_session_token")};
+  if (found.key_id.empty() || found.secret.empty()) return std::nullopt;
+  return found;
+}
+
+// What a server of credentials answers; empty: it is not there, or refuses. That it is refused
+// where somebody has set it up is said, without what was asked for.
+std::string ask_metadata(const net::HttpQuestion& question, const net::HttpLimits& limits,
+                         const net::ProxySettings& proxy, const std::string& ca_file,
+                         const net::Interrupt& interrupt, bool is_expected) {
+  net::HttpSession session(limits, ca_file, proxy, interrupt);
+  const net::HttpAnswer answer = session.ask(question);
+  if (!answer.error && answer.head.status == 200) return answer.body;
+  if (is_expected) {
+    log_warning(
+        "no credentials from " + net::authority(question.url) + ": " +
+        (answer.error ? answer.error.message() : "it answered " + net::status_text(answer.head)));
+  }
+  return {};
+}
+
+}  // namespace
+
+ProfileSettings read_profile(const StoreEnvironment& environment) {
+  std::string name = environment.value_of("AWS_PROFILE");
+  if (name.empty()) name = "default";
+  ProfileSettings settings = profile_settings(
+      small_file(profile_file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials")), name,
+      false);
+  settings.merge(profile_settings(
+      small_file(profile_file(environment, "AWS_CONFIG_FILE", "config")), name, true));
+  return settings;
+}
+
+Credentials AwsCredentials::get() {
+  const std::scoped_lock lock(mutex_);
+  const auto now = std::chrono::system_clock::now();
+  if (known_ && (!known_->end || now < *known_->end - kRefreshBefore)) return *known_;
+  if (auto found = find()) {
+    known_ = std::move(found);
+    log_debug("the store's credentials are from " + known_->source);
+  }
+  // Those that are about to end are better than none.
+  if (!known_) throw std::system_error(StoreError::kNoCredentials, "cannot sign a request");
+  return *known_;
+}
+
+void AwsCredentials::forget() {
+  const std::scoped_lock lock(mutex_);
+  known_.reset();
+}
+
+std::optional<Credentials> AwsCredentials::find() {
+  const auto named = [](std::optional<Credentials> found, const char* source) {
+    if (found) found->source = source;
+    return found;
+  };
+  Credentials of_variables{.key_id = environment_.value_of("AWS_ACCESS_KEY_ID"),
+                           .secret = environment_.value_of("AWS_SECRET_ACCESS_KEY"),
+                           .token = environment_.value_of("AWS_SESSION_TOKEN")};
+  if (!of_variables.key_id.empty() && !of_variables.secret.empty()) {
+    return named(std::move(of_variables), "the environment");
+  }
+  if (auto found = from_web_identity()) return named(std::move(found), "a web identity");
+  if (auto found = credentials_in(read_profile(environment_))) {
+    return named(std::move(found), "a profile");
+  }
+  if (auto found = from_container()) return named(std::move(found), "the container's server");
+  return named(from_instance(), "the instance's metadata");
+}
+
+std::optional<Credentials> AwsCredentials::from_web_identity() {
+  const std::string token =
+      std::string(net::trim(small_file(environment_.value_of("AWS_WEB_IDENTITY_TOKEN_FILE"))));
+  const std::string role = environment_.value_of("AWS_ROLE_ARN");
+  if (token.empty() || role.empty()) return std::nullopt;
+  std::string session = environment_.value_of("AWS_ROLE_SESSION_NAME");
+  if (session.empty()) session = "disttf";
+  std::string endpoint = environment_.value_of("AWS_ENDPOINT_URL_STS");
+  if (endpoint.empty()) endpoint = "https://sts." + region_ + ".amazonaws.com/";
+  const std::string form = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" +
+                           percent_encoded(role, false) +
+                           "&RoleSessionName=" + percent_encoded(session, false) +
+                           "&WebIdentityToken=" + percent_encoded(token, false);
+  const net::HttpQuestion question{
+      .method = "POST",
+      .url = net::parse_url("AWS_ENDPOINT_URL_STS", endpoint),
+      .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
+      .body = std::as_bytes(std::span(form.data(), form.size())),
+      .max_answer_bytes = kMaxCredentialBytes};
+  return credentials_from_xml(ask_metadata(question, kTokenServiceLimits, environment_.proxy,
+                                           environment_.value_of("AWS_CA_BUNDLE"), interrupt_,
+                                           true));
+}
+
+std::optional<Credentials> AwsCredentials::from_container() {
+  std::string place = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (const std::string relative = environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+      !relative.empty()) {
+    place = "http://169.254.170.2" + relative;
+  }
+  if (place.empty()) return std::nullopt;
+  net::HttpQuestion question{.url = net::parse_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", place),
+                             .fields = {{"Accept", "application/json"}},
+                             .body = {},
+                             .max_answer_bytes = kMaxCredentialBytes};
+  std::string token(
+      net::trim(small_file(environment_.value_of("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))));
+  if (token.empty()) token = environment_.value_of("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (!token.empty()) question.fields.emplace_back("Authorization", token);
+  return credentials_from_json(ask_metadata(question, kMetadataLimits, {}, "", interrupt_, true));
+}
+
+std::optional<Credentials> AwsCredentials::from_instance() {
+  if (net::to_lower(environment_.value_of("AWS_EC2_METADATA_DISABLED")) == "true") {
+    return std::nullopt;
+  }
+  std::string endpoint = environment_.value_of("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (endpoint.empty()) endpoint = "http://169.254.169.254";
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const auto ask = [&](const std::string& method, const std::string& path, NamedTexts fields) {
+    const net::HttpQuestion question{
+        .method = method,
+        .url = net::parse_url("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint + path),
+        .fields = std::move(fields),
+        .body = {},
+        .max_answer_bytes = kMaxCredentialBytes};
+    return ask_metadata(question, kMetadataLimits, {}, "", interrupt_, false);
+  };
+  const std::string token =
+      ask("PUT", "/latest/api/token", {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
+  if (token.empty()) return std::nullopt;
+  const std::string folder = "/latest/meta-data/iam/security-credentials/";
+  const std::string roles = ask("GET", folder, {{"X-aws-ec2-metadata-token", token}});
+  const std::string role(net::trim(roles.substr(0, roles.find('\n'))));
+  if (role.empty()) return std::nullopt;
+  return credentials_from_json(
+      ask("GET", folder + percent_encoded(role, false), {{"X-aws-ec2-metadata-token", token}}));
+}
+
+}  // namespace disttf::roles

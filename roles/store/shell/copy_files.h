@@ -1,0 +1,27 @@
+// Copies files between this machine and stores, several at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "roles/store/shell/storage.h"
+
+namespace disttf::roles {
+
+struct FileToCopy {
+  std::filesystem::path from;
+  std::filesystem::path to;
+};
+
+// Adds all that lies in the directory, with what lies in those in it. False: there is none. Throws
+// std::system_error.
+[[nodiscard]] bool collect_files(Storage& storage, const std::filesystem::path& from,
+                                 const std::filesystem::path& to, std::vector<FileToCopy>& files);
+
+// Each is there whole or not at all; directories that are missing are made. Logs once a second how
+// far it is. Returns how many bytes there were. Throws what the first that failed threw.
+std::uint64_t copy_files(std::vector<FileToCopy> files, std::size_t threads);
+
+}  // namespace disttf::roles

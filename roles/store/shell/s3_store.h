@@ -1,0 +1,80 @@
+// A bucket of S3, or of what speaks its protocol, as a store of objects.
+//
+// Requests are signed, tried three times where that may help, and go over connections that are kept
+// open. A body is covered by its SHA-256, which the store checks; what is read is covered by
+// whoever wrote it (a checkpoint's index).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/http/http_session.h"
+#include "net/http/url.h"
+#include "net/transport/interrupt.h"
+#include "roles/store/core/object_store.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/shell/aws_credentials.h"
+#include "roles/store/shell/store_environment.h"
+
+namespace disttf::roles {
+
+class S3Store final : public ObjectStore {
+ public:
+  // `environment` must outlive the object. Throws std::invalid_argument where its endpoint is no
+  // URL.
+  S3Store(std::string bucket, const StoreEnvironment& environment);
+
+  [[nodiscard]] std::optional<ObjectInfo> find(const std::string& key) override;
+  [[nodiscard]] std::optional<ObjectHead> open(const std::string& key,
+                                               std::size_t max_bytes) override;
+  std::size_t read(const ObjectInfo& object, std::uint64_t offset,
+                   std::span<std::byte> to) override;
+  [[nodiscard]] ObjectListing list(const std::string& prefix, bool deeply) override;
+  void put(const std::string& key, std::span<const std::byte> bytes) override;
+  [[nodiscard]] bool put_new(const std::string& key, std::span<const std::byte> bytes) override;
+  [[nodiscard]] std::unique_ptr<ObjectUpload> upload(const std::string& key) override;
+  void copy(const std::string& from, const std::string& to) override;
+  void remove(const std::string& key) override;
+  [[nodiscard]] std::chrono::sys_seconds now() override;
+
+  // One request, of the object `key`, or of the bucket where that is empty.
+  struct Request {
+    std::string method;
+    std::string key{};
+    NamedTexts query{};
+    NamedTexts fields{};
+    std::span<const std::byte> body{};
+    // Statuses that are an answer besides those below 300.
+    int accepted = 0;
+    int also_accepted = 0;
+    // An answer of 200 may have an error in its body.
+    bool is_late = false;
+  };
+  // Throws as ObjectStore's functions do.
+  [[nodiscard]] net::HttpAnswer ask(const Request& request);
+
+ private:
+  [[nodiscard]] net::HttpAnswer ask_once(const Request& request, const Credentials& credentials);
+  [[nodiscard]] std::string url_of(const std::string& key) const;
+  void check_conditions(const std::string& key);
+  void note_time(const net::HttpHead& head);
+
+  const std::string bucket_;
+  const StoreEnvironment& environment_;
+  const ProfileSettings profile_;
+  const std::string region_;
+  net::Url base_;  // whom requests go to; its target is the path before the key, without a slash
+  const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
+  AwsCredentials credentials_;
+  std::atomic<std::int64_t> ahead_s_ = 0;  // the store's clock before ours, once is_timed_
+  std::atomic<bool> is_timed_ = false;
+  std::atomic<bool> heeds_conditions_ = false;  // known to
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<net::HttpSession>> idle_;  // sessions that nobody uses
+};
+
+}  // namespace disttf::roles

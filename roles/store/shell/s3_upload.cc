@@ -1,0 +1,101 @@
+#include "roles/store/shell/s3_upload.h"
+
+#include <system_error>
+#include <utility>
+
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_error.h"
+#include "roles/store/shell/s3_store.h"
+
+namespace disttf::roles {
+namespace {
+
+// Each holds a part in memory: 64 MiB.
+constexpr std::size_t kMaxPartsUnderWay = 4;
+
+// An entity tag is quoted, and may hold what XML has another use for.
+std::string xml_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+S3Upload::S3Upload(S3Store& store, std::string key) : store_(store), key_(std::move(key)) {
+  const net::HttpAnswer answer =
+      store_.ask({.method = "POST", .key = key_, .query = {{"uploads", ""}}});
+  id_ = xml_text(answer.body, "InitiateMultipartUploadResult/UploadId");
+  if (id_.empty()) {
+    throw std::system_error(StoreError::kBadAnswer, "the upload of " + key_ + " has no number");
+  }
+}
+
+S3Upload::~S3Upload() {
+  for (const auto& part : under_way_) part->thread.join();
+  if (is_complete_) return;
+  try {
+    static_cast<void>(store_.ask(
+        {.method = "DELETE", .key = key_, .query = {{"uploadId", id_}}, .accepted = 404}));
+  } catch (const std::exception& error) {
+    log_debug(std::string("parts of an upload stay behind: ") + error.what());
+  }
+}
+
+void S3Upload::send(Part& part) noexcept {
+  try {
+    const net::HttpAnswer answer =
+        store_.ask({.method = "PUT",
+                    .key = key_,
+                    .query = {{"partNumber", std::to_string(part.number)}, {"uploadId", id_}},
+                    .body = part.bytes});
+    part.etag = answer.head.etag;
+  } catch (...) {
+    part.error = std::current_exception();
+  }
+}
+
+void S3Upload::join_oldest() {
+  const std::unique_ptr<Part> part = std::move(under_way_.front());
+  under_way_.pop_front();
+  part->thread.join();
+  if (part->error) std::rethrow_exception(part->error);
+  etags_.push_back(std::move(part->etag));
+}
+
+void S3Upload::add(std::span<const std::byte> part) {
+  while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
+  auto next = std::make_unique<Part>();
+  next->bytes.assign(part.begin(), part.end());
+  next->number = etags_.size() + under_way_.size() + 1;
+  next->thread = start_thread([this, sent = next.get()] { send(*sent); });
+  under_way_.push_back(std::move(next));
+}
+
+void S3Upload::complete() {
+  while (!under_way_.empty()) join_oldest();
+  std::string list = "<CompleteMultipartUpload>";
+  for (std::size_t i = 0; i < etags_.size(); ++i) {
+    list += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>" +
+            xml_escaped(etags_[i]) + "</ETag></Part>";
+  }
+  list += "</CompleteMultipartUpload>";
+  static_cast<void>(store_.ask({.method = "POST",
+                                .key = key_,
+                                .query = {{"uploadId", id_}},
+                                .body = std::as_bytes(std::span(list.data(), list.size())),
+                                .is_late = true}));
+  is_complete_ = true;
+}
+
+}  // namespace disttf::roles

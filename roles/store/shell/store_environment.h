@@ -1,0 +1,50 @@
+// What a process knows of stores from its environment, which main reads for it: where S3 is, who
+// we are there, through which proxy. Nothing of it is ever logged.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "net/http/http_proxy.h"
+
+namespace disttf::roles {
+
+struct StoreEnvironment {
+  // The variables that are set, of store_variables().
+  std::map<std::string, std::string, std::less<>> variables;
+  net::ProxySettings proxy;
+
+  // Empty: it is not set.
+  [[nodiscard]] std::string value_of(std::string_view name) const {
+    const auto found = variables.find(name);
+    return found == variables.end() ? "" : found->second;
+  }
+};
+
+// What may be asked for.
+inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
+                                               "AWS_CA_BUNDLE",
+                                               "AWS_CONFIG_FILE",
+                                               "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                                               "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                                               "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                                               "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                                               "AWS_DEFAULT_REGION",
+                                               "AWS_EC2_METADATA_DISABLED",
+                                               "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+                                               "AWS_ENDPOINT_URL",
+                                               "AWS_ENDPOINT_URL_S3",
+                                               "AWS_ENDPOINT_URL_STS",
+                                               "AWS_PROFILE",
+                                               "AWS_REGION",
+                                               "AWS_ROLE_ARN",
+                                               "AWS_ROLE_SESSION_NAME",
+                                               "AWS_SECRET_ACCESS_KEY",
+                                               "AWS_SESSION_TOKEN",
+                                               "AWS_SHARED_CREDENTIALS_FILE",
+                                               "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                               "HOME"};
+
+}  // namespace disttf::roles

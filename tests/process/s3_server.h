@@ -1,0 +1,42 @@
+// A real server of S3 on a port of this machine: versitygw over a folder, which .ci/store_servers
+// installs into build/store_servers.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/process/cluster_on_loopback.h"
+#include "tests/process/process.h"
+
+namespace disttf::test_process {
+
+class S3Server {
+ public:
+  // Whether it is installed; `why` says what to do where it is not.
+  [[nodiscard]] static bool is_installed(std::string& why);
+
+  // Keeps its buckets, of which there is one, "bucket", in `folder`. It is up when this returns, or
+  // a test has failed.
+  explicit S3Server(std::filesystem::path folder);
+
+  void kill();   // and waits for its end
+  void start();  // again, on the same port
+  void stop();   // it answers nobody
+  void go_on();
+
+  // What a client is told of it by its environment.
+  [[nodiscard]] std::map<std::string, std::string> variables() const;
+  // Where an object lies.
+  [[nodiscard]] std::filesystem::path file_of(const std::string& key) const {
+    return folder_ / "bucket" / key;
+  }
+
+ private:
+  const std::filesystem::path folder_;
+  const ReservedPort port_;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace disttf::test_process

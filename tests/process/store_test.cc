@@ -1,0 +1,239 @@
+// A real S3, and what the real binary does with it.
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tests/process/process_test.h"
+#include "tests/process/s3_server.h"
+#include "tests/support/engines.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class StoreTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!S3Server::is_installed(why)) {
+      test_support::skip_without_engine(why);
+      return;
+    }
+    server_.emplace(scratch() / "s3");
+  }
+
+  Process& disttf(const Words& words, const Variables& more = {}) {
+    Variables variables = server_->variables();
+    for (const auto& [name, value] : more) variables[name] = value;
+    return run(words.front(), words, variables);
+  }
+  Process& done(const Words& words) {
+    Process& process = disttf(words);
+    EXPECT_TRUE(exits(process, kExitDone));
+    return process;
+  }
+  // Once a launch has saved so often: it and its tasks, at whatever they are doing.
+  void kill_all_of(Process& job, std::size_t saved) {
+    ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));
+    const std::vector<pid_t> tasks = children_of(job.pid());
+    job.send(SIGKILL);
+    for (const pid_t task : tasks) kill(task, SIGKILL);
+    ASSERT_TRUE(wait_until_gone(tasks));
+    ASSERT_TRUE(killed(job, SIGKILL));
+  }
+  // What it says when it fails.
+  std::string refusal(const Words& words, int exit_code, const Variables& more = {}) {
+    Process& process = disttf(words, more);
+    EXPECT_TRUE(exits(process, exit_code));
+    return process.standard_error();
+  }
+  std::string write(const std::string& name, std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
+    std::ofstream(scratch() / name, std::ios::binary) << text;
+    return text;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(scratch() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::optional<S3Server> server_;
+};
+
+TEST_F(StoreTest, AFileGoesThereAndComesBack) {
+  const std::string text = write("a file+.bin", 1'234'567);
+  Process& up = done({"cp", "a file+.bin", "s3://bucket/some/where/"});
+  EXPECT_THAT(up.standard_output(), HasSubstr("Copied 1 file, 1.2 MB, to s3://bucket/some/where/"));
+  EXPECT_TRUE(fs::exists(server_->file_of("some/where/a file+.bin")));
+  done({"cp", "s3://bucket/some/where/a file+.bin", "back.bin"});
+  EXPECT_TRUE(read("back.bin") == text);
+}
+
+TEST_F(StoreTest, ALargeFileGoesInPartsAndComesBack) {
+  const std::string text = write("large.bin", 50'000'001);
+  done({"cp", "large.bin", "s3://bucket/large.bin"});
+  done({"cp", "s3://bucket/large.bin", "back.bin"});
+  EXPECT_TRUE(read("back.bin") == text);
+}
+
+TEST_F(StoreTest, ADirectoryGoesThereAndIsListed) {
+  fs::create_directories(scratch() / "dir" / "inner");
+  write("dir/a", 10);
+  write("dir/empty", 0);
+  write("dir/inner/b", 20);
+  done({"cp", "dir", "s3://bucket/copy"});
+  const std::string listed = done({"ls", "s3://bucket/copy"}).standard_output();
+  EXPECT_THAT(listed, AllOf(HasSubstr("            10  20"), HasSubstr("  inner/\n")));
+  const json found = json::parse(done({"ls", "s3://bucket/copy/", "--json"}).standard_output());
+  ASSERT_EQ(found["entries"].size(), 3U);
+  EXPECT_EQ(found["entries"][0]["name"], "a");
+  EXPECT_EQ(found["entries"][0]["bytes"], 10);
+  EXPECT_EQ(found["entries"][2]["directory"], true);
+  done({"cp", "s3://bucket/copy", "back"});
+  EXPECT_EQ(read("back/inner/b"), read("dir/inner/b"));
+  EXPECT_EQ(read("back/empty"), "");
+  EXPECT_TRUE(fs::exists(scratch() / "back" / "empty"));
+}
+
+TEST_F(StoreTest, WhatIsWrongIsSaidInOneSentence) {
+  EXPECT_THAT(refusal({"ls", "s3://bucket/none"}, kExitUsage),
+              HasSubstr("\"s3://bucket/none\": there is no such place"));
+  EXPECT_THAT(refusal({"ls", "ftp://host/x"}, kExitUsage),
+              HasSubstr("ls: \"ftp://host/x\" has the unknown scheme \"ftp\""));
+  EXPECT_THAT(refusal({"ls"}, kExitUsage), HasSubstr("ls: PLACE is missing"));
+  EXPECT_THAT(refusal({"cp", "a"}, kExitUsage), HasSubstr("cp: TO is missing"));
+  EXPECT_THAT(refusal({"ls", "s3://no-such-bucket/x"}, kExitBadData),
+              HasSubstr("there is no such bucket"));
+  EXPECT_THAT(refusal({"ls", "s3://bucket"}, kExitUsage, {{"AWS_ENDPOINT_URL", "nonsense"}}),
+              HasSubstr("AWS_ENDPOINT_URL: \"nonsense\" does not begin with http"));
+}
+
+TEST_F(StoreTest, CredentialsThatAreWrongOrMissingAreSaidToBe) {
+  const std::string wrong =
+      refusal({"ls", "s3://bucket"}, kExitBadData, {{"AWS_SECRET_ACCESS_KEY", "not the secret"}});
+  EXPECT_THAT(wrong, AllOf(HasSubstr("403"), HasSubstr("SignatureDoesNotMatch"),
+                           HasSubstr("does not allow it"), Not(HasSubstr("not the secret"))));
+  const std::string missing = refusal({"ls", "s3://bucket"}, kExitBadData,
+                                      {{"AWS_SECRET_ACCESS_KEY", ""},
+                                       {"AWS_CONFIG_FILE", "/nowhere"},
+                                       {"AWS_SHARED_CREDENTIALS_FILE", "/nowhere"}});
+  EXPECT_THAT(missing, AllOf(HasSubstr("no credentials were found"), HasSubstr("AWS_PROFILE"),
+                             HasSubstr("metadata")));
+}
+
+TEST_F(StoreTest, CredentialsComeFromAProfile) {
+  std::ofstream(scratch() / "credentials")
+      << "[default]\naws_access_key_id = x\naws_secret_access_key = y\n"
+         "[mine]\naws_access_key_id = AKIDTEST\naws_secret_access_key = a secret of the test\n";
+  std::ofstream(scratch() / "config") << "[profile mine]\nregion = us-east-1\nendpoint_url = "
+                                      << server_->variables().at("AWS_ENDPOINT_URL") << "\n";
+  write("a", 5);
+  Process& process = disttf({"cp", "a", "s3://bucket/a", "--log_level=debug"},
+                            {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
+                             {"AWS_CONFIG_FILE", "config"},
+                             {"AWS_PROFILE", "mine"},
+                             {"AWS_ACCESS_KEY_ID", ""},
+                             {"AWS_SECRET_ACCESS_KEY", ""},
+                             {"AWS_REGION", ""},
+                             {"AWS_ENDPOINT_URL", ""}});
+  EXPECT_TRUE(exits(process, kExitDone));
+  EXPECT_THAT(process.standard_error(), AllOf(HasSubstr("credentials are from a profile"),
+                                              Not(HasSubstr("a secret of the test"))));
+}
+
+TEST_F(StoreTest, AStoreThatIsAwayIsSaidToBe) {
+  server_->kill();
+  EXPECT_THAT(refusal({"ls", "s3://bucket"}, kExitBadData),
+              HasSubstr("the store could not be had"));
+}
+
+// --- checkpoints ---
+
+Words store_run(unsigned steps) {
+  return {"launch", "--workers=2", "--train_steps=" + std::to_string(steps),
+          "--print_weights_hash"};
+}
+const Words kStoreSaves = {"--train_dir=s3://bucket/run", "--save_steps=10"};
+
+TEST_F(StoreTest, ARunIsSavedThereAndGoesOnFromIt) {
+  const Words flags = store_run(150) + kStoreSaves + data_flags();
+  kill_all_of(disttf(flags + Words{"--debug_delay_ms=20"}), 3);
+  EXPECT_THAT(done({"checkpoint", "ls", "s3://bucket/run"}).standard_output(),
+              AllOf(HasSubstr("checkpoint-000000"), Not(HasSubstr("damaged"))));
+  Process& second = done(flags);
+  EXPECT_TRUE(says(second, "Restoring from s3://bucket/run/checkpoint-00[0-9-]+: global step "));
+  EXPECT_TRUE(says(second, "Saved checkpoint at global step 150 in s3://bucket/run"));
+  Process& undisturbed = run("undisturbed", store_run(150) + data_flags());
+  EXPECT_TRUE(exits(undisturbed, kExitDone));
+  EXPECT_EQ(weights_hash_in(second), weights_hash_in(undisturbed));
+  done({"export", "s3://bucket/run", "--format=safetensors", "--output=model.safetensors"});
+  EXPECT_TRUE(fs::exists(scratch() / "model.safetensors"));
+}
+
+TEST_F(StoreTest, EachPsWritesItsRange) {
+  done(store_run(120) + kStoreSaves + data_flags() + Words{"--ps=2", "--sharded_checkpoint"});
+  Process& verify = done({"checkpoint", "verify", "s3://bucket/run"});
+  EXPECT_THAT(verify.standard_output(), HasSubstr("checkpoint-00000120: whole"));
+  EXPECT_THAT(done({"ls", "s3://bucket/run/checkpoint-00000120"}).standard_output(),
+              AllOf(HasSubstr("model-00001-of-00002.safetensors"),
+                    HasSubstr("model-00002-of-00002.safetensors")));
+}
+
+// Killed at whatever it is doing, again and again.
+TEST_F(StoreTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
+  const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
+  const Words flags = Words{"launch",        "--workers=1",    "--train_steps=1000000",
+                            "--log_every=1", "--save_steps=1", "--train_dir=s3://bucket/run"} +
+                      data_flags();
+  std::uint64_t newest = 0;
+  for (unsigned i = 0; i < kills; ++i) {
+    kill_all_of(disttf(flags), 2 + i % 3);
+    const std::string shown = done({"checkpoint", "show", "s3://bucket/run"}).standard_output();
+    const std::uint64_t step = std::stoull(captured(shown, "step +([0-9]+)"));
+    EXPECT_GE(step, newest);
+    newest = step;
+    EXPECT_EQ(done({"checkpoint", "verify", "s3://bucket/run"}).standard_output().find("damaged"),
+              std::string::npos);
+  }
+}
+
+TEST_F(StoreTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
+  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
+                              "--save_steps=5", "--train_dir=s3://bucket/run"} +
+                        data_flags());
+  ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
+  server_->kill();
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  const std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
+  server_->start();
+  EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+}
+
+TEST_F(StoreTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
+  const Words flags = kStoreSaves + data_flags();
+  done(store_run(120) + flags);
+  server_->kill();
+  Process& job = disttf(store_run(130) + flags);
+  ASSERT_TRUE(says(job, "the store could not be had.*it is tried again"));
+  server_->start();
+  EXPECT_TRUE(says(job, "Restoring from s3://bucket/run/checkpoint-00000120"));
+  EXPECT_TRUE(exits(job, kExitDone));
+}
+
+TEST_F(StoreTest, NoSecretIsInWhatIsSaid) {
+  Process& job = done(store_run(120) + kStoreSaves + data_flags() + Words{"--log_level=debug"});
+  EXPECT_EQ((job.standard_output() + job.standard_error()).find("a secret of the test"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace disttf::test_process
