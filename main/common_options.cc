@@ -37,8 +37,12 @@ roles::DataOptions data_options(const Flags& flags, const Environment& environme
     throw std::invalid_argument("--dataset: " + net::quoted(flags.dataset) +
                                 " is not allowed together with --data");
   }
-  data.directory = flags.data_dir;
   roles::check_place("--data_dir", flags.data_dir);
+  if (roles::is_store_url(std::string_view(flags.data_dir))) {
+    data.store = flags.data_dir;  // and what is read lies where it does without the flag
+  } else {
+    data.directory = flags.data_dir;
+  }
   roles::check_place("--data", flags.own_data.path);
   data.mirrors = flags.data_url;
   data.ca_file = flags.ca_file;

@@ -248,8 +248,10 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
         ->transform(boolean())
         ->group(kData);
   }
-  app.add_option("--data_dir", flags.data_dir,
-                 "folder that the data set is in, or is downloaded to, or converted in")
+  app.add_option(
+         "--data_dir", flags.data_dir,
+         "folder that the data set is in, or is downloaded to, or converted in; or [a bucket's "
+         "URL](stores.md#data) that its files are taken from, to `./input_data`")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kData);

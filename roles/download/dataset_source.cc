@@ -10,6 +10,7 @@
 #include "math/random.h"
 #include "net/transport/descriptor_limit.h"
 #include "roles/download/download.h"
+#include "roles/download/stored_data.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 
@@ -90,7 +91,11 @@ std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
 
 void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
                    const std::filesystem::path& directory, const net::Interrupt& interrupt) {
-  const std::vector<RemoteFile> missing = missing_files(dataset, directory);
+  std::vector<RemoteFile> missing = missing_files(dataset, directory);
+  if (!missing.empty() && !options.store.empty()) {
+    fetch_from_store(missing, options.store, directory);
+    missing = missing_files(dataset, directory);
+  }
   if (missing.empty()) {
     return;
   }
@@ -167,7 +172,7 @@ auto with_own_data(const DataOptions& options, const StopSignal& stop, Use use) 
   hooks.on_progress = [&log](std::uint64_t bytes, std::uint64_t all) { log.progress(bytes, all); };
   hooks.on_message = [](const std::string& sentence) { log_info(sentence); };
   try {
-    return use(*options.own, hooks);
+    return use(brought_here(*options.own, options.directory), hooks);
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
@@ -183,7 +188,7 @@ data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& 
 
 bool own_data_is_images(const DataOptions& options) {
   try {
-    return data::holds_images(options.own.value());
+    return data::holds_images(brought_here(options.own.value(), options.directory));
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {

@@ -23,6 +23,7 @@ struct DataOptions {
   // A set whose files have the usual one's names is in the directory of its own name in it, unless
   // it lies in this one.
   std::filesystem::path directory = "./input_data";
+  std::string store{};  // a store's URL where files of a known set may lie; empty: none
   std::vector<std::string> mirrors;  // --data_url; empty: the known ones
   std::string ca_file;               // empty: the system's
   net::ProxySettings proxy;

@@ -229,6 +229,39 @@ TEST_F(StoreTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
   EXPECT_TRUE(exits(job, kExitDone));
 }
 
+// --- data ---
+
+TEST_F(StoreTest, DataIsReadFromThereAndCopiedAgainOnlyWhereItHasChanged) {
+  std::string table = "a,b,label\n";
+  for (int i = 0; i < 300; ++i) {
+    table += std::to_string(i % 10) + "," + std::to_string(i % 7) + "," +
+             (i % 10 > 4 ? "yes" : "no") + "\n";
+  }
+  std::ofstream(server_->file_of("table.csv")) << table;
+  const Words inspect = {"data", "inspect", "s3://bucket/table.csv", "--data_dir=here"};
+  Process& first = done(inspect);
+  EXPECT_THAT(first.standard_error(), HasSubstr("Copying 1 of 1 files from s3://bucket/table.csv"));
+  EXPECT_THAT(first.standard_output(), HasSubstr("300"));
+  EXPECT_THAT(done(inspect).standard_error(), Not(HasSubstr("Copying")));
+  std::ofstream(server_->file_of("table.csv")) << table << "1,1,yes\n";
+  Process& third = done(inspect);
+  EXPECT_THAT(third.standard_error(), HasSubstr("Copying 1 of 1 files"));
+  EXPECT_THAT(third.standard_output(), HasSubstr("301"));
+}
+
+TEST_F(StoreTest, AKnownDataSetIsTakenFromThere) {
+  if (!has_mnist()) GTEST_SKIP() << "MNIST is not beside the source tree";
+  fs::create_directories(server_->file_of("mnist"));
+  for (const std::string& name : mnist_gz_names()) {
+    fs::copy_file(mnist_directory() / name, server_->file_of("mnist") / name);
+  }
+  Process& download = done({"download", "--dataset=mnist", "--data_dir=s3://bucket/mnist",
+                            "--data_url=http://127.0.0.1:9/"});
+  EXPECT_THAT(download.standard_error(),
+              HasSubstr("Copying 4 files from s3://bucket/mnist to ./input_data"));
+  EXPECT_TRUE(fs::exists(scratch() / "input_data" / mnist_gz_names().front()));
+}
+
 TEST_F(StoreTest, NoSecretIsInWhatIsSaid) {
   Process& job = done(store_run(120) + kStoreSaves + data_flags() + Words{"--log_level=debug"});
   EXPECT_EQ((job.standard_output() + job.standard_error()).find("a secret of the test"),

@@ -16,6 +16,7 @@
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/store/core/store_url.h"
 #include "roles/store/shell/storage.h"
 #include "roles/watch/shell/cut_collector.h"
 
@@ -27,6 +28,8 @@ using std::chrono::steady_clock;
 
 // Between two looks at a directory.
 constexpr std::chrono::milliseconds kLookAtFiles{200};
+// At a store, where each look is a request that somebody pays for.
+constexpr std::chrono::milliseconds kLookAtStore{5000};
 
 std::string at_step(std::uint64_t step) { return "step " + std::to_string(step); }
 
@@ -46,7 +49,8 @@ class DirectoryEvaluator {
     }
     log_info("Evaluates the checkpoints in " + directory_.string());
     while (!look()) {
-      stop_.interrupt().wait_until(net::Clock::now() + kLookAtFiles);
+      stop_.interrupt().wait_until(net::Clock::now() +
+                                   (is_store_url(directory_) ? kLookAtStore : kLookAtFiles));
     }
   }
 
@@ -78,7 +82,18 @@ class DirectoryEvaluator {
   // Whether there is nothing more to come.
   bool look() {
     stop_.throw_if_stopped();
-    const std::vector<CheckpointName> names = checkpoints_in(disk_, directory_);
+    std::vector<CheckpointName> names;
+    try {
+      names = checkpoints_in(disk_, directory_);
+      has_warned_ = false;
+    } catch (const std::system_error& error) {
+      if (!is_away(error.code())) {
+        throw;
+      }
+      if (!std::exchange(has_warned_, true)) {
+        log_warning(std::string(error.what()) + "; it is looked at again and again");
+      }
+    }
     if (names.empty() || names.front() == seen_) {
       watch_for_life();
       return false;
@@ -232,6 +247,7 @@ class DirectoryEvaluator {
   std::optional<double> best_value_;
   std::optional<CheckpointName> seen_;  // the newest that was looked at
   bool has_seen_any_ = false;
+  bool has_warned_ = false;  // that the store is away
   std::optional<CheckpointName> peeked_;
   bool is_result_ = false;  // that one
   steady_clock::time_point next_{};

@@ -20,12 +20,15 @@
 #include "roles/serve/shell/directory_models.h"
 #include "roles/serve/shell/followed_run.h"
 #include "roles/serve/shell/serve_handler.h"
+#include "roles/store/core/store_url.h"
 
 namespace disttf::roles {
 namespace {
 
 // A model that is there answers within a second.
 constexpr std::chrono::milliseconds kLookInterval{250};
+// At a store, where each look is some requests that somebody pays for.
+constexpr std::chrono::milliseconds kStoreLookInterval{5000};
 // Who looks for models and reads them stands back behind those who answer.
 constexpr int kReaderNiceness = 10;
 // A body may hold so many rows of the model, each value with so many characters; and it may hold
@@ -59,9 +62,9 @@ std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelShelf& 
 
 // Until a signal comes. What goes wrong with one look is told, once, and tried again.
 void keep_looking(ModelSource& source, const net::HttpService& service, ServeParts& parts,
-                  const StopSignal& stop) {
+                  std::chrono::milliseconds interval, const StopSignal& stop) {
   std::string told;
-  while (!stop.interrupt().wait_until(net::Clock::now() + kLookInterval)) {
+  while (!stop.interrupt().wait_until(net::Clock::now() + interval)) {
     parts.serve_meters.connections.set(static_cast<double>(service.connections()));
     parts.accuracy.look();
     try {
@@ -132,7 +135,8 @@ int run_serve(const ServeOptions& given) {
   log_info(fmt::format("serving at http://{}/v1/models/{}, with {} thread{}", to_string(address),
                        options.name, options.threads, options.threads == 1 ? "" : "s"));
   serve_meters.ready.set(shelf.now()->models.empty() ? 0 : 1);
-  keep_looking(*source, service, parts, stop);
+  keep_looking(*source, service, parts,
+               is_store_url(options.directory) ? kStoreLookInterval : kLookInterval, stop);
   end(service, parts, options.drain, stop);
   for (std::thread& each : threads) {
     each.join();

@@ -110,12 +110,23 @@ bool collect_files(Storage& storage, const std::filesystem::path& from,
   for (const StoreEntry& entry : *entries) {
     const std::filesystem::path inner = from / entry.name;
     if (!entry.is_directory) {
-      files.push_back({.from = inner, .to = to / entry.name});
+      files.push_back({.from = inner,
+                       .to = to / entry.name,
+                       .size_bytes = entry.size_bytes,
+                       .modified = entry.modified});
     } else {
       static_cast<void>(collect_files(storage, inner, to / entry.name, files));
     }
   }
   return true;
+}
+
+FileToCopy file_to_copy(Storage& storage, const std::filesystem::path& from,
+                        const std::filesystem::path& to) {
+  std::error_code error;
+  const std::uint64_t size = storage.size_of(from, error);
+  if (error) throw std::system_error(error, "cannot read " + from.string());
+  return {.from = from, .to = to, .size_bytes = size, .modified = storage.last_write(from)};
 }
 
 std::uint64_t copy_files(std::vector<FileToCopy> files, std::size_t threads) {

@@ -1,0 +1,51 @@
+// What a store says, and what people say of one: read without harm, and what is read is what its
+// comments promise.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "roles/store/core/aws_profile.h"
+#include "roles/store/core/object_file_system.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/core/xml_elements.h"
+#include "tests/fuzz/require.h"
+
+using disttf::fuzz::require;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace disttf::roles;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::size_t told = 0;
+  static_cast<void>(read_xml(text, [&](std::string_view path, const std::string& inner) {
+    require(!path.empty() && path.front() != '/');
+    told += inner.size();
+  }));
+  require(told <= size);  // nothing grows
+  if (const auto page = read_listing(text)) {
+    for (const ObjectInfo& object : page->listing.objects) require(!object.key.empty());
+  }
+  for (const int status : {200, 301, 403, 404, 503}) {
+    const std::string sentence = s3_refusal(status, "", text, "").sentence;
+    require(sentence.starts_with("the store answered ") && sentence.size() < 1000);
+    require(sentence.find('\n') == std::string::npos);
+  }
+  if (const auto found = credentials_from_json(text)) require(!found->secret.empty());
+  if (const auto found = credentials_from_xml(text)) require(!found->secret.empty());
+  if (const auto time = time_from_iso(text)) require(time_from_iso(iso_text(*time)) == time);
+  static_cast<void>(time_from_http(text));
+  static_cast<void>(profile_settings(text, "default", false));
+  static_cast<void>(profile_settings(text, "other", true));
+  if (const auto name = directory_from(text)) require(directory_text(*name) == text);
+  if (is_store_url(text)) {
+    try {
+      const StoreUrl url = parse_store_url("a place", text);
+      require(parse_store_url("a place", to_string(url)) == url);
+    } catch (const std::invalid_argument& error) {
+      disttf::fuzz::require_sentence(error.what(), "a place: ", 600);
+    }
+  }
+  return 0;
+}
