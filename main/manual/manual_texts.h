@@ -20,7 +20,7 @@ struct FileText {
 };
 
 // What a command reads of the environment.
-enum class Reads : std::uint8_t { kCluster, kDownloads, kTerminal, kPath, kRuntime };
+enum class Reads : std::uint8_t { kCluster, kDownloads, kStores, kTerminal, kPath, kRuntime };
 
 struct CommandText {
   Command command;
