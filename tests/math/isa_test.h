@@ -33,7 +33,11 @@ inline std::string isa_test_name(const testing::TestParamInfo<Isa>& info) {
 // GoogleTest's way to print a value.
 inline void PrintTo(Isa isa, std::ostream* out) { *out << isa_name(isa); }
 
-inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512, Isa::kNeon};
+#if defined(__aarch64__)
+inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kNeon};
+#else
+inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512};
+#endif
 
 // The bits, for comparisons in which 0 and -0 differ and a NaN equals itself.
 inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
