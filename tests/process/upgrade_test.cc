@@ -19,6 +19,7 @@ struct OldRun {
   const char* folder;
   Words flags;  // it had
 };
+void PrintTo(const OldRun& run, std::ostream* out) { *out << run.folder; }
 
 class OldCheckpoint : public ProcessTest, public ::testing::WithParamInterface<OldRun> {
  protected:
@@ -30,9 +31,10 @@ class OldCheckpoint : public ProcessTest, public ::testing::WithParamInterface<O
 
   // A run that goes on with it, up to `steps`.
   Process& go_on(const std::string& steps) {
-    return run("launch", Words{"launch", "--dataset=digits", "--train_dir=train",
-                               "--print_weights_hash", "--train_steps=" + steps} +
-                             GetParam().flags);
+    return run("launch",
+               Words{"launch", "--dataset=digits", "--data_dir=" + test_data_directory().string(),
+                     "--train_dir=train", "--print_weights_hash", "--train_steps=" + steps} +
+                   GetParam().flags);
   }
 
   std::string weights_;  // what the old file printed of them
