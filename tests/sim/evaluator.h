@@ -1,4 +1,4 @@
-// A simulated evaluator: the real plan of its cuts, and what roles/evaluator/shell/cut_collector.cc
+// A simulated evaluator: the real plan of its cuts, and what roles/watch/shell/cut_collector.cc
 // does around it, in virtual time. Of a run without a --train_dir that it would read.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "roles/evaluator/core/cut_plan.h"
 #include "roles/run/run_config.h"
+#include "roles/watch/core/cut_plan.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
 
