@@ -53,9 +53,11 @@ class Echo final : public HttpServiceHandler {
   static void answer(HttpExchange& exchange) {
     const HttpServerRequest& request = exchange.request();
     const std::size_t times = request.query.empty() ? 1 : std::stoul(request.query);
+    const std::string line = request.method + " " + request.path + " " + request.body + "\n";
     std::string body;
+    body.reserve(times * line.size());
     for (std::size_t i = 0; i < times; ++i) {
-      body += request.method + " " + request.path + " " + request.body + "\n";
+      body += line;
     }
     exchange.answer({.content_type = "text/plain", .body = body});
   }

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -54,8 +55,10 @@ class RawClient {
     std::string text;
     std::array<char, 4096> buffer{};
     ssize_t size = 0;
-    while (text.find(enough) == std::string::npos &&
+    std::size_t searched = 0;  // what a whole `enough` would have been found in
+    while (text.find(enough, searched) == std::string::npos &&
            (size = recv(fd_, buffer.data(), buffer.size(), 0)) > 0) {
+      searched = text.size() - std::min(text.size(), enough.size());
       text.append(buffer.data(), static_cast<std::size_t>(size));
     }
     return text;
