@@ -147,12 +147,12 @@ class Crowd {
   template <typename Took>
   void run_until(LoadClock::time_point end, const Took& took) {
     constexpr int kWaitMs = 100;
-    constexpr std::chrono::seconds kPatience{30};
+    constexpr std::chrono::seconds kLongestSilence{30};
     auto heard = LoadClock::now();
     std::array<epoll_event, 64> events{};
     bool has_any = false;
     for (auto now = heard; now < end || !has_any; now = LoadClock::now()) {
-      if (now - heard > kPatience) {
+      if (now - heard > kLongestSilence) {
         fail_load("nothing was answered for 30 s");
       }
       const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), kWaitMs);
@@ -194,9 +194,9 @@ HttpLoadResult run_http_load(const HttpLoad& load) {
 }
 
 std::string await_answer(std::uint16_t port, const std::string& request) {
-  constexpr std::chrono::seconds kPatience{120};
+  constexpr std::chrono::seconds kLongestSilence{120};
   constexpr std::chrono::milliseconds kAgain{50};
-  const auto deadline = LoadClock::now() + kPatience;
+  const auto deadline = LoadClock::now() + kLongestSilence;
   for (;;) {
     try {
       LoadConnection connection(port, request);
