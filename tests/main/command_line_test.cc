@@ -65,7 +65,7 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
             "\"dance\" is not a command; one of launch, ps, worker, chief, evaluator, train, "
             "server, plus, "
             "download, checkpoint, model, data, resolve, render, predict, serve, healthcheck, "
-            "export, import, plot, show, completion, "
+            "export, import, ls, cp, plot, show, completion, "
             "status, top, trace, page, endpoints, logs, pods, update");
 }
 

@@ -188,10 +188,14 @@ TEST_F(Metrics, OfTheChiefHaveItsCheckpoints) {
 
 TEST_F(Metrics, OfATrainingThatDivergesSaySo) {
   ASSERT_TRUE(exits(launch({"--learning_rate=1e20", "--optimizer=sgd"}), kExitError));
-  EXPECT_GE(sum_of(file_of("worker-0"), "disttf_diverged") +
-                sum_of(file_of("worker-1"), "disttf_diverged"),
-            1)
-      << "the first one to see it ends the run";
+  double diverged = 0;
+  for (const char* task : {"worker-0", "worker-1"}) {
+    // The first one to see it ends the run: the other may be stopped before it has written a file.
+    if (std::filesystem::exists(scratch() / ("x." + std::string(task) + ".prom"))) {
+      diverged += sum_of(file_of(task), "disttf_diverged");
+    }
+  }
+  EXPECT_GE(diverged, 1);
 }
 
 TEST_F(Metrics, OfALaunchAreServedByItAndByEachOfItsTasks) {

@@ -311,9 +311,11 @@ void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step
       ((step.step - window_.from) * trainers_.size() + rank) * ps_.size() + index + 1;
   const std::size_t trainer = ps_.size() + rank + 1;
   out.flow(Writer::Flow::kBegins, id, trainer, computed);
-  out.flow(Writer::Flow::kGoesOn, id, index + 1, made + in_ns(step.waited));
+  const std::int64_t applies = made + in_ns(step.waited);
+  out.flow(Writer::Flow::kGoesOn, id, index + 1, applies);
   if (const TrainerSample* const next = step_of(rank, step.step + 1)) {
-    out.flow(Writer::Flow::kEnds, id, trainer, next->began - at_trainer.ahead);
+    // With several ps the answer may count as having come sooner than it was sent (see bounds()).
+    out.flow(Writer::Flow::kEnds, id, trainer, std::max(next->began - at_trainer.ahead, applies));
   }
 }
 
