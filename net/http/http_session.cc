@@ -53,7 +53,7 @@ MaybeFailure HttpSession::attempt(const HttpQuestion& question, HttpAnswer& answ
       return failure;
     }
   }
-  const MaybeFailure unsent = send(question);
+  MaybeFailure unsent = send(question);
   // A server that refuses a body may answer and close before it has read all of it.
   if (unsent && (question.body.empty() || unsent->error == std::errc::operation_canceled)) {
     connection_.reset();

@@ -84,7 +84,7 @@ void FollowedRun::take(TrainedModel cut) {
   }
 }
 
-void FollowedRun::put_first(std::shared_ptr<const LoadedModel> model) {
+void FollowedRun::put_first(const std::shared_ptr<const LoadedModel>& model) {
   LoadedModels models = {model};
   for (const std::shared_ptr<const LoadedModel>& each : shelf_.now()->models) {
     if (models.size() < keep_ && each->version < model->version) {

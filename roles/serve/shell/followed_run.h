@@ -28,7 +28,7 @@ class FollowedRun final : public ModelSource {
  private:
   void tell_of_ps();
   void take(TrainedModel cut);
-  void put_first(std::shared_ptr<const LoadedModel> model);
+  void put_first(const std::shared_ptr<const LoadedModel>& model);
   void tell_end();
   [[nodiscard]] std::string what_answers() const;
 
