@@ -81,6 +81,7 @@ enum class FrameKind : std::uint8_t {
   kMetricsReply = 40,  // reply: texts (net/wire/metrics_messages.h)
   kTrace = 41,         // chief -> ps, ps 0 -> trainer: tell all of these steps; no reply
   kWatch = 42,         // evaluator -> ps: the parameters of a step to come, or of the run's result
+  kConclude = 43,      // primary -> backup: the run ends with the step that you hold
 };
 
 enum FrameFlags : std::uint16_t {

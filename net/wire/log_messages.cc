@@ -20,6 +20,8 @@ constexpr MessageFields kUpdateFields{.kind = FrameKind::kUpdate,
                                       .range_begin = true,
                                       .generation = true};
 constexpr MessageFields kCompleteFields{.kind = FrameKind::kComplete, .generation = true};
+constexpr MessageFields kConcludeFields{
+    .kind = FrameKind::kConclude, .step = true, .generation = true};
 
 }  // namespace
 
@@ -87,6 +89,17 @@ FrameHeader Complete::to_header() const noexcept {
 std::error_code Complete::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kCompleteFields)) return error;
   *this = {.entry = header.request_id, .generation = header.generation};
+  return {};
+}
+
+FrameHeader Conclude::to_header() const noexcept {
+  return {
+      .kind = kConcludeFields.kind, .request_id = entry, .step = step, .generation = generation};
+}
+
+std::error_code Conclude::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kConcludeFields)) return error;
+  *this = {.entry = header.request_id, .step = header.step, .generation = header.generation};
   return {};
 }
 

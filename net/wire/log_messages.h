@@ -1,8 +1,8 @@
 // What the primary of a range says to its backup, one struct for each kind of frame, as
 // net/wire/messages.h has those of trainers. Bodies: net/wire/replication.h.
 //
-// FILL, UPDATE and COMPLETE are entries of a log, numbered in their order; request_id is an entry's
-// number. The backup acknowledges each.
+// FILL, UPDATE, COMPLETE and CONCLUDE are entries of a log, numbered in their order; request_id is
+// an entry's number. The backup acknowledges each.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,17 @@ struct Complete {
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
   friend bool operator==(const Complete&, const Complete&) = default;
+};
+
+// The run has ended before its last step: the parameters are its result, and no update follows.
+struct Conclude {
+  std::uint64_t entry = 0;
+  std::uint64_t step = 0;  // that they are of
+  Generation generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Conclude&, const Conclude&) = default;
 };
 
 }  // namespace disttf::net

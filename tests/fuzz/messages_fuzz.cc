@@ -53,6 +53,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             Heartbeat, GetConfig, Config, GetStatus, StatusReply, Ack, Fenced, Written, NotWritten,
             HelloFrame, WelcomeFrame, RefusedFrame, ShareFrame, SharedFrame, ViewFrame, ReportFrame,
             OrderFrame, ResultFrame, RunTaskFrame, TaskEndedFrame, CutRequest, CutReply,
-            WriteCutRequest, Watch, PublishToBackup, Fill, Update, Complete>(header);
+            WriteCutRequest, Watch, PublishToBackup, Fill, Update, Complete, Conclude>(header);
   return 0;
 }

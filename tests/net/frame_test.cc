@@ -90,7 +90,7 @@ TEST(Frame, NamesWhatIsWrong) {
   EXPECT_EQ(decode_with(0, 'd'), WireError::kBadMagic);
   EXPECT_EQ(decode_with(4, 1), WireError::kBadVersion);
   EXPECT_EQ(decode_with(5, 0), WireError::kBadKind);
-  EXPECT_EQ(decode_with(5, 43), WireError::kBadKind);
+  EXPECT_EQ(decode_with(5, 44), WireError::kBadKind);
   EXPECT_EQ(decode_with(7, 4), WireError::kBadFlags);
   EXPECT_EQ(decode_with(56, 1), WireError::kBadReserved);
   EXPECT_EQ(decode_with(59, 1), WireError::kBadReserved);

@@ -58,5 +58,14 @@ TEST(LogMessages, Complete) {
                  {.generation = 1});
 }
 
+TEST(LogMessages, Conclude) {
+  expect_message(Conclude{.entry = 4, .step = 7, .generation = 3},
+                 "44544631052b00000400000000000000"
+                 "00000000000000000700000000000000"
+                 "00000000000000000000000000000000"
+                 "0300000000000000000000001be942a3",
+                 {.step = 1, .generation = 1});
+}
+
 }  // namespace
 }  // namespace disttf::net

@@ -216,5 +216,23 @@ TEST_F(BackupReceiverTest, IsCompleteOnceItIsFilledWithThatState) {
   EXPECT_TRUE(receiver_.is_complete());
 }
 
+// ---- conclude ----
+
+TEST_F(BackupReceiverTest, TakesTheEndOfTheRunAtTheStepThatItHolds) {
+  net::Conclude conclude{.entry = 9, .step = 2, .generation = kGeneration};
+  EXPECT_FALSE(receiver_.conclude(conclude, *shard_)) << "it holds nothing";
+  fill();
+  conclude.step = 3;
+  EXPECT_FALSE(receiver_.conclude(conclude, *shard_));
+  conclude.step = 2;
+  conclude.generation = kGeneration + 1;
+  EXPECT_FALSE(receiver_.conclude(conclude, *shard_));
+  EXPECT_FALSE(shard_->finished());
+  conclude.generation = kGeneration;
+  EXPECT_TRUE(receiver_.conclude(conclude, *shard_));
+  EXPECT_TRUE(shard_->finished());
+  EXPECT_EQ(refusal(update_header(2), sum({1, 1})), "an update that does not follow the last one");
+}
+
 }  // namespace
 }  // namespace disttf::roles

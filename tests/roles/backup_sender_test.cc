@@ -91,6 +91,16 @@ TEST_F(BackupSenderTest, AnAnswerIsSafeOnceTheOtherHostHasWhatItTells) {
   EXPECT_TRUE(sender_.is_safe(sender_.head()));
 }
 
+TEST_F(BackupSenderTest, ThatTheRunHasEndedIsSafeOnceTheOtherHostKnows) {
+  complete();
+  state_.shard()->conclude();
+  sender_.conclude();
+  EXPECT_EQ(sent(), std::vector{FrameKind::kConclude});
+  EXPECT_FALSE(sender_.is_safe(sender_.head()));
+  EXPECT_EQ(acknowledge(), Heard::kAck);
+  EXPECT_TRUE(sender_.is_safe(sender_.head()));
+}
+
 TEST_F(BackupSenderTest, ABackupThatIsLostMayStillBeChosenInstead) {
   complete();
   step(0);

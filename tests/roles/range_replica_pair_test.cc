@@ -105,6 +105,36 @@ TEST_F(PairedHosts, WhoIsFilledKnowsTheBestEvaluationAndThatTheRunHasEnded) {
   EXPECT_TRUE(second_.core.state().shard()->finished());
 }
 
+TEST_F(PairedHosts, NobodyIsToldOfAnEarlyEndThatTheBackupDoesNotKnow) {
+  become_a_pair();
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
+  EXPECT_FALSE(first_.take(chief_));
+  EXPECT_FALSE(first_.take(other_)) << "the step that it pushed for is not made";
+  carry();
+  for (const ConnectionId each : {chief_, other_}) {
+    const auto frame = first_.take(each);
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(frame->header.kind, FrameKind::kParameters);
+    EXPECT_TRUE((frame->header.flags & net::kFlagFinished) != 0);
+  }
+  // The first host is gone: the other one makes no step, either.
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
+  const ConnectionId again = second_.connect(1, 8);
+  ASSERT_TRUE(second_.say(again, push(0), gradient(4)));
+  EXPECT_EQ(second_.core.state().shard()->step(), 0U);
+  EXPECT_TRUE(second_.core.state().shard()->finished());
+}
+
+TEST_F(PairedHosts, AnEarlyEndIsToldToABackupOnce) {
+  become_a_pair();
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
+    EXPECT_EQ(first_.take(to_second_).has_value(), times == 0);
+  }
+}
+
 TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
   carry();
   const auto say_update = [&](std::uint64_t trainers) {

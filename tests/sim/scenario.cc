@@ -212,8 +212,8 @@ void draw_early_end(Scenario& scenario) {
   config.eval_every = dice.between(1, 5);
   config.patience = dice.one_in(3) ? 0 : dice.between(1, 4);
   config.target_accuracy = config.patience == 0 || dice.one_in(2) ? 0.9F : 0;
-  constexpr std::array kKinds = {FrameKind::kBest, FrameKind::kPull, FrameKind::kParameters,
-                                 FrameKind::kGoodbye, FrameKind::kRestore};
+  constexpr std::array kKinds = {FrameKind::kBest,    FrameKind::kPull,    FrameKind::kParameters,
+                                 FrameKind::kGoodbye, FrameKind::kRestore, FrameKind::kConclude};
   for (std::uint64_t count = dice.below(4); count > 0; --count) {
     Fault fault;
     fault.kind = dice.one_in(3) ? Fault::Kind::kVanish : Fault::Kind::kKill;

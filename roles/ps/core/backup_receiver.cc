@@ -58,6 +58,14 @@ bool BackupReceiver::complete(net::Generation generation) noexcept {
   return true;
 }
 
+bool BackupReceiver::conclude(const net::Conclude& conclude, Shard& shard) {
+  if (!is_filled() || conclude.generation != generation_ || conclude.step != shard.step()) {
+    return false;
+  }
+  shard.conclude();
+  return true;
+}
+
 BackupReceiver::Read BackupReceiver::into_bytes(Part part, std::size_t size) {
   part_ = part;
   bytes_.resize(size);

@@ -60,6 +60,9 @@ class BackupReceiver {
   [[nodiscard]] Outcome part();
   // The primary says that all is here (COMPLETE). False: it is not, of that generation.
   [[nodiscard]] bool complete(net::Generation generation) noexcept;
+  // The primary says that the run ends with what is here (CONCLUDE). False: it is of another
+  // generation or step, or there is nothing here. `shard`: the copy.
+  [[nodiscard]] bool conclude(const net::Conclude& conclude, Shard& shard);
 
   [[nodiscard]] bool is_filled() const noexcept { return state_ != State::kNothing; }
   [[nodiscard]] bool is_complete() const noexcept { return state_ == State::kComplete; }

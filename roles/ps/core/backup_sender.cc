@@ -92,6 +92,16 @@ void BackupSender::forward(const ShardUpdate& update) {
             std::move(body));
 }
 
+void BackupSender::conclude() {
+  const ReplicationLog::Index entry = log_.append();
+  if (connection_ != 0) {
+    out_.send(connection_,
+              net::Conclude{
+                  .entry = entry, .step = state_.shard()->step(), .generation = state_.generation()}
+                  .to_header());
+  }
+}
+
 BackupSender::Heard BackupSender::heard(const net::FrameHeader& header) {
   if (header.body_size != 0) {
     return Heard::kNonsense;

@@ -41,9 +41,13 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from) {
     state_.learn({.step = best.step, .loss = best.loss});
     return {};
   }
+  net::Conclude conclude;
   net::Complete complete;
-  if (header.body_size != 0 || complete.from_header(header) ||
-      !copy_->complete(complete.generation)) {
+  const bool is_taken = header.body_size == 0 &&
+                        (!conclude.from_header(header) ? copy_->conclude(conclude, *state_.shard())
+                                                       : !complete.from_header(header) &&
+                                                             copy_->complete(complete.generation));
+  if (!is_taken) {
     return from.refuse(out_, kError, "no frame that a backup takes now");
   }
   out_.send(from.id, net::Ack{header.request_id}.to_header());

@@ -106,9 +106,14 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
 }
 
 // Where every gradient counts the last step is the one that is here now, and the run ends as it
-// does after the last of all: whoever waits is answered. Else some may still have to be told of it.
+// does after the last of all: whoever waits is answered, once the other host knows. Else some may
+// still have to be told of it.
 void RangeReplica::conclude() {
+  const bool was_finished = state_.shard()->finished();
   state_.shard()->conclude();
+  if (!was_finished && state_.shard()->has_ended_early()) {
+    backup_.conclude();
+  }
   if (!state_.shard()->config().every_gradient_counts()) {
     end_.conclude();
   }

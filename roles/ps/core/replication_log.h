@@ -1,6 +1,7 @@
 // What the primary of a range has told its backup, and what the backup has of it: log shipping with
 // acknowledgements. Entries are counted from 1: the whole state is one (FILL), each update after it
-// is one, and so is the word that the backup has everything (COMPLETE).
+// is one, and so are the word that the backup has everything (COMPLETE) and the one that the run
+// ends here (CONCLUDE).
 //
 // Once the backup may be made the primary nothing is answered that it has not: needs_acks().
 // Before, while it is being filled, answers only wait for a backlog that is too long.
@@ -38,7 +39,8 @@ class ReplicationLog {
     fill_entry_ = ++head_;
     return fill_entry_;
   }
-  // An update is made, whether or not anybody is to be told. Returns its entry.
+  // An update is made, or none is any more, whether or not anybody is to be told. Returns its
+  // entry.
   Index append() noexcept { return ++head_; }
 
   enum class Progress : std::uint8_t {
