@@ -29,7 +29,7 @@ struct Fill {
   std::uint64_t step = 0;         // that the state is of
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
-  bool finished = false;  // it is the result of a run that has ended before its last step
+  bool finished = false;  // it is the run's result: no update follows
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -59,10 +59,10 @@ struct Complete {
   friend bool operator==(const Complete&, const Complete&) = default;
 };
 
-// The run has ended before its last step: the parameters are its result, and no update follows.
+// The chief has the parameters as the run's result before the last step: no update follows.
 struct Conclude {
   std::uint64_t entry = 0;
-  std::uint64_t step = 0;  // that they are of
+  std::uint64_t step = 0;  // that the parameters are of
   Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;

@@ -114,9 +114,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       break;
     }
     case Action::kSave: {
-      early_stop_.learn(session_.best());
-      early_end_ = {.best = early_stop_.best(),
-                    .step = reply_.step < config_.train_steps ? reply_.step : 0};
+      keep_all_known(/*has_result=*/true);
       const bool is_done = co_await save_final(fiber, leader_.deadline());
       leader_.saved(is_done, now());
       break;
@@ -133,6 +131,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       leader_.concluded();
       break;
     case Action::kSaveAndFail:
+      keep_all_known(reply_.finished);
       co_await save_now(fiber, std::max(reply_.generation, session_.generation()),
                         leader_.deadline());
       leader_.ended();
@@ -155,6 +154,12 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
     case Action::kEnd:
       break;
   }
+}
+
+void ChiefProcess::keep_all_known(bool has_result) {
+  early_stop_.learn(session_.best());
+  early_end_ = {.best = early_stop_.best(),
+                .step = has_result && reply_.step < config_.train_steps ? reply_.step : 0};
 }
 
 Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {

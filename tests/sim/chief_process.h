@@ -81,6 +81,7 @@ class ChiefProcess final : public WorkerProcess {
   Routine<bool> await_others(Fiber& fiber);
   Routine<bool> peek(Fiber& fiber);
   void set_back();
+  void keep_all_known(bool has_result);
   Routine<void> shut_down(Fiber& fiber);
 
   const roles::CheckpointOptions checkpoint_;

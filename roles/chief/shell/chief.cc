@@ -186,8 +186,7 @@ class Leading {
         break;
       }
       case Action::kSave: {
-        early_stop_->learn(trainer_.client().best());  // it may have come when all was done
-        keep({.best = early_stop_->best(), .step = has_ended_early() ? trainer_.reply().step : 0});
+        keep_all_known(/*has_result=*/true);
         const bool is_done =
             checkpointer_->save_final(trainer_.client().generation(), leader_->deadline());
         leader_->saved(is_done, net::Clock::now());
@@ -203,6 +202,7 @@ class Leading {
         leader_->concluded();
         break;
       case Action::kSaveAndFail:
+        keep_all_known(trainer_.reply().finished);
         checkpointer_->save_now(
             std::max(trainer_.reply().generation, trainer_.client().generation()),
             leader_->deadline());
@@ -383,6 +383,14 @@ class Leading {
       checkpointer_->keep(early_end);
       kept_ = early_end;
     }
+  }
+
+  // What the ps have told may have come when nothing was to be evaluated after it: before a signal,
+  // or when all was done.
+  void keep_all_known(bool has_result) {
+    early_stop_->learn(trainer_.client().best());
+    keep({.best = early_stop_->best(),
+          .step = has_result && has_ended_early() ? trainer_.reply().step : 0});
   }
 
   // REQUIRES: it has the result.

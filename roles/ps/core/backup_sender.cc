@@ -64,7 +64,7 @@ void BackupSender::send_state() {
                       .step = identity.step,
                       .range_begin = shard.range().begin,
                       .generation = state_.generation(),
-                      .finished = shard.has_ended_early()}
+                      .finished = shard.is_concluded()}
                 .to_header(),
             std::move(body));
 }

@@ -36,8 +36,9 @@ class BackupSender {
   // What the chief has said of the evaluations. It is not acknowledged: no step follows it that the
   // other host has, and this not.
   void tell_best();
-  // The run has ended before its last step, at the one that the state is of. No answer says so that
-  // the other host does not know: in the primary's place it would take gradients of a next step.
+  // The run has ended before its last step, with the state as it is. No answer says so, and none
+  // that a gradient came too late, that the other host does not know of: in the primary's place it
+  // would take gradients.
   void conclude();
   // What a frame of that host's comes to.
   enum class Heard : std::uint8_t {

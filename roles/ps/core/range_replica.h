@@ -212,6 +212,7 @@ class RangeReplica {
   BodyPlan ask(PeerConnection& from);
   BodyPlan took_push(BodyPlan plan);
   void conclude();
+  void stop_steps();
   BodyPlan take_best(PeerConnection& from);
   BodyPlan goodbye(PeerConnection& from);
 

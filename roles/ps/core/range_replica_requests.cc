@@ -109,11 +109,15 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
 // does after the last of all: whoever waits is answered, once the other host knows. Else some may
 // still have to be told of it.
 void RangeReplica::conclude() {
-  const bool was_finished = state_.shard()->finished();
+  const bool is_news = !state_.shard()->is_concluded() && !state_.shard()->finished();
   state_.shard()->conclude();
-  if (!was_finished && state_.shard()->has_ended_early()) {
+  if (is_news) {
     backup_.conclude();
   }
+  stop_steps();
+}
+
+void RangeReplica::stop_steps() {
   if (!state_.shard()->config().every_gradient_counts()) {
     end_.conclude();
   }

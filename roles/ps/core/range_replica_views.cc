@@ -56,6 +56,9 @@ void RangeReplica::become_primary(bool is_next) {
     if (goes_on) {
       state_.serve_copy();
       end_.begin_steps(/*expects_all=*/!state_.shard()->config().elastic());
+      if (state_.shard()->is_concluded()) {
+        stop_steps();
+      }
       out_.info("serves range " + std::to_string(state_.index()) + " from now on, at step " +
                 std::to_string(state_.shard()->step()) + ", view " +
                 std::to_string(view_.number.count));

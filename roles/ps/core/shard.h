@@ -220,6 +220,7 @@ class Shard {
       begin_step();  // the gradients that are here belong to one that is not made
     }
   }
+  [[nodiscard]] bool is_concluded() const noexcept { return is_concluded_; }
   // Strict: that was said, of parameters that are not those of the last step of all.
   [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
   // Makes a cut of the state as it is.

@@ -100,6 +100,7 @@ void RunJoin::attempt(Clock::time_point now) {
     session.unpin();
   }
   was_over_ = context_.over;
+  ends_ = false;
   stage_ = Stage::kConnecting;
   connecting_.begin(context_.task.timeouts.peer, "waited ", now);
 }
@@ -206,7 +207,7 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
   const std::uint64_t slowest =
       std::ranges::min_element(context_.ranges, {}, &RangeSession::step)->step();
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
-  const bool concludes = holds_result();
+  const bool concludes = holds_result() || ends_;
   for (const RangeSession& session : context_.ranges) {
     const bool asks_previous = stage == Stage::kPullingPrevious && session.step() > slowest;
     exchange_.ask(session.index(),
@@ -219,6 +220,13 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
 // result.
 bool RunJoin::holds_result() const {
   return leads_ && ended_ && agree() && context_.ranges.front().generation() == *ended_;
+}
+
+// Strict: the chief before this one ended the run, and was lost when only some ps had heard of it.
+// All hold the step that it judged; but what those have answered with, where averages are the
+// result, cannot be judged again.
+bool RunJoin::is_half_ended() const {
+  return context_.strict && !result_.finished && exchange_.is_any_finished();
 }
 
 // Each ps that the stage speaks to has answered.
@@ -256,6 +264,9 @@ void RunJoin::pulled(Clock::time_point now) {
     stage_ = Stage::kNeedsState;
   } else if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, now);
+  } else if (leads_ && !ends_ && agree() && is_half_ended()) {
+    ends_ = true;
+    pull(Stage::kPulling, now);
   } else if (agree() && is_one_step) {
     finish();
   } else {

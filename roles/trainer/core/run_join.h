@@ -112,6 +112,7 @@ class RunJoin {
   void state_lost(Clock::time_point now);
   [[nodiscard]] bool has_lost_steps() const;
   [[nodiscard]] bool holds_result() const;
+  [[nodiscard]] bool is_half_ended() const;
   void leave_behind();
   void pause(Clock::time_point now);
   // Whether all ps hold a state, and the same one.
@@ -127,6 +128,7 @@ class RunJoin {
   std::size_t at_ = 0;     // the range that is spoken to
   std::uint64_t state_step_ = 0;
   bool then_restore_ = false;              // kTellingBest: what follows
+  bool ends_ = false;                      // chief: the run, at the ps that do not know it, either
   net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
   std::optional<net::Generation> ended_;   // what has_ended() said
   Clock::time_point resume_at_;

@@ -391,6 +391,10 @@ bool StepExchange::is_any_answered() const noexcept {
   return std::ranges::any_of(items_, [](const Item& item) { return item.is_answered; });
 }
 
+bool StepExchange::is_any_finished() const noexcept {
+  return std::ranges::any_of(items_, [](const Item& item) { return item.reply.finished; });
+}
+
 StepResult StepExchange::result() const {
   const net::Parameters& first = items_.front().reply;
   StepResult result{.step = first.step,

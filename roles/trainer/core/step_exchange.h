@@ -98,6 +98,8 @@ class StepExchange {
   // Asked, and neither answered nor done without.
   [[nodiscard]] bool awaits(std::size_t range) const noexcept;
   [[nodiscard]] bool is_any_answered() const noexcept;
+  // Of the answers to a pull or a push.
+  [[nodiscard]] bool is_any_finished() const noexcept;
   [[nodiscard]] bool awaits_any() const noexcept;
   // A ps does not hold what this trainer works on: the run is to be joined again.
   [[nodiscard]] bool is_state_lost() const noexcept { return state_lost_; }
