@@ -227,6 +227,9 @@ class TrainerWorld {
         if (is_empty && from.waits) {
           return;
         }
+        if ((request.flags & net::kFlagFinished) != 0) {
+          from.last_step = state.step;
+        }
         is_empty ? void(reply.kind = FrameKind::kFenced) : parameters();
         reply.sequence = from.counts_from;
         if ((request.flags & net::kFlagPrevious) != 0) {

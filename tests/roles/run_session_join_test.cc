@@ -213,6 +213,22 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   EXPECT_EQ(heard[1].header.generation, 5U);
 }
 
+// The chief before this one was lost when it had told ps 0 alone that the run ends here.
+TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfAChiefTellsTheOthers) {
+  world_.host(0).last_step = 5;
+  session().lead();
+  join({.size = kFloats, .strict = true});
+  EXPECT_TRUE(session().reply().finished);
+  EXPECT_EQ(world_.host(1).last_step, 5U);
+}
+
+TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfIsNoWorkersToTell) {
+  world_.host(0).last_step = 5;
+  join({.size = kFloats, .strict = true});
+  EXPECT_FALSE(session().reply().finished);
+  EXPECT_NE(world_.host(1).last_step, 5U);
+}
+
 // A chief that is lost between the two leaves ps behind that know it, whatever they hold.
 TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
   session().know_best({.step = 4, .loss = 0.5});

@@ -131,9 +131,11 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       leader_.concluded();
       break;
     case Action::kSaveAndFail:
-      keep_all_known(reply_.finished);
-      co_await save_now(fiber, std::max(reply_.generation, session_.generation()),
-                        leader_.deadline());
+      if (!early_stop_.keeps_best() || reply_.generation != 0) {
+        keep_all_known(reply_.finished);
+        co_await save_now(fiber, std::max(reply_.generation, session_.generation()),
+                          leader_.deadline());
+      }
       leader_.ended();
       break;
     case Action::kTellTheEnd:

@@ -202,10 +202,7 @@ class Leading {
         leader_->concluded();
         break;
       case Action::kSaveAndFail:
-        keep_all_known(trainer_.reply().finished);
-        checkpointer_->save_now(
-            std::max(trainer_.reply().generation, trainer_.client().generation()),
-            leader_->deadline());
+        save_before_the_end();
         leader_->ended();
         break;
       case Action::kTellTheEnd:
@@ -391,6 +388,17 @@ class Leading {
     early_stop_->learn(trainer_.client().best());
     keep({.best = early_stop_->best(),
           .step = has_result && has_ended_early() ? trainer_.reply().step : 0});
+  }
+
+  // What the ps hold; not before they have told the best evaluation, without which that state would
+  // go on to another end than the run.
+  void save_before_the_end() {
+    if (early_stop_->keeps_best() && trainer_.reply().generation == 0) {
+      return;
+    }
+    keep_all_known(trainer_.reply().finished);
+    checkpointer_->save_now(std::max(trainer_.reply().generation, trainer_.client().generation()),
+                            leader_->deadline());
   }
 
   // REQUIRES: it has the result.
