@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "main/command_line.h"
@@ -36,6 +37,7 @@
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
+#include "roles/process/confinement.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
@@ -176,6 +178,21 @@ int run(RunEvaluator& run) {
   return roles::run_evaluator(run.options);
 }
 
+// Those that start tasks as processes of their own.
+template <typename Action>
+constexpr bool kStartsPrograms =
+    std::is_same_v<Action, RunLaunch> || std::is_same_v<Action, RunReplicas> ||
+    std::is_same_v<Action, RunServer>;
+
+template <typename Action>
+int run_confined(Action& action) {
+  const roles::Confinement made = roles::confine(kStartsPrograms<Action>);
+  if (!made.filters_calls) {
+    roles::log_debug("this kernel filters no system calls for this process (seccomp)");
+  }
+  return run(action);
+}
+
 Environment read_environment() {
   Environment environment;
   for (const char* name : environment_names()) {
@@ -243,7 +260,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     if (!invocation.summary.empty()) {
       roles::log_info(invocation.summary);
     }
-    return std::visit([](auto& action) { return run(action); }, invocation.action);
+    return std::visit([](auto& action) { return run_confined(action); }, invocation.action);
   } catch (const roles::Failure& failure) {
     return fail(failure.exit_code(), failure.what());
   } catch (const std::invalid_argument& error) {

@@ -1,0 +1,26 @@
+// What a process of this file gives up before it reads a byte of a peer's, or of a file's: so that
+// whoever finds a way to make it do something finds little to do.
+//
+//   - no_new_privs: nothing that it runs has more rights than it (prctl(2))
+//   - a filter of system calls (seccomp(2)): none that a task has no use for, such as to run a
+//     program, look into another process, load code into the kernel, mount, or open a socket that
+//     is neither of IP, of a name in the file system, nor netlink's (by which names are looked up).
+//     A call that is refused fails with EPERM, as if a kernel had it switched off
+//
+// What it does not do is to keep the process from files and addresses: docs/operations.md says what
+// is left to containers.
+#pragma once
+
+namespace disttf::roles {
+
+struct Confinement {
+  bool no_new_privileges = false;
+  bool filters_calls = false;  // false: this kernel, or this container, has no seccomp
+};
+
+// From now on, for this thread and those that it starts, and for good; so call it before there is a
+// second one. `starts_programs`: tasks are to be started by it; they confine themselves further.
+// Says what is in force. Never fails: a kernel that has less gives less.
+Confinement confine(bool starts_programs) noexcept;
+
+}  // namespace disttf::roles

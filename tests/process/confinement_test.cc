@@ -1,0 +1,60 @@
+// What each task has given up when it runs: as the kernel says, of all its threads. What that keeps
+// it from: tests/roles/confinement_test.cc.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Confined : public ProcessTest {
+ protected:
+  // Of each of its threads.
+  static void expect_confined(pid_t pid, const std::string& who) {
+    std::size_t threads = 0;
+    const auto tasks = std::filesystem::path("/proc") / std::to_string(pid) / "task";
+    for (const auto& thread : std::filesystem::directory_iterator(tasks)) {
+      std::ifstream file(thread.path() / "status");
+      std::ostringstream status;
+      status << file.rdbuf();
+      EXPECT_THAT(status.str(), HasSubstr("\nNoNewPrivs:\t1\n")) << who;
+      EXPECT_THAT(status.str(), HasSubstr("\nSeccomp:\t2\n")) << who;
+      ++threads;
+    }
+    EXPECT_GT(threads, 0U) << who;
+  }
+};
+
+TEST_F(Confined, AreThePsTheWorkersAndTheChief) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  Tasks tasks = run_cluster(cluster, {"--train_steps=100000", "--log_every=1"});
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "training step 2 done"));
+    expect_confined(trainer->pid(), "a trainer");
+  }
+  expect_confined(tasks.ps[0]->pid(), "a ps");
+}
+
+TEST_F(Confined, AreALaunchAndItsTasks) {
+  Process& job =
+      run("launch",
+          Words{"launch", "--workers=2", "--train_steps=100000", "--log_every=1"} + data_flags());
+  ASSERT_TRUE(says(job, "training step 2 done"));
+  expect_confined(job.pid(), "the launch");
+  std::ifstream children("/proc/" + std::to_string(job.pid()) + "/task/" +
+                         std::to_string(job.pid()) + "/children");
+  std::size_t count = 0;
+  for (pid_t child = 0; children >> child; ++count) {
+    expect_confined(child, "a task of the launch");
+  }
+  EXPECT_EQ(count, 3U);
+}
+
+}  // namespace
+}  // namespace disttf::test_process
