@@ -264,7 +264,7 @@ void RunJoin::pulled(Clock::time_point now) {
     stage_ = Stage::kNeedsState;
   } else if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, now);
-  } else if (leads_ && !ends_ && agree() && is_half_ended()) {
+  } else if (leads_ && !ends_ && agree() && is_one_step && is_half_ended()) {
     ends_ = true;
     pull(Stage::kPulling, now);
   } else if (agree() && is_one_step) {
