@@ -180,7 +180,7 @@ bool SimulatedDisk::rot(std::uint64_t which) {
   // One that could not be made durable is whole, too, but was not reported as saved.
   std::uint64_t left = 0;
   for (const roles::CheckpointName& name : whole) {
-    if (name != victim) {
+    if (name != victim && name.step <= saved_) {
       left = std::max(left, name.step);
     }
   }
