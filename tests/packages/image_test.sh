@@ -45,6 +45,10 @@ has() { grep -qE "$1" "$scratch/said" || { cat "$scratch/said"; fail "podman did
 has '^image localhost/disttf:[0-9]'
 has '"org.opencontainers.image.title":"disttf"'
 has '"org.opencontainers.image.created":"20'
+# The Containerfile, whose image is another one, says the same.
+summary=$(cd deploy/packages && python3 -Bc 'import facts; print(facts.SUMMARY)')
+grep -qF "org.opencontainers.image.description=\"$summary\"" Containerfile || fail "Containerfile: another description"
+has "\"org.opencontainers.image.description\":\"$summary"
 has 'linux/amd64$'
 has '^disttf [0-9]'
 has '^Digits accuracy: 0\.'
