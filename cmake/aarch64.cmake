@@ -15,5 +15,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
-# ld.lld is one program for all processors, which the cross compiler looks for under another name, or here.
-set(CMAKE_EXE_LINKER_FLAGS_INIT -B/usr/bin)
+# ld.lld is one program for all processors, which the cross compiler looks for under another name, or here; where
+# it looked for ld it would find that of this machine.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-B/usr/bin -fuse-ld=lld")
