@@ -81,12 +81,12 @@ last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are a
 	@cd $(BUILD)/tests/process && DISTTF_LAST_MOMENT_RUNS=$(LAST_MOMENT_RUNS) \
 	  DISTTF_LAST_MOMENT_SEED=$(LAST_MOMENT_SEED) ./process_last_moment_test </dev/null
 
-flags-document: ## write the tables of docs/flags.md anew, from the flags themselves
+flags-document: ## write the tables of docs/flags.md, and the flags of the chart, anew from the flags themselves
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
 	@$(COMPILE) $(PRESET) --target main_test
 	@DISTTF_REWRITE=1 $(BUILD)/tests/main/main_test --gtest_brief=1 \
-	  --gtest_filter=FlagDocument.IsWhatTheFlagsSay
+	  --gtest_filter=FlagDocument.IsWhatTheFlagsSay:Chart.HasTheFlags
 
 simulate: simulate-build ## FAULTS=1000000 faults in simulated clusters, from SEED=1 on, in virtual time
 	@$(BUILD)/tests/sim/disttf_simulate --faults $(FAULTS) --seed $(SEED) --jobs $(JOBS)

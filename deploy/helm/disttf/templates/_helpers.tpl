@@ -1,0 +1,214 @@
+{{/* What the run is called, and its pods after it. */}}
+{{- define "disttf.name" -}}
+{{- $name := .Values.nameOverride | default .Release.Name -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "the release's name: %q is not a name of lower-case letters, digits and hyphens, a letter first and no hyphen last; nameOverride takes another one" $name) -}}
+{{- end -}}
+{{- $longest := printf "%s-evaluator-0" $name -}}
+{{- $worker := printf "%s-worker-%d" $name (sub (int .Values.workers) 1) -}}
+{{- if or (not .Values.evaluator) (gt (len $worker) (len $longest)) -}}
+{{- $longest = $worker -}}
+{{- end -}}
+{{- if gt (len $longest) 63 -}}
+{{- fail (printf "the release's name: %q is not short enough: %q has %d characters, a host name may have at most 63" $name $longest (len $longest)) -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
+{{/* Of every object. */}}
+{{- define "disttf.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* A value as it is written behind a flag: numbers of files are floating ones, lists have commas. */}}
+{{- define "disttf.text" -}}
+{{- if kindIs "slice" . -}}
+{{- $parts := list -}}
+{{- range . -}}
+{{- $parts = append $parts (include "disttf.text" .) -}}
+{{- end -}}
+{{- join "," $parts -}}
+{{- else if and (kindIs "float64" .) (eq (floor .) .) -}}
+{{- printf "%.0f" . -}}
+{{- else -}}
+{{- toString . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* dict root job count -> the addresses of a job's tasks, as the headless Service gives them. */}}
+{{- define "disttf.hosts" -}}
+{{- $name := include "disttf.name" .root -}}
+{{- $hosts := list -}}
+{{- range $index := until (int .count) -}}
+{{- $hosts = append $hosts (printf "%s-%s-%d.%s:%d" $name $.job $index $name (int $.root.Values.port)) -}}
+{{- end -}}
+{{- join "," $hosts -}}
+{{- end -}}
+
+{{/* dict root job -> the words behind the program's name, a list as JSON. */}}
+{{- define "disttf.arguments" -}}
+{{- $values := .root.Values -}}
+{{- $words := list .job "--task_index=$(JOB_COMPLETION_INDEX)" -}}
+{{- $words = append $words (printf "--ps_hosts=%s" (include "disttf.hosts" (dict "root" .root "job" "ps" "count" $values.ps))) -}}
+{{- if gt (int $values.workers) 0 -}}
+{{- $words = append $words (printf "--worker_hosts=%s" (include "disttf.hosts" (dict "root" .root "job" "worker" "count" $values.workers))) -}}
+{{- end -}}
+{{- if $values.chief -}}
+{{- $words = append $words (printf "--chief_host=%s" (include "disttf.hosts" (dict "root" .root "job" "chief" "count" 1))) -}}
+{{- end -}}
+{{- range $flag, $value := $values.flags -}}
+{{- $words = append $words (printf "--%s=%s" $flag (include "disttf.text" $value | replace "$" "$$")) -}}
+{{- end -}}
+{{- if $values.metrics.enabled -}}
+{{- $words = append $words (printf "--metrics_port=%d" (int $values.metrics.port)) -}}
+{{- $words = append $words "--metrics_host=all" -}}
+{{- end -}}
+{{- toJson $words -}}
+{{- end -}}
+
+{{/* Of flags.train_dir the volume that it lies in, as JSON. */}}
+{{- define "disttf.servedVolume" -}}
+{{- $directory := toString (.Values.flags.train_dir | default "") -}}
+{{- $found := dict -}}
+{{- range .Values.volumes -}}
+{{- if and (not .readOnly) (hasPrefix (printf "%s/" .path) (printf "%s/" $directory)) -}}
+{{- $found = merge (dict "readOnly" true) . -}}
+{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- fail (printf "serve.replicas: %d wants flags.train_dir in a directory of volumes that can be written, where the serving pods see what the chief saves" (int .Values.serve.replicas)) -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
+{{/* What scrapers look for; of a port. */}}
+{{- define "disttf.scrapeAnnotations" -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ . | quote }}
+prometheus.io/path: /metrics
+{{- end -}}
+
+{{/* dict root app port gang -> the metadata of a pod. gang: one of those that are placed together. */}}
+{{- define "disttf.podMetadata" -}}
+{{- $gang := and .gang .root.Values.volcano.enabled -}}
+labels:
+  app: {{ .app }}
+  {{- include "disttf.labels" .root | nindent 2 }}
+  {{- with .root.Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- if or .root.Values.metrics.enabled .root.Values.podAnnotations $gang }}
+annotations:
+  {{- if $gang }}
+  scheduling.k8s.io/group-name: {{ .app }}
+  {{- end }}
+  {{- if .root.Values.metrics.enabled }}
+  {{- include "disttf.scrapeAnnotations" (int .port) | nindent 2 }}
+  {{- end }}
+  {{- with .root.Values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* dict root app gang resources nodeSelector volumes ports arguments probes -> what the spec of each pod has. */}}
+{{- define "disttf.pod" -}}
+{{- $values := .root.Values -}}
+automountServiceAccountToken: false
+{{- with $values.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- with $values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with ternary "volcano" $values.schedulerName (and .gang $values.volcano.enabled) }}
+schedulerName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $values.spread }}
+topologySpreadConstraints:
+  - topologyKey: {{ $values.spread }}
+    maxSkew: 1
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        app: {{ .app }}
+{{- end }}
+{{- with $values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if .volumes }}
+volumes:
+  {{- range $number, $volume := .volumes }}
+  - name: volume-{{ $number }}
+    {{- if $volume.claim }}
+    persistentVolumeClaim:
+      claimName: {{ $volume.claim }}
+    {{- else }}
+    hostPath:
+      path: {{ $volume.hostPath | quote }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+containers:
+  - name: disttf
+    image: {{ printf "%s:%s" $values.image.repository ($values.image.tag | default .root.Chart.AppVersion) | quote }}
+    imagePullPolicy: {{ $values.image.pullPolicy }}
+    args:
+      {{- range .arguments }}
+      - {{ . | toJson }}
+      {{- end }}
+    ports:
+      {{- toYaml .ports | nindent 6 }}
+    {{- with $values.env }}
+    env:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with $values.secrets }}
+    envFrom:
+      {{- range . }}
+      - secretRef:
+          name: {{ . }}
+      {{- end }}
+    {{- end }}
+    {{- with .resources }}
+    resources: {{ toJson . }}
+    {{- end }}
+    {{- with $values.securityContext }}
+    securityContext:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .probes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if .volumes }}
+    volumeMounts:
+      {{- range $number, $volume := .volumes }}
+      - name: volume-{{ $number }}
+        mountPath: {{ $volume.path | quote }}
+        {{- if $volume.readOnly }}
+        readOnly: true
+        {{- end }}
+      {{- end }}
+    {{- end }}
+{{- end -}}
