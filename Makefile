@@ -29,7 +29,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: aarch64 flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,12 @@ last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are a
 	@$(COMPILE) $(PRESET) --target process_last_moment_test
 	@cd $(BUILD)/tests/process && DISTTF_LAST_MOMENT_RUNS=$(LAST_MOMENT_RUNS) \
 	  DISTTF_LAST_MOMENT_SEED=$(LAST_MOMENT_SEED) ./process_last_moment_test </dev/null
+
+# Not in .ci/run: the first time all of it is compiled. ENGINE_TESTS="tfjob jobset": only these.
+engines: build ## what `disttf render` writes, on a real Kubernetes of one node, built from its sources
+	@.ci/install kubernetes
+	@.ci/engines_build
+	@python3 -B tests/engines/kubernetes_test.py $(BUILD)/disttf build/engines ../shared/mnist $(ENGINE_TESTS) </dev/null
 
 flags-document: ## write the tables of docs/flags.md, and the flags of the chart, anew from the flags themselves
 	@.ci/install build test

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""Usage: kubernetes_test.py DISTTF ENGINES MNIST [TEST...]
+
+What `disttf render` writes, on a real Kubernetes. Its API server takes all of it (`accepted`). And it is run: kubernetes,
+statefulset, tfjob under the training operator, jobset under its controller. Pods come up, train, say the result and end with the weights of `launch`; pods are deleted in
+mid-run; images are wrong, flags are wrong, memory is short. ENGINES: what .ci/engines_build has built. MNIST: the
+folder of the real one; where it is not the built-in digits do. It prints what is seen over time.
+Exit code 77: something is missing (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With DISTTF_KEEP=1 a cluster
+where a test has failed stays, so that one may look (nsenter --target PID --mount --net --pid).
+"""
+import os
+import pathlib
+import re
+import signal
+import sys
+import time
+import traceback
+
+import cluster
+import machine
+
+PODS = "/api/v1/namespaces/default/pods"
+OBJECTS = {"job": "/apis/batch/v1/namespaces/default/jobs", "tfjob": "/apis/kubeflow.org/v1/namespaces/default/tfjobs",
+           "jobset": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"}
+JOB_NAME = "training.kubeflow.org/job-name=mnist"
+SIZE = ["--ps=2", "--workers=2", "--chief"]
+RUN = ["--train_steps=150", "--print_weights_hash"]
+# Slow enough that something can be done to it in the middle.
+SLOWLY = ["--debug_delay_ms=100", "--log_every=1"]
+EVERYTHING = ["--namespace=ml", "--cpus=1.5", "--memory=512", "--gpus=1", "--volumes=/srv:/more:ro,runs:/runs",
+              "--placement=disk=ssd", "--train_dir=/runs/1", "--serve=2", "--evaluator", "--metrics_port=9400"]
+OPERATOR = {"tfjob": "start_training_operator", "jobset": "start_jobset"}
+
+
+def fail(text):
+    raise AssertionError(text)
+
+
+def with_flag(text, word, flag):
+    """The file with one more argument behind this one, everywhere."""
+    return re.sub(rf"^( *)- {word}\n", rf"\1- {word}\n\1- {flag}\n", text, flags=re.MULTILINE)
+
+
+class Tests:
+    def __init__(self, folder, program, engines, mnist):
+        self.folder, self.program = folder, program
+        self.data, self.word = ["--dataset=digits"], "Digits"
+        if (mnist / "train-images-idx3-ubyte.gz").exists():
+            self.data, self.word = [f"--volumes={mnist.resolve()}:/data:ro", "--data_dir=/data"], "MNIST"
+        self.launch_data = [flag for flag in self.data if not flag.startswith("--volumes")]
+        if self.word == "MNIST":
+            self.launch_data = [f"--data_dir={mnist}"]
+        self.began = time.monotonic()
+        self.cluster = cluster.Cluster(folder, engines)
+        self.say("an API server is there")
+        self.has_node, self.operators = False, set()
+        self.hash = None
+
+    def need_node(self):
+        if not self.has_node:
+            self.has_node = True
+            self.cluster.start_controllers_and_node(self.program)
+            self.say("a node is there")
+
+    def say(self, text):
+        print(f"{time.monotonic() - self.began:7.1f} s  {text}", flush=True)
+
+    # --------------------------------------------------------------------------------------------------- what is run
+
+    def expected_hash(self):
+        """That of `disttf launch` with the same flags."""
+        if self.hash is None:
+            self.hash = self.hash_in(machine.run(self.program, "launch", *SIZE, *RUN, *self.launch_data,
+                                                 cwd=self.folder))
+            self.say(f"disttf launch: weights {self.hash}")
+        return self.hash
+
+    def hash_in(self, log):
+        found = re.search(r"Weights SHA-256: ([0-9a-f]{64})", log)
+        return found.group(1) if found else fail(f"no weights in:\n{log}")
+
+    def render(self, target, *flags):
+        self.need_node()
+        if target in OPERATOR and target not in self.operators:
+            getattr(self.cluster, OPERATOR[target])()
+            self.operators.add(target)
+            self.say(f"the controller of {target} is there")
+        return self.rendered(target, *flags)
+
+    def rendered(self, target, *flags):
+        file = self.folder / "rendered.yaml"
+        machine.run(self.program, "render", target, "--image=disttf:1", *SIZE, *RUN, *self.data, *flags,
+                    f"--output={file}")
+        return file.read_text()
+
+    def apply(self, text):
+        """From here on the seconds count."""
+        self.cluster.kubectl("apply", "-f", "-", text=text)
+        self.began, self.seen = time.monotonic(), None
+        self.say("kubectl apply")
+
+    def delete(self, text):
+        self.cluster.kubectl("delete", "-f", "-", text=text)
+        self.cluster.wait_for("the end of all pods", lambda: not self.pods())
+
+    # -------------------------------------------------------------------------------------------------- what is seen
+
+    def pods(self, part=""):
+        every = self.cluster.wait_for("the list of pods", lambda: self.cluster.get(PODS))["items"]
+        return [pod for pod in every if part in pod["metadata"]["name"]]
+
+    def pod(self, part):
+        """The one that is there, or comes, whose name has this part, and whose end nobody waits for."""
+        return self.cluster.wait_for(part, lambda: next(
+            (pod for pod in self.pods(part) if "deletionTimestamp" not in pod["metadata"]), None))
+
+    def look(self):
+        """Says what has changed."""
+        now = "  ".join(f"{pod['metadata']['name']} {self.state(pod)}" for pod in self.pods())
+        if now != self.seen:
+            self.seen = now
+            self.say(now or "no pods")
+
+    def state(self, pod):
+        """As `kubectl get pods` has it."""
+        for status in pod["status"].get("containerStatuses", []):
+            for kind in ("waiting", "terminated"):
+                if kind in status["state"]:
+                    code = status["state"][kind].get("exitCode")
+                    return status["state"][kind].get("reason", kind) + (f"({code})" if code else "")
+        return "Terminating" if "deletionTimestamp" in pod["metadata"] else pod["status"]["phase"]
+
+    def wait_for(self, what, condition):
+        def looked():
+            self.look()
+            return condition()
+        found = self.cluster.wait_for(what, looked)
+        self.say(what)
+        return found
+
+    def log(self, pod):
+        return self.cluster.ask(f"{PODS}/{pod['metadata']['name']}/log") or ""
+
+    def says(self, part, pattern):
+        return self.wait_for(f"{part} says {pattern}", lambda: re.search(pattern, self.log(self.pod(part))))
+
+    def expect_result(self, part):
+        log = self.log(self.pod(part))
+        result = re.search(rf"{self.word} accuracy: \S+", log) or fail(f"{part} has no result:\n{log}")
+        weights = self.hash_in(log)
+        self.say(f"{part}: {result.group(0)}, weights {weights}")
+        if weights != self.expected_hash():
+            fail(f"{part} has other weights than `disttf launch`, {self.expected_hash()}")
+
+    def conditions(self, kind, name="mnist"):
+        """The types of those that hold."""
+        found = self.cluster.get(f"{OBJECTS[kind]}/{name}") or {}
+        return [each["type"] for each in found.get("status", {}).get("conditions", []) if each["status"] == "True"]
+
+    def events(self):
+        """What the operator tells of the TFJob, of which others of its name were there before."""
+        own = self.cluster.get(OBJECTS["tfjob"] + "/mnist")["metadata"]["uid"]
+        return [each["message"] for each in self.cluster.get("/api/v1/namespaces/default/events")["items"]
+                if each["involvedObject"].get("uid") == own]
+
+    def expect_all_end(self, trainers):
+        """Every task by itself, with 0."""
+        self.wait_for("all pods have ended", lambda: all(
+            pod["status"]["phase"] in ("Succeeded", "Failed") for pod in self.pods()))
+        for pod in self.pods():
+            if pod["status"]["phase"] != "Succeeded":
+                fail(f"{pod['metadata']['name']}: {self.state(pod)}\n{self.log(pod)}")
+        for trainer in trainers:
+            self.expect_result(trainer)
+
+    # ------------------------------------------------------------------------------------------------------ the tests
+
+    def accepted(self):
+        """All that is rendered for Kubernetes, with every field known; none of it is kept."""
+        for name in ("training-operator", "jobset", "trainer"):
+            self.cluster.define(name)
+        self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        self.cluster.kubectl("create", "namespace", "ml")
+        for target in ("kubernetes", "statefulset", "tfjob", "jobset", "trainjob"):
+            for flags in ((), EVERYTHING):
+                said = self.dry_run(self.rendered(target, *flags))
+                self.say(f"{target} {' '.join(flags)}\n{said}".rstrip())
+            try:
+                fail(self.dry_run(re.sub("^( *)containers:", r"\1nonsense: 1\n\g<0>", self.rendered(target),
+                                         flags=re.MULTILINE)))
+            except RuntimeError as error:
+                if "nonsense" not in str(error):
+                    raise
+
+    def dry_run(self, text):
+        return self.cluster.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
+                                    text=text)
+
+    def kubernetes(self):
+        text = self.render("kubernetes")
+        self.apply(text)
+        self.wait_for("all Jobs are Complete", lambda: all(
+            "Complete" in self.conditions("job", f"mnist-{job}") for job in ("ps", "chief", "worker")))
+        self.expect_all_end(("mnist-chief-0", "mnist-worker-0", "mnist-worker-1"))
+        self.delete(text)
+
+    def kubernetes_permanent(self):
+        """Code 2 fails the Job at once, whatever its backoffLimit."""
+        text = with_flag(self.render("kubernetes"), "worker", "--no_such_flag")
+        self.apply(text)
+        self.wait_for("the workers' Job is Failed", lambda: "Failed" in self.conditions("job", "mnist-worker"))
+        reasons = [each["message"] for each in
+                   self.cluster.get(OBJECTS["job"] + "/mnist-worker")["status"]["conditions"]]
+        self.say(reasons[0])
+        if not any("exit code 2" in each for each in reasons):
+            fail(reasons)
+        self.delete(text)
+
+    def kubernetes_deleted(self):
+        """A pod of a worker and one of a ps are deleted, as by a drained node."""
+        text = self.render("kubernetes", *SLOWLY)
+        self.apply(text)
+        for part in ("mnist-worker-1", "mnist-ps-0"):
+            self.delete_in_mid_run(part, "mnist-chief-0")
+        self.wait_for("the chief's Job is Complete", lambda: "Complete" in self.conditions("job", "mnist-chief"))
+        for trainer in ("mnist-chief-0", "mnist-worker-0", "mnist-worker-1"):
+            self.expect_result(trainer)
+        self.delete(text)
+
+    def statefulset(self):
+        text = self.render("statefulset")
+        self.apply(text)
+        self.says("mnist-chief-0", "Weights SHA-256")
+        for trainer in ("mnist-chief-0", "mnist-worker-0", "mnist-worker-1"):
+            self.says(trainer, "Weights SHA-256")
+            self.expect_result(trainer)
+        for pod in self.pods():
+            if self.state(pod) != "Running" or any(each["restartCount"] for each in pod["status"]["containerStatuses"]):
+                fail(f"{pod['metadata']['name']} did not stay up: {self.state(pod)}")
+        self.delete(text)
+
+    def tfjob(self):
+        text = self.render("tfjob")
+        self.apply(text)
+        self.wait_for("the TFJob is Succeeded", lambda: "Succeeded" in self.conditions("tfjob"))
+        self.wait_for("nothing runs any more", lambda: all(
+            pod["status"]["phase"] in ("Succeeded", "Failed") for pod in self.pods()))
+        print(self.cluster.kubectl("get", "tfjobs,pods"), end="")
+        self.expect_result("mnist-chief-0")
+        self.delete(text)
+
+    def tfjob_deleted(self):
+        text = self.render("tfjob", *SLOWLY)
+        self.apply(text)
+        for part in ("mnist-worker-1", "mnist-ps-0"):
+            self.delete_in_mid_run(part, "mnist-chief-0")
+        self.wait_for("the TFJob is Succeeded", lambda: "Succeeded" in self.conditions("tfjob"))
+        self.expect_result("mnist-chief-0")
+        self.delete(text)
+
+    def tfjob_drained(self):
+        """All pods at once: the run goes on from its newest checkpoint."""
+        runs = self.folder / "runs"
+        runs.mkdir()
+        text = self.render("tfjob", *SLOWLY, f"--volumes={runs}:/runs", "--train_dir=/runs/1", "--save_steps=10")
+        self.apply(text)
+        self.says("mnist-chief-0", "training step 20 done")
+        before = {pod["metadata"]["uid"] for pod in self.pods()}
+        self.cluster.kubectl("delete", "pods", f"--selector={JOB_NAME}", "--wait=false")
+        self.wait_for("all pods are new ones", lambda: len(self.pods()) == 5 and not before & {
+            pod["metadata"]["uid"] for pod in self.pods()})
+        self.wait_for("the TFJob is Succeeded", lambda: "Succeeded" in self.conditions("tfjob"))
+        self.expect_result("mnist-chief-0")
+        self.delete(text)
+
+    def tfjob_permanent(self):
+        """Code 2 fails the TFJob at once."""
+        text = with_flag(self.render("tfjob"), "train", "--no_such_flag")
+        self.apply(text)
+        self.wait_for("the TFJob is Failed", lambda: "Failed" in self.conditions("tfjob"))
+        events = self.events()
+        if not any("exited with code 2" in each for each in events) or any("restarting" in each for each in events):
+            fail(events)
+        self.delete(text)
+
+    def tfjob_wrong_image(self):
+        """The ps do not come up. The others have waited for --start_timeout, end with 138, and are started again."""
+        text = self.render("tfjob", "--start_timeout=5").replace("disttf:1", "disttf:none", 1)
+        self.apply(text)
+        first = self.pod("mnist-worker-0")["metadata"]["uid"]
+        self.wait_for("the ps have no image", lambda: any(
+            self.state(pod) in ("ErrImagePull", "ImagePullBackOff") for pod in self.pods("mnist-ps")))
+        self.expect_new_pod("mnist-worker-0", first, 138)
+        self.delete(text)
+
+    def tfjob_little_memory(self):
+        text = self.render("tfjob", "--memory=48", "--ps_memory=64")
+        self.apply(text)
+        first = self.pod("mnist-worker-0")["metadata"]["uid"]
+        self.expect_new_pod("mnist-worker-0", first, 137)
+        self.delete(text)
+
+    def expect_new_pod(self, name, first, code):
+        self.wait_for(f"{name} is another pod", lambda: self.pod(name)["metadata"]["uid"] != first)
+        if not {"Restarting", "Running"} & set(self.conditions("tfjob")):
+            fail(f"the TFJob is {self.conditions('tfjob')}")
+        if not any(f"{name} exited with code {code}" in each for each in self.events()):
+            fail(self.events())
+
+    def jobset(self):
+        text = self.render("jobset")
+        self.apply(text)
+        self.wait_for("the JobSet is Completed", lambda: "Completed" in self.conditions("jobset"))
+        print(self.cluster.kubectl("get", "jobsets,jobs,pods"), end="")
+        self.expect_all_end(("mnist-chief-0-0", "mnist-worker-0-0", "mnist-worker-0-1"))
+        self.delete(text)
+
+    def delete_in_mid_run(self, part, chief):
+        seen = re.findall(r"training step (\d+) done", self.log(self.pod(chief)))
+        step = int(seen[-1]) if seen else 0
+        self.says(chief, rf"training step {step + 15} done")
+        pod = self.pod(part)
+        self.cluster.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
+        self.wait_for(f"a new pod of {part}",
+                      lambda: self.pod(part)["metadata"]["uid"] != pod["metadata"]["uid"])
+
+
+ALL = ("accepted", "kubernetes", "kubernetes_permanent", "kubernetes_deleted", "statefulset", "tfjob", "tfjob_deleted",
+       "tfjob_drained", "tfjob_permanent", "tfjob_wrong_image", "tfjob_little_memory", "jobset")
+
+
+def run_all(tests, names):
+    for name in names:
+        print(f"=== {name}", flush=True)
+        try:
+            getattr(tests, name)()
+        except Exception:
+            traceback.print_exc()
+            tests.cluster.report()
+            if os.environ.get("DISTTF_KEEP") == "1":
+                print(f"It stays until it is killed: kubectl --kubeconfig={tests.cluster.kubeconfig}", flush=True)
+                signal.pause()
+            print(f"=== {name} failed")
+            return 1
+    print(f"=== {len(names)} tests passed")
+    return 0
+
+
+def main():
+    program, engines, mnist = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+    names = sys.argv[4:] or ALL
+    wanted = [*cluster.API_PROGRAMS, *(cluster.NODE_PROGRAMS if set(names) != {"accepted"} else ())]
+    wanted += [engine for target, engine in (("tfjob", "training-operator"), ("jobset", "jobset"))
+               if any(name.startswith(target) for name in names)]
+    why = cluster.missing_programs(engines, wanted)
+    if os.geteuid() != 0:
+        why = "only root may make namespaces with nodes in them"
+    if why:
+        if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":
+            print(f"DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: {why}")
+            return 1
+        print(why)
+        return 77
+    folder = machine.run_on_own_machine()
+    try:
+        return run_all(Tests(folder, program, engines, mnist), names)
+    except Exception:
+        traceback.print_exc()
+        cluster.print_logs(folder)
+        return 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [machine.CLEANER]:
+        machine.run_on_own_machine()
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""A machine of a test's own: namespaces for mounts, network, processes and names, and a control group for
+what runs there. Nothing of it is left when the test ends, however it ends.
+
+The test's program calls run_on_own_machine() first: that starts the same program again, in there, as process 1.
+"""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CONTROL_GROUPS = pathlib.Path("/sys/fs/cgroup")
+UNSHARE = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
+# What a kubelet would set for the whole machine. It reads these instead, and finds them as it wants them.
+SYSCTLS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1,
+           "kernel/keys/root_maxkeys": 1000000, "kernel/keys/root_maxbytes": 25000000}
+FOLDER, CLEANER = "DISTTF_ENGINES_FOLDER", "--clean-up"
+PR_SET_PDEATHSIG = 1
+
+
+def group_name(folder):
+    return pathlib.Path(folder).name
+
+
+def group_folders(name):
+    """Where the control group lies, or will: version 1 has a tree for each controller."""
+    for controller in CONTROL_GROUPS.iterdir():
+        if (controller / "tasks").exists():
+            yield controller / name
+
+
+def make_control_group(name):
+    for group in group_folders(name):
+        group.mkdir(exist_ok=True)
+        for file in ("cpuset.cpus", "cpuset.mems"):  # new groups have none, and nothing may run in them
+            if (group / file).exists():
+                (group / file).write_text((group.parent / file).read_text())
+
+
+def remove_control_group(name):
+    for group in group_folders(name):
+        for folder, _, _ in os.walk(group, topdown=False):
+            os.rmdir(folder)
+
+
+def clean_up(folder):
+    """The first process waits here for the end of the test, be it SIGKILL: then its standard input ends."""
+    sys.stdin.read()
+    for _ in range(300):  # what has been killed takes a moment
+        try:
+            remove_control_group(group_name(folder))
+            shutil.rmtree(folder)
+            return 0
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            why = error
+            time.sleep(0.1)
+    print(f"left behind: {why}", file=sys.stderr)
+    return 1
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run_on_own_machine():
+    """Returns, inside, the folder for all files. Outside it does not return."""
+    if len(sys.argv) == 3 and sys.argv[1] == CLEANER:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(clean_up(sys.argv[2]))
+    if FOLDER in os.environ:
+        folder = pathlib.Path(os.environ[FOLDER])
+        settle(folder)
+        return folder
+    folder = pathlib.Path(tempfile.gettempdir()) / f"disttf-engines-{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    cleaner = subprocess.Popen([sys.executable, "-B", sys.argv[0], CLEANER, str(folder)], stdin=subprocess.PIPE,
+                               start_new_session=True)
+    machine = subprocess.Popen([*UNSHARE, sys.executable, "-B", *sys.argv], preexec_fn=die_with_parent,
+                               env={**os.environ, FOLDER: str(folder)})
+    signal.signal(signal.SIGTERM, lambda *_: machine.kill())
+    try:
+        code = machine.wait()
+    except KeyboardInterrupt:
+        machine.kill()
+        code = machine.wait()
+    cleaner.stdin.close()
+    sys.exit(cleaner.wait() or (code if code >= 0 else 128 - code))
+
+
+def settle(folder):
+    """What is found by name everywhere is this machine's own. All of it is in the namespaces alone."""
+    run("mount", "--make-rshared", "/")
+    # A mount of version 2 beside those of version 1: runtimes take the machine for one of version 2.
+    subprocess.run(["umount", str(CONTROL_GROUPS / "unified")], stderr=subprocess.DEVNULL, check=False)
+    for each in ("/run", "/var/log"):
+        run("mount", "-t", "tmpfs", "tmpfs", each)
+    for name, value in SYSCTLS.items():
+        file = folder / name.replace("/", ".")
+        file.write_text(f"{value}\n")
+        run("mount", "--bind", str(file), f"/proc/sys/{name}")
+    run("ip", "link", "set", "lo", "up")
+    pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    make_control_group(group_name(folder))
+
+
+def run(*words, **options):
+    """To its end; what it printed. Raises when it fails."""
+    ran = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         check=False, **options)
+    if ran.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, words))}: code {ran.returncode}\n{ran.stdout}")
+    return ran.stdout
