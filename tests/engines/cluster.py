@@ -104,6 +104,7 @@ address = "/run/containerd/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "localhost/pause:1"
 disable_apparmor = true
+restrict_oom_score_adj = true  # root without the right to lower it: a sandbox would not start
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "{self.folder}/cni"
@@ -151,7 +152,8 @@ runtime_type = "io.containerd.runc.v2"
                    "--service-account-issuer=https://kubernetes.default.svc",
                    f"--service-account-key-file={self.certificate('accounts.key')}",
                    f"--service-account-signing-key-file={self.certificate('accounts.key')}",
-                   "--authorization-mode=Node,RBAC", "--allow-privileged=true", "--enable-aggregator-routing=true")
+                   "--kubelet-preferred-address-types=InternalIP", "--authorization-mode=Node,RBAC",
+                   "--allow-privileged=true", "--enable-aggregator-routing=true")
         self.wait_for("the API server", lambda: self.ask("/readyz"))
 
     def start_controllers(self):
