@@ -22,7 +22,6 @@ import machine
 PODS = "/api/v1/namespaces/default/pods"
 OBJECTS = {"job": "/apis/batch/v1/namespaces/default/jobs", "tfjob": "/apis/kubeflow.org/v1/namespaces/default/tfjobs",
            "jobset": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"}
-JOB_NAME = "training.kubeflow.org/job-name=mnist"
 SIZE = ["--ps=2", "--workers=2", "--chief"]
 RUN = ["--train_steps=150", "--print_weights_hash"]
 # Slow enough that something can be done to it in the middle.
@@ -39,6 +38,20 @@ def fail(text):
 def with_flag(text, word, flag):
     """The file with one more argument behind this one, everywhere."""
     return re.sub(rf"^( *)- {word}\n", rf"\1- {word}\n\1- {flag}\n", text, flags=re.MULTILINE)
+
+
+def kill_task(pod_uid):
+    """SIGKILL for the disttf of a pod. From outside its namespaces, as if memory had run out."""
+    killed = 0
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if pod_uid in (process / "cgroup").read_text() and (process / "cmdline").read_bytes().startswith(b"/disttf"):
+                os.kill(int(process.name), signal.SIGKILL)
+                killed += 1
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
+    if killed != 1:
+        fail(f"{killed} processes of disttf in the pod {pod_uid}")
 
 
 class Tests:
@@ -249,27 +262,36 @@ class Tests:
         self.expect_result("mnist-chief-0")
         self.delete(text)
 
-    def tfjob_deleted(self):
+    def tfjob_killed(self):
+        """A worker and a ps end by a signal: code 137."""
         text = self.render("tfjob", *SLOWLY)
         self.apply(text)
         for part in ("mnist-worker-1", "mnist-ps-0"):
-            self.delete_in_mid_run(part, "mnist-chief-0")
+            self.wait_for_steps("mnist-chief-0")
+            first = self.pod(part)["metadata"]["uid"]
+            kill_task(first)
+            self.expect_new_pod(part, first, 137)
         self.wait_for("the TFJob is Succeeded", lambda: "Succeeded" in self.conditions("tfjob"))
         self.expect_result("mnist-chief-0")
         self.delete(text)
 
-    def tfjob_drained(self):
-        """All pods at once: the run goes on from its newest checkpoint."""
+    def tfjob_deleted(self):
+        """The operator takes a pod that is deleted while it runs for one that has failed, whatever its policy: the
+        TFJob has failed. Applied again it goes on from the newest checkpoint."""
         runs = self.folder / "runs"
         runs.mkdir()
         text = self.render("tfjob", *SLOWLY, f"--volumes={runs}:/runs", "--train_dir=/runs/1", "--save_steps=10")
         self.apply(text)
-        self.says("mnist-chief-0", "training step 20 done")
-        before = {pod["metadata"]["uid"] for pod in self.pods()}
-        self.cluster.kubectl("delete", "pods", f"--selector={JOB_NAME}", "--wait=false")
-        self.wait_for("all pods are new ones", lambda: len(self.pods()) == 5 and not before & {
-            pod["metadata"]["uid"] for pod in self.pods()})
+        self.says("mnist-chief-0", "training step 25 done")
+        self.cluster.kubectl("delete", "pod", "mnist-worker-1", "--wait=false")
+        self.wait_for("the TFJob is Failed", lambda: "Failed" in self.conditions("tfjob"))
+        self.delete(text)
+        self.apply(text)
         self.wait_for("the TFJob is Succeeded", lambda: "Succeeded" in self.conditions("tfjob"))
+        first = re.search(r"training step (\d+) done", self.log(self.pod("mnist-chief-0"))).group(1)
+        self.say(f"its first step was {first}")
+        if int(first) <= 10:
+            fail("it began anew")
         self.expect_result("mnist-chief-0")
         self.delete(text)
 
@@ -315,18 +337,21 @@ class Tests:
         self.expect_all_end(("mnist-chief-0-0", "mnist-worker-0-0", "mnist-worker-0-1"))
         self.delete(text)
 
-    def delete_in_mid_run(self, part, chief):
+    def wait_for_steps(self, chief):
         seen = re.findall(r"training step (\d+) done", self.log(self.pod(chief)))
         step = int(seen[-1]) if seen else 0
         self.says(chief, rf"training step {step + 15} done")
+
+    def delete_in_mid_run(self, part, chief):
+        self.wait_for_steps(chief)
         pod = self.pod(part)
         self.cluster.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
         self.wait_for(f"a new pod of {part}",
                       lambda: self.pod(part)["metadata"]["uid"] != pod["metadata"]["uid"])
 
 
-ALL = ("accepted", "kubernetes", "kubernetes_permanent", "kubernetes_deleted", "statefulset", "tfjob", "tfjob_deleted",
-       "tfjob_drained", "tfjob_permanent", "tfjob_wrong_image", "tfjob_little_memory", "jobset")
+ALL = ("accepted", "kubernetes", "kubernetes_permanent", "kubernetes_deleted", "statefulset", "tfjob", "tfjob_killed",
+       "tfjob_deleted", "tfjob_permanent", "tfjob_wrong_image", "tfjob_little_memory", "jobset")
 
 
 def run_all(tests, names):
