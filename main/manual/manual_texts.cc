@@ -351,6 +351,11 @@ constexpr std::array kVariables = {
     VariableText{"AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, "
                  "AWS_CA_BUNDLE",
                  Reads::kStores, "Where S3 is, and whose certificates it may show."},
+    VariableText{"HADOOP_USER_NAME, USER, LOGNAME, HADOOP_PROXY_USER, HADOOP_TOKEN, "
+                 "HADOOP_TOKEN_FILE_LOCATION",
+                 Reads::kStores, "Who one is at HDFS."},
+    VariableText{"HADOOP_CONF_DIR", Reads::kStores,
+                 "Where hdfs-site.xml is, which says where NameNodes are."},
     VariableText{"PATH", Reads::kPath, "Where launch looks for the program behind --."},
     VariableText{"XDG_RUNTIME_DIR", Reads::kRuntime,
                  "Below it lies the socket of a running launch; without it, in a directory of the "

@@ -34,6 +34,7 @@ HttpAnswer HttpSession::ask(const HttpQuestion& question) {
       failure->error != HttpError::kStalled) {
     answer = {};
     failure = attempt(question, answer);
+    answer.was_repeated = true;
   }
   if (failure) {
     connection_.reset();

@@ -37,6 +37,7 @@ struct HttpAnswer {
   std::string sentence;  // empty without an error; else one without a full stop, with the URL
   HttpHead head;
   std::string body;
+  bool was_repeated = false;  // it was sent twice: the first may have reached the server
 };
 
 class HttpSession {

@@ -10,6 +10,7 @@
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_url.h"
+#include "roles/store/core/webhdfs_answers.h"
 #include "roles/store/core/xml_elements.h"
 #include "tests/fuzz/require.h"
 
@@ -26,6 +27,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(told <= size);  // nothing grows
   if (const auto page = read_listing(text)) {
     for (const ObjectInfo& object : page->listing.objects) require(!object.key.empty());
+  }
+  if (const auto found = read_hdfs_listing(text)) {
+    for (const HdfsStatus& each : *found) require(each.name.find('/') == std::string::npos);
+  }
+  static_cast<void>(read_hdfs_status(text));
+  static_cast<void>(hadoop_property(text, "dfs.namenode.http-address"));
+  if (const auto token = hdfs_token_from(text)) require(token->size() <= 2 * size);
+  for (const int status : {403, 404, 500}) {
+    const std::string sentence = hdfs_refusal(status, "", text).sentence;
+    require(sentence.starts_with("the store answered ") && sentence.size() < 2000);
+    require(sentence.find('\n') == std::string::npos);
   }
   for (const int status : {200, 301, 403, 404, 503}) {
     const std::string sentence = s3_refusal(status, "", text, "").sentence;

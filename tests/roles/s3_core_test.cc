@@ -218,7 +218,7 @@ TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
   };
   EXPECT_EQ(sentence("ftp://host/x"),
             "--train_dir: \"ftp://host/x\" has the unknown scheme \"ftp\"; expected a path, or a "
-            "URL like s3://bucket/prefix");
+            "URL like s3://bucket/prefix or hdfs://namenode/path");
   EXPECT_THAT(sentence("s3://"), HasSubstr("names no bucket"));
   EXPECT_THAT(sentence("s3:///x"), HasSubstr("names no bucket"));
   EXPECT_THAT(sentence("s3://UP/x"), HasSubstr("names the bucket \"UP\", which is none"));

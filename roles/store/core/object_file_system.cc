@@ -1,10 +1,10 @@
 #include "roles/store/core/object_file_system.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <utility>
 
+#include "roles/store/core/read_ahead.h"
 #include "roles/store/core/store_error.h"
 
 namespace disttf::roles {
@@ -13,9 +13,6 @@ namespace {
 constexpr std::string_view kDirectoryHead = "disttf directory 1\n";
 // Such objects are small; what is larger is somebody else's.
 constexpr std::size_t kMaxDirectoryText = 4096;
-// Read at a time: a store answers in tens of milliseconds, so small pieces would be nothing but
-// waiting; half of it would do, double only costs memory.
-constexpr std::size_t kReadAtOnce = std::size_t{8} << 20U;
 // A named directory within a named directory within ...: nobody makes more than two.
 constexpr int kMaxFollowed = 8;
 
@@ -33,16 +30,6 @@ std::string beside_key(std::string_view key, std::string_view name) {
 
 std::filesystem::file_time_type file_time(std::chrono::sys_seconds time) {
   return std::chrono::file_clock::from_sys(time);
-}
-
-// The codes of whatever `use` throws.
-template <typename Use>
-std::error_code code_of(const Use& use) {
-  try {
-    return use();
-  } catch (const std::system_error& error) {
-    return error.code();
-  }
 }
 
 class NewObject final : public data::NewFile {
@@ -83,38 +70,6 @@ class NewObject final : public data::NewFile {
   const std::string key_;
   std::vector<std::byte> kept_;  // at most kPartBytes
   std::unique_ptr<ObjectUpload> upload_;
-};
-
-class OpenObject final : public data::OpenFile {
- public:
-  OpenObject(std::shared_ptr<ObjectStore> store, ObjectHead head)
-      : store_(std::move(store)), info_(std::move(head.info)) {
-    window_.resize(head.bytes.size());
-    std::memcpy(window_.data(), head.bytes.data(), head.bytes.size());
-  }
-
-  [[nodiscard]] std::uint64_t size_bytes() const override { return info_.size_bytes; }
-
-  [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::byte> to) const override {
-    if (offset >= info_.size_bytes || to.empty()) return 0;
-    if (offset < begin_ || offset >= begin_ + window_.size()) {
-      const std::uint64_t left = info_.size_bytes - offset;
-      window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
-      begin_ = offset;
-      window_.resize(store_->read(info_, offset, window_));
-    }
-    const auto skipped = static_cast<std::size_t>(offset - begin_);
-    const std::size_t count = std::min(to.size(), window_.size() - skipped);
-    std::memcpy(to.data(), window_.data() + skipped, count);
-    return count;
-  }
-
- private:
-  const std::shared_ptr<ObjectStore> store_;
-  const ObjectInfo info_;
-  // What was read last, from begin_ on. Of the one thread that reads.
-  mutable std::vector<std::byte> window_;
-  mutable std::uint64_t begin_ = 0;
 };
 
 }  // namespace
@@ -215,12 +170,16 @@ std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
     }
   }
   if (!object) throw std::system_error(StoreError::kNotFound, "cannot open " + path.string());
-  return std::make_unique<OpenObject>(store_, std::move(*object));
+  const auto read = [store = store_, info = object->info](std::uint64_t offset,
+                                                          std::span<std::byte> to) {
+    return store->read(info, offset, to);
+  };
+  return std::make_unique<ReadAhead>(object->info.size_bytes, object->bytes, read);
 }
 
 std::uint64_t ObjectFileSystem::size_of(const Path& path, std::error_code& error) {
   std::uint64_t size = 0;
-  error = code_of([&]() -> std::error_code {
+  error = error_code_of([&]() -> std::error_code {
     const std::string key = key_of(path);
     auto object = store_->find(key);
     if (!object) {
@@ -291,7 +250,7 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
 
 std::vector<std::string> ObjectFileSystem::names_in(const Path& directory, std::error_code& error) {
   std::vector<std::string> names;
-  error = code_of([&]() -> std::error_code {
+  error = error_code_of([&]() -> std::error_code {
     const auto found = entries(directory);
     if (!found) return StoreError::kNotFound;
     for (const StoreEntry& entry : *found) names.push_back(entry.name);
@@ -338,11 +297,11 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
 }
 
 std::error_code ObjectFileSystem::rename(const Path& from, const Path& to) {
-  return code_of([&] { return rename_keys(followed(key_of(from)), followed(key_of(to))); });
+  return error_code_of([&] { return rename_keys(followed(key_of(from)), followed(key_of(to))); });
 }
 
 std::error_code ObjectFileSystem::link(const Path& from, const Path& to) {
-  return code_of([&]() -> std::error_code {
+  return error_code_of([&]() -> std::error_code {
     const std::string source = followed(key_of(from));
     const std::string target = followed(key_of(to));
     if (!store_->find(source)) return StoreError::kNotFound;
@@ -353,7 +312,7 @@ std::error_code ObjectFileSystem::link(const Path& from, const Path& to) {
 }
 
 std::error_code ObjectFileSystem::remove(const Path& path) {
-  return code_of([&]() -> std::error_code {
+  return error_code_of([&]() -> std::error_code {
     const std::string key = followed(key_of(path));
     const Found found = look(key);
     const auto not_empty = std::make_error_code(std::errc::directory_not_empty);

@@ -19,8 +19,8 @@
 #include <system_error>
 #include <vector>
 
-#include "data/file_system.h"
 #include "roles/store/core/object_store.h"
+#include "roles/store/core/store_file_system.h"
 
 namespace disttf::roles {
 
@@ -31,15 +31,7 @@ inline constexpr std::string_view kDirectoryMark = ".disttf-directory";
 [[nodiscard]] std::string directory_text(std::string_view name);
 [[nodiscard]] std::optional<std::string> directory_from(std::string_view text);
 
-// What lies in a directory.
-struct StoreEntry {
-  std::string name;
-  bool is_directory = false;
-  std::uint64_t size_bytes = 0;                // of a file
-  std::filesystem::file_time_type modified{};  // where it is known: of a bucket's folders it is not
-};
-
-class ObjectFileSystem final : public data::FileSystem {
+class ObjectFileSystem final : public StoreFileSystem {
  public:
   // Of all below `root`, "s3://bucket", which paths begin with.
   ObjectFileSystem(std::shared_ptr<ObjectStore> store, std::string root);
@@ -57,8 +49,7 @@ class ObjectFileSystem final : public data::FileSystem {
   std::error_code remove(const Path& path) override;
   void sync_directory(const Path& directory) override;
 
-  // In the order of their names. nullopt: there is no such directory.
-  [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory);
+  [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
 
  private:
   // What is at a key.

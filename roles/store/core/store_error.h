@@ -27,6 +27,16 @@ enum class StoreError {
 [[nodiscard]] const std::error_category& store_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(StoreError error) noexcept;
 
+// What `use` returns, or the code of the std::system_error that it throws.
+template <typename Use>
+std::error_code error_code_of(const Use& use) {
+  try {
+    return use();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+}
+
 }  // namespace disttf::roles
 
 template <>

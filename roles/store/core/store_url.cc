@@ -19,6 +19,19 @@ bool is_bucket_name(std::string_view name) {
          });
 }
 
+// A host or a nameservice, with a port or without. Addresses of IPv6 are not known to Hadoop.
+bool is_name_node(std::string_view name) {
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const std::string_view host = name.substr(0, colon);
+  const bool is_host = !host.empty() && std::ranges::all_of(host, [](char c) {
+    return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '.' || c == '_';
+  });
+  if (!is_host || colon == name.size()) return is_host;
+  const std::string_view port = name.substr(colon + 1);
+  return !port.empty() && port.size() <= 5 && port.front() != '0' &&
+         std::ranges::all_of(port, net::is_digit);
+}
+
 // Each segment is one that no client on the way would read as something else.
 bool is_normal_key(std::string_view key) {
   if (key.empty()) return true;
@@ -48,15 +61,19 @@ bool is_store_url(const std::filesystem::path& place) noexcept {
 StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   const auto refuse = [&](const std::string& why) {
     net::fail(std::string(field) + ": " + net::quoted(place) + " " + why +
-              "; expected a path, or a URL like s3://bucket/prefix");
+              "; expected a path, or a URL like s3://bucket/prefix or hdfs://namenode/path");
   };
   const std::size_t scheme_end = place.find(kSchemeEnd);
   StoreUrl url{.scheme = net::to_lower(place.substr(0, scheme_end)), .bucket = {}, .key = {}};
-  if (url.scheme != "s3") refuse("has the unknown scheme " + net::quoted(url.scheme));
+  if (url.scheme != "s3" && !is_hdfs(url))
+    refuse("has the unknown scheme " + net::quoted(url.scheme));
   std::string_view rest = place.substr(scheme_end + kSchemeEnd.size());
   url.bucket = rest.substr(0, rest.find('/'));
-  if (url.bucket.empty()) refuse("names no bucket");
-  if (!is_bucket_name(url.bucket)) {
+  if (url.bucket.empty()) refuse(is_hdfs(url) ? "names no NameNode" : "names no bucket");
+  if (is_hdfs(url) && !is_name_node(url.bucket)) {
+    refuse("names the NameNode " + net::quoted(url.bucket) + ", which is none: HOST or HOST:PORT");
+  }
+  if (!is_hdfs(url) && !is_bucket_name(url.bucket)) {
     refuse("names the bucket " + net::quoted(url.bucket) +
            ", which is none: 3 to 63 small letters, digits, dots and hyphens");
   }
@@ -67,6 +84,9 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   if (rest.size() > kMaxKeyBytes) {
     refuse("is longer than the " + std::to_string(kMaxKeyBytes) + " bytes that a key may have");
   }
+  if (is_hdfs(url) && rest.find(':') != std::string_view::npos) {
+    refuse("has a colon in its path, which HDFS allows in no name");
+  }
   url.key = rest;
   return url;
 }
@@ -74,6 +94,10 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
 std::string to_string(const StoreUrl& url) {
   std::string text = url.scheme + std::string(kSchemeEnd) + url.bucket;
   return url.key.empty() ? text : text + "/" + url.key;
+}
+
+bool is_hdfs(const StoreUrl& url) noexcept {
+  return url.scheme == "hdfs" || url.scheme == "webhdfs" || url.scheme == "swebhdfs";
 }
 
 }  // namespace disttf::roles

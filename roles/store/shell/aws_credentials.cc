@@ -7,37 +7,25 @@
 #include <utility>
 #include <vector>
 
-#include "data/posix_file_system.h"
 #include "net/http/http_session.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
+#include "roles/store/shell/store_session.h"
 
 namespace disttf::roles {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Of a token, a profile, an answer with credentials.
+// Of an answer with credentials.
 constexpr std::size_t kMaxCredentialBytes = std::size_t{1} << 20U;
 // Credentials that end so soon could end within the request that they are for.
 constexpr auto kRefreshBefore = 5min;
 // A metadata server is on this host or not there at all.
 constexpr net::HttpLimits kMetadataLimits{.connect_timeout = 1s, .stall_timeout = 5s};
 constexpr net::HttpLimits kTokenServiceLimits{.connect_timeout = 5s, .stall_timeout = 15s};
-
-// Empty: it cannot be read.
-std::string small_file(const std::string& path) {
-  if (path.empty()) return {};
-  try {
-    data::PosixFileSystem disk;
-    const auto bytes = data::read_file(disk, path, kMaxCredentialBytes);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  } catch (const std::system_error&) {
-    return {};
-  }
-}
 
 std::string profile_file(const StoreEnvironment& environment, const char* variable,
                          const char* name) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "data/sha256.h"
@@ -17,11 +16,7 @@
 namespace disttf::roles {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr net::HttpLimits kStoreLimits{.connect_timeout = 5s, .stall_timeout = 15s};
 constexpr std::size_t kMaxStoreAnswer = std::size_t{64} << 20U;  // a page of a listing has 1 MB
-constexpr double kTwoTo53 = 9007199254740992.0;
 
 std::string first_of(std::initializer_list<std::string> values) {
   for (const std::string& value : values) {
@@ -33,10 +28,6 @@ std::string first_of(std::initializer_list<std::string> values) {
 std::string setting_of(const ProfileSettings& profile, const char* name) {
   const auto found = profile.find(name);
   return found == profile.end() ? "" : found->second;
-}
-
-std::chrono::sys_seconds system_now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 // What the header says of an object.
@@ -51,12 +42,12 @@ ObjectInfo info_from(const std::string& key, const net::HttpHead& head, std::uin
 
 S3Store::S3Store(std::string bucket, const StoreEnvironment& environment)
     : bucket_(std::move(bucket)),
-      environment_(environment),
       profile_(read_profile(environment)),
       region_(
           first_of({environment.value_of("AWS_REGION"), environment.value_of("AWS_DEFAULT_REGION"),
                     setting_of(profile_, "region"), "us-east-1"})),
-      credentials_(environment, region_, interrupt_) {
+      credentials_(environment, region_, interrupt_),
+      sessions_(environment.value_of("AWS_CA_BUNDLE"), environment.proxy, interrupt_) {
   const std::string endpoint =
       first_of({environment.value_of("AWS_ENDPOINT_URL_S3"),
                 environment.value_of("AWS_ENDPOINT_URL"), setting_of(profile_, "endpoint_url")});
@@ -78,14 +69,6 @@ std::string S3Store::url_of(const std::string& key) const {
   return "s3://" + bucket_ + (key.empty() ? "" : "/" + key);
 }
 
-// That of Date, which every server sends; ours was read just now.
-void S3Store::note_time(const net::HttpHead& head) {
-  if (const auto time = time_from_http(head.date)) {
-    ahead_s_ = (*time - system_now()).count();
-    is_timed_ = true;
-  }
-}
-
 net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& credentials) {
   std::string path = base_.target;
   if (!request.key.empty()) path += "/" + request.key;
@@ -102,32 +85,18 @@ net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& cre
       .body = request.body,
       .max_answer_bytes = kMaxStoreAnswer};
   question.url.target = request_target(wanted);
-  std::unique_ptr<net::HttpSession> session;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!idle_.empty()) {
-      session = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (session == nullptr) {
-    session = std::make_unique<net::HttpSession>(
-        kStoreLimits, environment_.value_of("AWS_CA_BUNDLE"), environment_.proxy, interrupt_);
-  }
-  net::HttpAnswer answer = session->ask(question);
-  const std::scoped_lock lock(mutex_);
-  idle_.push_back(std::move(session));
-  return answer;
+  return sessions_.ask(question);
 }
 
-net::HttpAnswer S3Store::ask(const Request& request) {
+net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
   bool has_refreshed = false;
   for (int tries = 1;; ++tries) {
     net::HttpAnswer answer = ask_once(request, credentials_.get());
     const int status = answer.head.status;
+    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
     S3Refusal refusal;
     if (!answer.error) {
-      note_time(answer.head);
+      clock_.note(answer.head.date);
       const bool is_answer =
           status < 300 || status == request.accepted || status == request.also_accepted;
       if (is_answer && (!request.is_late || xml_text(answer.body, "Error/Code").empty())) {
@@ -137,9 +106,7 @@ net::HttpAnswer S3Store::ask(const Request& request) {
       // What was said too late is said of a server's own trouble.
       if (is_answer) refusal = {StoreError::kAway, refusal.sentence, true};
     } else {
-      const bool is_certificate = answer.error == net::HttpError::kBadCertificate ||
-                                  answer.error == net::HttpError::kNoCaFile ||
-                                  answer.error == net::HttpError::kBadCaFile;
+      const bool is_certificate = is_certificate_error(answer.error);
       refusal = {is_certificate ? StoreError::kRefused : StoreError::kAway, answer.sentence,
                  !is_certificate};
     }
@@ -149,10 +116,8 @@ net::HttpAnswer S3Store::ask(const Request& request) {
     }
     const std::string what = request.method + " " + url_of(request.key) + ": " + refusal.sentence;
     if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);
-    const double fraction = static_cast<double>(random_number() >> 11U) / kTwoTo53;
-    const auto wait = wait_before_try(tries + 1, answer.head.retry_after, fraction);
-    log_debug(fmt::format("{}; try {} of {} in {} ms", what, tries + 1, kStoreTries, wait.count()));
-    interrupt_.wait_until(net::Clock::now() + wait);
+    if (was_repeated != nullptr) *was_repeated = true;
+    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt_);
   }
 }
 
@@ -278,10 +243,10 @@ void S3Store::remove(const std::string& key) {
 }
 
 std::chrono::sys_seconds S3Store::now() {
-  if (!is_timed_) {
+  if (!clock_.is_known()) {
     static_cast<void>(ask({.method = "GET", .query = {{"list-type", "2"}, {"max-keys", "1"}}}));
   }
-  return system_now() + std::chrono::seconds(ahead_s_);
+  return clock_.now();
 }
 
 }  // namespace disttf::roles

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/shell/aws_credentials.h"
 #include "roles/store/shell/store_environment.h"
+#include "roles/store/shell/store_session.h"
 
 namespace disttf::roles {
 
@@ -54,27 +54,24 @@ class S3Store final : public ObjectStore {
     // An answer of 200 may have an error in its body.
     bool is_late = false;
   };
-  // Throws as ObjectStore's functions do.
-  [[nodiscard]] net::HttpAnswer ask(const Request& request);
+  // Throws as ObjectStore's functions do. `was_repeated`, where given, is set once a try has got no
+  // answer: it may have been done all the same.
+  [[nodiscard]] net::HttpAnswer ask(const Request& request, bool* was_repeated = nullptr);
 
  private:
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request, const Credentials& credentials);
   [[nodiscard]] std::string url_of(const std::string& key) const;
   void check_conditions(const std::string& key);
-  void note_time(const net::HttpHead& head);
 
   const std::string bucket_;
-  const StoreEnvironment& environment_;
   const ProfileSettings profile_;
   const std::string region_;
   net::Url base_;  // whom requests go to; its target is the path before the key, without a slash
   const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
   AwsCredentials credentials_;
-  std::atomic<std::int64_t> ahead_s_ = 0;  // the store's clock before ours, once is_timed_
-  std::atomic<bool> is_timed_ = false;
+  SessionPool sessions_;
+  StoreClock clock_;
   std::atomic<bool> heeds_conditions_ = false;  // known to
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<net::HttpSession>> idle_;  // sessions that nobody uses
 };
 
 }  // namespace disttf::roles

@@ -77,6 +77,7 @@ void S3Upload::add(std::span<const std::byte> part) {
   while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
   auto next = std::make_unique<Part>();
   next->bytes.assign(part.begin(), part.end());
+  sent_bytes_ += part.size();
   next->number = etags_.size() + under_way_.size() + 1;
   next->thread = start_thread([this, sent = next.get()] { send(*sent); });
   under_way_.push_back(std::move(next));
@@ -90,11 +91,21 @@ void S3Upload::complete() {
             xml_escaped(etags_[i]) + "</ETag></Part>";
   }
   list += "</CompleteMultipartUpload>";
-  static_cast<void>(store_.ask({.method = "POST",
-                                .key = key_,
-                                .query = {{"uploadId", id_}},
-                                .body = std::as_bytes(std::span(list.data(), list.size())),
-                                .is_late = true}));
+  bool was_repeated = false;
+  try {
+    static_cast<void>(store_.ask({.method = "POST",
+                                  .key = key_,
+                                  .query = {{"uploadId", id_}},
+                                  .body = std::as_bytes(std::span(list.data(), list.size())),
+                                  .is_late = true},
+                                 &was_repeated));
+  } catch (const std::system_error& error) {
+    // There is no such upload any more once its parts have been made one, by a try of which no
+    // answer came.
+    if (!was_repeated || error.code() != StoreError::kNotFound) throw;
+    const auto there = store_.find(key_);
+    if (!there || there->size_bytes != sent_bytes_) throw;
+  }
   is_complete_ = true;
 }
 

@@ -2,6 +2,7 @@
 // most of the time.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -42,6 +43,7 @@ class S3Upload final : public ObjectUpload {
   std::string id_;
   std::deque<std::unique_ptr<Part>> under_way_;
   std::vector<std::string> etags_;  // of the parts that are there
+  std::uint64_t sent_bytes_ = 0;
   bool is_complete_ = false;
 };
 

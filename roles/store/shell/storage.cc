@@ -7,18 +7,21 @@
 #include <system_error>
 #include <utility>
 
+#include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_url.h"
+#include "roles/store/shell/hdfs_file_system.h"
 #include "roles/store/shell/s3_store.h"
 
 namespace disttf::roles {
 namespace {
 
-// The stores that a process has looked at, each with its connections: by "s3://bucket".
+// The stores that a process has looked at, each with its connections: by "s3://bucket" or
+// "hdfs://namenode".
 struct KnownStores {
   StoreEnvironment environment;
   std::mutex mutex;
-  std::map<std::string, std::unique_ptr<ObjectFileSystem>> by_root;
+  std::map<std::string, std::unique_ptr<StoreFileSystem>> by_root;
 };
 
 KnownStores& known_stores() {
@@ -26,17 +29,20 @@ KnownStores& known_stores() {
   return stores;
 }
 
-ObjectFileSystem& store_of(const std::filesystem::path& path) {
+std::unique_ptr<StoreFileSystem> new_store(const StoreUrl& root,
+                                           const StoreEnvironment& environment) {
+  if (is_hdfs(root)) return std::make_unique<HdfsFileSystem>(root, environment);
+  return std::make_unique<ObjectFileSystem>(std::make_shared<S3Store>(root.bucket, environment),
+                                            to_string(root));
+}
+
+StoreFileSystem& store_of(const std::filesystem::path& path) {
   const StoreUrl url = parse_store_url("a place", path.native());
-  const std::string root =
-      to_string(StoreUrl{.scheme = url.scheme, .bucket = url.bucket, .key = {}});
+  const StoreUrl root{.scheme = url.scheme, .bucket = url.bucket, .key = {}};
   KnownStores& known = known_stores();
   const std::scoped_lock lock(known.mutex);
-  std::unique_ptr<ObjectFileSystem>& files = known.by_root[root];
-  if (files == nullptr) {
-    auto store = std::make_shared<S3Store>(url.bucket, known.environment);
-    files = std::make_unique<ObjectFileSystem>(std::move(store), root);
-  }
+  std::unique_ptr<StoreFileSystem>& files = known.by_root[to_string(root)];
+  if (files == nullptr) files = new_store(root, known.environment);
   return *files;
 }
 

@@ -10,7 +10,7 @@
 
 #include "data/file_system.h"
 #include "data/posix_file_system.h"
-#include "roles/store/core/object_file_system.h"
+#include "roles/store/core/store_file_system.h"
 #include "roles/store/shell/store_environment.h"
 
 namespace disttf::roles {

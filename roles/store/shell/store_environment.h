@@ -45,6 +45,13 @@ inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "AWS_SESSION_TOKEN",
                                                "AWS_SHARED_CREDENTIALS_FILE",
                                                "AWS_WEB_IDENTITY_TOKEN_FILE",
-                                               "HOME"};
+                                               "HADOOP_CONF_DIR",
+                                               "HADOOP_PROXY_USER",
+                                               "HADOOP_TOKEN",
+                                               "HADOOP_TOKEN_FILE_LOCATION",
+                                               "HADOOP_USER_NAME",
+                                               "HOME",
+                                               "LOGNAME",
+                                               "USER"};
 
 }  // namespace disttf::roles

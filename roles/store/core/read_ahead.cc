@@ -1,0 +1,29 @@
+#include "roles/store/core/read_ahead.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace disttf::roles {
+
+ReadAhead::ReadAhead(std::uint64_t size_bytes, std::string_view first, Read read)
+    : size_bytes_(size_bytes), read_(std::move(read)) {
+  const auto bytes = std::as_bytes(std::span(first.data(), first.size()));
+  window_.assign(bytes.begin(), bytes.end());
+}
+
+std::size_t ReadAhead::read(std::uint64_t offset, std::span<std::byte> to) const {
+  if (offset >= size_bytes_ || to.empty()) return 0;
+  if (offset < begin_ || offset >= begin_ + window_.size()) {
+    const std::uint64_t left = size_bytes_ - offset;
+    window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
+    begin_ = offset;
+    window_.resize(read_(offset, window_));
+  }
+  const auto skipped = static_cast<std::size_t>(offset - begin_);
+  const std::size_t count = std::min(to.size(), window_.size() - skipped);
+  if (count > 0) std::memcpy(to.data(), window_.data() + skipped, count);
+  return count;
+}
+
+}  // namespace disttf::roles

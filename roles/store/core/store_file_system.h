@@ -1,0 +1,28 @@
+// A store as a file system that can also say at one go what lies in a directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/file_system.h"
+
+namespace disttf::roles {
+
+// What lies in a directory.
+struct StoreEntry {
+  std::string name;
+  bool is_directory = false;
+  std::uint64_t size_bytes = 0;                // of a file
+  std::filesystem::file_time_type modified{};  // where it is known: of a bucket's folders it is not
+};
+
+class StoreFileSystem : public data::FileSystem {
+ public:
+  // In the order of their names. nullopt: there is no such directory. Throws std::system_error.
+  [[nodiscard]] virtual std::optional<std::vector<StoreEntry>> entries(const Path& directory) = 0;
+};
+
+}  // namespace disttf::roles

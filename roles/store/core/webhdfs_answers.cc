@@ -1,0 +1,238 @@
+#include "roles/store/core/webhdfs_answers.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "data/json_depth.h"
+#include "net/wire/text.h"
+#include "roles/store/core/store_error.h"
+#include "roles/store/core/xml_elements.h"
+
+namespace disttf::roles {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxHdfsDepth = 16;  // a status of an erasure coded file has five levels
+constexpr std::size_t kMaxSaid = 200;      // bytes of what the store says
+constexpr std::int64_t kMaxHdfsTimeMs = 253402300799999;  // the end of the year 9999
+
+json parsed(std::string_view text) {
+  if (data::json_depth(text) > kMaxHdfsDepth) return json::value_t::discarded;
+  return json::parse(text, nullptr, false);
+}
+
+// The member of an object, or nothing.
+const json* member(const json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text_of(const json& object, const char* name) {
+  const json* const found = member(object, name);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<HdfsStatus> status_from(const json& object) {
+  const std::string type = text_of(object, "type");
+  const json* const length = member(object, "length");
+  const json* const modified = member(object, "modificationTime");
+  if (length == nullptr || !length->is_number_unsigned() || modified == nullptr ||
+      !modified->is_number_unsigned() || (type != "FILE" && type != "DIRECTORY")) {
+    return std::nullopt;
+  }
+  HdfsStatus status{.name = text_of(object, "pathSuffix"),
+                    .is_directory = type == "DIRECTORY",
+                    .size_bytes = length->get<std::uint64_t>()};
+  const auto time = std::min<std::uint64_t>(modified->get<std::uint64_t>(), kMaxHdfsTimeMs);
+  status.modified = HdfsTime(std::chrono::milliseconds(static_cast<std::int64_t>(time)));
+  const bool is_name =
+      status.name.find('/') == std::string::npos && status.name != "." && status.name != "..";
+  return is_name ? std::optional(std::move(status)) : std::nullopt;
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+struct Meaning {
+  std::error_code error;
+  bool may_pass = false;
+};
+
+// By the class of the exception, without its package.
+Meaning meaning_of_exception(int status, std::string_view exception, std::string_view message) {
+  if (exception == "FileNotFoundException") return {StoreError::kNotFound};
+  if (exception == "FileAlreadyExistsException") return {StoreError::kExists};
+  if (exception == "ParentNotDirectoryException" || exception == "PathIsNotDirectoryException") {
+    return {std::make_error_code(std::errc::not_a_directory)};
+  }
+  if (exception == "PathIsNotEmptyDirectoryException" || has(message, "is not empty")) {
+    return {std::make_error_code(std::errc::directory_not_empty)};
+  }
+  if (exception == "InvalidToken" || has(message, "InvalidToken") ||
+      has(message, "token is expired")) {
+    return {StoreError::kExpired};
+  }
+  if (exception == "AccessControlException" || exception == "AuthorizationException" ||
+      exception == "SecurityException" || status == 401) {
+    return {StoreError::kDenied};
+  }
+  if (has(exception, "QuotaExceededException")) return {StoreError::kFull};
+  // No DataNode takes the block: they are gone or full, and which of it HDFS does not say.
+  const bool may_pass = exception == "StandbyException" || exception == "RetriableException" ||
+                        exception == "SafeModeException" || has(message, "could only be written") ||
+                        has(message, "could only be replicated") ||
+                        has(message, "Failed to find datanode") || status == 408 || status == 429 ||
+                        status >= 500;
+  return {may_pass ? StoreError::kAway : StoreError::kRefused, may_pass};
+}
+
+// Of the bytes that a Writable of Hadoop's is written as.
+class WritableReader {
+ public:
+  explicit WritableReader(std::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool is_right() const noexcept { return is_right_; }
+  [[nodiscard]] std::size_t at() const noexcept { return at_; }
+
+  // A length: one byte up to 127; else a first one that says how many follow, big-endian.
+  std::size_t length() {
+    const auto first = static_cast<signed char>(byte());
+    if (first >= 0) return static_cast<std::size_t>(first);
+    const int more = -112 - first;
+    if (more < 1 || more > 4) {  // negative, or beyond any file of tokens
+      is_right_ = false;
+      return 0;
+    }
+    std::size_t value = 0;
+    for (int i = 0; i < more; ++i) value = (value << 8U) | static_cast<unsigned char>(byte());
+    return value;
+  }
+
+  // A length and that many bytes.
+  std::string_view bytes() {
+    const std::size_t count = length();
+    if (!is_right_ || count > bytes_.size() - at_) {
+      is_right_ = false;
+      return {};
+    }
+    const std::string_view taken = bytes_.substr(at_, count);
+    at_ += count;
+    return taken;
+  }
+
+ private:
+  char byte() {
+    if (at_ >= bytes_.size()) {
+      is_right_ = false;
+      return 0;
+    }
+    return bytes_[at_++];
+  }
+
+  const std::string_view bytes_;
+  std::size_t at_ = 0;
+  bool is_right_ = true;
+};
+
+// The letters that a URL may hold, without padding.
+std::string base64_for_urls(std::string_view bytes) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string text;
+  unsigned held = 0;
+  unsigned bits = 0;
+  for (const char c : bytes) {
+    held = (held << 8U) | static_cast<unsigned char>(c);
+    for (bits += 8; bits >= 6; bits -= 6) text += kLetters[(held >> (bits - 6)) & 63U];
+  }
+  if (bits > 0) text += kLetters[(held << (6 - bits)) & 63U];
+  return text;
+}
+
+}  // namespace
+
+std::optional<HdfsStatus> read_hdfs_status(std::string_view text) {
+  const json answer = parsed(text);
+  const json* const status = member(answer, "FileStatus");
+  return status == nullptr ? std::nullopt : status_from(*status);
+}
+
+std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) {
+  const json answer = parsed(text);
+  const json* const all = member(answer, "FileStatuses");
+  const json* const list = all == nullptr ? nullptr : member(*all, "FileStatus");
+  if (list == nullptr || !list->is_array()) return std::nullopt;
+  std::vector<HdfsStatus> found;
+  for (const json& each : *list) {
+    auto status = status_from(each);
+    if (!status || (status->name.empty() && list->size() > 1)) return std::nullopt;
+    found.push_back(*std::move(status));
+  }
+  return found;
+}
+
+HdfsRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body) {
+  const json answer = parsed(body);
+  const json* const remote = member(answer, "RemoteException");
+  const std::string exception = remote == nullptr ? "" : text_of(*remote, "exception");
+  std::string message = remote == nullptr ? "" : text_of(*remote, "message");
+  const Meaning meaning = meaning_of_exception(status, exception, message);
+  HdfsRefusal refusal{.error = meaning.error,
+                      .sentence = "the store answered " + std::to_string(status),
+                      .may_pass = meaning.may_pass};
+  if (!reason.empty()) {
+    refusal.sentence += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
+  }
+  if (!exception.empty()) {
+    refusal.sentence += ", " + net::one_line(net::cut_utf8(exception, net::kMaxShownBytes));
+  }
+  message.resize(std::min(message.find('\n'), message.size()));  // a stack follows
+  if (!message.empty()) refusal.sentence += ": " + net::one_line(net::cut_utf8(message, kMaxSaid));
+  return refusal;
+}
+
+std::string hadoop_property(std::string_view xml, std::string_view name) {
+  std::string last_name;
+  std::string last_value;
+  std::string found;
+  const bool is_xml = read_xml(xml, [&](std::string_view path, const std::string& text) {
+    if (path == "configuration/property/name") {
+      last_name = net::trim(text);
+    } else if (path == "configuration/property/value") {
+      last_value = net::trim(text);
+    } else if (path == "configuration/property") {
+      if (last_name == name) found = last_value;
+      last_name.clear();
+      last_value.clear();
+    }
+  });
+  return is_xml ? found : "";
+}
+
+std::optional<std::string> hdfs_token_from(std::string_view file) {
+  constexpr std::string_view kMagic("HDTS\0", 5);  // and 0: written as Writables
+  if (!file.starts_with(kMagic)) return std::nullopt;
+  file.remove_prefix(kMagic.size());
+  WritableReader reader(file);
+  const std::size_t count = reader.length();
+  for (std::size_t i = 0; i < count && reader.is_right(); ++i) {
+    static_cast<void>(reader.bytes());  // under which name it is kept
+    const std::size_t begin = reader.at();
+    static_cast<void>(reader.bytes());  // whose it is
+    static_cast<void>(reader.bytes());  // the password
+    const std::string_view kind = reader.bytes();
+    static_cast<void>(reader.bytes());  // the service
+    const bool is_of_hdfs = kind == "HDFS_DELEGATION_TOKEN" || kind == "WEBHDFS delegation" ||
+                            kind == "SWEBHDFS delegation";
+    if (reader.is_right() && is_of_hdfs) {
+      return base64_for_urls(file.substr(begin, reader.at() - begin));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace disttf::roles

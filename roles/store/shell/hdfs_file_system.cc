@@ -1,0 +1,303 @@
+#include "roles/store/shell/hdfs_file_system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "data/posix_file_system.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/store/core/object_store.h"
+#include "roles/store/core/read_ahead.h"
+#include "roles/store/core/store_error.h"
+
+namespace disttf::roles {
+namespace {
+
+std::filesystem::file_time_type file_time(HdfsTime time) {
+  return std::chrono::time_point_cast<std::filesystem::file_time_type::duration>(
+      std::chrono::file_clock::from_sys(time));
+}
+
+[[noreturn]] void throw_bad_answer(const HdfsClient& client, const std::string& what,
+                                   const std::string& path) {
+  throw std::system_error(StoreError::kBadAnswer, what + " " + client.url_of(path));
+}
+
+std::optional<HdfsStatus> status_at(HdfsClient& client, const std::string& path) {
+  std::string answer;
+  try {
+    answer = client.ask({.method = "GET", .operation = "GETFILESTATUS", .path = path});
+  } catch (const std::system_error& error) {
+    if (error.code() == StoreError::kNotFound) return std::nullopt;
+    throw;
+  }
+  auto status = read_hdfs_status(answer);
+  if (!status) throw_bad_answer(client, "GETFILESTATUS", path);
+  return status;
+}
+
+// `how`: "OVERWRITE", from what had the name before, or "NONE", where nothing has it. (Without
+// either, what is renamed onto a directory would go into it.)
+void rename_at(HdfsClient& client, const std::string& from, const std::string& to,
+               const char* how) {
+  bool was_repeated = false;
+  try {
+    static_cast<void>(client.ask({.method = "PUT",
+                                  .operation = "RENAME",
+                                  .path = from,
+                                  .query = {{"destination", to}, {"renameoptions", how}}},
+                                 &was_repeated));
+  } catch (const std::system_error& error) {
+    // What is gone from where it was, under a name that nobody else has, went where it was to go.
+    const bool is_done =
+        was_repeated && error.code() == StoreError::kNotFound && status_at(client, to);
+    if (!is_done) throw;
+  }
+}
+
+class NewHdfsFile final : public data::NewFile {
+ public:
+  NewHdfsFile(std::shared_ptr<HdfsClient> client, std::string target)
+      : client_(std::move(client)),
+        target_(std::move(target)),
+        temporary_(fmt::format("{}{}{:016x}", target_, data::kTemporaryMark, random_number())) {}
+
+  ~NewHdfsFile() override {
+    for (std::size_t i = 0; i < parts_; ++i) {
+      try {
+        static_cast<void>(
+            client_->ask({.method = "DELETE", .operation = "DELETE", .path = part(i)}));
+      } catch (const std::exception& error) {
+        log_debug(std::string("a part of a file stays behind: ") + error.what());
+      }
+    }
+  }
+
+  void write(std::span<const std::uint8_t> bytes) override {
+    while (!bytes.empty()) {
+      if (kept_.size() == kPartBytes) send();
+      const auto taken = bytes.first(std::min(bytes.size(), kPartBytes - kept_.size()));
+      const auto as_bytes = std::as_bytes(taken);
+      kept_.insert(kept_.end(), as_bytes.begin(), as_bytes.end());
+      bytes = bytes.subspan(taken.size());
+    }
+  }
+
+  // What a DataNode has answered for is kept.
+  void sync() override {
+    if (!kept_.empty() || parts_ == 0) send();
+    if (parts_ > 1) join();
+  }
+
+  void take_name() override { take_name("OVERWRITE"); }
+
+  // The same, where nothing has the name.
+  void take_new_name() { take_name("NONE"); }
+
+ private:
+  // HDFS lets a piece go that was begun and broke off under its own name: it is written anew.
+  void send() {
+    static_cast<void>(client_->ask({.method = "PUT",
+                                    .operation = "CREATE",
+                                    .path = part(parts_++),
+                                    .query = {{"overwrite", "true"}, {"createparent", "false"}},
+                                    .is_at_data_node = true,
+                                    .body = kept_}));
+    sent_bytes_ += kept_.size();
+    kept_.clear();
+  }
+
+  // The first becomes all of them.
+  void join() {
+    std::string sources;
+    for (std::size_t i = 1; i < parts_; ++i) sources += (i > 1 ? "," : "") + part(i);
+    bool was_repeated = false;
+    try {
+      static_cast<void>(client_->ask({.method = "POST",
+                                      .operation = "CONCAT",
+                                      .path = part(0),
+                                      .query = {{"sources", sources}}},
+                                     &was_repeated));
+    } catch (const std::system_error&) {
+      const auto joined = was_repeated ? status_at(*client_, part(0)) : std::nullopt;
+      if (!joined || joined->size_bytes != sent_bytes_) throw;
+    }
+    parts_ = 1;
+  }
+
+  void take_name(const char* how) {
+    sync();
+    rename_at(*client_, temporary_, target_, how);
+    parts_ = 0;
+  }
+
+  [[nodiscard]] std::string part(std::size_t index) const {
+    return index == 0 ? temporary_ : fmt::format("{}-{}", temporary_, index);
+  }
+
+  const std::shared_ptr<HdfsClient> client_;
+  const std::string target_;
+  const std::string temporary_;
+  std::vector<std::byte> kept_;  // at most kPartBytes
+  std::size_t parts_ = 0;        // that may lie there
+  std::uint64_t sent_bytes_ = 0;
+};
+
+}  // namespace
+
+HdfsFileSystem::HdfsFileSystem(const StoreUrl& root, const StoreEnvironment& environment)
+    : root_(to_string(root)), client_(std::make_shared<HdfsClient>(root, environment)) {}
+
+std::string HdfsFileSystem::path_of(const Path& path) const {
+  std::string_view rest = path.native();
+  if (rest.starts_with(root_)) rest.remove_prefix(root_.size());
+  std::string name = "/";
+  for (const char c : rest) {
+    if (c != '/' || name.back() != '/') name += c;
+  }
+  if (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+std::optional<HdfsStatus> HdfsFileSystem::status(const std::string& path) {
+  return status_at(*client_, path);
+}
+
+std::unique_ptr<data::NewFile> HdfsFileSystem::create(const Path& target) {
+  return std::make_unique<NewHdfsFile>(client_, path_of(target));
+}
+
+std::unique_ptr<data::OpenFile> HdfsFileSystem::open(const Path& path) {
+  const std::string name = path_of(path);
+  const auto found = status(name);
+  if (!found || found->is_directory) {
+    throw std::system_error(found ? std::make_error_code(std::errc::is_a_directory)
+                                  : make_error_code(StoreError::kNotFound),
+                            "cannot open " + path.string());
+  }
+  const auto read = [client = client_, name](std::uint64_t offset, std::span<std::byte> to) {
+    const std::string bytes = client->ask(
+        {.method = "GET",
+         .operation = "OPEN",
+         .path = name,
+         .query = {{"offset", std::to_string(offset)}, {"length", std::to_string(to.size())}},
+         .is_at_data_node = true,
+         .expected_bytes = to.size()});
+    std::memcpy(to.data(), bytes.data(), bytes.size());
+    return bytes.size();
+  };
+  return std::make_unique<ReadAhead>(found->size_bytes, "", read);
+}
+
+std::uint64_t HdfsFileSystem::size_of(const Path& path, std::error_code& error) {
+  std::uint64_t size = 0;
+  error = error_code_of([&]() -> std::error_code {
+    const auto found = status(path_of(path));
+    if (!found || found->is_directory) return StoreError::kNotFound;
+    size = found->size_bytes;
+    return {};
+  });
+  return size;
+}
+
+std::filesystem::file_time_type HdfsFileSystem::last_write(const Path& path) {
+  const auto found = status(path_of(path));
+  if (!found) throw std::system_error(StoreError::kNotFound, "cannot read " + path.string());
+  return file_time(found->modified);
+}
+
+std::filesystem::file_time_type HdfsFileSystem::now(const Path& /*directory*/) {
+  return file_time(client_->now());
+}
+
+std::optional<std::vector<StoreEntry>> HdfsFileSystem::entries(const Path& directory) {
+  const std::string path = path_of(directory);
+  std::string answer;
+  try {
+    answer = client_->ask({.method = "GET", .operation = "LISTSTATUS", .path = path});
+  } catch (const std::system_error& error) {
+    if (error.code() == StoreError::kNotFound) return std::nullopt;
+    throw;
+  }
+  const auto listing = read_hdfs_listing(answer);
+  if (!listing) throw_bad_answer(*client_, "LISTSTATUS", path);
+  if (listing->size() == 1 && listing->front().name.empty()) return std::nullopt;  // a file
+  std::vector<StoreEntry> found;
+  for (const HdfsStatus& each : *listing) {
+    found.push_back({.name = each.name,
+                     .is_directory = each.is_directory,
+                     .size_bytes = each.size_bytes,
+                     .modified = file_time(each.modified)});
+  }
+  std::ranges::sort(found, {}, &StoreEntry::name);
+  return found;
+}
+
+std::vector<std::string> HdfsFileSystem::names_in(const Path& directory, std::error_code& error) {
+  std::vector<std::string> names;
+  error = error_code_of([&]() -> std::error_code {
+    const auto found = entries(directory);
+    if (!found) return StoreError::kNotFound;
+    for (const StoreEntry& entry : *found) names.push_back(entry.name);
+    return {};
+  });
+  return names;
+}
+
+bool HdfsFileSystem::create_directory(const Path& path, std::error_code& error) {
+  bool is_new = false;
+  error = error_code_of([&]() -> std::error_code {
+    const std::string name = path_of(path);
+    if (const auto found = status(name)) {
+      return found->is_directory ? std::error_code() : make_error_code(StoreError::kExists);
+    }
+    static_cast<void>(client_->ask({.method = "PUT", .operation = "MKDIRS", .path = name}));
+    is_new = true;
+    return {};
+  });
+  return is_new;
+}
+
+std::error_code HdfsFileSystem::rename(const Path& from, const Path& to) {
+  return error_code_of([&]() -> std::error_code {
+    rename_at(*client_, path_of(from), path_of(to), "OVERWRITE");
+    return {};
+  });
+}
+
+// HDFS has one name for a file: another one is a copy.
+std::error_code HdfsFileSystem::link(const Path& from, const Path& to) {
+  return error_code_of([&]() -> std::error_code {
+    const std::string target = path_of(to);
+    if (status(target)) return StoreError::kExists;
+    const auto source = open(from);
+    NewHdfsFile copy(client_, target);
+    std::vector<std::byte> buffer(kReadAtOnce);
+    for (std::uint64_t at = 0; at < source->size_bytes();) {
+      const std::size_t count = source->read(at, buffer);
+      copy.write({reinterpret_cast<const std::uint8_t*>(buffer.data()), count});
+      at += count;
+    }
+    copy.take_new_name();
+    return {};
+  });
+}
+
+std::error_code HdfsFileSystem::remove(const Path& path) {
+  return error_code_of([&]() -> std::error_code {
+    static_cast<void>(client_->ask({.method = "DELETE",
+                                    .operation = "DELETE",
+                                    .path = path_of(path),
+                                    .query = {{"recursive", "false"}}}));
+    return {};
+  });
+}
+
+// What a NameNode has answered is in its log.
+void HdfsFileSystem::sync_directory(const Path& /*directory*/) {}
+
+}  // namespace disttf::roles

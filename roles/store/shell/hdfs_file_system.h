@@ -1,0 +1,54 @@
+// HDFS as a file system, over WebHDFS. It has what a disk has: directories, and a rename that is
+// done or not, also of a directory, also onto a file. So a checkpoint becomes one there as on a
+// disk.
+//
+// A file is written under a temporary name, in pieces of kPartBytes that each may be tried again,
+// which are made one (CONCAT) before it takes its name. What was answered is durable as far as HDFS
+// makes it: with several DataNodes, in the memory of each.
+//
+// docs/stores.md shows what lies there. Callable from any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "roles/store/core/store_file_system.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/core/webhdfs_answers.h"
+#include "roles/store/shell/hdfs_client.h"
+#include "roles/store/shell/store_environment.h"
+
+namespace disttf::roles {
+
+class HdfsFileSystem final : public StoreFileSystem {
+ public:
+  // Of all below `root`, which paths begin with. `environment` is read here. Throws as HdfsClient
+  // does.
+  HdfsFileSystem(const StoreUrl& root, const StoreEnvironment& environment);
+
+  [[nodiscard]] std::unique_ptr<data::NewFile> create(const Path& target) override;
+  [[nodiscard]] std::unique_ptr<data::OpenFile> open(const Path& path) override;
+  [[nodiscard]] std::uint64_t size_of(const Path& path, std::error_code& error) override;
+  [[nodiscard]] std::filesystem::file_time_type last_write(const Path& path) override;
+  [[nodiscard]] std::filesystem::file_time_type now(const Path& directory) override;
+  [[nodiscard]] std::vector<std::string> names_in(const Path& directory,
+                                                  std::error_code& error) override;
+  bool create_directory(const Path& path, std::error_code& error) override;
+  std::error_code rename(const Path& from, const Path& to) override;
+  std::error_code link(const Path& from, const Path& to) override;
+  std::error_code remove(const Path& path) override;
+  void sync_directory(const Path& directory) override;
+  [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
+
+ private:
+  // "/run/a": what the NameNode calls it.
+  [[nodiscard]] std::string path_of(const Path& path) const;
+  [[nodiscard]] std::optional<HdfsStatus> status(const std::string& path);
+
+  const std::string root_;
+  const std::shared_ptr<HdfsClient> client_;
+};
+
+}  // namespace disttf::roles

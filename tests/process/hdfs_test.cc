@@ -1,0 +1,191 @@
+// A real HDFS, and what the real binary does with it. Two Java machines begin for each test, which
+// takes longer than what is then tried: so each tries much.
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tests/process/hdfs_server.h"
+#include "tests/process/process_test.h"
+#include "tests/support/engines.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+class HdfsTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!HdfsServer::is_installed(why)) {
+      test_support::skip_without_engine(why);
+      return;
+    }
+    server_.emplace(scratch() / "hdfs");
+  }
+
+  Process& disttf(const Words& words, const Variables& more = {}) {
+    Variables variables = HdfsServer::variables();
+    for (const auto& [name, value] : more) variables[name] = value;
+    return run(words.front(), words, variables);
+  }
+  Process& done(const Words& words, const Variables& more = {}) {
+    Process& process = disttf(words, more);
+    EXPECT_TRUE(exits(process, kExitDone));
+    return process;
+  }
+  // What it says when it fails.
+  std::string refusal(const Words& words, int exit_code, const Variables& more = {}) {
+    Process& process = disttf(words, more);
+    EXPECT_TRUE(exits(process, exit_code));
+    return process.standard_error();
+  }
+  [[nodiscard]] std::string at(const std::string& path) const { return server_->url() + path; }
+  std::string write(const std::string& name, std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
+    std::ofstream(scratch() / name, std::ios::binary) << text;
+    return text;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(scratch() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Once a launch has saved so often: it and its tasks, at whatever they are doing.
+  void kill_all_of(Process& job, std::size_t saved) {
+    ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));
+    const std::vector<pid_t> tasks = children_of(job.pid());
+    job.send(SIGKILL);
+    for (const pid_t task : tasks) kill(task, SIGKILL);
+    ASSERT_TRUE(wait_until_gone(tasks));
+    ASSERT_TRUE(killed(job, SIGKILL));
+  }
+
+  std::optional<HdfsServer> server_;
+};
+
+TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
+  fs::create_directories(scratch() / "dir" / "inner");
+  write("dir/a name+%41.bin", 10);
+  write("dir/empty", 0);
+  write("dir/inner/b", 20);
+  const std::string large = write("dir/large", 40'000'001);  // in three pieces
+  done({"cp", "dir", at("/copy/of")});
+  const json found = json::parse(done({"ls", at("/copy/of/"), "--json"}).standard_output());
+  ASSERT_EQ(found["entries"].size(), 4U);  // and nothing temporary
+  EXPECT_EQ(found["entries"][0]["name"], "a name+%41.bin");
+  EXPECT_EQ(found["entries"][0]["bytes"], 10);
+  EXPECT_EQ(found["entries"][2]["directory"], true);
+  EXPECT_EQ(found["entries"][3]["bytes"], 40'000'001);
+  done({"cp", at("/copy"), "back"});
+  EXPECT_TRUE(read("back/of/large") == large);
+  EXPECT_EQ(read("back/of/a name+%41.bin"), read("dir/a name+%41.bin"));
+  EXPECT_EQ(read("back/of/inner/b"), read("dir/inner/b"));
+  EXPECT_TRUE(fs::exists(scratch() / "back" / "of" / "empty"));
+  // What has the name is replaced.
+  write("dir/inner/b", 30);
+  done({"cp", "dir/inner/b", at("/copy/of/inner/b")});
+  EXPECT_THAT(done({"ls", at("/copy/of/inner/b")}).standard_output(), HasSubstr(" 30 "));
+
+  EXPECT_THAT(refusal({"ls", at("/none")}, kExitUsage), HasSubstr("there is no such place"));
+  const std::string denied =
+      refusal({"cp", "dir/inner/b", at("/b")}, kExitBadData, {{"HADOOP_USER_NAME", "somebody"}});
+  EXPECT_THAT(denied, AllOf(HasSubstr("AccessControlException: Permission denied: user=somebody"),
+                            HasSubstr("does not allow it")));
+}
+
+// Two NameNodes, of which the first is none.
+TEST_F(HdfsTest, ANameserviceIsWhatHadoopsConfigurationSays) {
+  const ReservedPort nobody;
+  fs::create_directories(scratch() / "conf");
+  const auto property = [](const std::string& name, const std::string& value) {
+    return "<property><name>" + name + "</name><value>" + value + "</value></property>";
+  };
+  std::ofstream(scratch() / "conf" / "hdfs-site.xml")
+      << "<configuration>" << property("dfs.ha.namenodes.pair", "one, two")
+      << property("dfs.namenode.http-address.pair.one",
+                  "127.0.0.1:" + std::to_string(nobody.number()))
+      << property("dfs.namenode.http-address.pair.two",
+                  "127.0.0.1:" + std::to_string(server_->http_port()))
+      << property("dfs.namenode.http-address", "0.0.0.0:" + std::to_string(server_->http_port()))
+      << "</configuration>";
+  const Variables conf = {{"HADOOP_CONF_DIR", "conf"}};
+  EXPECT_THAT(done({"ls", "hdfs://pair/"}, conf).standard_output(), HasSubstr("probe"));
+  const std::string away = refusal({"ls", "webhdfs://127.0.0.1:" + std::to_string(nobody.number())},
+                                   kExitBadData, {{"HADOOP_TOKEN", "bm8gdG9rZW4"}});
+  EXPECT_THAT(away, AllOf(HasSubstr("the store could not be had"), Not(HasSubstr("bm8gdG9rZW4"))));
+  EXPECT_THAT(done({"ls", "hdfs://127.0.0.1:8020/"}, conf).standard_output(), HasSubstr("probe"));
+}
+
+Words hdfs_run(unsigned steps) {
+  return {"launch", "--workers=2", "--train_steps=" + std::to_string(steps),
+          "--print_weights_hash"};
+}
+
+TEST_F(HdfsTest, ARunIsSavedThereAndGoesOnFromIt) {
+  const Words flags =
+      hdfs_run(400) + data_flags() +
+      Words{"--train_dir=" + at("/runs/one"), "--save_steps=10", "--ps=2", "--sharded_checkpoint"};
+  kill_all_of(disttf(flags + Words{"--debug_delay_ms=20"}), 2);
+  EXPECT_THAT(done({"checkpoint", "ls", at("/runs/one")}).standard_output(),
+              AllOf(HasSubstr("checkpoint-000000"), Not(HasSubstr("damaged"))));
+  Process& second = done(flags);
+  EXPECT_TRUE(says(second, "Restoring from webhdfs://.*/checkpoint-00[0-9-]+: global step "));
+  EXPECT_TRUE(says(second, "Saved checkpoint at global step 400 in webhdfs://"));
+  Process& undisturbed = run("undisturbed", hdfs_run(400) + data_flags() + Words{"--ps=2"});
+  EXPECT_TRUE(exits(undisturbed, kExitDone));
+  EXPECT_EQ(weights_hash_in(second), weights_hash_in(undisturbed));
+  EXPECT_THAT(done({"checkpoint", "verify", at("/runs/one")}).standard_output(),
+              ContainsRegex("checkpoint-00000400(-2)?: whole"));
+  done({"export", at("/runs/one"), "--format=safetensors", "--output=model.safetensors"});
+  EXPECT_TRUE(fs::exists(scratch() / "model.safetensors"));
+}
+
+// Killed at whatever it is doing, again and again.
+TEST_F(HdfsTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
+  const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
+  const Words flags = Words{"launch",        "--workers=1",    "--train_steps=1000000",
+                            "--log_every=1", "--save_steps=1", "--train_dir=" + at("/run")} +
+                      data_flags();
+  std::uint64_t newest = 0;
+  for (unsigned i = 0; i < kills; ++i) {
+    kill_all_of(disttf(flags), 2 + i % 3);
+    const std::string shown = done({"checkpoint", "show", at("/run")}).standard_output();
+    const std::uint64_t step = std::stoull(captured(shown, "step +([0-9]+)"));
+    EXPECT_GE(step, newest);
+    newest = step;
+    EXPECT_EQ(done({"checkpoint", "verify", at("/run")}).standard_output().find("damaged"),
+              std::string::npos);
+  }
+}
+
+TEST_F(HdfsTest, ANodeThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
+  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
+                              "--save_steps=5", "--train_dir=" + at("/run")} +
+                        data_flags());
+  ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
+  server_->kill_data_node();
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
+  server_->start_data_node();
+  EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
+  const std::size_t warned = count_of(job.standard_error(), "no checkpoint was saved");
+  server_->kill_name_node();
+  ASSERT_TRUE(says_times(job, warned + 1, "no checkpoint was saved: .*the store could not be had"));
+  saved = count_of(job.standard_error(), "Saved checkpoint");
+  server_->start_name_node();
+  EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_EQ(done({"checkpoint", "verify", at("/run")}).standard_output().find("damaged"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace disttf::test_process
