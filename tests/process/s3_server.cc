@@ -7,12 +7,15 @@
 
 #include <csignal>
 #include <thread>
+#include <vector>
 
 #include "data/file.h"
 #include "tests/process/paths.h"
 
 namespace disttf::test_process {
 namespace {
+
+constexpr const char* kUnshare = "/usr/bin/unshare";
 
 std::filesystem::path gateway() {
   return source_directory() / "build" / "store_servers" / "versitygw";
@@ -35,20 +38,51 @@ bool S3Server::is_installed(std::string& why) {
   return std::filesystem::exists(gateway());
 }
 
-S3Server::S3Server(std::filesystem::path folder) : folder_(std::move(folder)) {
+bool S3Server::can_be_small() {
+  Process probe({.program = kUnshare,
+                 .arguments = {"-m", "/bin/mount", "-t", "tmpfs", "tmpfs", "/mnt"},
+                 .environment = {},
+                 .working_directory = "/",
+                 .name = "mount"});
+  return probe.wait().exit_code == 0;
+}
+
+S3Server::S3Server(std::filesystem::path folder, std::string room)
+    : folder_(std::move(folder)), room_(std::move(room)) {
   std::filesystem::create_directories(folder_ / "bucket");
   start();
 }
 
 void S3Server::start() {
-  process_ = std::make_unique<Process>(ProcessOptions{
-      .program = gateway(),
-      .arguments = {"--quiet", "--keep-alive", "--port",
-                    "127.0.0.1:" + std::to_string(port_.number()), "--access", "AKIDTEST",
-                    "--secret", "a secret of the test", "posix", folder_.string()},
-      .environment = {},
-      .working_directory = folder_,
-      .name = "versitygw"});
+  std::vector<std::string> words = {gateway().string(),
+                                    "--quiet",
+                                    "--keep-alive",
+                                    "--port",
+                                    "127.0.0.1:" + std::to_string(port_.number()),
+                                    "--access",
+                                    "AKIDTEST",
+                                    "--secret",
+                                    "a secret of the test",
+                                    "posix",
+                                    folder_.string()};
+  if (!room_.empty()) {
+    const std::vector<std::string> before = {
+        kUnshare,
+        "-m",
+        "/bin/sh",
+        "-c",
+        "mount -t tmpfs -o size=\"$1\" tmpfs \"$2\" && shift 2 && exec \"$@\"",
+        "sh",
+        room_,
+        (folder_ / "bucket").string()};
+    words.insert(words.begin(), before.begin(), before.end());
+  }
+  process_ = std::make_unique<Process>(
+      ProcessOptions{.program = words.front(),
+                     .arguments = std::vector<std::string>(words.begin() + 1, words.end()),
+                     .environment = {},
+                     .working_directory = folder_,
+                     .name = "versitygw"});
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!is_listening(port_.number())) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline) << process_->report();

@@ -17,15 +17,20 @@ class S3Server {
   // Whether it is installed; `why` says what to do where it is not.
   [[nodiscard]] static bool is_installed(std::string& why);
 
-  // Keeps its buckets, of which there is one, "bucket", in `folder`. It is up when this returns, or
-  // a test has failed.
-  explicit S3Server(std::filesystem::path folder);
+  // Whether this user may mount what a small one lies on.
+  [[nodiscard]] static bool can_be_small();
+
+  // Keeps its buckets, of which there is one, "bucket", in `folder`. `room`: how much may lie in
+  // it, "30m", on a file system that goes with the server; empty: any. It is up when this returns,
+  // or a test has failed.
+  explicit S3Server(std::filesystem::path folder, std::string room = {});
 
   void kill();   // and waits for its end
   void start();  // again, on the same port
   void stop();   // it answers nobody
   void go_on();
 
+  [[nodiscard]] std::uint16_t port() const { return port_.number(); }
   // What a client is told of it by its environment.
   [[nodiscard]] std::map<std::string, std::string> variables() const;
   // Where an object lies.
@@ -35,6 +40,7 @@ class S3Server {
 
  private:
   const std::filesystem::path folder_;
+  const std::string room_;
   const ReservedPort port_;
   std::unique_ptr<Process> process_;
 };

@@ -1,0 +1,61 @@
+// Stands before an HTTP server and spoils some of what passes: a store that answers 500, breaks off
+// in the middle of an answer or of what it is sent, or says nothing for a while.
+//
+// A thread a connection. Bodies have a Content-Length on both sides, as those of S3 have.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/file.h"
+
+namespace disttf::test_process {
+
+enum class Fault {
+  kNone,
+  kError,       // 500, in place of the server
+  kCutAnswer,   // half of the answer's body, then the end
+  kLostAnswer,  // the server has done it, and nobody hears of it
+  kCutRequest,  // half of the request's body reaches the server, then the end of both
+};
+
+class FaultyProxy {
+ public:
+  // What happens to a request, whose first line is "PUT /bucket/key HTTP/1.1". Called by several
+  // threads at once.
+  using Rule = std::function<Fault(const std::string& first_line)>;
+
+  // Before the server on that port of 127.0.0.1. Throws std::system_error.
+  FaultyProxy(std::uint16_t server_port, Rule rule);
+  ~FaultyProxy();
+  FaultyProxy(const FaultyProxy&) = delete;
+  FaultyProxy& operator=(const FaultyProxy&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  // How many requests were spoiled.
+  [[nodiscard]] std::size_t faults() const noexcept { return faults_; }
+
+ private:
+  void accept_connections();
+  void serve(int client);
+  // False: this was the connection's last.
+  bool pass_one(int client, int server);
+
+  const std::uint16_t server_port_;
+  const Rule rule_;
+  std::uint16_t port_ = 0;
+  data::FileDescriptor listener_;
+  std::atomic<std::size_t> faults_ = 0;
+  std::mutex mutex_;
+  std::set<int> sockets_;             // open ones; guarded by mutex_
+  std::vector<std::thread> threads_;  // of the accepting thread; joined after it
+  std::thread acceptor_;
+};
+
+}  // namespace disttf::test_process
