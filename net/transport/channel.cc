@@ -18,6 +18,7 @@
 #include "net/transport/gather.h"
 #include "net/transport/resolve.h"
 #include "net/transport/same_host.h"
+#include "net/transport/tls_stream.h"
 
 namespace disttf::net {
 namespace {
@@ -30,6 +31,8 @@ class TcpChannel final : public Channel {
       : interrupt_(interrupt), context_(1 /* thread */), socket_(context_) {}
 
   [[nodiscard]] std::error_code connect(const tcp::endpoint& endpoint, Deadline deadline);
+  // Once connected.
+  [[nodiscard]] std::error_code secure(Secrets& secrets, const Hello& hello, Deadline deadline);
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
@@ -41,17 +44,28 @@ class TcpChannel final : public Channel {
   void close() noexcept override;
   [[nodiscard]] bool is_open() const noexcept override { return socket_.is_open(); }
   [[nodiscard]] int fd() noexcept override { return is_open() ? socket_.native_handle() : -1; }
+  [[nodiscard]] bool has_frame() const noexcept override {
+    return tls_ && is_open() && tls_->has_bytes();
+  }
 
  private:
   [[nodiscard]] std::error_code start_connect(const tcp::endpoint& endpoint) noexcept;
   [[nodiscard]] std::error_code finish_connect() noexcept;
   [[nodiscard]] std::error_code receive(std::span<std::byte> bytes, Deadline deadline);
+  // What the socket takes, or has, now. would_block: waits_for() says what to wait for.
+  [[nodiscard]] std::size_t write_some(std::span<const std::byte> head,
+                                       std::span<const std::byte> body, std::size_t sent,
+                                       std::error_code& error);
+  [[nodiscard]] std::size_t read_some(std::span<std::byte> bytes, std::error_code& error);
+  [[nodiscard]] short waits_for(short events) const noexcept {
+    return tls_ ? tls_->waits_for() : events;
+  }
   [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
     return wait_for(socket_.native_handle(), events, interrupt_, deadline);
   }
   // Until more may be there: looks again at once for as long as it is eager, see kFrameEagerness.
   [[nodiscard]] std::error_code wait_for_rest(Deadline eager_until, Deadline deadline) noexcept {
-    if (Clock::now() >= eager_until) return wait(POLLIN, deadline);
+    if (Clock::now() >= eager_until) return wait(waits_for(POLLIN), deadline);
     ::sched_yield();
     return {};
   }
@@ -63,8 +77,9 @@ class TcpChannel final : public Channel {
   const Interrupt& interrupt_;
   asio::io_context context_;  // never run: the socket needs one to belong to
   tcp::socket socket_;
-  std::uint64_t body_left_ = 0;  // of the last header's body, not yet received
-  std::size_t ahead_ = 0;        // bytes of the next frame that have been sent
+  std::unique_ptr<TlsStream> tls_;  // null: frames go as they are
+  std::uint64_t body_left_ = 0;     // of the last header's body, not yet received
+  std::size_t ahead_ = 0;           // bytes of the next frame that have been sent
 };
 
 // Asio's own synchronous connect would wait without a deadline, even on a non-blocking socket.
@@ -112,6 +127,28 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
   return {};
 }
 
+std::error_code TcpChannel::secure(Secrets& secrets, const Hello& hello, Deadline deadline) {
+  tls_ = TlsStream::connect(socket_.native_handle(), secrets, hello);
+  if (!tls_) return fail(std::make_error_code(std::errc::not_enough_memory));
+  std::error_code error = tls_->shake_hands();
+  while (error == asio::error::would_block) {
+    error = wait(tls_->waits_for(), deadline);
+    if (!error) error = tls_->shake_hands();
+  }
+  return error ? fail(error) : error;
+}
+
+std::size_t TcpChannel::write_some(std::span<const std::byte> head, std::span<const std::byte> body,
+                                   std::size_t sent, std::error_code& error) {
+  return tls_ ? tls_->write_some(head, body, sent, error)
+              : socket_.write_some(unsent(head, body, sent), error);
+}
+
+std::size_t TcpChannel::read_some(std::span<std::byte> bytes, std::error_code& error) {
+  return tls_ ? tls_->read_some(bytes, error)
+              : socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
+}
+
 std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> body,
                                  Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
@@ -121,8 +158,8 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
   std::size_t sent = std::exchange(ahead_, 0);
   while (sent < head.size() + body.size()) {
     std::error_code error;
-    sent += socket_.write_some(unsent(head, body, sent), error);
-    if (error == asio::error::would_block) error = wait(POLLOUT, deadline);
+    sent += write_some(head, body, sent, error);
+    if (error == asio::error::would_block) error = wait(waits_for(POLLOUT), deadline);
     if (error) return fail(error);
   }
   return {};
@@ -137,7 +174,7 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
   encode_header(whole, head);
   while (ahead_ < head.size() + ready) {
     std::error_code error;
-    ahead_ += socket_.write_some(unsent(head, body.first(ready), ahead_), error);
+    ahead_ += write_some(head, body.first(ready), ahead_, error);
     if (error == asio::error::would_block) return {};
     if (error) return fail(error);
   }
@@ -149,7 +186,7 @@ std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadlin
   const Deadline eager_until = std::min(deadline, Clock::now() + kFrameEagerness);
   while (!bytes.empty()) {
     std::error_code error;
-    const std::size_t received = socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
+    const std::size_t received = read_some(bytes, error);
     if (error == asio::error::would_block) error = wait_for_rest(eager_until, deadline);
     if (error) return fail(error);
     bytes = bytes.subspan(received);
@@ -174,16 +211,18 @@ std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline dea
 }
 
 void TcpChannel::close() noexcept {
+  if (tls_ && is_open()) tls_->finish();
   std::error_code ignored;  // the descriptor is gone either way
   socket_.close(ignored);
+  tls_.reset();
   body_left_ = 0;
   ahead_ = 0;
 }
 
-}  // namespace
-
-std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& interrupt,
-                                     Deadline deadline, std::error_code& error) {
+// `secrets` and `hello`: both or none.
+std::unique_ptr<Channel> connect(const Address& address, Secrets* secrets, const Hello* hello,
+                                 const Interrupt& interrupt, Deadline deadline,
+                                 std::error_code& error) {
   const std::vector<tcp::endpoint> endpoints = resolve(address, interrupt, deadline, error);
   std::unique_ptr<TcpChannel> channel;
   try {
@@ -197,10 +236,24 @@ std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& in
     const Deadline now = Clock::now();
     const auto share = (deadline - now) / static_cast<Clock::rep>(endpoints.size() - i);
     error = channel->connect(endpoints[i], now + share);
+    if (!error && secrets != nullptr) error = channel->secure(*secrets, *hello, now + share);
     if (!error) return channel;
     if (error == std::errc::operation_canceled) break;
   }
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& interrupt,
+                                     Deadline deadline, std::error_code& error) {
+  return connect(address, nullptr, nullptr, interrupt, deadline, error);
+}
+
+std::unique_ptr<Channel> connect_tls(const Address& address, Secrets& secrets, const Hello& hello,
+                                     const Interrupt& interrupt, Deadline deadline,
+                                     std::error_code& error) {
+  return connect(address, &secrets, &hello, interrupt, deadline, error);
 }
 
 }  // namespace disttf::net

@@ -16,6 +16,9 @@
 
 namespace disttf::net {
 
+class Secrets;  // net/transport/secrets.h
+struct Hello;   // net/wire/handshake.h
+
 // Not thread-safe. After any error the channel is closed: part of a frame may be gone.
 // Errors: std::errc::timed_out (deadline), std::errc::operation_canceled (interrupt), WireError,
 // asio::error::eof (peer closed), or what the system said. A deadline bounds the whole call.
@@ -78,5 +81,11 @@ class Channel {
 [[nodiscard]] std::unique_ptr<Channel> connect_tcp(const Address& address,
                                                    const Interrupt& interrupt, Deadline deadline,
                                                    std::error_code& error);
+
+// The same, and then TLS by a secret that both ends have (net/transport/tls_stream.h), for the
+// HELLO that is to follow. Errors: also TlsError. `secrets` is borrowed for the channel's life.
+[[nodiscard]] std::unique_ptr<Channel> connect_tls(const Address& address, Secrets& secrets,
+                                                   const Hello& hello, const Interrupt& interrupt,
+                                                   Deadline deadline, std::error_code& error);
 
 }  // namespace disttf::net

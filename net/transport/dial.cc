@@ -8,6 +8,7 @@
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/same_host.h"
+#include "net/transport/tls_stream.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -44,9 +45,20 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
 }
 
 // HELLO and its answer.
-asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout) {
+asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout,
+                                Secrets* secrets) {
   ServerConnection& connection = *dialed.connection;
   connection.begin_handshake(timeout);
+  if (secrets != nullptr) {
+    dialed.error = co_await connection.connect_tls(*secrets, hello);
+    if (dialed.error) {
+      if (auto refusal = tls_refusal(dialed.error, connection.endpoint_text(), *secrets)) {
+        dialed.error = WireError::kRefused;
+        dialed.refusal = std::move(*refusal);
+      }
+      co_return;
+    }
+  }
   connection.send(HelloFrame{}.to_header(), encode(hello));
   FrameHeader header;
   dialed.error = co_await connection.read_header(header, timeout);
@@ -71,7 +83,8 @@ asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds
 }  // namespace
 
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
-                             ConnectionLimits limits, milliseconds timeout, NameLookup& lookup) {
+                             ConnectionLimits limits, milliseconds timeout, NameLookup& lookup,
+                             Secrets* secrets) {
   Dialed dialed;
   const std::vector<tcp::endpoint> endpoints = co_await lookup.resolve(
       context.get_executor(), address, Clock::now() + timeout, dialed.error);
@@ -82,7 +95,7 @@ asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello h
     if (dialed.error) continue;
     dialed.connection = std::make_shared<ServerConnection>(std::move(*socket), limits,
                                                            std::shared_ptr<const void>());
-    co_await introduce(dialed, hello, timeout);
+    co_await introduce(dialed, hello, timeout, secrets);
     break;
   }
   if (dialed.error && dialed.connection) {

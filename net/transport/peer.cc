@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/tls_stream.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -36,9 +37,17 @@ void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
 }  // namespace
 
 OpenedChannel open_channel(const Address& address, const Hello& hello, const Interrupt& interrupt,
-                           Deadline deadline) {
+                           Deadline deadline, Secrets* secrets) {
   OpenedChannel opened;
-  opened.channel = connect_tcp(address, interrupt, deadline, opened.error);
+  opened.channel = secrets != nullptr
+                       ? connect_tls(address, *secrets, hello, interrupt, deadline, opened.error)
+                       : connect_tcp(address, interrupt, deadline, opened.error);
+  if (secrets != nullptr && opened.error) {
+    if (auto refusal = tls_refusal(opened.error, to_string(address), *secrets)) {
+      opened.error = WireError::kRefused;
+      opened.refusal = std::move(*refusal);
+    }
+  }
   if (opened.channel) introduce(opened, hello, deadline);
   if (opened.error == WireError::kBadVersion) {
     // Whatever it has answered, it will not be understood later either.

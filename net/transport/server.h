@@ -63,6 +63,9 @@ struct ServerOptions {
   // Accepting stops for this long when the process has no descriptors left.
   std::chrono::milliseconds accept_pause{100};
   ConnectionLimits limits;
+  // Not null: who connects must have one of them, and TLS is spoken with nobody else but to say so.
+  // They must outlive all connections.
+  Secrets* secrets = nullptr;
 };
 
 // Called on the io_context's thread, and never after stop().

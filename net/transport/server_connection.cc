@@ -1,5 +1,6 @@
 #include "net/transport/server_connection.h"
 
+#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include "net/transport/as_tuple.h"
@@ -84,14 +86,74 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
     read_deadline_ = std::min(read_deadline_, std::chrono::steady_clock::now() + timeout);
   }
   watch(read_deadline_);
-  const auto [error, count] =
-      co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
+  std::error_code error;
+  if (tls_) {
+    received = tls_->read_some(buffer, error);
+    while (error == asio::error::would_block && state_ == State::kOpen) {
+      error = co_await await_tls();
+      if (!error && state_ == State::kOpen) received = tls_->read_some(buffer, error);
+    }
+  } else {
+    std::tie(error, received) =
+        co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
+  }
   read_deadline_ = kNever;
-  received = count;
   // Bytes that came after refuse() belong to nobody.
   if (error || state_ != State::kOpen) co_return read_failed(error);
   is_excused_ = false;
   co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::await_tls() {
+  if (tls_->waits_for() == POLLOUT) {
+    const auto [error] = co_await socket_.async_wait(tcp::socket::wait_write, kAsTuple);
+    co_return error;
+  }
+  const auto inbox = tls_->inbox();
+  const auto [error, count] =
+      co_await socket_.async_read_some(asio::buffer(inbox.data(), inbox.size()), kAsTuple);
+  tls_->received(count);
+  co_return error == asio::error::eof ? make_error_code(TlsError::kCut) : error;
+}
+
+std::size_t ServerConnection::read_now(std::span<std::byte> body, std::error_code& error) {
+  return tls_ ? tls_->read_some(body, error)
+              : socket_.read_some(asio::buffer(body.data(), body.size()), error);
+}
+
+asio::awaitable<std::error_code> ServerConnection::accept_tls(Secrets& secrets) {
+  read_deadline_ = handshake_deadline_;
+  watch(read_deadline_);
+  auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAsTuple);
+  std::byte first{};
+  if (!error && state_ == State::kOpen) {
+    socket_.receive(asio::buffer(&first, 1), asio::socket_base::message_peek, error);
+  }
+  if (error || state_ != State::kOpen) co_return read_failed(error);
+  if (!may_be_tls(std::span(&first, 1))) co_return TlsError::kNotTls;
+  tls_ = TlsStream::accept(socket_.native_handle(), secrets);
+  co_return co_await shake_hands();
+}
+
+asio::awaitable<std::error_code> ServerConnection::connect_tls(Secrets& secrets,
+                                                               const Hello& hello) {
+  tls_ = TlsStream::connect(socket_.native_handle(), secrets, hello, true /* reads ahead */);
+  co_return co_await shake_hands();
+}
+
+asio::awaitable<std::error_code> ServerConnection::shake_hands() {
+  if (!tls_) co_return read_failed(std::make_error_code(std::errc::not_enough_memory));
+  read_deadline_ = handshake_deadline_;
+  watch(read_deadline_);
+  std::error_code error = tls_->shake_hands();
+  while (error == asio::error::would_block && state_ == State::kOpen) {
+    error = co_await await_tls();
+    // An end in the middle is that of one who only looked, or has no TLS: not a cut.
+    if (error == TlsError::kCut) error = asio::error::eof;
+    if (!error && state_ == State::kOpen) error = tls_->shake_hands();
+  }
+  read_deadline_ = kNever;
+  co_return error || state_ != State::kOpen ? read_failed(error) : error;
 }
 
 asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,
@@ -150,7 +212,9 @@ asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader
     const auto rest = std::span(bytes).subspan(have);
     if (const auto error = co_await read_some(rest, received, {})) co_return error;
     have += received;
-    if (!may_be_frame(std::span(bytes).first(have))) co_return read_failed(WireError::kBadMagic);
+    const auto first = std::span<const std::byte>(bytes).first(have);
+    if (!tls_ && may_be_tls(first)) co_return TlsError::kNoSecret;
+    if (!may_be_frame(first)) co_return read_failed(WireError::kBadMagic);
   }
   const auto error = decode_header(bytes, header);
   if (!error || error == WireError::kBadVersion) co_return error;
@@ -170,7 +234,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
     // What has arrived already is taken without a turn through the scheduler.
     if (state_ != State::kOpen) co_return read_failed({});
     std::error_code error;
-    std::size_t received = socket_.read_some(asio::buffer(body.data(), body.size()), error);
+    std::size_t received = read_now(body, error);
     if (error == asio::error::would_block) {
       if (std::chrono::steady_clock::now() < eager_until) {
         ::sched_yield();
@@ -249,7 +313,8 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
 std::error_code ServerConnection::write_now(Queued& frame) {
   while (!frame.complete()) {
     std::error_code error;
-    frame.sent += socket_.write_some(unsent(frame.header, frame.body(), frame.sent), error);
+    frame.sent += tls_ ? tls_->write_some(frame.header, frame.body(), frame.sent, error)
+                       : socket_.write_some(unsent(frame.header, frame.body(), frame.sent), error);
     if (error == asio::error::would_block) return {};
     if (error) return error;
   }
@@ -270,8 +335,17 @@ asio::awaitable<void> ServerConnection::write_queue() {
     Queued& frame = queue_.front();  // push_back leaves it where it is
     write_deadline_ = std::chrono::steady_clock::now() + limits_.write_timeout;
     watch(write_deadline_);
-    const auto [error, count] =
-        co_await socket_.async_write_some(unsent(frame.header, frame.body(), frame.sent), kAsTuple);
+    std::error_code error;
+    std::size_t count = 0;
+    if (tls_) {
+      std::tie(error) = co_await socket_.async_wait(tcp::socket::wait_write, kAsTuple);
+      if (state_ == State::kClosed) break;
+      if (!error) count = tls_->write_some(frame.header, frame.body(), frame.sent, error);
+      if (error == asio::error::would_block) continue;
+    } else {
+      std::tie(error, count) = co_await socket_.async_write_some(
+          unsent(frame.header, frame.body(), frame.sent), kAsTuple);
+    }
     if (state_ == State::kClosed) break;
     if (error) {
       close();
@@ -340,6 +414,7 @@ asio::awaitable<void> ServerConnection::linger() {
   if (!co_await drained(limits_.linger)) co_return;
   std::error_code error;
   socket_.cancel(error);  // the owner's read, if one is waiting; nothing is being written
+  if (tls_) tls_->finish();
   socket_.shutdown(tcp::socket::shutdown_send, error);
   std::vector<std::byte> sink(kDiscardBytes);
   while (state_ == State::kFinishing && std::chrono::steady_clock::now() < linger_deadline_) {
@@ -352,6 +427,7 @@ asio::awaitable<void> ServerConnection::linger() {
 void ServerConnection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  if (tls_) tls_->finish();
   std::error_code ignored;  // the descriptor is gone either way
   socket_.close(ignored);
   timer_.cancel();

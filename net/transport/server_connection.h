@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "net/transport/parameter_memory.h"
+#include "net/transport/tls_stream.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 
@@ -103,8 +104,20 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void begin_handshake(std::chrono::milliseconds timeout);
   void set_hello(const Hello& hello);
   // The first frame's header, but returns kBadMagic as soon as a byte shows that no frame comes.
-  // On kBadVersion the connection stays open for a refusal.
+  // On kBadVersion, and on TlsError::kNoSecret where TLS comes and none is spoken, the connection
+  // stays open for a refusal.
   asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
+  // From here on all bytes go through TLS; of the one who accepts, and of the one who connects. On
+  // TlsError::kNotTls, which the first gets where a peer speaks without, the connection stays open
+  // as it is for a refusal. `secrets` must outlive the connection.
+  asio::awaitable<std::error_code> accept_tls(Secrets& secrets);
+  asio::awaitable<std::error_code> connect_tls(Secrets& secrets, const Hello& hello);
+  // Whether the key of the connection is for this HELLO. REQUIRES: accept_tls() has succeeded.
+  [[nodiscard]] bool fits(const Hello& hello) const { return tls_ && tls_->fits(hello); }
+  // Of the peer's secret, where that is another one than ours.
+  [[nodiscard]] std::optional<Fingerprint> other_secret() const {
+    return tls_ ? tls_->other() : std::nullopt;
+  }
   // "10.0.0.7:51312"
   [[nodiscard]] const std::string& endpoint_text() const noexcept { return endpoint_text_; }
 
@@ -127,6 +140,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
                                              std::chrono::milliseconds timeout);
+  asio::awaitable<std::error_code> shake_hands();
+  // Until TLS may go on; what it waits for to be read is in its hands then.
+  asio::awaitable<std::error_code> await_tls();
+  // What has arrived already.
+  std::size_t read_now(std::span<std::byte> body, std::error_code& error);
   std::error_code read_failed(std::error_code error) noexcept;
   asio::awaitable<std::error_code> take_offer(FrameHeader header,
                                               std::chrono::milliseconds timeout);
@@ -144,6 +162,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::ip::tcp::socket socket_;
   const ConnectionLimits limits_;
   std::shared_ptr<const void> slot_;
+  std::unique_ptr<TlsStream> tls_;  // null: bytes go as they are. Not used once closed.
   std::string endpoint_text_;
   std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO the endpoint alone
   Hello hello_;

@@ -181,9 +181,20 @@ TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
 TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) {
   expect_stranger("GET / HTTP/1.0\r\n\r\n", "not a disttf frame");
 }
-TEST_F(ListenerTest, ClosesATlsClientAtOnce) {
-  expect_stranger("\x16\x03\x01", "not a disttf frame");
+// It may be a task that has a secret, and is to end with a sentence.
+TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
+  ServerOptions options = ps0_options();
+  options.handshake_timeout = 1h;
+  TestServer server(answer_every_header, options);
+  server.start();
+  RawClient client(server.address());
+  client.write(std::string_view("\x16\x03\x01\x02", 4));
+  const auto refusal = refusal_in(client.read_to_end());
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->exit_code, kExitMisconfigured);
+  EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret to speak TLS by");
 }
+
 TEST_F(ListenerTest, ClosesOnTheFirstWrongByte) { expect_stranger("DTG", "not a disttf frame"); }
 
 TEST_F(ListenerTest, ClosesOnAWrongChecksum) {

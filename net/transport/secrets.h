@@ -1,0 +1,78 @@
+// What the tasks of a run share so that nobody else is one of them: a secret, or several while one
+// takes the place of another. And the keys that are made of it, one for each pair of tasks and
+// direction, by which the two know each other (net/transport/tls_stream.h).
+//
+// A secret itself is never shown: its fingerprint is, which tells two of them apart.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <ctime>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/wire/handshake.h"
+
+namespace disttf::net {
+
+inline constexpr std::size_t kLeastSecretBytes = 32;
+inline constexpr std::size_t kMostSecretBytes = 1024;
+inline constexpr std::size_t kMostSecrets = 16;
+
+using Fingerprint = std::array<std::byte, 4>;
+[[nodiscard]] std::string to_string(const Fingerprint& fingerprint);  // "ab12cd34"
+
+class Secret {
+ public:
+  // REQUIRES: text is not empty.
+  explicit Secret(std::string_view text);
+
+  [[nodiscard]] const Fingerprint& fingerprint() const noexcept { return fingerprint_; }
+  // The key for whatever `context` names: 32 bytes that tell nothing about the secret.
+  [[nodiscard]] std::array<std::byte, 32> key(std::span<const std::byte> context) const;
+
+ private:
+  std::array<std::byte, 32> root_;
+  Fingerprint fingerprint_;
+};
+
+// Who says HELLO to whom, and what for: what the key of a connection depends on. Says so in clear.
+[[nodiscard]] std::vector<std::byte> pair_context(const Hello& hello);
+
+// Callable from any thread.
+class Secrets {
+ public:
+  // One a line, the first is offered, each is accepted. Throws std::invalid_argument with one
+  // sentence that begins with `source` and never shows a secret.
+  Secrets(std::string_view text, const std::string& source);
+  // The same of a file, which must be its owner's alone. It is read again where it has changed;
+  // where it cannot be used then, `warn` gets a sentence and the secrets of before stay.
+  // Throws std::invalid_argument.
+  Secrets(std::string path, std::function<void(std::string_view)> warn);
+
+  [[nodiscard]] Secret offered();
+  [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint);
+  // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.
+  [[nodiscard]] std::string fingerprints();
+
+ private:
+  struct Seen {
+    timespec changed{};
+    long long size = -1;
+    unsigned long long inode = 0;
+  };
+  void read_again();  // REQUIRES: mutex_ is held
+
+  std::mutex mutex_;
+  const std::string path_;  // empty: they are not of a file
+  const std::function<void(std::string_view)> warn_;
+  Seen seen_;                    // guarded by mutex_
+  std::vector<Secret> secrets_;  // guarded by mutex_; never empty
+};
+
+}  // namespace disttf::net
