@@ -158,20 +158,22 @@ struct TlsStream::Callbacks {
   }
 
   static int offer(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** name,
-                   std::size_t* size, SSL_SESSION** session) {
+                   std::size_t* size, SSL_SESSION** session) try {
     TlsStream& self = *stream_of(ssl);
     const Secret secret = self.secrets_.offered();
     const auto context = std::span<const std::byte>(self.name_).subspan(sizeof(Fingerprint));
-    // A second ClientHello must name the key of the first: the name is made anew each time.
     std::ranges::copy(secret.fingerprint(), self.name_.begin());
     *session = session_of(ssl, secret.key(context));
     *name = reinterpret_cast<const unsigned char*>(self.name_.data());
     *size = self.name_.size();
     return *session != nullptr ? 1 : 0;
+  } catch (...) {  // out of memory: nothing may leave through OpenSSL
+    return 0;
   }
 
   // A key that nobody has is answered like one that is wrong: who asks learns nothing by it.
-  static int find(SSL* ssl, const unsigned char* name, std::size_t size, SSL_SESSION** session) {
+  static int find(SSL* ssl, const unsigned char* name, std::size_t size,
+                  SSL_SESSION** session) try {
     TlsStream& self = *stream_of(ssl);
     const auto bytes = std::as_bytes(std::span(name, size));
     *session = nullptr;
@@ -190,6 +192,8 @@ struct TlsStream::Callbacks {
     *session = session_of(ssl, key);
     OPENSSL_cleanse(key.data(), key.size());
     return 1;
+  } catch (...) {
+    return 0;
   }
 
   // One for all streams of a kind: what differs is with the stream.
