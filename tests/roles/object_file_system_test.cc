@@ -42,6 +42,15 @@ TEST_F(ObjectFileSystemTest, AFileIsAnObject) {
   EXPECT_THAT(names("s3://bucket/run/"), ElementsAre("a"));
 }
 
+TEST_F(ObjectFileSystemTest, AKeyThatWouldLeadOutOfAFolderIsNotSeen) {
+  write("s3://bucket/run/a", "text");
+  for (const char* key : {"run/../b", "run/./c", "run/..", "run//d", "../e"}) {
+    store_->objects[key] = store_->objects["run/a"];
+  }
+  EXPECT_THAT(names("s3://bucket/run"), ElementsAre("a"));
+  EXPECT_THAT(names("s3://bucket"), ElementsAre("run"));
+}
+
 TEST_F(ObjectFileSystemTest, WhatIsNotThereIsSaidToBeNotThere) {
   std::error_code error;
   EXPECT_THAT(files_.names_in("s3://bucket/run", error), ElementsAre());

@@ -227,5 +227,20 @@ TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
   EXPECT_THAT(sentence("s3://bucket/" + std::string(2000, 'a')), HasSubstr("1024 bytes"));
 }
 
+TEST(Listing, IsOfThePrefixThatWasAskedFor) {
+  const auto of = [](const std::string& key, const std::string& folder) {
+    ObjectListing listing;
+    listing.objects.emplace_back().key = key;
+    listing.folders.push_back(folder);
+    return is_listing_of(listing, "run/");
+  };
+  EXPECT_TRUE(of("run/a", "run/b/"));
+  EXPECT_FALSE(of("ru", "run/b/"));
+  EXPECT_FALSE(of("other/a", "run/b/"));
+  EXPECT_FALSE(of("run/a", "run/"));
+  EXPECT_FALSE(of("run/a", "run/b"));
+  EXPECT_FALSE(of("run/a", "b/"));
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "roles/store/core/read_ahead.h"
@@ -15,6 +16,12 @@ constexpr std::string_view kDirectoryHead = "disttf directory 1\n";
 constexpr std::size_t kMaxDirectoryText = 4096;
 // A named directory within a named directory within ...: nobody makes more than two.
 constexpr int kMaxFollowed = 8;
+
+// A key may say anything, and whoever copies a folder makes files of what is said: "..", or a
+// server's answer with a slash in a place where none can be, would lead out of it.
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
+}
 
 std::string_view parent_key(std::string_view key) {
   const std::size_t slash = key.rfind('/');
@@ -244,6 +251,7 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
       found.push_back({.name = std::move(name), .is_directory = true});
     }
   }
+  std::erase_if(found, [](const StoreEntry& entry) { return !is_file_name(entry.name); });
   std::ranges::sort(found, {}, &StoreEntry::name);
   return found;
 }

@@ -160,6 +160,16 @@ std::optional<ListingPage> read_listing(std::string_view xml) {
   return page;
 }
 
+bool is_listing_of(const ObjectListing& listing, std::string_view prefix) {
+  return std::ranges::all_of(
+             listing.objects,
+             [prefix](const ObjectInfo& object) { return object.key.starts_with(prefix); }) &&
+         std::ranges::all_of(listing.folders, [prefix](const std::string& folder) {
+           return folder.size() > prefix.size() && folder.starts_with(prefix) &&
+                  folder.ends_with('/');
+         });
+}
+
 std::string xml_text(std::string_view xml, std::string_view path) {
   std::string found;
   const bool is_xml = read_xml(xml, [&](std::string_view each, const std::string& text) {

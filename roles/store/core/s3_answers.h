@@ -30,6 +30,8 @@ struct ListingPage {
   std::string next;  // continuation-token of the page after it; empty: this is the last
 };
 [[nodiscard]] std::optional<ListingPage> read_listing(std::string_view xml);
+// Whether all that is in it is below that prefix, as was asked for.
+[[nodiscard]] bool is_listing_of(const ObjectListing& listing, std::string_view prefix);
 
 // The text of the element `path`; empty: none.
 [[nodiscard]] std::string xml_text(std::string_view xml, std::string_view path);

@@ -183,7 +183,8 @@ ObjectListing S3Store::list(const std::string& prefix, bool deeply) {
     if (!next.empty()) request.query.emplace_back("continuation-token", next);
     const net::HttpAnswer answer = ask(request);
     auto page = read_listing(answer.body);
-    if (!page || (!page->next.empty() && page->next == next)) {
+    if (!page || !is_listing_of(page->listing, prefix) ||
+        (!page->next.empty() && page->next == next)) {
       throw std::system_error(StoreError::kBadAnswer,
                               "the listing of " + url_of(prefix) + " cannot be read");
     }
