@@ -127,7 +127,7 @@ std::string to_string(const Fingerprint& fingerprint) {
 }
 
 Secret::Secret(std::string_view text)
-    : root_(hmac_sha256(bytes_of("disttf secret 1"), bytes_of(text))), fingerprint_{} {
+    : root_(hmac_sha256(bytes_of("disttf secret 1"), bytes_of(text))) {
   std::copy_n(expand(root_, bytes_of("fingerprint")).begin(), fingerprint_.size(),
               fingerprint_.begin());
 }

@@ -38,7 +38,7 @@ class Secret {
 
  private:
   std::array<std::byte, 32> root_;
-  Fingerprint fingerprint_;
+  Fingerprint fingerprint_{};
 };
 
 // Who says HELLO to whom, and what for: what the key of a connection depends on. Says so in clear.

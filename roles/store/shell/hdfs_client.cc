@@ -67,6 +67,7 @@ std::vector<net::Url> name_nodes(const StoreUrl& root, const StoreEnvironment& e
     addresses.push_back(host_of(root.bucket) + ":" + port);
   }
   std::vector<net::Url> urls;
+  urls.reserve(addresses.size());
   for (const std::string& address : addresses) {
     urls.push_back(net::parse_url("the NameNode of " + to_string(root),
                                   (is_https ? "https://" : "http://") + address));
