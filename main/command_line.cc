@@ -20,6 +20,7 @@
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
+#include "main/secret_flags.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
@@ -64,7 +65,8 @@ roles::OnFinish on_finish_from(const std::string& name) {
   return name == "idle" ? roles::OnFinish::kIdle : roles::OnFinish::kExit;
 }
 
-roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
+roles::Task task_from(const Flags& flags, const Environment& environment,
+                      net::ClusterAndTask found) {
   using std::chrono::seconds;
   return {.cluster = std::move(found.cluster),
           .self = found.task,
@@ -78,13 +80,14 @@ roles::Task task_from(const Flags& flags, net::ClusterAndTask found) {
           .transport = transport_from(flags.transport),
           .on_finish = on_finish_from(flags.on_finish),
           .threads = flags.threads,
-          .listen_fd = flags.listen_fd};
+          .listen_fd = flags.listen_fd,
+          .secrets = secrets_from(flags, environment)};
 }
 
 roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
                                       net::ClusterAndTask found, std::set<std::string> given) {
   roles::TrainerOptions options;
-  options.task = task_from(flags, std::move(found));
+  options.task = task_from(flags, environment, std::move(found));
   check_checkpoint_flags(flags);
   const net::Cluster& cluster = options.task.cluster;
   const std::size_t drivers = flags.existing_servers ? 1 : 0;
@@ -129,7 +132,7 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
   }
   run.options.keep_best = roles::best_metric_from_name(flags.keep_best);
   roles::TrainerOptions& options = run.options.trainer;
-  options.task = task_from(flags, std::move(found));
+  options.task = task_from(flags, environment, std::move(found));
   options.config = flags.settings.run;
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
@@ -180,6 +183,7 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
 
 RunPlus run_plus(const Flags& flags, const Environment& environment) {
   return {.options = {.cluster = find_lists(flags, environment),
+                      .secrets = secrets_from(flags, environment),
                       .verbose = flags.verbose,
                       .wait = std::chrono::seconds(flags.wait_s),
                       .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
@@ -221,7 +225,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   invocation.log.task = net::task_name(task);
   if (command == Command::kServer) {
     invocation.action =
-        RunServer{.options = {.task = task_from(flags, std::move(*resolution.found)),
+        RunServer{.options = {.task = task_from(flags, environment, std::move(*resolution.found)),
                               .version = "disttf " + std::string(kVersion),
                               .task_arguments = arguments_for_tasks(app)}};
     return;
@@ -269,6 +273,7 @@ std::span<const char* const> environment_names() {
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
     names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
+    names.push_back(kSecretVariable);
     names.push_back("PATH");             // launch looks for a COMMAND there
     names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
     names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));

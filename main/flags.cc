@@ -19,6 +19,7 @@
 #include "main/page_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/secret_flags.h"
 #include "main/serve_command.h"
 #include "main/setting_flags.h"
 #include "main/store_command.h"
@@ -39,7 +40,6 @@ constexpr const char* kCheckpoints =
 constexpr const char* kOutput = "Evaluation and results";
 constexpr const char* kData = "Data";
 constexpr const char* kSmokeTest = "Smoke test";
-constexpr const char* kTransport = "Transport and threads";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
 constexpr const char* kTesting = "Testing";
@@ -284,13 +284,14 @@ void add_timeouts(CLI::App& app, Flags& flags) {
 }
 
 void add_transport(CLI::App& app, Flags& flags) {
+  add_secret_flag(app, flags);
   app.add_option("--transport", flags.transport,
                  "how tensors travel: `auto`, through shared memory between tasks of one machine, "
                  "else `tcp`; `shm`: no other way will do. Of a ps, `tcp` shares nothing")
       ->type_name("NAME")
       ->check(one_of({"auto", "tcp", "shm"}))
       ->capture_default_str()
-      ->group(kTransport);
+      ->group(kTransportGroup);
 }
 
 void add_threads(CLI::App& app, Flags& flags) {
@@ -301,7 +302,7 @@ void add_threads(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(0, kMostThreads))
       ->capture_default_str()
-      ->group(kTransport);
+      ->group(kTransportGroup);
 }
 
 // What server and plus take besides the log's flags.
@@ -319,6 +320,7 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
+  add_secret_flag(app, flags);
   app.add_flag("--verbose", flags.verbose,
                "a line for each task, too: round trip, version, and whom it reaches")
       ->transform(boolean())

@@ -177,6 +177,7 @@ struct Flags {
   std::uint64_t worker_timeout_s = 60;
   std::uint64_t heartbeat_timeout_s = 10;
   // Network
+  std::string secret_file;
   std::string transport = "auto";
   std::uint64_t threads = 0;  // 0: as many as suit the task
   // Metrics
@@ -202,6 +203,7 @@ inline constexpr const char* kLaunchGroup = "Launch";
 inline constexpr const char* kPageGroup = "Page";
 inline constexpr const char* kCommandGroup = "Launch of any program: launch [FLAGS] -- COMMAND";
 inline constexpr const char* kClusterGroup = "Cluster";
+inline constexpr const char* kTransportGroup = "Transport and threads";
 inline constexpr const char* kFindGroup =
     "Cluster found in the environment (docs/resolvers.md): what that does not tell";
 // Hidden from --help.

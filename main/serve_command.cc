@@ -10,6 +10,7 @@
 
 #include "main/cluster_source.h"
 #include "main/flag_values.h"
+#include "main/secret_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
@@ -79,9 +80,9 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
 std::string flag_of_run(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
-    const bool is_of_run = group == kClusterGroup || group == kFindGroup ||
-                           option->check_lname("follow_secs") ||
-                           option->check_lname("heartbeat_timeout");
+    const bool is_of_run =
+        group == kClusterGroup || group == kFindGroup || option->check_lname("follow_secs") ||
+        option->check_lname("heartbeat_timeout") || option->check_lname("secret_file");
     if (is_of_run && option->count() > 0) {
       return "--" + option->get_lnames().front();
     }
@@ -102,7 +103,8 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
   return {.task = {.cluster = std::move(resolution.found->cluster),
                    .self = {.job = net::Job::kEvaluator, .index = 0},
                    .incarnation = roles::new_incarnation(),
-                   .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)}},
+                   .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)},
+                   .secrets = secrets_from(flags, environment)},
           .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
@@ -144,6 +146,7 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMostFollowSeconds))
       ->capture_default_str()
       ->group(kServeGroup);
+  add_secret_flag(app, flags);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
       ->type_name("FILE")

@@ -335,6 +335,9 @@ constexpr std::array kVariables = {
         "GROUP_RANK, LOCAL_RANK, LOCAL_WORLD_SIZE",
         Reads::kCluster,
         "Set by launchers that tell ranks and no addresses: refused with a sentence."},
+    VariableText{"DISTTF_SECRET", Reads::kCluster,
+                 "What all tasks of the run share, where no --secret_file says it: they speak TLS "
+                 "with each other then."},
     VariableText{"http_proxy, https_proxy, all_proxy, no_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
                  Reads::kDownloads, "Through whom data sets are downloaded."},
     VariableText{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN", Reads::kStores,

@@ -3,10 +3,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "net/wire/cluster.h"
 #include "roles/run/chaos_options.h"
+
+namespace disttf::net {
+class Secrets;  // net/transport/secrets.h
+}
 
 namespace disttf::roles {
 
@@ -51,6 +56,9 @@ struct Task {
   OnFinish on_finish = OnFinish::kExit;
   std::size_t threads = 0;  // that compute; 0: as many as suit the task, see machine.h
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
+  // What the tasks of the run share, so that nobody else is one of them; null: nothing, and all is
+  // said in clear.
+  std::shared_ptr<net::Secrets> secrets = {};
   Meters* meters = nullptr;  // of this process, which they outlive it in; null: nobody measures
 };
 

@@ -141,13 +141,14 @@ asio::awaitable<void> FleetThread::keep_time() {
 void FleetThread::see_time() { fleet_.forgive(awake_.missed(Clock::now(), fleet_.deadline())); }
 
 asio::awaitable<void> FleetThread::dial(std::size_t server) {
-  net::Dialed dialed = co_await net::dial(context_, listed_.address_of(fleet_.task_of(server)),
-                                          {.cluster = net::hash_of(listed_),
-                                           .from = {.job = net::Job::kEvaluator, .index = 0},
-                                           .to = fleet_.task_of(server),
-                                           .purpose = net::ChannelPurpose::kOrder,
-                                           .incarnation = chief_.incarnation},
-                                          {}, chief_.timeouts.silence, lookups_[server]);
+  net::Dialed dialed =
+      co_await net::dial(context_, listed_.address_of(fleet_.task_of(server)),
+                         {.cluster = net::hash_of(listed_),
+                          .from = {.job = net::Job::kEvaluator, .index = 0},
+                          .to = fleet_.task_of(server),
+                          .purpose = net::ChannelPurpose::kOrder,
+                          .incarnation = chief_.incarnation},
+                         {}, chief_.timeouts.silence, lookups_[server], chief_.secrets.get());
   throw_if_out_of_descriptors(dialed.error, "connect to " + fleet_.name_of(server));
   see_time();
   DialOutcome outcome = ServerReached{};

@@ -196,13 +196,14 @@ asio::awaitable<OrderAnswer> OrderServer::compute(Nodes order) {
 
 asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
   net::NameLookup lookup;
-  const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(other),
-                                                {.cluster = net::hash_of(task_.cluster),
-                                                 .from = task_.self,
-                                                 .to = other,
-                                                 .purpose = net::ChannelPurpose::kOrder,
-                                                 .incarnation = task_.incarnation},
-                                                {}, task_.timeouts.silence, lookup);
+  const net::Dialed dialed =
+      co_await net::dial(context_, task_.cluster.address_of(other),
+                         {.cluster = net::hash_of(task_.cluster),
+                          .from = task_.self,
+                          .to = other,
+                          .purpose = net::ChannelPurpose::kOrder,
+                          .incarnation = task_.incarnation},
+                         {}, task_.timeouts.silence, lookup, task_.secrets.get());
   if (dialed.error == net::WireError::kRefused) {
     co_return dialed.refusal;
   }

@@ -133,7 +133,8 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
          .to = server.task,
          .purpose = net::ChannelPurpose::kOrder,
          .incarnation = incarnation_},
-        stop_.interrupt(), std::max(deadline, Clock::now() + std::chrono::seconds(1)));
+        stop_.interrupt(), std::max(deadline, Clock::now() + std::chrono::seconds(1)),
+        options_.secrets.get());
     stop_.throw_if_stopped();
     if (opened.error == net::WireError::kRefused) {
       throw Failure(opened.refusal.exit_code, server.name + " says: " + opened.refusal.sentence);

@@ -148,13 +148,14 @@ class Background::Impl {
   }
 
   asio::awaitable<void> open(Beat& beat) {
-    const net::Dialed dialed = co_await net::dial(context_, task_.cluster.address_of(beat.ps),
-                                                  {.cluster = net::hash_of(task_.cluster),
-                                                   .from = task_.self,
-                                                   .to = beat.ps,
-                                                   .purpose = net::ChannelPurpose::kControl,
-                                                   .incarnation = incarnation_},
-                                                  {}, kBeatConnectAttempt, beat.lookup);
+    const net::Dialed dialed =
+        co_await net::dial(context_, task_.cluster.address_of(beat.ps),
+                           {.cluster = net::hash_of(task_.cluster),
+                            .from = task_.self,
+                            .to = beat.ps,
+                            .purpose = net::ChannelPurpose::kControl,
+                            .incarnation = incarnation_},
+                           {}, kBeatConnectAttempt, beat.lookup, task_.secrets.get());
     throw_if_out_of_descriptors(dialed.error,
                                 "send heartbeats to " + describe(task_.cluster, beat.ps));
     beat.connection = dialed.connection;

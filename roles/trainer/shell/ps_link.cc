@@ -51,7 +51,7 @@ DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
                                                  .replica = dial.replica,
                                                  .incarnation = incarnation,
                                                  .last = dial.last},
-                                                stop_.interrupt(), dial.until);
+                                                stop_.interrupt(), dial.until, task_.secrets.get());
   stop_.throw_if_stopped();
   if (opened.error == net::WireError::kRefused) {
     return std::move(opened.refusal);
