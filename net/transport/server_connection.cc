@@ -213,7 +213,10 @@ asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader
     if (const auto error = co_await read_some(rest, received, {})) co_return error;
     have += received;
     const auto first = std::span<const std::byte>(bytes).first(have);
-    if (!tls_ && may_be_tls(first)) co_return TlsError::kNoSecret;
+    if (!tls_ && begins_tls(first)) {
+      if (have >= kTlsBeginning) co_return TlsError::kNoSecret;
+      continue;
+    }
     if (!may_be_frame(first)) co_return read_failed(WireError::kBadMagic);
   }
   const auto error = decode_header(bytes, header);

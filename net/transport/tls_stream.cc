@@ -103,6 +103,14 @@ bool may_be_tls(std::span<const std::byte> prefix) noexcept {
   return prefix.front() == kHandshakeRecord || prefix.front() == kAlertRecord;
 }
 
+// A record's type, and its version, which has been one of these since 1999.
+bool begins_tls(std::span<const std::byte> prefix) noexcept {
+  constexpr std::byte kMajor{3};
+  constexpr std::byte kLastMinor{4};
+  return prefix.front() == kHandshakeRecord && (prefix.size() < 2 || prefix[1] == kMajor) &&
+         (prefix.size() < kTlsBeginning || prefix[2] <= kLastMinor);
+}
+
 // What OpenSSL calls.
 struct TlsStream::Callbacks {
   // SIGPIPE is no way to learn that a peer has gone.

@@ -37,6 +37,10 @@ enum class TlsError {
 
 // Whether these can be the first bytes of TLS. REQUIRES: they are not empty.
 [[nodiscard]] bool may_be_tls(std::span<const std::byte> prefix) noexcept;
+// Whether so far it is how a client begins to speak TLS of any version since 1.0, which
+// kTlsBeginning bytes tell from noise.
+inline constexpr std::size_t kTlsBeginning = 3;
+[[nodiscard]] bool begins_tls(std::span<const std::byte> prefix) noexcept;
 
 // What one who connects to `whom` makes of such an error: no later attempt would end otherwise.
 // nullopt: one might.

@@ -195,6 +195,8 @@ TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
   EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret to speak TLS by");
 }
 
+TEST_F(ListenerTest, TakesNoNoiseForTls) { expect_stranger("\x16\x17", "not a disttf frame"); }
+
 TEST_F(ListenerTest, ClosesOnTheFirstWrongByte) { expect_stranger("DTG", "not a disttf frame"); }
 
 TEST_F(ListenerTest, ClosesOnAWrongChecksum) {
