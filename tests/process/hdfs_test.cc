@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tests/process/hdfs_server.h"
+#include "tests/process/on_store.h"
 #include "tests/process/process_test.h"
-#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -19,55 +19,9 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-class HdfsTest : public ProcessTest {
+class HdfsTest : public OnStore<HdfsServer> {
  protected:
-  void SetUp() override {
-    std::string why;
-    if (!HdfsServer::is_installed(why)) {
-      test_support::skip_without_engine(why);
-      return;
-    }
-    server_.emplace(scratch() / "hdfs");
-  }
-
-  Process& disttf(const Words& words, const Variables& more = {}) {
-    Variables variables = HdfsServer::variables();
-    for (const auto& [name, value] : more) variables[name] = value;
-    return run(words.front(), words, variables);
-  }
-  Process& done(const Words& words, const Variables& more = {}) {
-    Process& process = disttf(words, more);
-    EXPECT_TRUE(exits(process, kExitDone));
-    return process;
-  }
-  // What it says when it fails.
-  std::string refusal(const Words& words, int exit_code, const Variables& more = {}) {
-    Process& process = disttf(words, more);
-    EXPECT_TRUE(exits(process, exit_code));
-    return process.standard_error();
-  }
   [[nodiscard]] std::string at(const std::string& path) const { return server_->url() + path; }
-  std::string write(const std::string& name, std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
-    std::ofstream(scratch() / name, std::ios::binary) << text;
-    return text;
-  }
-  std::string read(const std::string& name) {
-    std::ifstream file(scratch() / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  // Once a launch has saved so often: it and its tasks, at whatever they are doing.
-  void kill_all_of(Process& job, std::size_t saved) {
-    ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));
-    const std::vector<pid_t> tasks = children_of(job.pid());
-    job.send(SIGKILL);
-    for (const pid_t task : tasks) kill(task, SIGKILL);
-    ASSERT_TRUE(wait_until_gone(tasks));
-    ASSERT_TRUE(killed(job, SIGKILL));
-  }
-
-  std::optional<HdfsServer> server_;
 };
 
 TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {

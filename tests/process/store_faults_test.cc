@@ -8,9 +8,9 @@
 #include <set>
 
 #include "tests/process/faulty_proxy.h"
+#include "tests/process/on_store.h"
 #include "tests/process/process_test.h"
 #include "tests/process/s3_server.h"
-#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -20,46 +20,15 @@ using testing::AllOf;
 
 using testing::HasSubstr;
 
-class StoreFaultsTest : public ProcessTest {
+class StoreFaultsTest : public OnStore<S3Server> {
  protected:
-  void SetUp() override {
-    std::string why;
-    if (!S3Server::is_installed(why)) {
-      test_support::skip_without_engine(why);
-      return;
-    }
-    server_.emplace(scratch() / "s3");
-  }
-
-  Process& disttf(const Words& words, const Variables& more = {}) {
-    Variables variables = server_->variables();
-    for (const auto& [name, value] : more) variables[name] = value;
-    return run(words.front(), words, variables);
-  }
-  Process& done(const Words& words, const Variables& more = {}) {
-    Process& process = disttf(words, more);
-    EXPECT_TRUE(exits(process, kExitDone));
-    return process;
-  }
   static Variables through(const FaultyProxy& proxy) {
     return {{"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(proxy.port())}};
-  }
-  std::string write(const std::string& name, std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
-    std::ofstream(scratch() / name, std::ios::binary) << text;
-    return text;
-  }
-  std::string read(const std::string& name) {
-    std::ifstream file(scratch() / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
   std::uint64_t newest_step() {
     Process& show = done({"checkpoint", "show", "s3://bucket/run"});
     return std::stoull(captured(show.standard_output(), "step +([0-9]+)"));
   }
-
-  std::optional<S3Server> server_;
 };
 
 // Of each request the first try.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace disttf::roles {
@@ -107,6 +108,23 @@ TEST(EarlyStopTest, WhatIsKnownOfLaterStepsChangesNothing) {
   early_stop.learn({.step = 400, .loss = 0.39});
   EXPECT_EQ(stop_of(early_stop, {0.5, 0.4, 0.45, 0.39, 0.39, 0.41, 0.1}), 600U);
   EXPECT_EQ(early_stop.best().step, 400U);
+}
+
+TEST(EarlyStopTest, ACheckpointSaysWhatThePsHaveToldAndWhetherItIsTheResult) {
+  EarlyStop early_stop(kPatient);
+  const BestEvaluation told{.step = 200, .loss = 0.4};
+  EXPECT_EQ(early_stop.saved_with(told, std::nullopt), (EarlyEnd{.best = told}));
+  EXPECT_EQ(early_stop.saved_with({}, 400), (EarlyEnd{.best = told, .step = 400}));
+  EXPECT_EQ(early_stop.saved_with({}, kPatient.train_steps), (EarlyEnd{.best = told}))
+      << "the last step of all is no early end";
+  EarlyStop without({.train_steps = 1000, .eval_every = 100});
+  EXPECT_EQ(without.saved_with({}, 400), EarlyEnd{});
+}
+
+TEST(EarlyStopTest, NothingIsSavedBeforeThePsHaveToldTheBestEvaluation) {
+  EXPECT_FALSE(EarlyStop(kPatient).may_save(/*has_joined=*/false));
+  EXPECT_TRUE(EarlyStop(kPatient).may_save(/*has_joined=*/true));
+  EXPECT_TRUE(EarlyStop(kTarget).may_save(/*has_joined=*/false));
 }
 
 TEST(EarlyStopTest, TheNewerOfTwoIsTheBest) {

@@ -131,7 +131,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       leader_.concluded();
       break;
     case Action::kSaveAndFail:
-      if (!early_stop_.keeps_best() || reply_.generation != 0) {
+      if (early_stop_.may_save(/*has_joined=*/reply_.generation != 0)) {
         keep_all_known(reply_.finished);
         co_await save_now(fiber, std::max(reply_.generation, session_.generation()),
                           leader_.deadline());
@@ -159,9 +159,8 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
 }
 
 void ChiefProcess::keep_all_known(bool has_result) {
-  early_stop_.learn(session_.best());
-  early_end_ = {.best = early_stop_.best(),
-                .step = has_result && reply_.step < config_.train_steps ? reply_.step : 0};
+  early_end_ = early_stop_.saved_with(session_.best(),
+                                      has_result ? std::optional(reply_.step) : std::nullopt);
 }
 
 Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
@@ -173,7 +172,7 @@ Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
       note(early_stop_.why());
     }
   }
-  early_end_ = {.best = early_stop_.best()};
+  keep_all_known(/*has_result=*/false);
   if (early_stop_.keeps_best() && early_stop_.best() != session_.best()) {
     session_.know_best(early_stop_.best());
     session_.begin_tell_best(begin_now());

@@ -43,6 +43,13 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
   }
 }
 
+EarlyEnd EarlyStop::saved_with(const BestEvaluation& told,
+                               std::optional<std::uint64_t> result) noexcept {
+  learn(told);
+  const bool has_ended = judges() && result && *result < rule_.train_steps;
+  return {.best = best_, .step = has_ended ? *result : 0};
+}
+
 void EarlyStop::stop(std::uint64_t step, std::string why) {
   stop_ = step;
   why_ = fmt::format("Stopped at step {}: {}", step, std::move(why));

@@ -46,6 +46,17 @@ class EarlyStop {
   // Of an earlier process, or a checkpoint.
   void learn(const BestEvaluation& other) noexcept { best_.learn(other); }
 
+  // What a checkpoint is to say. `told`: by the ps, which may have come when nothing was to be
+  // evaluated after it: before a signal, or when all was done. `result`: the step of the
+  // parameters, where they are the run's result.
+  [[nodiscard]] EarlyEnd saved_with(const BestEvaluation& told,
+                                    std::optional<std::uint64_t> result) noexcept;
+  // Whether what the ps hold may be saved at all. Not before a chief has joined the run and been
+  // told: without the best evaluation that state would go on to another end than the run.
+  [[nodiscard]] bool may_save(bool has_joined) const noexcept {
+    return has_joined || !keeps_best();
+  }
+
  private:
   [[nodiscard]] bool judges() const noexcept {
     return rule_.target_accuracy != 0 || rule_.patience != 0;

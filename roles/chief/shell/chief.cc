@@ -366,7 +366,7 @@ class Leading {
         log_info(early_stop_->why());
       }
     }
-    keep({.best = early_stop_->best()});
+    keep_all_known(/*has_result=*/false);
     if (early_stop_->keeps_best() && early_stop_->best() != client.best()) {
       client.know_best(early_stop_->best());
       client.tell_best();
@@ -374,31 +374,23 @@ class Leading {
     return early_stop_->stops_at(step);
   }
 
-  // In checkpoints, from now on.
-  void keep(const EarlyEnd& early_end) {
-    if (kept_ != early_end) {  // not in every step: the other thread reads it
-      checkpointer_->keep(early_end);
-      kept_ = early_end;
-    }
-  }
-
-  // What the ps have told may have come when nothing was to be evaluated after it: before a signal,
-  // or when all was done.
+  // In checkpoints, from now on: with what the ps have told until now.
   void keep_all_known(bool has_result) {
-    early_stop_->learn(trainer_.client().best());
-    keep({.best = early_stop_->best(),
-          .step = has_result && has_ended_early() ? trainer_.reply().step : 0});
+    const EarlyEnd known = early_stop_->saved_with(
+        trainer_.client().best(), has_result ? std::optional(trainer_.reply().step) : std::nullopt);
+    if (kept_ != known) {  // not in every step: the other thread reads it
+      checkpointer_->keep(known);
+      kept_ = known;
+    }
   }
 
-  // What the ps hold; not before they have told the best evaluation, without which that state would
-  // go on to another end than the run.
   void save_before_the_end() {
-    if (early_stop_->keeps_best() && trainer_.reply().generation == 0) {
-      return;
+    const StepReply& reply = trainer_.reply();
+    if (early_stop_->may_save(/*has_joined=*/reply.generation != 0)) {
+      keep_all_known(reply.finished);
+      checkpointer_->save_now(std::max(reply.generation, trainer_.client().generation()),
+                              leader_->deadline());
     }
-    keep_all_known(trainer_.reply().finished);
-    checkpointer_->save_now(std::max(trainer_.reply().generation, trainer_.client().generation()),
-                            leader_->deadline());
   }
 
   // REQUIRES: it has the result.

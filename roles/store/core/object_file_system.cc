@@ -256,17 +256,6 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
   return found;
 }
 
-std::vector<std::string> ObjectFileSystem::names_in(const Path& directory, std::error_code& error) {
-  std::vector<std::string> names;
-  error = error_code_of([&]() -> std::error_code {
-    const auto found = entries(directory);
-    if (!found) return StoreError::kNotFound;
-    for (const StoreEntry& entry : *found) names.push_back(entry.name);
-    return {};
-  });
-  return names;
-}
-
 // Directories are there when something is in them: none has to be made, nor made durable.
 bool ObjectFileSystem::create_directory(const Path& /*path*/, std::error_code& error) {
   error.clear();

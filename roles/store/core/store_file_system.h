@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "data/file_system.h"
@@ -23,6 +24,9 @@ class StoreFileSystem : public data::FileSystem {
  public:
   // In the order of their names. nullopt: there is no such directory. Throws std::system_error.
   [[nodiscard]] virtual std::optional<std::vector<StoreEntry>> entries(const Path& directory) = 0;
+  // Theirs.
+  [[nodiscard]] std::vector<std::string> names_in(const Path& directory,
+                                                  std::error_code& error) final;
 };
 
 }  // namespace disttf::roles

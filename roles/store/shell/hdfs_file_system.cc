@@ -237,17 +237,6 @@ std::optional<std::vector<StoreEntry>> HdfsFileSystem::entries(const Path& direc
   return found;
 }
 
-std::vector<std::string> HdfsFileSystem::names_in(const Path& directory, std::error_code& error) {
-  std::vector<std::string> names;
-  error = error_code_of([&]() -> std::error_code {
-    const auto found = entries(directory);
-    if (!found) return StoreError::kNotFound;
-    for (const StoreEntry& entry : *found) names.push_back(entry.name);
-    return {};
-  });
-  return names;
-}
-
 bool HdfsFileSystem::create_directory(const Path& path, std::error_code& error) {
   bool is_new = false;
   error = error_code_of([&]() -> std::error_code {

@@ -33,8 +33,6 @@ class HdfsFileSystem final : public StoreFileSystem {
   [[nodiscard]] std::uint64_t size_of(const Path& path, std::error_code& error) override;
   [[nodiscard]] std::filesystem::file_time_type last_write(const Path& path) override;
   [[nodiscard]] std::filesystem::file_time_type now(const Path& directory) override;
-  [[nodiscard]] std::vector<std::string> names_in(const Path& directory,
-                                                  std::error_code& error) override;
   bool create_directory(const Path& path, std::error_code& error) override;
   std::error_code rename(const Path& from, const Path& to) override;
   std::error_code link(const Path& from, const Path& to) override;

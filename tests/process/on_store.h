@@ -1,0 +1,72 @@
+// What tests of the real binary before a real server of a store share: the server, and commands
+// that know of it.
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/process/process_test.h"
+#include "tests/support/engines.h"
+
+namespace disttf::test_process {
+
+// `Server`: S3Server or HdfsServer, or one that is used like them.
+template <typename Server>
+class OnStore : public ProcessTest {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!Server::is_installed(why)) {
+      test_support::skip_without_engine(why);
+      return;
+    }
+    server_.emplace(scratch() / "server");
+  }
+
+  // `more`: variables beside, or in the place of, those that tell of the server.
+  Process& disttf(const Words& words, const Variables& more = {}) {
+    Variables variables = server_->variables();
+    for (const auto& [name, value] : more) variables[name] = value;
+    return run(words.front(), words, variables);
+  }
+  Process& done(const Words& words, const Variables& more = {}) {
+    Process& process = disttf(words, more);
+    EXPECT_TRUE(exits(process, kExitDone));
+    return process;
+  }
+  // What it says when it fails.
+  std::string refusal(const Words& words, int exit_code, const Variables& more = {}) {
+    Process& process = disttf(words, more);
+    EXPECT_TRUE(exits(process, exit_code));
+    return process.standard_error();
+  }
+  // Once a launch has saved so often: it and its tasks, at whatever they are doing.
+  void kill_all_of(Process& job, std::size_t saved) {
+    ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));
+    const std::vector<pid_t> tasks = children_of(job.pid());
+    job.send(SIGKILL);
+    for (const pid_t task : tasks) kill(task, SIGKILL);
+    ASSERT_TRUE(wait_until_gone(tasks));
+    ASSERT_TRUE(killed(job, SIGKILL));
+  }
+  // Files in scratch().
+  std::string write(const std::string& name, std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
+    std::ofstream(scratch() / name, std::ios::binary) << text;
+    return text;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(scratch() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::optional<Server> server_;
+};
+
+}  // namespace disttf::test_process
