@@ -249,7 +249,7 @@ void PsProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
       break;
     case kShardWritten:
       try {
-        state_channels_.written();
+        state_channels_.written(a);
       } catch (const KilledAtDisk& killed) {
         perish(killed.silently);
       }

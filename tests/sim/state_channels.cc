@@ -75,25 +75,27 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
     answer(id, FrameKind::kAck, header);
     return;
   }
-  if (writing_) {
+  if (writing_.contains(order.shard)) {
     answer(id, FrameKind::kNotWritten, header, bytes_of("it is still writing its range"));
     return;
   }
   const std::uint64_t bits = world_.draw(Draw::kDisk, ps_.task().incarnation, ++writes_);
   const std::chrono::microseconds time(100 + bits % 20'000);
-  writing_ = Writing{.id = id,
-                     .header = header,
-                     .attempt = order.attempt,
-                     .shard = order.shard,
-                     .range = range.state().shard()->range(),
-                     .optimizer = range.state().shard()->state_names(),
-                     .cut = std::move(cut)};
-  world_.schedule(world_.now() + ((bits >> 32U) % 64 == 0 ? 200 * time : time), ps_, written_);
+  writing_[order.shard] = {.id = id,
+                           .header = header,
+                           .attempt = order.attempt,
+                           .shard = order.shard,
+                           .range = range.state().shard()->range(),
+                           .optimizer = range.state().shard()->state_names(),
+                           .cut = std::move(cut)};
+  world_.schedule(world_.now() + ((bits >> 32U) % 64 == 0 ? 200 * time : time), ps_, written_,
+                  order.shard);
 }
 
-void StateChannels::written() {
-  const Writing order = std::move(*writing_);
-  writing_.reset();
+void StateChannels::written(std::size_t range) {
+  const auto found = writing_.find(range);
+  const Writing order = std::move(found->second);
+  writing_.erase(found);
   try {
     const roles::ShardFile file = write(order);
     answer(order.id, FrameKind::kWritten, order.header, bytes_of(roles::to_json(file)));

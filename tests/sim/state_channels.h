@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "roles/ps/core/range_replica.h"
@@ -18,16 +17,16 @@ namespace disttf::sim {
 
 class StateChannels {
  public:
-  // `ps` owns it; gets an event `written` once the disk has had its time, and then calls written().
-  // `disk`: nullptr, there is none.
+  // `ps` owns it; gets an event `written` once the disk has had its time, and then calls written(),
+  // with what comes with it. `disk`: nullptr, there is none.
   StateChannels(World& world, Network& network, Process& ps, SimulatedDisk* disk,
                 std::uint32_t written)
       : world_(world), network_(network), ps_(ps), disk_(disk), written_(written) {}
 
   void header(ConnectionId id, roles::RangeReplica& range, const net::FrameHeader& header);
   void body(ConnectionId id, roles::RangeReplica& range, std::span<const std::byte> body);
-  // Throws KilledAtDisk.
-  void written();
+  // `range`: whose. Throws KilledAtDisk.
+  void written(std::size_t range);
 
  private:
   // What is being written.
@@ -49,7 +48,7 @@ class StateChannels {
   SimulatedDisk* const disk_;
   const std::uint32_t written_;
   std::map<ConnectionId, net::FrameHeader> orders_;  // whose bodies are to come
-  std::optional<Writing> writing_;
+  std::map<std::size_t, Writing> writing_;           // by range: each has its own writer
   std::uint64_t writes_ = 0;
 };
 

@@ -44,14 +44,14 @@ bool may_stay_awake(const Task& task) {
 
 ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
     : task_(std::move(task)),
+      train_dir_(std::move(train_dir)),
       core_(
           task_, threads_of(task_),
           [this](std::uint8_t replica, std::size_t floats, std::size_t trainers) {
             return range(replica).make_arena(floats, trainers);
           },
           Clock::now()),
-      watch_timer_(context_),
-      writer_(std::move(train_dir)) {}
+      watch_timer_(context_) {}
 
 int ParameterServer::run() {
   const StopSignal stop([this](int number) {

@@ -20,7 +20,6 @@
 
 #include "net/transport/interrupt.h"
 #include "net/transport/server.h"
-#include "roles/checkpoint/shell/shard_writer.h"
 #include "roles/process/log.h"
 #include "roles/ps/core/ps_core.h"
 #include "roles/ps/shell/range_server.h"
@@ -38,7 +37,8 @@ class ParameterServer {
   [[nodiscard]] PsCore& core() noexcept { return core_; }
   [[nodiscard]] const Task& task() const noexcept { return task_; }
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
-  [[nodiscard]] ShardWriter& writer() noexcept { return writer_; }
+  // Of the chief's checkpoints; empty: there is none.
+  [[nodiscard]] const std::filesystem::path& train_dir() const noexcept { return train_dir_; }
   void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost
   // Connections have names, by which cores know them. nullptr: it is no more.
   [[nodiscard]] ConnectionId add(const ConnectionPtr& connection);
@@ -80,6 +80,7 @@ class ParameterServer {
   void apply(EndProcess& effect);
 
   const Task task_;  // constant
+  const std::filesystem::path train_dir_;
   // The io_context's thread owns everything below.
   asio::io_context context_{1};
   PsCore core_;
@@ -91,7 +92,6 @@ class ParameterServer {
   ConnectionId last_id_ = 0;
   std::vector<ConnectionPtr> last_;  // to be drained before the process ends
   EndProcess end_;                   // what run() returns, or throws
-  ShardWriter writer_;               // posts to context_
 };
 
 }  // namespace disttf::roles

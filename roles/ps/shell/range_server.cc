@@ -24,7 +24,11 @@ using net::FrameKind;
 using std::chrono::milliseconds;
 
 RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
-    : process_(process), task_(process.task()), core_(core), meter_(task_, core) {}
+    : process_(process),
+      task_(process.task()),
+      core_(core),
+      meter_(task_, core),
+      writer_(process.train_dir()) {}
 
 // ---------------------------------------------------------------------------------- connections
 

@@ -18,6 +18,7 @@
 
 #include "net/transport/parameter_memory.h"
 #include "net/transport/server.h"
+#include "roles/checkpoint/shell/shard_writer.h"
 #include "roles/process/log.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/shell/range_meter.h"
@@ -73,6 +74,8 @@ class RangeServer {
   const Task& task_;  // the process's
   RangeReplica& core_;
   RangeMeter meter_;
+  // Its own: with replicas a ps may serve two ranges, which are asked for one checkpoint at once.
+  ShardWriter writer_;  // posts to the process's context
   // Of the core's newest shard; null: it has taken some of its own.
   std::shared_ptr<net::ParameterMemory> memory_;
 };

@@ -103,7 +103,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     co_return true;
   }
   auto writing = std::make_shared<Writing>(process_.context());
-  auto why_not = process_.writer().start(
+  auto why_not = writer_.start(
       {.id = {.step = request.step, .attempt = order.attempt},
        .shard = order.shard,
        .shards = order.shards,
