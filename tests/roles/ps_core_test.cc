@@ -130,6 +130,7 @@ class PsHost {
   std::optional<AwaitDrained> awaits;
   std::optional<AnswerMetrics> asked;
   std::map<ConnectionId, StepWindow> traces;  // that trainers were told of
+  std::map<ConnectionId, std::vector<FrameKind>> sent;
   bool is_idle = false;
   std::optional<EndProcess> end;
 
@@ -153,6 +154,7 @@ class PsHost {
   void take(const AnswerMetrics& effect) { asked = effect; }
   void take(const SendTrace& effect) { traces[effect.to] = effect.window; }
   void take(const EndProcess& effect) { end = effect; }
+  void take(const SendFrame& effect) { sent[effect.to].push_back(effect.header.kind); }
   template <typename Other>
   void take(const Other&) {}
 
@@ -210,6 +212,19 @@ TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
   host_.hang_up(after);
   EXPECT_FALSE(host_.core.range(0).trainers()[1].alive());
   EXPECT_FALSE(host_.core.range(1).trainers()[1].alive());
+}
+
+// In the place of one that the trainer may have a link to still.
+TEST_F(PsCoreTest, WhoNamesAGenerationThatItDoesNotHoldIsTold) {
+  const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
+  host_.say(control, {.kind = FrameKind::kHeartbeat});
+  EXPECT_THAT(host_.sent[control], IsEmpty()) << "it has not joined the run yet";
+  host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 1});
+  EXPECT_THAT(host_.sent[control], ElementsAre(FrameKind::kFenced));
+  host_.sent.clear();
+  host_.run_to_the_end(host_.connect(0, 7));
+  host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 1});
+  EXPECT_THAT(host_.sent[control], IsEmpty());
 }
 
 TEST_F(PsCoreTest, AControlChannelCarriesHeartbeatsOnly) {

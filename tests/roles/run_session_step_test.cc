@@ -65,6 +65,27 @@ TEST_F(RunSessionTest, ALostLinkIsOpenedAgainAndTheRequestRepeated) {
   EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) is back after "));
 }
 
+// The process before it lives still, says that it is at work, and would never answer: the others
+// have the new one.
+TEST_F(RunSessionTest, ALinkToAPsThatWasReplacedWhileItLivesIsGivenUp) {
+  join();
+  world_.host(1).is_mute = true;
+  begin_push();
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  session().is_replaced(1, 2, world_.now());
+  EXPECT_TRUE(world_.is_open(1)) << "that was said of an older generation";
+  session().is_replaced(2, 3, world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_TRUE(world_.is_open(1)) << "that was another ps";
+  world_.host(1) = {};
+  world_.host(1).restart(200);
+  session().is_replaced(1, 3, world_.now());
+  world_.go_on();
+  EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) was lost"));
+  world_.go_on_for(milliseconds(100));
+  EXPECT_THAT(world_.log(), HasSubstr("joining the run again"));
+}
+
 TEST_F(RunSessionTest, AFenceMeansThatTheRunIsJoinedAgain) {
   join();
   world_.host(0).hold(2, 4);

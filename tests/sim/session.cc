@@ -137,6 +137,9 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
       receive(index);
     }
   }
+  for (const auto& [ps, generation] : std::exchange(replaced_, {})) {
+    session_.is_replaced(ps, generation, at);
+  }
   session_.time(at);
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/transport/interrupt.h"
@@ -71,6 +72,8 @@ class TrainerProcess : public FiberProcess {
   bool told_to_stop_ = false;
   bool was_replaced_ = false;  // that is why
   std::uint64_t incarnation_;  // that the ps know
+  // Ps whose addresses have led the heartbeats of a generation to who holds nothing of it.
+  std::vector<std::pair<std::size_t, net::Generation>> replaced_;
 
  private:
   struct Link {

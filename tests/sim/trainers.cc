@@ -89,7 +89,10 @@ Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
     next = now() + roles::kHeartbeatInterval;
     while (generation == generation_ && said_as == incarnation_ && now() < next) {
       while (beat.channel.has_frame()) {
-        static_cast<void>(take(beat.channel));
+        if (net::is_bodiless<net::Fenced>(take(beat.channel).header)) {
+          replaced_.emplace_back(index, generation);
+          wake(*living_);
+        }
       }
       co_await wait(fiber, next);
     }

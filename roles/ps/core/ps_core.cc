@@ -298,6 +298,13 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
       return {.next = BodyPlan::Next::kStop};
     }
   }
+  // It works on a state that all ps held once, and this process holds nothing of it: the process
+  // before this one may live still, and have links to it.
+  if (beat.generation != 0 && std::ranges::none_of(ranges_, [&](const auto& range) {
+        return range->is_as_new_as(beat.generation);
+      })) {
+    ranges_.front()->out().send(id, net::Fenced{header.request_id}.to_header());
+  }
   return {};
 }
 

@@ -128,6 +128,10 @@ class RangeReplica {
   [[nodiscard]] bool holds_state() const noexcept {
     return !verdict_ && (is_backup() ? copy_ && copy_->is_filled() : state_.is_restored());
   }
+  // That, of this generation or a newer one; or it knows that the run is over.
+  [[nodiscard]] bool is_as_new_as(net::Generation generation) const noexcept {
+    return is_finishing() || (holds_state() && state_.generation() >= generation);
+  }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
   // Nobody has asked this ps to host the range of the one before it.

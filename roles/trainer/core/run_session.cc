@@ -252,6 +252,19 @@ void RunSession::lost(std::size_t range, std::error_code error, Clock::time_poin
   advance(now);
 }
 
+void RunSession::is_replaced(std::size_t ps, net::Generation generation, Clock::time_point now) {
+  if (outcome_ != Outcome::kUnderWay || joins_) {
+    return;
+  }
+  for (const RangeSession& session : context_.ranges) {
+    if (session.is_open() && session.host().index == ps && session.generation() == generation) {
+      context_.close(session.index());
+      exchange_.lost(session.index(), std::make_error_code(std::errc::connection_reset), now);
+    }
+  }
+  advance(now);
+}
+
 void RunSession::time(Clock::time_point now) {
   if (outcome_ != Outcome::kUnderWay) {
     return;

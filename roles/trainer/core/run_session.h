@@ -167,6 +167,10 @@ class RunSession {
   void refused(std::size_t range, const net::Refusal& refusal, Clock::time_point now);
   // The link is broken, and closed: what was to be sent or received over it has not come whole.
   void lost(std::size_t range, std::error_code error, Clock::time_point now);
+  // Who answers at the address of that ps holds nothing of this generation, which all ps held once:
+  // it is another process than the one that did. A link to that one that is open still leads to
+  // nobody's ps. Without effect also while the run is joined: each welcome tells then.
+  void is_replaced(std::size_t ps, net::Generation generation, Clock::time_point now);
   // Nothing else has come until `now`.
   void time(Clock::time_point now);
   // `missed`: of the time until now, what this process did not see: nobody was silent or away

@@ -84,6 +84,10 @@ class Background::Impl {
     });
   }
 
+  void on_replaced(std::function<void(std::size_t, net::Generation)> hear) {
+    asio::post(context_, [this, hear = std::move(hear)]() mutable { replaced_ = std::move(hear); });
+  }
+
   void tell(std::function<std::string()> text, std::function<void(const StepWindow&)> trace) {
     asio::post(context_, [this, text = std::move(text), trace = std::move(trace)]() mutable {
       text_ = std::move(text);
@@ -178,6 +182,12 @@ class Background::Impl {
         }
         continue;
       }
+      if (net::is_bodiless<net::Fenced>(header)) {
+        if (replaced_) {
+          replaced_(beat.ps.index, beat.generation);
+        }
+        continue;
+      }
       std::vector<std::byte> body(std::min<std::uint64_t>(header.body_size, kMostAnswer));
       if (header.body_size > kMostAnswer || net::MetricsReplyFrame{}.from_header(header) ||
           co_await connection->read_body(body, task_.timeouts.silence)) {
@@ -223,6 +233,7 @@ class Background::Impl {
   // The thread owns everything below once it runs.
   std::uint64_t incarnation_;
   asio::io_context context_{1};
+  std::function<void(std::size_t, net::Generation)> replaced_;
   std::function<std::string()> text_;  // empty: nothing is told
   std::function<void(const StepWindow&)> trace_;
   Hear hear_;          // empty: nobody is asked
@@ -235,6 +246,10 @@ class Background::Impl {
 Background::Background(const Task& task, StopSignal& stop)
     : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
+
+void Background::on_replaced(std::function<void(std::size_t, net::Generation)> hear) {
+  impl_->on_replaced(std::move(hear));
+}
 
 void Background::tell(std::function<std::string()> text,
                       std::function<void(const StepWindow&)> trace) {

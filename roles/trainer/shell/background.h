@@ -38,6 +38,10 @@ class Background {
   // This process has another incarnation than its task says: the channels are opened anew in it.
   void set_incarnation(std::uint64_t incarnation);
 
+  // A ps's address has led a heartbeat of `generation` to a process that holds nothing of it:
+  // called on the background thread.
+  void on_replaced(std::function<void(std::size_t ps, net::Generation generation)> hear);
+
   // How this trainer does: what `text` returns goes to ps 0 with a heartbeat, where it is not empty
   // (net/wire/metrics_messages.h). `trace`: all of these steps are to be told. Both are called on
   // the background thread.

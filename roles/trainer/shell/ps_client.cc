@@ -296,6 +296,9 @@ void PsClient::await_some() {
       receive(index);
     }
   }
+  replaced_->drain([this, now](std::size_t ps, net::Generation generation) {
+    session_.is_replaced(ps, generation, now);
+  });
   session_.time(now);
 }
 

@@ -40,6 +40,7 @@
 #include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/ps_link.h"
+#include "roles/trainer/shell/replaced_ps.h"
 
 namespace disttf::roles {
 
@@ -105,6 +106,10 @@ class PsClient {
   // already checks that it is this one) and, whenever the ps do not hold one state, at the start
   // too, set them all to the state that `provide` returns, in a new generation.
   void lead(std::string config_json, std::function<TrainingState()> provide);
+
+  // For whoever finds out, on another thread, and may outlive this. It is acted upon by whatever
+  // waits for such a ps, as a heartbeat of its ends the wait each second.
+  [[nodiscard]] std::shared_ptr<ReplacedPs> replaced() const noexcept { return replaced_; }
 
   // Joins the run: waits until all ps hold one state and brings its parameters (the whole vector).
   StepReply pull(std::span<float> parameters);
@@ -226,6 +231,7 @@ class PsClient {
   std::unique_ptr<net::GradientMemory> memory_;  // of the gradient; null: it lies in
   math::AlignedVector own_memory_;               // this
   std::vector<PsLink> links_;                    // by ps index
+  const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::uint64_t incarnation_;
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(net::Generation)> on_joined_;

@@ -37,6 +37,10 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     background_.set_generation(generation);
     meter_.joined(generation);
   });
+  background_.on_replaced(
+      [replaced = client_.replaced()](std::size_t ps, net::Generation generation) {
+        replaced->add(ps, generation);
+      });
   background_.tell([this] { return metrics(); },
                    [this](const StepWindow& window) { stages_.trace(window); });
 }
