@@ -247,6 +247,32 @@ TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
   EXPECT_THAT(dialed_, IsEmpty());
 }
 
+// The chief before this one was lost while it told the hosts of the end. No host of that range will
+// have a view.
+TEST_F(FailoverControllerTest, AHostMaySayThatTheRunIsOver) {
+  reach_all();
+  hear(1, {});
+  EXPECT_FALSE(core_.is_run_over());
+  hear(0, {.finished = true});
+  EXPECT_TRUE(core_.is_run_over());
+  EXPECT_FALSE(core_.all_have_views());
+}
+
+// Until the chief ends the run itself, a process that ended before it may have another one in its
+// place.
+TEST_F(FailoverControllerTest, AHostThatHasEndedIsDialedAgainUntilTheChiefEndsTheRun) {
+  reach_all();
+  hear(0, {.finished = true});
+  core_.closed(0, now_);
+  dialed_.clear();
+  pass(kLongestDialPause);
+  EXPECT_THAT(dialed_, ElementsAre(0));
+  core_.reached(0, now_);
+  core_.finish();
+  take_effects();
+  EXPECT_THAT(sent_[0], testing::Contains(FrameKind::kShutdown)) << "to a process that is new";
+}
+
 // Before the end nobody is given up.
 TEST_F(FailoverControllerTest, AHostThatIsGoneIsWaitedForAsLongAsTheRunLasts) {
   reach_all();

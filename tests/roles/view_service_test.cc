@@ -348,6 +348,21 @@ TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
   expect_view(2, 0, true);
 }
 
+// The process that had said so is gone, and with it what it knew: the one in its place is told who
+// it is, as the run may have to be ended there once more.
+TEST_F(ViewServiceTest, AProcessThatBeginsAfterTheEndIsToldWhoItIs) {
+  Report finished = primary(1);
+  finished.finished = true;
+  service_.hear(0, finished);
+  service_.hear(1, backup(1, false));
+  EXPECT_FALSE(service_.view());
+  service_.lose(0);
+  EXPECT_FALSE(service_.view());
+  service_.hear(0, kNew);
+  ASSERT_TRUE(service_.view());
+  EXPECT_EQ(service_.view()->primary, 0);
+}
+
 // Under a number of its own, which overrules whatever else the one before it may have made.
 TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItIsGoneOnWith) {
   service_.hear(0, in_view_of(kOlder, primary(4)));

@@ -51,7 +51,9 @@ void ChiefProcess::start() {
 Routine<void> ChiefProcess::live(Fiber& fiber) {
   co_await sleep(fiber, milliseconds(pace_.load_ms));
   if (views_) {
-    const auto is_ready = [this] { return views_->all_have_views() || views_->replaced_by() != 0; };
+    const auto is_ready = [this] {
+      return views_->all_have_views() || views_->replaced_by() != 0 || views_->is_run_over();
+    };
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Time deadline = now() + kFirstViews;
       while (now() < deadline && !is_ready()) {
@@ -61,6 +63,9 @@ Routine<void> ChiefProcess::live(Fiber& fiber) {
         break;
       }
       take_incarnation_above(views_->replaced_by());
+    }
+    if (views_->is_run_over()) {
+      leader_.run_over();
     }
   }
   std::optional<Failure> failure;

@@ -23,6 +23,7 @@ FailoverController::FailoverController(const Task& task, std::uint64_t seed, Tim
 
 void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
+  hosts_[host].finished = false;  // a new process, perhaps, in the place of one that was
   hosts_[host].backoff.reset();
   if (finishing_) {
     send_end(host);
@@ -38,6 +39,7 @@ void FailoverController::not_reached(HostNumber host, TimePoint now) {
 
 void FailoverController::heard(HostNumber host, const net::Report& report) {
   hosts_[host].finished = hosts_[host].finished || report.finished;
+  is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
   service.hear(replica_of(host), report);
   replaced(service.replaced_by());
@@ -100,7 +102,7 @@ bool FailoverController::has_ended() const {
 }
 
 void FailoverController::dial_later(Host& host, TimePoint now) {
-  if (!host.finished) {
+  if (!host.finished || !finishing_) {
     host.dial_at = now + std::min(host.backoff.next(), kLongestDialPause);
   }
 }

@@ -62,6 +62,9 @@ class FailoverController {
   void time(TimePoint now);
   [[nodiscard]] TimePoint deadline() const;
 
+  // A host has said that the run is over: the chief before this one was lost while it told all.
+  // Nobody makes a view of that host's range any more.
+  [[nodiscard]] bool is_run_over() const noexcept { return is_run_over_; }
   // Every range has a primary.
   [[nodiscard]] bool all_have_views() const;
   // The highest incarnation of a chief that has replaced this one; 0: none has.
@@ -80,7 +83,7 @@ class FailoverController {
   struct Host {
     bool connected = false;
     bool finished = false;                  // has said that the run is over, or is taken to
-    std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or finished
+    std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or not needed
     net::Backoff backoff;
   };
 
@@ -98,6 +101,7 @@ class FailoverController {
   std::vector<std::optional<net::View>> told_;  // by range
   std::uint64_t replaced_by_ = 0;
   bool finishing_ = false;
+  bool is_run_over_ = false;
   TimePoint next_beat_;
   Effects effects_;
 };

@@ -27,7 +27,7 @@ void ViewService::hear(std::uint8_t replica, const net::Report& report) {
   }
   hosts_.at(replica) = report;
   remember(replica, report);
-  finished_ = finished_ || report.finished;
+  finished_.at(replica) = report.finished;
   decide();
 }
 
@@ -47,7 +47,7 @@ void ViewService::lose(std::uint8_t replica) {
 }
 
 void ViewService::decide() {
-  if (finished_ || replaced_by_ != 0) {
+  if (finished_[0] || finished_[1] || replaced_by_ != 0) {
     return;
   }
   if (!view_) {

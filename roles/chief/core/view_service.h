@@ -75,8 +75,10 @@ class ViewService {
   bool heard_holds_ = false;
   std::optional<net::View> view_;
   std::optional<std::uint8_t> left_;
-  bool finished_ = false;  // the run is over: nothing is decided any more
-  bool holds_ = false;     // the primary of view_ held a state when it was made that
+  // By replica: it has said that the run is over, and no process in its place has said otherwise.
+  // Nothing is decided then.
+  std::array<bool, 2> finished_ = {};
+  bool holds_ = false;  // the primary of view_ held a state when it was made that
 };
 
 }  // namespace disttf::roles

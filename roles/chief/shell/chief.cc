@@ -154,9 +154,13 @@ class Leading {
     };
     client.on_incarnation(watch);
     watch(client.incarnation());
-    if (const std::uint64_t other = failover_->await_views(kFirstViews)) {
-      client.take_incarnation_above(other);
-      static_cast<void>(failover_->await_views(kFirstViews));
+    FailoverThread::Found found = failover_->await_views(kFirstViews);
+    if (found.replaced_by != 0) {
+      client.take_incarnation_above(found.replaced_by);
+      found = failover_->await_views(kFirstViews);
+    }
+    if (found.is_run_over) {
+      leader_->run_over();
     }
   }
 

@@ -56,10 +56,12 @@ class FailoverThread::Impl {
     changed_.wait_until(lock, deadline, [this] { return has_ended_; });
   }
 
-  std::uint64_t await_views(milliseconds limit) {
+  Found await_views(milliseconds limit) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, [this] { return all_have_views_ || replaced_by_ != 0; });
-    return replaced_by_;
+    changed_.wait_for(lock, limit, [this] {
+      return all_have_views_ || found_.replaced_by != 0 || found_.is_run_over;
+    });
+    return found_;
   }
 
   void settle() {
@@ -86,8 +88,8 @@ class FailoverThread::Impl {
     timer_.cancel();  // the deadline may be another one
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
-    replaced_by_ = core_.replaced_by();
-    if (replaced_by_ != 0 && is_settled_) {
+    found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
+    if (found_.replaced_by != 0 && is_settled_) {
       stop_.stop_with(Failure(
           kLostPeers, describe(task_.cluster, task_.self) +
                           " has been replaced by a newer process; this one is no longer part of "
@@ -186,7 +188,7 @@ class FailoverThread::Impl {
   std::condition_variable changed_;
   bool all_have_views_ = false;
   bool has_ended_ = false;
-  std::uint64_t replaced_by_ = 0;
+  Found found_;
 
   std::thread thread_;
 };
@@ -195,7 +197,7 @@ FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, Stop
     : impl_(std::make_unique<Impl>(task, incarnation, stop)) {}
 FailoverThread::~FailoverThread() = default;
 
-std::uint64_t FailoverThread::await_views(std::chrono::milliseconds limit) {
+FailoverThread::Found FailoverThread::await_views(std::chrono::milliseconds limit) {
   return impl_->await_views(limit);
 }
 

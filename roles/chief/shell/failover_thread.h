@@ -26,9 +26,13 @@ class FailoverThread {
   FailoverThread(const FailoverThread&) = delete;
   FailoverThread& operator=(const FailoverThread&) = delete;
 
-  // Until every range has a primary, or `limit` is over: who connects before is turned away. Not 0:
-  // a host refuses this chief, since it knows of another one with that incarnation.
-  [[nodiscard]] std::uint64_t await_views(std::chrono::milliseconds limit);
+  struct Found {
+    std::uint64_t replaced_by = 0;  // not 0: a host knows of another chief with that incarnation
+    bool is_run_over = false;       // a host says so
+  };
+  // Until every range has a primary, or a host says that there is no need of one, or `limit` is
+  // over: who connects before is turned away.
+  [[nodiscard]] Found await_views(std::chrono::milliseconds limit);
   // From now on whoever is the chief in this one's place has come later: the task ends then.
   void settle();
   // The run is over: tells every host that has not ended, those that come back before `deadline`
