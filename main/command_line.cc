@@ -16,6 +16,7 @@
 #include "main/flag_values.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
+#include "main/libraries.h"
 #include "main/model_command.h"
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
@@ -244,6 +245,17 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
               .metrics = flags.metrics};
 }
 
+Print print_version(std::span<const std::string> words) {
+  if (words.empty()) {
+    return {.text = "disttf " + std::string(kVersion) + "\n"};
+  }
+  if (words.size() == 1 && words.front() == "--verbose") {
+    return {.text = version_in_full()};
+  }
+  throw std::invalid_argument("--version: may be followed by --verbose alone, not by \"" +
+                              words.back() + "\"");
+}
+
 // What is printed where no command is looked at: the version, the help, or, with neither arguments
 // nor an environment that describes a task, the help as a mistake.
 std::optional<Print> print_without_command(const std::vector<std::string>& arguments,
@@ -254,7 +266,7 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
                : std::optional(Print{.text = top_level_help(), .exit_code = roles::kUsage});
   }
   if (arguments.front() == "--version") {
-    return Print{.text = "disttf " + std::string(kVersion) + "\n"};
+    return print_version(std::span(arguments).subspan(1));
   }
   if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
     return Print{.text = top_level_help()};

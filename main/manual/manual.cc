@@ -238,7 +238,8 @@ std::string main_page(std::string_view version, std::string_view date) {
   }
   page +=
       ".SH OPTIONS\nEach command's own page has its flags.\n.TP\n\\fB\\-\\-version\\fR\n"
-      "Print the version and exit.\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"
+      "Print the version and exit; with \\fB\\-\\-verbose\\fR also the libraries that are in the "
+      "file.\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"
       "Print the commands, or behind one of them its flags, and exit.\n" +
       exit_section() + ".SH ENVIRONMENT\n";
   for (const VariableText& each : variable_texts()) {

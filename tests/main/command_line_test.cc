@@ -38,6 +38,19 @@ TEST(CommandLine, PrintsItsVersion) {
   EXPECT_EQ(print("--version").exit_code, roles::kDone);
 }
 
+// What is in the list, and whether the numbers are those of what was installed, packages.sbom
+// tests.
+TEST(CommandLine, PrintsWhatIsInIt) {
+  const std::string text = print("--version --verbose").text;
+  EXPECT_THAT(text, StartsWith(print("--version").text));
+  EXPECT_THAT(text, testing::ContainsRegex("\nwire version [0-9]+\ncompiled by GCC [0-9.]+ for "));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  OpenSSL [0-9.]+\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  zlib [0-9.]+\n"));
+  EXPECT_THAT([] { static_cast<void>(parse("--version --brief")); },
+              testing::ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("may be followed by --verbose alone, not by \"--brief\"")));
+}
+
 TEST(CommandLine, PrintsHelpWithAllCommands) {
   for (const char* line : {"--help", "-h", "help"}) {
     const Print help = print(line);

@@ -1,0 +1,75 @@
+#include "main/libraries.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <http_parser.h>
+#include <jpeglib.h>
+#include <openssl/crypto.h>
+#include <png.h>
+#include <spdlog/version.h>
+#include <zlib.h>
+
+#include <CLI/Version.hpp>
+#include <Eigen/Core>
+#include <asio/version.hpp>
+#include <nlohmann/json.hpp>
+
+#include "main/toml.h"
+#include "main/version.h"
+#include "net/wire/frame.h"
+
+namespace disttf {
+namespace {
+
+#define DISTTF_TEXT_OF(macro) DISTTF_QUOTE(macro)
+#define DISTTF_QUOTE(text) #text
+
+std::string dotted(unsigned major, unsigned minor, unsigned patch) {
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+}  // namespace
+
+// The functions of those that are archives, as the headers might be others'; of the others there
+// are only headers.
+std::vector<Library> libraries() {
+  const unsigned long parser = http_parser_version();
+  return {
+      {"Asio", dotted(ASIO_VERSION / 100000, ASIO_VERSION / 100 % 1000, ASIO_VERSION % 100)},
+      {"CLI11", CLI11_VERSION},
+      {"Eigen", dotted(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
+      {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"glibc", gnu_get_libc_version()},
+      {"http_parser", dotted(parser >> 16U & 0xFFU, parser >> 8U & 0xFFU, parser & 0xFFU)},
+      {"JSON for Modern C++", dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                                     NLOHMANN_JSON_VERSION_PATCH)},
+      {"libjpeg-turbo", DISTTF_TEXT_OF(LIBJPEG_TURBO_VERSION)},
+      {"libpng", png_get_libpng_ver(nullptr)},
+      {"minizip", ""},
+      {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
+      {"spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
+      {"toml++", dotted(TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH)},
+      {"zlib", zlibVersion()},
+  };
+}
+
+std::string version_in_full() {
+  std::string text = fmt::format("disttf {}\nwire version {}\ncompiled by GCC {} for {}\n",
+                                 kVersion, net::kWireVersion, __VERSION__,
+#if defined(__x86_64__)
+                                 "x86-64"
+#elif defined(__aarch64__)
+                                 "aarch64"
+#else
+                                 "this processor"
+#endif
+  );
+  text += "libraries in it:\n";
+  for (const Library& library : libraries()) {
+    text += "  " + library.name + (library.version.empty() ? "" : " " + library.version) + "\n";
+  }
+  return text;
+}
+
+}  // namespace disttf
