@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "net/wire/cut_messages.h"
+#include "net/wire/messages.h"
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
 #include "roles/process/ps_channel.h"
