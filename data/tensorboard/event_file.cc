@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "data/crc32c.h"
 #include "data/little_endian.h"
 #include "data/posix_file_system.h"
-#include "data/tensorboard/crc32c.h"
 #include "data/tensorboard/events.h"
 
 namespace disttf::data {
