@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "roles/store/core/read_ahead.h"
 #include "tests/roles/memory_store.h"
 
 namespace disttf::roles {
@@ -40,6 +41,13 @@ TEST_F(ObjectFileSystemTest, AFileIsAnObject) {
   EXPECT_THAT(keys(), ElementsAre("run/a"));
   EXPECT_EQ(read("s3://bucket/run/a"), "text");
   EXPECT_THAT(names("s3://bucket/run/"), ElementsAre("a"));
+}
+
+TEST_F(ObjectFileSystemTest, ALargeFileIsReadToItsEndAtOneGo) {
+  std::string text(2 * kReadAtOnce + 1, 'x');
+  for (std::size_t i = 0; i < text.size(); i += 1000) text[i] = static_cast<char>(i);
+  write("s3://bucket/a", text);
+  EXPECT_TRUE(read("s3://bucket/a") == text);
 }
 
 TEST_F(ObjectFileSystemTest, AKeyThatWouldLeadOutOfAFolderIsNotSeen) {

@@ -13,7 +13,17 @@ ReadAhead::ReadAhead(std::uint64_t size_bytes, std::string_view first, Read read
 }
 
 std::size_t ReadAhead::read(std::uint64_t offset, std::span<std::byte> to) const {
-  if (offset >= size_bytes_ || to.empty()) return 0;
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const std::size_t count = read_some(offset + done, to.subspan(done));
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
+std::size_t ReadAhead::read_some(std::uint64_t offset, std::span<std::byte> to) const {
+  if (offset >= size_bytes_) return 0;
   if (offset < begin_ || offset >= begin_ + window_.size()) {
     const std::uint64_t left = size_bytes_ - offset;
     window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));

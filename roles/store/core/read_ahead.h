@@ -28,6 +28,9 @@ class ReadAhead final : public data::OpenFile {
   [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::byte> to) const override;
 
  private:
+  // Up to the end of what is read at a time.
+  [[nodiscard]] std::size_t read_some(std::uint64_t offset, std::span<std::byte> to) const;
+
   const std::uint64_t size_bytes_;
   const Read read_;
   // What was read last, from begin_ on. Of the one thread that reads.
