@@ -8,6 +8,7 @@
 
 #include "main/flag_values.h"
 #include "main/version.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf {
 namespace {
@@ -60,6 +61,7 @@ roles::ExportOptions export_options(const std::string& model, const Flags& flags
     throw std::invalid_argument(
         "--format: missing; one of disttf, onnx, saved_model, safetensors, npz");
   }
+  roles::check_place_to_write("--output", flags.export_output);
   roles::ExportOptions options{
       .model = model,
       .format = static_cast<roles::ExportFormat>(found - roles::kExportFormats.begin()),

@@ -116,10 +116,10 @@ void add_training(CLI::App& app, Flags& flags) {
 }
 
 void add_checkpoints(CLI::App& app, Flags& flags) {
-  app.add_option(
-         "--train_dir", flags.train_dir,
-         "directory for checkpoints, or [a store's URL](stores.md), `s3://BUCKET/PREFIX` or "
-         "`hdfs://NAMENODE/PATH`; a run goes on from the newest whole one in it")
+  app.add_option("--train_dir", flags.train_dir,
+                 "directory for checkpoints, or [a store's URL](stores.md), `s3://BUCKET/PREFIX`, "
+                 "`gs://BUCKET/PREFIX` or `hdfs://NAMENODE/PATH`; a run goes on from the newest "
+                 "whole one in it")
       ->type_name("DIR")
       ->group(kCheckpoints);
   app.add_option("--save_steps", flags.save_steps,

@@ -8,6 +8,7 @@
 #include "main/model_command.h"
 #include "main/training_flags.h"
 #include "math/model_spec.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf {
 namespace {
@@ -50,6 +51,7 @@ roles::ImportOptions import_options(const std::string& file, const CLI::App& app
   if (flags.train_dir.empty()) {
     throw std::invalid_argument("--train_dir: missing; the directory for the checkpoint");
   }
+  roles::check_place_to_write("--train_dir", flags.train_dir);
   roles::ImportOptions options{.file = file, .train_dir = flags.train_dir, .wishes = {}};
   options.wishes.config = run_config(flags, 1, 1);
   options.wishes.names_model = flags.settings.has("model");

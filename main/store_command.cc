@@ -15,7 +15,8 @@ constexpr const char* kCopyGroup = "Copy";
 constexpr const char* kListGroup = "List";
 // Each has a connection and up to 80 MiB of a large file.
 constexpr std::uint64_t kMostCopyThreads = 64;
-constexpr const char* kPlaceAbout = "A path, or a URL like s3://bucket/prefix";
+constexpr const char* kPlaceAbout =
+    "A path, or a URL like s3://bucket/prefix or gs://bucket/prefix";
 
 std::string take_place(const char* command, const char* name, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
@@ -56,7 +57,9 @@ std::string take_ls_word(std::vector<std::string>& arguments) {
 
 roles::CopyCommand take_cp_words(std::vector<std::string>& arguments) {
   std::string from = take_place("cp", "FROM", arguments);
-  return {.from = std::move(from), .to = take_place("cp", "TO", arguments)};
+  std::string to = take_place("cp", "TO", arguments);
+  roles::check_place_to_write("cp", to);
+  return {.from = std::move(from), .to = std::move(to)};
 }
 
 roles::StoreEnvironment store_environment(const Environment& environment) {

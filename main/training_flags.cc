@@ -94,7 +94,7 @@ void check_checkpoint_flags(const Flags& flags) {
         "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
         "and ps share");
   }
-  roles::check_place("--train_dir", flags.train_dir);
+  roles::check_place_to_write("--train_dir", flags.train_dir);
   if (roles::is_store_url(std::string_view(flags.log_dir))) {
     throw std::invalid_argument("--log_dir: " + net::quoted(flags.log_dir) +
                                 " is a URL; a directory is wanted, as what is written for "

@@ -90,6 +90,8 @@ std::string* HttpResponseParser::field_named(std::string_view name) noexcept {
   if (name == "last-modified") return &head_.last_modified;
   if (name == "retry-after") return &head_.retry_after;
   if (name == "x-amz-bucket-region") return &head_.bucket_region;
+  if (name == "x-goog-generation") return &head_.generation;
+  if (name == "x-goog-hash") return &head_.checksums;
   if (name == "content-type") return &head_.content_type;
   return nullptr;
 }

@@ -37,6 +37,8 @@ struct HttpHead {
   std::string last_modified;
   std::string retry_after;
   std::string bucket_region;  // x-amz-bucket-region: where a bucket of S3 really is
+  std::string generation;     // x-goog-generation: which one of those of this name it is
+  std::string checksums;      // x-goog-hash: "crc32c=n03x6A==, md5=..."
   std::string content_type;
 };
 

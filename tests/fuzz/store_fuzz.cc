@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "roles/store/core/aws_profile.h"
+#include "roles/store/core/gcs_answers.h"
+#include "roles/store/core/google_identity.h"
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_url.h"
@@ -27,6 +29,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(told <= size);  // nothing grows
   if (const auto page = read_listing(text)) {
     for (const ObjectInfo& object : page->listing.objects) require(!object.key.empty());
+  }
+  if (const auto page = read_gcs_listing(text)) {
+    for (const ObjectInfo& object : page->listing.objects) require(!object.key.empty());
+  }
+  static_cast<void>(read_gcs_object(text));
+  static_cast<void>(read_gcs_copy(text));
+  if (const auto sum = crc32c_from(text)) require(crc32c_text(*sum) == text);
+  static_cast<void>(crc32c_in(text));
+  std::string why;
+  if (!google_identity_from(text, why))
+    require(!why.empty() && why.find('\n') == std::string::npos);
+  if (const auto token = google_token_from(text, {})) {
+    require(token->text.find('\n') == std::string::npos);
+  }
+  require(google_token_error(text).find('\n') == std::string::npos);
+  for (const int status : {401, 403, 404, 500}) {
+    const std::string sentence = gcs_refusal(status, "", text, false).sentence;
+    require(sentence.starts_with("the store answered ") && sentence.size() < 1000);
+    require(sentence.find('\n') == std::string::npos);
   }
   if (const auto found = read_hdfs_listing(text)) {
     for (const HdfsStatus& each : *found) require(each.name.find('/') == std::string::npos);

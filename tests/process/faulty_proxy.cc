@@ -52,6 +52,12 @@ std::size_t length_in(const std::string& head) {
   return at == std::string::npos ? 0 : std::stoull(small.substr(at + 17));
 }
 
+// Whether this is all of a body in chunks. (One that has "0" alone on a line in it would be taken
+// for its end; the answers here are JSON and XML.)
+bool ends_chunks(std::string_view body) {
+  return body == "0\r\n\r\n" || body.ends_with("\r\n0\r\n\r\n");
+}
+
 // nullopt: the connection has ended.
 std::optional<Message> receive(int socket, bool has_body) {
   std::string bytes;
@@ -64,14 +70,21 @@ std::optional<Message> receive(int socket, bool has_body) {
   while (message.body.size() < length) {
     if (!receive_more(socket, message.body)) return std::nullopt;
   }
+  const bool is_in_chunks =
+      has_body &&
+      net::to_lower(message.head).find("\r\ntransfer-encoding: chunked") != std::string::npos;
+  while (is_in_chunks && !ends_chunks(message.body)) {
+    if (!receive_more(socket, message.body)) return std::nullopt;
+  }
   return message;
 }
 
 }  // namespace
 
-FaultyProxy::FaultyProxy(std::uint16_t server_port, Rule rule)
+FaultyProxy::FaultyProxy(std::uint16_t server_port, Rule rule, FaultMeans means)
     : server_port_(server_port),
       rule_(std::move(rule)),
+      means_(std::move(means)),
       listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = address_of_port(0);
   socklen_t size = sizeof address;
@@ -125,17 +138,19 @@ void FaultyProxy::serve(int client) {
 bool FaultyProxy::pass_one(int client, int server) {
   const auto request = receive(client, true);
   if (!request) return false;
-  const Fault fault = rule_(request->head.substr(0, request->head.find("\r\n")));
+  const Fault fault = rule_(
+      {.first_line = request->head.substr(0, request->head.find("\r\n")), .head = request->head});
   if (fault != Fault::kNone) ++faults_;
   if (fault == Fault::kError) {
     return send_all(client, "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
   }
+  if (fault == Fault::kAnswer) return send_all(client, means_.answer);
+  const bool is_cut = fault == Fault::kCutRequest || fault == Fault::kDeath;
   const std::string_view body = request->body;
-  const std::size_t passing = fault == Fault::kCutRequest ? body.size() / 2 : body.size();
-  if (!send_all(server, request->head) || !send_all(server, body.substr(0, passing)) ||
-      fault == Fault::kCutRequest) {
-    return false;
-  }
+  const std::size_t passing = is_cut ? body.size() / 2 : body.size();
+  if (!send_all(server, request->head) || !send_all(server, body.substr(0, passing))) return false;
+  if (fault == Fault::kDeath) means_.kill();
+  if (is_cut) return false;
   const auto answer = receive(server, !request->head.starts_with("HEAD "));
   if (!answer || fault == Fault::kLostAnswer || !send_all(client, answer->head)) return false;
   if (fault == Fault::kCutAnswer) {

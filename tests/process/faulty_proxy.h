@@ -1,7 +1,8 @@
 // Stands before an HTTP server and spoils some of what passes: a store that answers 500, breaks off
 // in the middle of an answer or of what it is sent, or says nothing for a while.
 //
-// A thread a connection. Bodies have a Content-Length on both sides, as those of S3 have.
+// A thread a connection. A request's body has a Content-Length; an answer's has one, or is in
+// chunks.
 #pragma once
 
 #include <atomic>
@@ -23,16 +24,28 @@ enum class Fault {
   kCutAnswer,   // half of the answer's body, then the end
   kLostAnswer,  // the server has done it, and nobody hears of it
   kCutRequest,  // half of the request's body reaches the server, then the end of both
+  kDeath,       // the same, and the server is killed: `kill` does that
+  kAnswer,      // `answer`, in place of the server
+};
+
+struct ProxiedRequest {
+  std::string first_line;  // "PUT /bucket/key HTTP/1.1"
+  std::string head;        // with that line
+};
+
+// What some faults need.
+struct FaultMeans {
+  std::string answer{};          // of HTTP, whole
+  std::function<void()> kill{};  // returns once the server is no more
 };
 
 class FaultyProxy {
  public:
-  // What happens to a request, whose first line is "PUT /bucket/key HTTP/1.1". Called by several
-  // threads at once.
-  using Rule = std::function<Fault(const std::string& first_line)>;
+  // What happens to a request. Called by several threads at once.
+  using Rule = std::function<Fault(const ProxiedRequest&)>;
 
   // Before the server on that port of 127.0.0.1. Throws std::system_error.
-  FaultyProxy(std::uint16_t server_port, Rule rule);
+  FaultyProxy(std::uint16_t server_port, Rule rule, FaultMeans means = {});
   ~FaultyProxy();
   FaultyProxy(const FaultyProxy&) = delete;
   FaultyProxy& operator=(const FaultyProxy&) = delete;
@@ -49,6 +62,7 @@ class FaultyProxy {
 
   const std::uint16_t server_port_;
   const Rule rule_;
+  const FaultMeans means_;
   std::uint16_t port_ = 0;
   data::FileDescriptor listener_;
   std::atomic<std::size_t> faults_ = 0;

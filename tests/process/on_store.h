@@ -6,31 +6,27 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/process/bucket_server.h"
+#include "tests/process/gcs_server.h"
 #include "tests/process/process_test.h"
+#include "tests/process/s3_server.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {
 
-// `Server`: S3Server or HdfsServer, or one that is used like them.
-template <typename Server>
-class OnStore : public ProcessTest {
+class OnAnyStore : public ProcessTest {
  protected:
-  void SetUp() override {
-    std::string why;
-    if (!Server::is_installed(why)) {
-      test_support::skip_without_engine(why);
-      return;
-    }
-    server_.emplace(scratch() / "server");
-  }
+  // What tells of the server.
+  [[nodiscard]] virtual Variables server_variables() const = 0;
 
   // `more`: variables beside, or in the place of, those that tell of the server.
   Process& disttf(const Words& words, const Variables& more = {}) {
-    Variables variables = server_->variables();
+    Variables variables = server_variables();
     for (const auto& [name, value] : more) variables[name] = value;
     return run(words.front(), words, variables);
   }
@@ -65,8 +61,50 @@ class OnStore : public ProcessTest {
     std::ifstream file(scratch() / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+};
+
+// `Server`: S3Server, GcsServer or HdfsServer, or one that is used like them.
+template <typename Server>
+class OnStore : public OnAnyStore {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!Server::is_installed(why)) {
+      test_support::skip_without_engine(why);
+      return;
+    }
+    server_.emplace(scratch() / "server");
+  }
+  [[nodiscard]] Variables server_variables() const override { return server_->variables(); }
 
   std::optional<Server> server_;
 };
+
+// Tests that hold for each kind of bucket.
+class OnBucket : public OnAnyStore, public testing::WithParamInterface<BucketKind> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!GetParam().is_installed(why)) {
+      test_support::skip_without_engine(why);
+      return;
+    }
+    server_ = GetParam().start(scratch() / "server");
+  }
+  [[nodiscard]] Variables server_variables() const override { return server_->variables(); }
+  // "s3://bucket/run".
+  [[nodiscard]] std::string at(const std::string& key) const {
+    return server_->place() + "/" + key;
+  }
+
+  std::unique_ptr<BucketServer> server_;
+};
+
+inline auto each_bucket() {
+  return testing::Values(bucket_kind<S3Server>("S3"), bucket_kind<GcsServer>("Gcs"));
+}
+inline std::string name_of_bucket(const testing::TestParamInfo<BucketKind>& info) {
+  return info.param.name;
+}
 
 }  // namespace disttf::test_process

@@ -1,15 +1,11 @@
 #include "tests/process/s3_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <csignal>
-#include <thread>
 #include <vector>
 
-#include "data/file.h"
+#include "tests/process/listening.h"
 #include "tests/process/paths.h"
 
 namespace disttf::test_process {
@@ -19,16 +15,6 @@ constexpr const char* kUnshare = "/usr/bin/unshare";
 
 std::filesystem::path gateway() {
   return source_directory() / "build" / "store_servers" / "versitygw";
-}
-
-bool is_listening(std::uint16_t port) {
-  const data::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
-         0;
 }
 
 }  // namespace
@@ -83,11 +69,7 @@ void S3Server::start() {
                      .environment = {},
                      .working_directory = folder_,
                      .name = "versitygw"});
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!is_listening(port_.number())) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << process_->report();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // polled, with a deadline
-  }
+  EXPECT_TRUE(wait_until_listening(port_.number())) << process_->report();
 }
 
 void S3Server::kill() {
@@ -100,8 +82,8 @@ void S3Server::stop() { process_->send(SIGSTOP); }
 
 void S3Server::go_on() { process_->send(SIGCONT); }
 
-std::map<std::string, std::string> S3Server::variables() const {
-  return {{"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(port_.number())},
+std::map<std::string, std::string> S3Server::variables_at(std::uint16_t port) const {
+  return {{"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(port)},
           {"AWS_ACCESS_KEY_ID", "AKIDTEST"},
           {"AWS_SECRET_ACCESS_KEY", "a secret of the test"},
           {"AWS_REGION", "us-east-1"},

@@ -7,12 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "tests/process/bucket_server.h"
 #include "tests/process/cluster_on_loopback.h"
 #include "tests/process/process.h"
 
 namespace disttf::test_process {
 
-class S3Server {
+class S3Server final : public BucketServer {
  public:
   // Whether it is installed; `why` says what to do where it is not.
   [[nodiscard]] static bool is_installed(std::string& why);
@@ -25,14 +26,14 @@ class S3Server {
   // or a test has failed.
   explicit S3Server(std::filesystem::path folder, std::string room = {});
 
-  void kill();   // and waits for its end
-  void start();  // again, on the same port
-  void stop();   // it answers nobody
-  void go_on();
+  void kill() override;
+  void start() override;
+  void stop() override;
+  void go_on() override;
 
-  [[nodiscard]] std::uint16_t port() const { return port_.number(); }
-  // What a client is told of it by its environment.
-  [[nodiscard]] std::map<std::string, std::string> variables() const;
+  [[nodiscard]] std::uint16_t port() const override { return port_.number(); }
+  [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;
+  [[nodiscard]] std::string place() const override { return "s3://bucket"; }
   // Where an object lies.
   [[nodiscard]] std::filesystem::path file_of(const std::string& key) const {
     return folder_ / "bucket" / key;

@@ -1,4 +1,4 @@
-// A real S3 with whom something is wrong: requests that fail, answers that break off or are lost,
+// Stores with whom something is wrong: requests that fail, answers that break off or are lost,
 // a bucket that is full, another region.
 #include <array>
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "tests/process/on_store.h"
 #include "tests/process/process_test.h"
 #include "tests/process/s3_server.h"
+#include "tests/support/mirror_server.h"
 
 namespace disttf::test_process {
 namespace {
@@ -20,23 +21,25 @@ using testing::AllOf;
 
 using testing::HasSubstr;
 
-class StoreFaultsTest : public OnStore<S3Server> {
+class StoreFaultsTest : public OnStore<S3Server> {};
+
+class BucketFaultsTest : public OnBucket {
  protected:
-  static Variables through(const FaultyProxy& proxy) {
-    return {{"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(proxy.port())}};
-  }
+  Variables through(const FaultyProxy& proxy) { return server_->variables_at(proxy.port()); }
   std::uint64_t newest_step() {
-    Process& show = done({"checkpoint", "show", "s3://bucket/run"});
+    Process& show = done({"checkpoint", "show", at("run")});
     return std::stoull(captured(show.standard_output(), "step +([0-9]+)"));
   }
 };
 
+INSTANTIATE_TEST_SUITE_P(, BucketFaultsTest, each_bucket(), name_of_bucket);
+
 // Of each request the first try.
 class FirstTries {
  public:
-  bool is_first(const std::string& first_line) {
+  bool is_first(const ProxiedRequest& request) {
     const std::scoped_lock lock(mutex_);
-    return seen_.insert(first_line).second;
+    return seen_.insert(request.first_line).second;
   }
 
  private:
@@ -44,15 +47,15 @@ class FirstTries {
   std::set<std::string> seen_;
 };
 
-TEST_F(StoreFaultsTest, ALargeFileGoesThereAndBackThoughEachRequestFailsOnce) {
+TEST_P(BucketFaultsTest, ALargeFileGoesThereAndBackThoughEachRequestFailsOnce) {
   const std::string text = write("large.bin", 17'000'001);  // in two parts
   for (const Fault fault :
        {Fault::kError, Fault::kCutAnswer, Fault::kLostAnswer, Fault::kCutRequest}) {
     FirstTries tries;
-    const FaultyProxy proxy(server_->port(), [&](const std::string& line) {
-      return tries.is_first(line) ? fault : Fault::kNone;
+    const FaultyProxy proxy(server_->port(), [&](const ProxiedRequest& request) {
+      return tries.is_first(request) ? fault : Fault::kNone;
     });
-    const std::string place = "s3://bucket/large" + std::to_string(static_cast<int>(fault));
+    const std::string place = at("large") + std::to_string(static_cast<int>(fault));
     done({"cp", "large.bin", place}, through(proxy));
     done({"cp", place, "back.bin"}, through(proxy));
     EXPECT_TRUE(read("back.bin") == text) << static_cast<int>(fault);
@@ -60,13 +63,13 @@ TEST_F(StoreFaultsTest, ALargeFileGoesThereAndBackThoughEachRequestFailsOnce) {
   }
 }
 
-TEST_F(StoreFaultsTest, ARunIsSavedAndGoesOnThoughEachRequestFailsOnce) {
+TEST_P(BucketFaultsTest, ARunIsSavedAndGoesOnThoughEachRequestFailsOnce) {
   FirstTries tries;
   std::atomic<unsigned> next = 0;
-  const FaultyProxy proxy(server_->port(), [&](const std::string& line) {
+  const FaultyProxy proxy(server_->port(), [&](const ProxiedRequest& request) {
     constexpr std::array kFaults = {Fault::kError, Fault::kCutAnswer, Fault::kLostAnswer,
                                     Fault::kCutRequest};
-    return tries.is_first(line) ? kFaults[next++ % kFaults.size()] : Fault::kNone;
+    return tries.is_first(request) ? kFaults[next++ % kFaults.size()] : Fault::kNone;
   });
   const auto flags = [](int steps, const std::string& place) {
     return Words{"launch",
@@ -77,25 +80,25 @@ TEST_F(StoreFaultsTest, ARunIsSavedAndGoesOnThoughEachRequestFailsOnce) {
                  "--train_dir=" + place} +
            data_flags();
   };
-  done(flags(60, "s3://bucket/run"), through(proxy));
+  done(flags(60, at("run")), through(proxy));
   EXPECT_EQ(newest_step(), 60U);
-  Process& second = done(flags(100, "s3://bucket/run"), through(proxy));
-  EXPECT_TRUE(says(second, "Restoring from s3://bucket/run/checkpoint-00000060"));
+  Process& second = done(flags(100, at("run")), through(proxy));
+  EXPECT_TRUE(says(second, "Restoring from " + at("run/checkpoint-00000060")));
   EXPECT_EQ(newest_step(), 100U);
-  EXPECT_EQ(done({"checkpoint", "verify", "s3://bucket/run"}).standard_output().find("damaged"),
+  EXPECT_EQ(done({"checkpoint", "verify", at("run")}).standard_output().find("damaged"),
             std::string::npos);
   // As on a disk.
   done(flags(60, "run"));
   EXPECT_EQ(weights_hash_in(second), weights_hash_in(done(flags(100, "run"))));
 }
 
-TEST_F(StoreFaultsTest, AStoreThatTakesNothingMoreCostsWarningsAndTheNewestIsFound) {
+TEST_P(BucketFaultsTest, AStoreThatTakesNothingMoreCostsWarningsAndTheNewestIsFound) {
   std::atomic<bool> is_broken = false;
-  const FaultyProxy proxy(server_->port(), [&](const std::string& line) {
-    return is_broken && line.starts_with("P") ? Fault::kError : Fault::kNone;
+  const FaultyProxy proxy(server_->port(), [&](const ProxiedRequest& request) {
+    return is_broken && request.first_line.starts_with("P") ? Fault::kError : Fault::kNone;
   });
   Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=s3://bucket/run"} +
+                              "--save_steps=5", "--train_dir=" + at("run")} +
                             data_flags(),
                         through(proxy));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
@@ -109,6 +112,86 @@ TEST_F(StoreFaultsTest, AStoreThatTakesNothingMoreCostsWarningsAndTheNewestIsFou
   job.send(SIGTERM);
   EXPECT_TRUE(exits(job, kExitTerminated));
   EXPECT_GT(newest_step(), before);
+}
+
+TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTheRun) {
+  std::atomic<bool> is_to_die = false;
+  std::atomic<bool> is_dead = false;
+  const FaultyProxy proxy(
+      server_->port(),
+      [&](const ProxiedRequest& request) {
+        // Of what is saved, the one file that is of some size.
+        const bool is_model = request.first_line.starts_with("P") &&
+                              request.first_line.find("safetensors") != std::string::npos &&
+                              request.first_line.find("index.json") == std::string::npos;
+        return is_model && is_to_die.exchange(false) ? Fault::kDeath : Fault::kNone;
+      },
+      {.kill = [&] {
+        server_->kill();
+        is_dead = true;
+      }});
+  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
+                              "--save_steps=5", "--train_dir=" + at("run")} +
+                            data_flags(),
+                        through(proxy));
+  ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
+  is_to_die = true;
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  ASSERT_TRUE(is_dead);
+  const std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
+  server_->start();
+  EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_EQ(done({"checkpoint", "verify", at("run")}).standard_output().find("damaged"),
+            std::string::npos);
+}
+
+// It is waited for until it has been silent for 15 s, and then asked again.
+TEST_P(BucketFaultsTest, AServerThatIsSilentForAWhileIsAskedAgain) {
+  const std::string text = write("a", 3'000'000);
+  done({"cp", "a", at("a")});
+  server_->stop();
+  Process& copy = disttf({"cp", at("a"), "back", "--log_level=debug"});
+  EXPECT_TRUE(says(copy, "try 2 of 3"));
+  server_->go_on();
+  EXPECT_TRUE(exits(copy, kExitDone));
+  EXPECT_TRUE(read("back") == text);
+}
+
+TEST_F(StoreFaultsTest, CredentialsThatHaveEndedAreFetchedAnewWhereTheyCanBe) {
+  std::atomic<unsigned> answered = 0;
+  const test_support::MirrorServer credentials([&](const auto&, const auto& connection) {
+    ++answered;
+    connection.respond("200 OK",
+                       R"({"AccessKeyId": "AKIDTEST", "SecretAccessKey": "a secret of the test"})");
+  });
+  std::atomic<bool> have_ended = true;
+  const std::string said =
+      "<Error><Code>ExpiredToken</Code><Message>The token has expired.</Message></Error>";
+  const FaultyProxy proxy(server_->port(),
+                          [&](const ProxiedRequest&) {
+                            return have_ended.exchange(false) ? Fault::kAnswer : Fault::kNone;
+                          },
+                          {.answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: " +
+                                     std::to_string(said.size()) + "\r\n\r\n" + said});
+  Variables variables = server_->variables_at(proxy.port());
+  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}) variables[name] = "";
+  for (const char* name : {"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}) {
+    variables[name] = "/nowhere";
+  }
+  variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = credentials.url("/credentials");
+  write("a", 1000);
+  done({"cp", "a", "s3://bucket/a"}, variables);
+  EXPECT_EQ(answered, 2U);
+  // Lasting ones are what they were when they are looked for again.
+  const FaultyProxy always(server_->port(), [](const ProxiedRequest&) { return Fault::kAnswer; },
+                           {.answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: " +
+                                      std::to_string(said.size()) + "\r\n\r\n" + said});
+  EXPECT_THAT(refusal({"ls", "s3://bucket"}, kExitBadData, server_->variables_at(always.port())),
+              AllOf(HasSubstr("ExpiredToken: The token has expired."),
+                    HasSubstr("the credentials are no longer good")));
+  EXPECT_EQ(always.faults(), 2U);
 }
 
 TEST_F(StoreFaultsTest, AFullBucketIsSaidAndLeavesWhatIsThere) {

@@ -1,4 +1,4 @@
-// A real S3, and what the real binary does with it.
+// A real S3 and an emulator of Google's Cloud Storage, and what the real binary does with them.
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,36 +19,43 @@ using testing::Not;
 
 class StoreTest : public OnStore<S3Server> {};
 
-TEST_F(StoreTest, AFileGoesThereAndComesBack) {
+class BucketTest : public OnBucket {
+ protected:
+  [[nodiscard]] Words saves() const { return {"--train_dir=" + at("run"), "--save_steps=10"}; }
+};
+
+INSTANTIATE_TEST_SUITE_P(, BucketTest, each_bucket(), name_of_bucket);
+
+TEST_P(BucketTest, AFileGoesThereAndComesBack) {
   const std::string text = write("a file+.bin", 1'234'567);
-  Process& up = done({"cp", "a file+.bin", "s3://bucket/some/where/"});
-  EXPECT_THAT(up.standard_output(), HasSubstr("Copied 1 file, 1.2 MB, to s3://bucket/some/where/"));
-  EXPECT_TRUE(fs::exists(server_->file_of("some/where/a file+.bin")));
-  done({"cp", "s3://bucket/some/where/a file+.bin", "back.bin"});
+  Process& up = done({"cp", "a file+.bin", at("some/where/")});
+  EXPECT_THAT(up.standard_output(), HasSubstr("Copied 1 file, 1.2 MB, to " + at("some/where/")));
+  EXPECT_THAT(done({"ls", at("some/where/")}).standard_output(), HasSubstr("a file+.bin"));
+  done({"cp", at("some/where/a file+.bin"), "back.bin"});
   EXPECT_TRUE(read("back.bin") == text);
 }
 
-TEST_F(StoreTest, ALargeFileGoesInPartsAndComesBack) {
+TEST_P(BucketTest, ALargeFileGoesInPartsAndComesBack) {
   const std::string text = write("large.bin", 50'000'001);
-  done({"cp", "large.bin", "s3://bucket/large.bin"});
-  done({"cp", "s3://bucket/large.bin", "back.bin"});
+  done({"cp", "large.bin", at("large.bin")});
+  done({"cp", at("large.bin"), "back.bin"});
   EXPECT_TRUE(read("back.bin") == text);
 }
 
-TEST_F(StoreTest, ADirectoryGoesThereAndIsListed) {
+TEST_P(BucketTest, ADirectoryGoesThereAndIsListed) {
   fs::create_directories(scratch() / "dir" / "inner");
   write("dir/a", 10);
   write("dir/empty", 0);
   write("dir/inner/b", 20);
-  done({"cp", "dir", "s3://bucket/copy"});
-  const std::string listed = done({"ls", "s3://bucket/copy"}).standard_output();
+  done({"cp", "dir", at("copy")});
+  const std::string listed = done({"ls", at("copy")}).standard_output();
   EXPECT_THAT(listed, AllOf(HasSubstr("            10  20"), HasSubstr("  inner/\n")));
-  const json found = json::parse(done({"ls", "s3://bucket/copy/", "--json"}).standard_output());
+  const json found = json::parse(done({"ls", at("copy/"), "--json"}).standard_output());
   ASSERT_EQ(found["entries"].size(), 3U);
   EXPECT_EQ(found["entries"][0]["name"], "a");
   EXPECT_EQ(found["entries"][0]["bytes"], 10);
   EXPECT_EQ(found["entries"][2]["directory"], true);
-  done({"cp", "s3://bucket/copy", "back"});
+  done({"cp", at("copy"), "back"});
   EXPECT_EQ(read("back/inner/b"), read("dir/inner/b"));
   EXPECT_EQ(read("back/empty"), "");
   EXPECT_TRUE(fs::exists(scratch() / "back" / "empty"));
@@ -100,9 +107,9 @@ TEST_F(StoreTest, CredentialsComeFromAProfile) {
                                               Not(HasSubstr("a secret of the test"))));
 }
 
-TEST_F(StoreTest, AStoreThatIsAwayIsSaidToBe) {
+TEST_P(BucketTest, AStoreThatIsAwayIsSaidToBe) {
   server_->kill();
-  EXPECT_THAT(refusal({"ls", "s3://bucket"}, kExitBadData),
+  EXPECT_THAT(refusal({"ls", server_->place()}, kExitBadData),
               HasSubstr("the store could not be had"));
 }
 
@@ -112,53 +119,52 @@ Words store_run(unsigned steps) {
   return {"launch", "--workers=2", "--train_steps=" + std::to_string(steps),
           "--print_weights_hash"};
 }
-const Words kStoreSaves = {"--train_dir=s3://bucket/run", "--save_steps=10"};
 
-TEST_F(StoreTest, ARunIsSavedThereAndGoesOnFromIt) {
-  const Words flags = store_run(150) + kStoreSaves + data_flags();
+TEST_P(BucketTest, ARunIsSavedThereAndGoesOnFromIt) {
+  const Words flags = store_run(150) + saves() + data_flags();
   kill_all_of(disttf(flags + Words{"--debug_delay_ms=20"}), 3);
-  EXPECT_THAT(done({"checkpoint", "ls", "s3://bucket/run"}).standard_output(),
+  EXPECT_THAT(done({"checkpoint", "ls", at("run")}).standard_output(),
               AllOf(HasSubstr("checkpoint-000000"), Not(HasSubstr("damaged"))));
   Process& second = done(flags);
-  EXPECT_TRUE(says(second, "Restoring from s3://bucket/run/checkpoint-00[0-9-]+: global step "));
-  EXPECT_TRUE(says(second, "Saved checkpoint at global step 150 in s3://bucket/run"));
+  EXPECT_TRUE(says(second, "Restoring from " + at("run/checkpoint-00[0-9-]+: global step ")));
+  EXPECT_TRUE(says(second, "Saved checkpoint at global step 150 in " + at("run")));
   Process& undisturbed = run("undisturbed", store_run(150) + data_flags());
   EXPECT_TRUE(exits(undisturbed, kExitDone));
   EXPECT_EQ(weights_hash_in(second), weights_hash_in(undisturbed));
-  done({"export", "s3://bucket/run", "--format=safetensors", "--output=model.safetensors"});
+  done({"export", at("run"), "--format=safetensors", "--output=model.safetensors"});
   EXPECT_TRUE(fs::exists(scratch() / "model.safetensors"));
 }
 
-TEST_F(StoreTest, EachPsWritesItsRange) {
-  done(store_run(120) + kStoreSaves + data_flags() + Words{"--ps=2", "--sharded_checkpoint"});
-  Process& verify = done({"checkpoint", "verify", "s3://bucket/run"});
+TEST_P(BucketTest, EachPsWritesItsRange) {
+  done(store_run(120) + saves() + data_flags() + Words{"--ps=2", "--sharded_checkpoint"});
+  Process& verify = done({"checkpoint", "verify", at("run")});
   EXPECT_THAT(verify.standard_output(), HasSubstr("checkpoint-00000120: whole"));
-  EXPECT_THAT(done({"ls", "s3://bucket/run/checkpoint-00000120"}).standard_output(),
+  EXPECT_THAT(done({"ls", at("run/checkpoint-00000120")}).standard_output(),
               AllOf(HasSubstr("model-00001-of-00002.safetensors"),
                     HasSubstr("model-00002-of-00002.safetensors")));
 }
 
 // Killed at whatever it is doing, again and again.
-TEST_F(StoreTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
+TEST_P(BucketTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
   const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
   const Words flags = Words{"launch",        "--workers=1",    "--train_steps=1000000",
-                            "--log_every=1", "--save_steps=1", "--train_dir=s3://bucket/run"} +
+                            "--log_every=1", "--save_steps=1", "--train_dir=" + at("run")} +
                       data_flags();
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < kills; ++i) {
     kill_all_of(disttf(flags), 2 + i % 3);
-    const std::string shown = done({"checkpoint", "show", "s3://bucket/run"}).standard_output();
+    const std::string shown = done({"checkpoint", "show", at("run")}).standard_output();
     const std::uint64_t step = std::stoull(captured(shown, "step +([0-9]+)"));
     EXPECT_GE(step, newest);
     newest = step;
-    EXPECT_EQ(done({"checkpoint", "verify", "s3://bucket/run"}).standard_output().find("damaged"),
+    EXPECT_EQ(done({"checkpoint", "verify", at("run")}).standard_output().find("damaged"),
               std::string::npos);
   }
 }
 
-TEST_F(StoreTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
+TEST_P(BucketTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=s3://bucket/run"} +
+                              "--save_steps=5", "--train_dir=" + at("run")} +
                         data_flags());
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   server_->kill();
@@ -170,52 +176,54 @@ TEST_F(StoreTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   EXPECT_TRUE(exits(job, kExitTerminated));
 }
 
-TEST_F(StoreTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
-  const Words flags = kStoreSaves + data_flags();
+TEST_P(BucketTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
+  const Words flags = saves() + data_flags();
   done(store_run(120) + flags);
   server_->kill();
   Process& job = disttf(store_run(130) + flags);
   ASSERT_TRUE(says(job, "the store could not be had.*it is tried again"));
   server_->start();
-  EXPECT_TRUE(says(job, "Restoring from s3://bucket/run/checkpoint-00000120"));
+  EXPECT_TRUE(says(job, "Restoring from " + at("run/checkpoint-00000120")));
   EXPECT_TRUE(exits(job, kExitDone));
 }
 
 // --- data ---
 
-TEST_F(StoreTest, DataIsReadFromThereAndCopiedAgainOnlyWhereItHasChanged) {
+TEST_P(BucketTest, DataIsReadFromThereAndCopiedAgainOnlyWhereItHasChanged) {
   std::string table = "a,b,label\n";
   for (int i = 0; i < 300; ++i) {
     table += std::to_string(i % 10) + "," + std::to_string(i % 7) + "," +
              (i % 10 > 4 ? "yes" : "no") + "\n";
   }
-  std::ofstream(server_->file_of("table.csv")) << table;
-  const Words inspect = {"data", "inspect", "s3://bucket/table.csv", "--data_dir=here"};
+  std::ofstream(scratch() / "table.csv") << table;
+  done({"cp", "table.csv", at("table.csv")});
+  const Words inspect = {"data", "inspect", at("table.csv"), "--data_dir=here"};
   Process& first = done(inspect);
-  EXPECT_THAT(first.standard_error(), HasSubstr("Copying 1 of 1 files from s3://bucket/table.csv"));
+  EXPECT_THAT(first.standard_error(), HasSubstr("Copying 1 of 1 files from " + at("table.csv")));
   EXPECT_THAT(first.standard_output(), HasSubstr("300"));
   EXPECT_THAT(done(inspect).standard_error(), Not(HasSubstr("Copying")));
-  std::ofstream(server_->file_of("table.csv")) << table << "1,1,yes\n";
+  std::ofstream(scratch() / "table.csv") << table << "1,1,yes\n";
+  done({"cp", "table.csv", at("table.csv")});
   Process& third = done(inspect);
   EXPECT_THAT(third.standard_error(), HasSubstr("Copying 1 of 1 files"));
   EXPECT_THAT(third.standard_output(), HasSubstr("301"));
 }
 
-TEST_F(StoreTest, AKnownDataSetIsTakenFromThere) {
+TEST_P(BucketTest, AKnownDataSetIsTakenFromThere) {
   if (!has_mnist()) GTEST_SKIP() << "MNIST is not beside the source tree";
-  fs::create_directories(server_->file_of("mnist"));
   for (const std::string& name : mnist_gz_names()) {
-    fs::copy_file(mnist_directory() / name, server_->file_of("mnist") / name);
+    done({"cp", mnist_directory() / name, at("mnist/")});
   }
-  Process& download = done({"download", "--dataset=mnist", "--data_dir=s3://bucket/mnist",
+  Process& download = done({"download", "--dataset=mnist", "--data_dir=" + at("mnist"),
                             "--data_url=http://127.0.0.1:9/"});
   EXPECT_THAT(download.standard_error(),
-              HasSubstr("Copying 4 files from s3://bucket/mnist to ./input_data"));
+              HasSubstr("Copying 4 files from " + at("mnist") + " to ./input_data"));
   EXPECT_TRUE(fs::exists(scratch() / "input_data" / mnist_gz_names().front()));
 }
 
 TEST_F(StoreTest, NoSecretIsInWhatIsSaid) {
-  Process& job = done(store_run(120) + kStoreSaves + data_flags() + Words{"--log_level=debug"});
+  Process& job = done(store_run(120) + data_flags() +
+                      Words{"--train_dir=s3://bucket/run", "--save_steps=10", "--log_level=debug"});
   EXPECT_EQ((job.standard_output() + job.standard_error()).find("a secret of the test"),
             std::string::npos);
 }

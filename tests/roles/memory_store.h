@@ -18,7 +18,8 @@ class MemoryStore final : public ObjectStore {
  public:
   std::map<std::string, std::string> objects;
   std::chrono::sys_seconds clock{std::chrono::seconds(1'800'000'000)};
-  std::size_t operations = 0;  // so far
+  std::map<std::string, std::uint32_t> sums;  // CRC-32C, of whichever it is said
+  std::size_t operations = 0;                 // so far
   // Called before each operation with its number, from 1 on; may throw.
   std::function<void(std::size_t)> before = nullptr;
   // The same for what has changed something and cannot say so.
@@ -127,7 +128,8 @@ class MemoryStore final : public ObjectStore {
     return {.key = key,
             .size_bytes = objects.at(key).size(),
             .etag = {},
-            .modified = time == times_.end() ? clock : time->second};
+            .modified = time == times_.end() ? clock : time->second,
+            .crc32c = sums.contains(key) ? std::optional(sums.at(key)) : std::nullopt};
   }
 
   std::map<std::string, std::chrono::sys_seconds> times_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/crc32c.h"
 #include "roles/store/core/read_ahead.h"
 #include "tests/roles/memory_store.h"
 
@@ -48,6 +49,20 @@ TEST_F(ObjectFileSystemTest, ALargeFileIsReadToItsEndAtOneGo) {
   for (std::size_t i = 0; i < text.size(); i += 1000) text[i] = static_cast<char>(i);
   write("s3://bucket/a", text);
   EXPECT_TRUE(read("s3://bucket/a") == text);
+}
+
+// In one piece, and in several.
+TEST_F(ObjectFileSystemTest, BytesThatHaveAnotherChecksumThanTheStoreSaysAreRefused) {
+  for (const std::size_t size : {std::size_t{10}, 2 * kReadAtOnce + 1}) {
+    const std::string text(size, 'x');
+    write("s3://bucket/a", text);
+    store_->sums["a"] = data::crc32c(text);
+    EXPECT_TRUE(read("s3://bucket/a") == text) << size;
+    store_->objects["a"].back() = 'y';
+    EXPECT_THROW(static_cast<void>(read("s3://bucket/a")), std::system_error);
+    store_->sums.clear();
+    EXPECT_EQ(read("s3://bucket/a").size(), size);
+  }
 }
 
 TEST_F(ObjectFileSystemTest, AKeyThatWouldLeadOutOfAFolderIsNotSeen) {

@@ -207,6 +207,13 @@ TEST(StoreUrl, IsReadAndWritten) {
   }
 }
 
+TEST(StoreUrl, MayBeOfAServerThatIsOnlyRead) {
+  const StoreUrl url = parse_store_url("--data", "https://host:8443/a/b.csv");
+  EXPECT_EQ(url, (StoreUrl{.scheme = "https", .bucket = "host:8443", .key = "a/b.csv"}));
+  EXPECT_TRUE(is_only_read(url));
+  EXPECT_FALSE(is_only_read(parse_store_url("--data", "gs://bucket/a")));
+}
+
 TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
   const auto sentence = [](const std::string& url) -> std::string {
     try {
@@ -218,8 +225,11 @@ TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
   };
   EXPECT_EQ(sentence("ftp://host/x"),
             "--train_dir: \"ftp://host/x\" has the unknown scheme \"ftp\"; expected a path, or a "
-            "URL like s3://bucket/prefix or hdfs://namenode/path");
+            "URL like s3://bucket/prefix, gs://bucket/prefix or hdfs://namenode/path");
   EXPECT_THAT(sentence("s3://"), HasSubstr("names no bucket"));
+  EXPECT_THAT(sentence("gs://"), HasSubstr("names no bucket"));
+  EXPECT_THAT(sentence("http:///x"), HasSubstr("names no server"));
+  EXPECT_THAT(sentence("https://host/x?y=z"), HasSubstr("has a query or a fragment"));
   EXPECT_THAT(sentence("s3:///x"), HasSubstr("names no bucket"));
   EXPECT_THAT(sentence("s3://UP/x"), HasSubstr("names the bucket \"UP\", which is none"));
   EXPECT_THAT(sentence("s3://user:secret@host/x"), HasSubstr("which is none"));

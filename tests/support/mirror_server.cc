@@ -158,6 +158,16 @@ std::string MirrorConnection::read_head() const {
   return text;
 }
 
+std::string MirrorConnection::read_body(std::size_t bytes) const {
+  std::string text;
+  while (text.size() < std::min(bytes, kMaxRequestBytes)) {
+    char c = 0;
+    if (read_some(&c, 1) <= 0) break;
+    text += c;
+  }
+  return text;
+}
+
 void MirrorConnection::wait_for_hangup() const {
   std::array<char, 256> ignored{};
   while (read_some(ignored.data(), ignored.size()) > 0) {

@@ -42,6 +42,8 @@ class MirrorConnection {
   bool respond(std::string_view status, std::string_view body, std::string_view headers = {}) const;
   // Up to and with the blank line after the header; empty: the client has gone.
   [[nodiscard]] std::string read_head() const;
+  // That many bytes of the request's body, or fewer: the client has gone.
+  [[nodiscard]] std::string read_body(std::size_t bytes) const;
   // Says nothing until the client hangs up (or the server is destroyed).
   void wait_for_hangup() const;
   // True as soon as the client has hung up, false when it has not by then.

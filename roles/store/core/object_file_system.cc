@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/crc32c.h"
 #include "roles/store/core/read_ahead.h"
 #include "roles/store/core/store_error.h"
 
@@ -77,6 +78,32 @@ class NewObject final : public data::NewFile {
   const std::string key_;
   std::vector<std::byte> kept_;  // at most kPartBytes
   std::unique_ptr<ObjectUpload> upload_;
+};
+
+// What is read from the beginning to the end, and nothing left out, must have the checksum that the
+// store says.
+class SumOfReading {
+ public:
+  SumOfReading(const ObjectInfo& info, std::string url)
+      : size_bytes_(info.size_bytes), wanted_(info.crc32c), url_(std::move(url)) {}
+
+  // Throws std::system_error where these are the last bytes, and the checksum is another.
+  void take(std::uint64_t offset, std::span<const std::byte> bytes) {
+    if (!wanted_ || offset != end_) return;
+    sum_ = data::crc32c(bytes, sum_);
+    end_ += bytes.size();
+    if (end_ == size_bytes_ && sum_ != *wanted_) {
+      throw std::system_error(StoreError::kBadAnswer,
+                              "the bytes of " + url_ + " have another CRC-32C than the store says");
+    }
+  }
+
+ private:
+  std::uint64_t size_bytes_;
+  std::optional<std::uint32_t> wanted_;  // none: nothing is compared
+  std::string url_;
+  std::uint64_t end_ = 0;
+  std::uint32_t sum_ = 0;
 };
 
 }  // namespace
@@ -177,9 +204,13 @@ std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
     }
   }
   if (!object) throw std::system_error(StoreError::kNotFound, "cannot open " + path.string());
-  const auto read = [store = store_, info = object->info](std::uint64_t offset,
-                                                          std::span<std::byte> to) {
-    return store->read(info, offset, to);
+  SumOfReading sum(object->info, url_of(object->info.key));
+  sum.take(0, std::as_bytes(std::span(object->bytes.data(), object->bytes.size())));
+  const auto read = [store = store_, info = object->info, sum](std::uint64_t offset,
+                                                               std::span<std::byte> to) mutable {
+    const std::size_t count = store->read(info, offset, to);
+    sum.take(offset, to.first(count));
+    return count;
   };
   return std::make_unique<ReadAhead>(object->info.size_bytes, object->bytes, read);
 }

@@ -19,6 +19,7 @@ struct ObjectInfo {
   std::uint64_t size_bytes = 0;
   std::string etag;  // another one when its contents are others; nothing else is read into it
   std::chrono::sys_seconds modified{};
+  std::optional<std::uint32_t> crc32c{};  // of its contents, where the store says it
 };
 
 struct ObjectListing {

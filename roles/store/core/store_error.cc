@@ -18,6 +18,9 @@ class StoreCategory final : public std::error_category {
                "AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, nor the profile in "
                "~/.aws/credentials or ~/.aws/config (AWS_PROFILE), nor "
                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, nor an instance's metadata";
+      case StoreError::kNoGoogleCredentials:
+        return "no credentials were found: neither GOOGLE_APPLICATION_CREDENTIALS, nor gcloud's "
+               "application_default_credentials.json, nor a machine's metadata server";
       case StoreError::kDenied:
         return "the store does not allow it with these credentials";
       case StoreError::kExpired:

@@ -8,8 +8,9 @@ namespace disttf::roles {
 enum class StoreError {
   kAway = 1,       // could not be had, after several tries; what is there is not known
   kNoCredentials,  // nowhere
-  kDenied,         // the credentials are wrong, or may not
-  kExpired,        // the credentials were good once
+  kNoGoogleCredentials,
+  kDenied,   // the credentials are wrong, or may not
+  kExpired,  // the credentials were good once
   kClockSkew,
   kWrongRegion,
   kNoBucket,

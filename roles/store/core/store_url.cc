@@ -20,7 +20,7 @@ bool is_bucket_name(std::string_view name) {
 }
 
 // A host or a nameservice, with a port or without. Addresses of IPv6 are not known to Hadoop.
-bool is_name_node(std::string_view name) {
+bool is_server_name(std::string_view name) {
   const std::size_t colon = std::min(name.find(':'), name.size());
   const std::string_view host = name.substr(0, colon);
   const bool is_host = !host.empty() && std::ranges::all_of(host, [](char c) {
@@ -61,19 +61,24 @@ bool is_store_url(const std::filesystem::path& place) noexcept {
 StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   const auto refuse = [&](const std::string& why) {
     net::fail(std::string(field) + ": " + net::quoted(place) + " " + why +
-              "; expected a path, or a URL like s3://bucket/prefix or hdfs://namenode/path");
+              "; expected a path, or a URL like s3://bucket/prefix, gs://bucket/prefix or "
+              "hdfs://namenode/path");
   };
   const std::size_t scheme_end = place.find(kSchemeEnd);
   StoreUrl url{.scheme = net::to_lower(place.substr(0, scheme_end)), .bucket = {}, .key = {}};
-  if (url.scheme != "s3" && !is_hdfs(url))
+  const bool is_of_buckets = url.scheme == "s3" || url.scheme == "gs";
+  if (!is_of_buckets && !is_hdfs(url) && !is_only_read(url)) {
     refuse("has the unknown scheme " + net::quoted(url.scheme));
+  }
   std::string_view rest = place.substr(scheme_end + kSchemeEnd.size());
   url.bucket = rest.substr(0, rest.find('/'));
-  if (url.bucket.empty()) refuse(is_hdfs(url) ? "names no NameNode" : "names no bucket");
-  if (is_hdfs(url) && !is_name_node(url.bucket)) {
-    refuse("names the NameNode " + net::quoted(url.bucket) + ", which is none: HOST or HOST:PORT");
+  const char* const what = is_of_buckets ? "bucket" : (is_only_read(url) ? "server" : "NameNode");
+  if (url.bucket.empty()) refuse(std::string("names no ") + what);
+  if (!is_of_buckets && !is_server_name(url.bucket)) {
+    refuse(std::string("names the ") + what + " " + net::quoted(url.bucket) +
+           ", which is none: HOST or HOST:PORT");
   }
-  if (!is_hdfs(url) && !is_bucket_name(url.bucket)) {
+  if (is_of_buckets && !is_bucket_name(url.bucket)) {
     refuse("names the bucket " + net::quoted(url.bucket) +
            ", which is none: 3 to 63 small letters, digits, dots and hyphens");
   }
@@ -87,6 +92,9 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   if (is_hdfs(url) && rest.find(':') != std::string_view::npos) {
     refuse("has a colon in its path, which HDFS allows in no name");
   }
+  if (is_only_read(url) && rest.find_first_of("?#") != std::string_view::npos) {
+    refuse("has a query or a fragment, with which it names no file");
+  }
   url.key = rest;
   return url;
 }
@@ -94,6 +102,10 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
 std::string to_string(const StoreUrl& url) {
   std::string text = url.scheme + std::string(kSchemeEnd) + url.bucket;
   return url.key.empty() ? text : text + "/" + url.key;
+}
+
+bool is_only_read(const StoreUrl& url) noexcept {
+  return url.scheme == "http" || url.scheme == "https";
 }
 
 bool is_hdfs(const StoreUrl& url) noexcept {

@@ -6,6 +6,7 @@
 
 #include "data/json_depth.h"
 #include "net/wire/text.h"
+#include "roles/store/core/base64.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/core/xml_elements.h"
 
@@ -137,21 +138,6 @@ class WritableReader {
   std::size_t at_ = 0;
   bool is_right_ = true;
 };
-
-// The letters that a URL may hold, without padding.
-std::string base64_for_urls(std::string_view bytes) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string text;
-  unsigned held = 0;
-  unsigned bits = 0;
-  for (const char c : bytes) {
-    held = (held << 8U) | static_cast<unsigned char>(c);
-    for (bits += 8; bits >= 6; bits -= 6) text += kLetters[(held >> (bits - 6)) & 63U];
-  }
-  if (bits > 0) text += kLetters[(held << (6 - bits)) & 63U];
-  return text;
-}
 
 }  // namespace
 

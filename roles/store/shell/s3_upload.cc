@@ -4,16 +4,12 @@
 #include <utility>
 
 #include "roles/process/log.h"
-#include "roles/process/start_thread.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/s3_store.h"
 
 namespace disttf::roles {
 namespace {
-
-// Each holds a part in memory: 64 MiB.
-constexpr std::size_t kMaxPartsUnderWay = 4;
 
 // An entity tag is quoted, and may hold what XML has another use for.
 std::string xml_escaped(const std::string& text) {
@@ -32,7 +28,15 @@ std::string xml_escaped(const std::string& text) {
 
 }  // namespace
 
-S3Upload::S3Upload(S3Store& store, std::string key) : store_(store), key_(std::move(key)) {
+S3Upload::S3Upload(S3Store& store, std::string key)
+    : store_(store), key_(std::move(key)), parts_([this](std::size_t number, auto bytes) {
+        return store_
+            .ask({.method = "PUT",
+                  .key = key_,
+                  .query = {{"partNumber", std::to_string(number)}, {"uploadId", id_}},
+                  .body = bytes})
+            .head.etag;
+      }) {
   const net::HttpAnswer answer =
       store_.ask({.method = "POST", .key = key_, .query = {{"uploads", ""}}});
   id_ = xml_text(answer.body, "InitiateMultipartUploadResult/UploadId");
@@ -42,7 +46,7 @@ S3Upload::S3Upload(S3Store& store, std::string key) : store_(store), key_(std::m
 }
 
 S3Upload::~S3Upload() {
-  for (const auto& part : under_way_) part->thread.join();
+  parts_.wait();
   if (is_complete_) return;
   try {
     static_cast<void>(store_.ask(
@@ -52,43 +56,12 @@ S3Upload::~S3Upload() {
   }
 }
 
-void S3Upload::send(Part& part) noexcept {
-  try {
-    const net::HttpAnswer answer =
-        store_.ask({.method = "PUT",
-                    .key = key_,
-                    .query = {{"partNumber", std::to_string(part.number)}, {"uploadId", id_}},
-                    .body = part.bytes});
-    part.etag = answer.head.etag;
-  } catch (...) {
-    part.error = std::current_exception();
-  }
-}
-
-void S3Upload::join_oldest() {
-  const std::unique_ptr<Part> part = std::move(under_way_.front());
-  under_way_.pop_front();
-  part->thread.join();
-  if (part->error) std::rethrow_exception(part->error);
-  etags_.push_back(std::move(part->etag));
-}
-
-void S3Upload::add(std::span<const std::byte> part) {
-  while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
-  auto next = std::make_unique<Part>();
-  next->bytes.assign(part.begin(), part.end());
-  sent_bytes_ += part.size();
-  next->number = etags_.size() + under_way_.size() + 1;
-  next->thread = start_thread([this, sent = next.get()] { send(*sent); });
-  under_way_.push_back(std::move(next));
-}
-
 void S3Upload::complete() {
-  while (!under_way_.empty()) join_oldest();
+  const std::vector<std::string>& etags = parts_.finish();
   std::string list = "<CompleteMultipartUpload>";
-  for (std::size_t i = 0; i < etags_.size(); ++i) {
+  for (std::size_t i = 0; i < etags.size(); ++i) {
     list += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>" +
-            xml_escaped(etags_[i]) + "</ETag></Part>";
+            xml_escaped(etags[i]) + "</ETag></Part>";
   }
   list += "</CompleteMultipartUpload>";
   bool was_repeated = false;
@@ -104,7 +77,7 @@ void S3Upload::complete() {
     // answer came.
     if (!was_repeated || error.code() != StoreError::kNotFound) throw;
     const auto there = store_.find(key_);
-    if (!there || there->size_bytes != sent_bytes_) throw;
+    if (!there || there->size_bytes != parts_.bytes()) throw;
   }
   is_complete_ = true;
 }

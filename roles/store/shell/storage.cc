@@ -7,17 +7,20 @@
 #include <system_error>
 #include <utility>
 
+#include "net/wire/text.h"
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_url.h"
+#include "roles/store/shell/gcs_store.h"
 #include "roles/store/shell/hdfs_file_system.h"
+#include "roles/store/shell/http_file_system.h"
 #include "roles/store/shell/s3_store.h"
 
 namespace disttf::roles {
 namespace {
 
-// The stores that a process has looked at, each with its connections: by "s3://bucket" or
-// "hdfs://namenode".
+// The stores that a process has looked at, each with its connections: by "s3://bucket",
+// "gs://bucket", "hdfs://namenode" or "https://host".
 struct KnownStores {
   StoreEnvironment environment;
   std::mutex mutex;
@@ -31,9 +34,15 @@ KnownStores& known_stores() {
 
 std::unique_ptr<StoreFileSystem> new_store(const StoreUrl& root,
                                            const StoreEnvironment& environment) {
+  if (is_only_read(root)) return std::make_unique<HttpFileSystem>(environment);
   if (is_hdfs(root)) return std::make_unique<HdfsFileSystem>(root, environment);
-  return std::make_unique<ObjectFileSystem>(std::make_shared<S3Store>(root.bucket, environment),
-                                            to_string(root));
+  std::shared_ptr<ObjectStore> objects;
+  if (root.scheme == "gs") {
+    objects = std::make_shared<GcsStore>(root.bucket, environment);
+  } else {
+    objects = std::make_shared<S3Store>(root.bucket, environment);
+  }
+  return std::make_unique<ObjectFileSystem>(std::move(objects), to_string(root));
 }
 
 StoreFileSystem& store_of(const std::filesystem::path& path) {
@@ -80,6 +89,15 @@ void configure_stores(StoreEnvironment environment) {
 
 void check_place(std::string_view field, std::string_view place) {
   if (is_store_url(place)) static_cast<void>(parse_store_url(field, place));
+}
+
+void check_place_to_write(std::string_view field, std::string_view place) {
+  if (!is_store_url(place)) return;
+  if (is_only_read(parse_store_url(field, place))) {
+    net::fail(std::string(field) + ": " + net::quoted(place) +
+              " is only read, as all that is behind http and https; expected a path, or a URL like "
+              "s3://bucket/prefix, gs://bucket/prefix or hdfs://namenode/path");
+  }
 }
 
 data::FileSystem& Storage::on(const Path& path) {

@@ -24,6 +24,8 @@ void configure_stores(StoreEnvironment environment);
 // Throws std::invalid_argument with a sentence that names `field` where `place` is a URL of no
 // store that is known here. Asks nobody.
 void check_place(std::string_view field, std::string_view place);
+// The same where it is one that nothing is written to.
+void check_place_to_write(std::string_view field, std::string_view place);
 
 // Has no state of its own: each object is as good as any other. A store, with its connections and
 // credentials, is shared by all of the process. REQUIRES: check_place() takes the places;

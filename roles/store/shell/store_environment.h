@@ -1,5 +1,5 @@
-// What a process knows of stores from its environment, which main reads for it: where S3 is, who
-// we are there, through which proxy. Nothing of it is ever logged.
+// What a process knows of stores from its environment, which main reads for it: where stores are,
+// who we are there, through which proxy. Nothing of it is ever logged.
 #pragma once
 
 #include <array>
@@ -45,6 +45,10 @@ inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "AWS_SESSION_TOKEN",
                                                "AWS_SHARED_CREDENTIALS_FILE",
                                                "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                               "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
+                                               "CLOUDSDK_CONFIG",
+                                               "GCE_METADATA_HOST",
+                                               "GOOGLE_APPLICATION_CREDENTIALS",
                                                "HADOOP_CONF_DIR",
                                                "HADOOP_PROXY_USER",
                                                "HADOOP_TOKEN",
@@ -52,6 +56,8 @@ inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "HADOOP_USER_NAME",
                                                "HOME",
                                                "LOGNAME",
+                                               "NO_GCE_CHECK",
+                                               "STORAGE_EMULATOR_HOST",
                                                "USER"};
 
 }  // namespace disttf::roles

@@ -1,0 +1,191 @@
+#include "roles/store/core/gcs_answers.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "data/json_depth.h"
+#include "net/wire/text.h"
+#include "roles/store/core/base64.h"
+#include "roles/store/core/s3_answers.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxGcsDepth = 16;  // an object's list of who may what has four levels
+constexpr std::size_t kMaxGcsSaid = 200;  // bytes of what the store says
+Json parsed_gcs(std::string_view text) {
+  if (data::json_depth(text) > kMaxGcsDepth) return Json::value_t::discarded;
+  return Json::parse(text, nullptr, false);
+}
+
+std::string gcs_text_of(const Json& object, const char* name) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<ObjectInfo> object_from(const Json& object) {
+  ObjectInfo info{.key = gcs_text_of(object, "name"),
+                  .etag = gcs_text_of(object, "generation"),
+                  .crc32c = crc32c_from(gcs_text_of(object, "crc32c"))};
+  const std::string size = gcs_text_of(object, "size");
+  const auto time = time_from_iso(gcs_text_of(object, "updated"));
+  const auto [stop, error] =
+      std::from_chars(size.data(), size.data() + size.size(), info.size_bytes);
+  const bool is_size = error == std::errc{} && stop == size.data() + size.size();
+  const bool is_generation = !info.etag.empty() && std::ranges::all_of(info.etag, net::is_digit);
+  if (info.key.empty() || !is_size || !is_generation || !time) return std::nullopt;
+  info.modified = *time;
+  return info;
+}
+
+bool is_passing(int status, std::string_view why) {
+  static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
+  return std::ranges::find(kPassing, status) != kPassing.end() || why == "rateLimitExceeded" ||
+         why == "userRateLimitExceeded";
+}
+
+StoreError meaning_of_gcs(int status, std::string_view message, bool is_of_bucket) {
+  switch (status) {
+    case 401:
+      return StoreError::kExpired;
+    case 403:
+      return StoreError::kDenied;
+    case 404:
+      return is_of_bucket || message.find("bucket does not exist") != std::string_view::npos
+                 ? StoreError::kNoBucket
+                 : StoreError::kNotFound;
+    case 412:
+      return StoreError::kExists;
+    case 507:
+      return StoreError::kFull;
+    default:
+      return StoreError::kRefused;
+  }
+}
+
+}  // namespace
+
+std::string crc32c_text(std::uint32_t sum) {
+  std::array<std::byte, 4> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>((sum >> (8 * (3 - i))) & 0xFFU);
+  }
+  return base64(bytes);
+}
+
+std::optional<std::uint32_t> crc32c_from(std::string_view text) {
+  if (text.size() != 8 || !text.ends_with("==")) return std::nullopt;
+  const auto bits = base64_bits(text.substr(0, 6));
+  if (!bits || (*bits & 15U) != 0) return std::nullopt;  // 36 bits, of which the last 4 are none
+  return static_cast<std::uint32_t>(*bits >> 4U);
+}
+
+std::optional<std::uint32_t> crc32c_in(std::string_view checksums) {
+  while (!checksums.empty()) {
+    const std::size_t end = std::min(checksums.find(','), checksums.size());
+    const std::string_view each = net::trim(checksums.substr(0, end));
+    constexpr std::string_view kName = "crc32c=";
+    if (each.starts_with(kName)) return crc32c_from(each.substr(kName.size()));
+    checksums.remove_prefix(std::min(end + 1, checksums.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<ObjectInfo> read_gcs_object(std::string_view text) {
+  return object_from(parsed_gcs(text));
+}
+
+std::optional<GcsPage> read_gcs_listing(std::string_view text) {
+  const Json all = parsed_gcs(text);
+  if (!all.is_object()) return std::nullopt;
+  GcsPage page{.listing = {}, .next = gcs_text_of(all, "nextPageToken")};
+  if (const auto items = all.find("items"); items != all.end()) {
+    if (!items->is_array()) return std::nullopt;
+    for (const Json& each : *items) {
+      auto object = object_from(each);
+      if (!object) return std::nullopt;
+      page.listing.objects.push_back(*std::move(object));
+    }
+  }
+  if (const auto prefixes = all.find("prefixes"); prefixes != all.end()) {
+    if (!prefixes->is_array()) return std::nullopt;
+    for (const Json& each : *prefixes) {
+      if (!each.is_string()) return std::nullopt;
+      page.listing.folders.push_back(each.get<std::string>());
+    }
+  }
+  return page;
+}
+
+std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
+  const Json all = parsed_gcs(text);
+  if (!all.is_object()) return std::nullopt;
+  const auto done = all.find("done");
+  if (done == all.end() || !done->is_boolean()) return std::nullopt;
+  GcsCopy copy{.is_done = done->get<bool>(), .token = gcs_text_of(all, "rewriteToken")};
+  if (!copy.is_done && copy.token.empty()) return std::nullopt;
+  return copy;
+}
+
+GcsRefusal gcs_refusal(int status, std::string_view reason, std::string_view body,
+                       bool is_of_bucket) {
+  std::string message;
+  std::string why;
+  const Json all = parsed_gcs(body);
+  if (all.is_object()) {
+    const auto error = all.find("error");
+    if (error != all.end() && error->is_object()) {
+      message = gcs_text_of(*error, "message");
+      const auto errors = error->find("errors");
+      if (errors != error->end() && errors->is_array() && !errors->empty()) {
+        why = gcs_text_of(errors->front(), "reason");
+      }
+    }
+  }
+  GcsRefusal refusal{.error = meaning_of_gcs(status, message, is_of_bucket),
+                     .sentence = "the store answered " + std::to_string(status),
+                     .may_pass = is_passing(status, why)};
+  if (refusal.may_pass) refusal.error = StoreError::kAway;
+  if (!reason.empty()) {
+    refusal.sentence += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
+  }
+  if (!message.empty() && message != reason) {
+    refusal.sentence += ": " + net::one_line(net::cut_utf8(message, kMaxGcsSaid));
+  }
+  return refusal;
+}
+
+std::vector<std::byte> gcs_upload_body(std::span<const std::byte> bytes, std::uint32_t crc32c,
+                                       std::string_view boundary) {
+  const Json told = {{"crc32c", crc32c_text(crc32c)}, {"contentType", "application/octet-stream"}};
+  const std::string line = "--" + std::string(boundary);
+  const std::string head = line + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" +
+                           told.dump() + "\r\n" + line +
+                           "\r\nContent-Type: application/octet-stream\r\n\r\n";
+  const std::string tail = "\r\n" + line + "--\r\n";
+  std::vector<std::byte> body(head.size() + bytes.size() + tail.size());
+  std::memcpy(body.data(), head.data(), head.size());
+  if (!bytes.empty()) std::memcpy(body.data() + head.size(), bytes.data(), bytes.size());
+  std::memcpy(body.data() + head.size() + bytes.size(), tail.data(), tail.size());
+  return body;
+}
+
+std::string gcs_compose_body(std::span<const ObjectInfo> parts) {
+  Json sources = Json::array();
+  for (const ObjectInfo& part : parts) {
+    // A generation is a number to the store, and one that JSON's readers keep whole as a text.
+    sources.push_back({{"name", part.key}, {"generation", part.etag}});
+  }
+  const Json all = {{"sourceObjects", std::move(sources)},
+                    {"destination", {{"contentType", "application/octet-stream"}}}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,322 @@
+#include "roles/store/shell/gcs_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "data/crc32c.h"
+#include "net/wire/text.h"
+#include "roles/process/machine.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_error.h"
+#include "roles/store/shell/gcs_upload.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kMaxGcsAnswer = std::size_t{64} << 20U;  // a page of a listing has 1 MB
+constexpr const char* kGcsEndpoint = "https://storage.googleapis.com";
+// What is read of an object; the rest of what is known is left out of answers.
+constexpr const char* kObjectFields = "name,size,generation,crc32c,updated";
+constexpr const char* kListFields =
+    "items(name,size,generation,crc32c,updated),prefixes,nextPageToken";
+constexpr const char* kNoGeneration = "0";
+
+net::Url endpoint_of(const StoreEnvironment& environment) {
+  std::string endpoint = environment.value_of("STORAGE_EMULATOR_HOST");
+  const char* name = "STORAGE_EMULATOR_HOST";
+  if (!endpoint.empty() && endpoint.find("://") == std::string::npos) {
+    endpoint.insert(0, "http://");
+  }
+  if (endpoint.empty()) {
+    name = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE";
+    endpoint = environment.value_of(name);
+  }
+  if (endpoint.empty()) endpoint = kGcsEndpoint;
+  net::Url url = net::parse_url(name, endpoint);
+  while (url.target.ends_with('/')) url.target.pop_back();
+  return url;
+}
+
+ObjectInfo gcs_info_from(const std::string& key, const net::HttpHead& head, std::uint64_t size) {
+  return {.key = key,
+          .size_bytes = size,
+          .etag = head.generation,
+          .modified = time_from_http(head.last_modified).value_or(std::chrono::sys_seconds{}),
+          .crc32c = crc32c_in(head.checksums)};
+}
+
+}  // namespace
+
+GcsStore::GcsStore(std::string bucket, const StoreEnvironment& environment)
+    : bucket_(std::move(bucket)),
+      is_emulator_(!environment.value_of("STORAGE_EMULATOR_HOST").empty()),
+      base_(endpoint_of(environment)),
+      credentials_(environment, interrupt_),
+      sessions_("", environment.proxy, interrupt_) {}
+
+std::string GcsStore::url_of(const std::string& key) const {
+  return "gs://" + bucket_ + (key.empty() ? "" : "/" + key);
+}
+
+std::string GcsStore::path_of(const std::string& key) const {
+  return "/storage/v1/b/" + bucket_ + "/o" + (key.empty() ? "" : "/" + percent_encoded(key, false));
+}
+
+net::HttpAnswer GcsStore::ask_once(const Request& request) {
+  net::HttpQuestion question{.method = request.method,
+                             .url = base_,
+                             .fields = request.fields,
+                             .body = request.body,
+                             .max_answer_bytes = kMaxGcsAnswer};
+  question.url.target = base_.target + request.path;
+  char before = '?';
+  for (const auto& [name, value] : request.query) {
+    question.url.target += before + name + "=" + percent_encoded(value, false);
+    before = '&';
+  }
+  if (!is_emulator_) {
+    question.fields.emplace_back("Authorization", "Bearer " + credentials_.token());
+  }
+  return sessions_.ask(question);
+}
+
+net::HttpAnswer GcsStore::ask(const Request& request, bool* was_repeated) {
+  bool has_refreshed = false;
+  for (int tries = 1;; ++tries) {
+    net::HttpAnswer answer = ask_once(request);
+    const int status = answer.head.status;
+    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
+    GcsRefusal refusal;
+    if (!answer.error) {
+      clock_.note(answer.head.date);
+      if (status < 300 || status == request.accepted || status == request.also_accepted) {
+        return answer;
+      }
+      refusal = gcs_refusal(status, answer.head.reason, answer.body, request.key.empty());
+    } else {
+      const bool is_certificate = is_certificate_error(answer.error);
+      refusal = {is_certificate ? StoreError::kRefused : StoreError::kAway, answer.sentence,
+                 !is_certificate};
+    }
+    if (refusal.error == StoreError::kExpired && !std::exchange(has_refreshed, true)) {
+      credentials_.forget();
+      continue;
+    }
+    const std::string what = request.method + " " + url_of(request.key) + ": " + refusal.sentence;
+    if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);
+    if (was_repeated != nullptr) *was_repeated = true;
+    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt_);
+  }
+}
+
+std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
+  const net::HttpAnswer answer = ask({.method = "GET",
+                                      .path = path_of(key),
+                                      .key = key,
+                                      .query = {{"fields", kObjectFields}},
+                                      .accepted = 404});
+  if (answer.head.status == 404) {
+    const GcsRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+    if (why.error == StoreError::kNotFound) return std::nullopt;
+    throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
+  }
+  auto found = read_gcs_object(answer.body);
+  if (!found || found->key != key) {
+    throw std::system_error(StoreError::kBadAnswer,
+                            "what is said of " + url_of(key) + " cannot be read");
+  }
+  return found;
+}
+
+std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max_bytes) {
+  net::HttpAnswer answer = ask({.method = "GET",
+                                .path = path_of(key),
+                                .key = key,
+                                .query = {{"alt", "media"}},
+                                .fields = {{"range", "bytes=0-" + std::to_string(max_bytes - 1)}},
+                                .accepted = 404,
+                                .also_accepted = 416});  // it is empty
+  if (answer.head.status == 404) {
+    const GcsRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+    if (why.error == StoreError::kNotFound) return std::nullopt;
+    throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
+  }
+  if (answer.head.status == 416) {
+    const auto info = find(key);
+    return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
+  }
+  std::uint64_t size = answer.body.size();
+  if (answer.head.status == 206) {
+    const auto range = net::read_content_range(answer.head.content_range);
+    if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
+      throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(key) +
+                                                          ": the Content-Range is " +
+                                                          net::quoted(answer.head.content_range));
+    }
+    size = *range->total;
+  }
+  return ObjectHead{.info = gcs_info_from(key, answer.head, size), .bytes = std::move(answer.body)};
+}
+
+std::size_t GcsStore::read(const ObjectInfo& object, std::uint64_t offset,
+                           std::span<std::byte> to) {
+  Request request{
+      .method = "GET",
+      .path = path_of(object.key),
+      .key = object.key,
+      .query = {{"alt", "media"}},
+      .fields = {{"range", fmt::format("bytes={}-{}", offset, offset + to.size() - 1)}}};
+  if (!object.etag.empty()) request.query.emplace_back("generation", object.etag);
+  const net::HttpAnswer answer = ask(request);
+  const auto range = net::read_content_range(answer.head.content_range);
+  if (answer.head.status != 206 || !range || range->first != offset ||
+      answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
+    throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(object.key) +
+                                                        ": another range came than " +
+                                                        std::to_string(to.size()) + " bytes from " +
+                                                        std::to_string(offset) + " on");
+  }
+  std::memcpy(to.data(), answer.body.data(), answer.body.size());
+  return answer.body.size();
+}
+
+ObjectListing GcsStore::list(const std::string& prefix, bool deeply) {
+  ObjectListing all;
+  std::string next;
+  do {
+    Request request{.method = "GET",
+                    .path = path_of(""),
+                    .key = {},
+                    .query = {{"prefix", prefix}, {"fields", kListFields}}};
+    if (!deeply) request.query.emplace_back("delimiter", "/");
+    if (!next.empty()) request.query.emplace_back("pageToken", next);
+    const net::HttpAnswer answer = ask(request);
+    auto page = read_gcs_listing(answer.body);
+    if (!page || !is_listing_of(page->listing, prefix) ||
+        (!page->next.empty() && page->next == next)) {
+      throw std::system_error(StoreError::kBadAnswer,
+                              "the listing of " + url_of(prefix) + " cannot be read");
+    }
+    std::ranges::move(page->listing.objects, std::back_inserter(all.objects));
+    std::ranges::move(page->listing.folders, std::back_inserter(all.folders));
+    next = std::move(page->next);
+  } while (!next.empty());
+  return all;
+}
+
+std::optional<ObjectInfo> GcsStore::write(const Request& request, std::uint64_t size_bytes,
+                                          std::uint32_t crc32c) {
+  bool was_repeated = false;
+  const net::HttpAnswer answer = ask(request, &was_repeated);
+  const bool is_refused = answer.head.status == 412;
+  if (is_refused && !was_repeated) return std::nullopt;
+  auto there = is_refused ? find(request.key) : read_gcs_object(answer.body);
+  const bool is_ours = there && there->key == request.key && there->size_bytes == size_bytes &&
+                       there->crc32c == crc32c;
+  if (is_ours) return there;
+  if (is_refused) return std::nullopt;
+  throw std::system_error(StoreError::kBadAnswer,
+                          "what the store says it has at " + url_of(request.key) +
+                              " has another size or CRC-32C than what it was sent");
+}
+
+std::optional<ObjectInfo> GcsStore::put_after(const std::string& generation, const std::string& key,
+                                              std::span<const std::byte> bytes) {
+  const std::uint32_t sum = data::crc32c(bytes);
+  const std::string boundary =
+      fmt::format("disttf-{:016x}{:016x}", random_number(), random_number());
+  const std::vector<std::byte> body = gcs_upload_body(bytes, sum, boundary);
+  return write({.method = "POST",
+                .path = "/upload" + path_of(""),
+                .key = key,
+                .query = {{"uploadType", "multipart"},
+                          {"name", key},
+                          {"ifGenerationMatch", generation},
+                          {"fields", kObjectFields}},
+                .fields = {{"Content-Type", "multipart/related; boundary=" + boundary}},
+                .body = body,
+                .accepted = 412},
+               bytes.size(), sum);
+}
+
+std::optional<ObjectInfo> GcsStore::compose_after(const std::string& generation,
+                                                  const std::string& key,
+                                                  std::span<const ObjectInfo> parts,
+                                                  std::uint32_t crc32c) {
+  std::uint64_t size = 0;
+  for (const ObjectInfo& part : parts) size += part.size_bytes;
+  const std::string body = gcs_compose_body(parts);
+  return write({.method = "POST",
+                .path = path_of(key) + "/compose",
+                .key = key,
+                .query = {{"ifGenerationMatch", generation}, {"fields", kObjectFields}},
+                .fields = {{"Content-Type", "application/json"}},
+                .body = std::as_bytes(std::span(body.data(), body.size())),
+                .accepted = 412},
+               size, crc32c);
+}
+
+std::string GcsStore::generation_of(const std::string& key) {
+  const auto there = find(key);
+  return there ? there->etag : kNoGeneration;
+}
+
+// Most have a new name, so it is asked what is there only where that has turned out to be
+// something.
+void GcsStore::put(const std::string& key, std::span<const std::byte> bytes) {
+  std::string generation = kNoGeneration;
+  for (int i = 0; i < kStoreTries; ++i) {
+    if (put_after(generation, key, bytes)) return;
+    generation = generation_of(key);
+  }
+  throw std::system_error(StoreError::kAway, "others write " + url_of(key) + " at the same time");
+}
+
+bool GcsStore::put_new(const std::string& key, std::span<const std::byte> bytes) {
+  if (put_after(kNoGeneration, key, bytes)) return true;
+  const auto there = open(key, bytes.size() + 1);
+  return there && there->bytes.size() == bytes.size() &&
+         std::memcmp(there->bytes.data(), bytes.data(), bytes.size()) == 0;
+}
+
+std::unique_ptr<ObjectUpload> GcsStore::upload(const std::string& key) {
+  return std::make_unique<GcsUpload>(*this, key);
+}
+
+// A large one takes several requests, each of which goes on where the last one ended.
+void GcsStore::copy(const std::string& from, const std::string& to) {
+  std::string token;
+  while (true) {
+    Request request{
+        .method = "POST",
+        .path = path_of(from) + "/rewriteTo/b/" + bucket_ + "/o/" + percent_encoded(to, false),
+        .key = from};
+    if (!token.empty()) request.query.emplace_back("rewriteToken", token);
+    const auto copied = read_gcs_copy(ask(request).body);
+    if (!copied) {
+      throw std::system_error(StoreError::kBadAnswer,
+                              "the copy of " + url_of(from) + " is answered as none is");
+    }
+    if (copied->is_done) return;
+    token = copied->token;
+  }
+}
+
+void GcsStore::remove(const std::string& key) {
+  static_cast<void>(ask({.method = "DELETE", .path = path_of(key), .key = key, .accepted = 404}));
+}
+
+std::chrono::sys_seconds GcsStore::now() {
+  if (!clock_.is_known()) {
+    static_cast<void>(ask({.method = "GET",
+                           .path = path_of(""),
+                           .key = {},
+                           .query = {{"maxResults", "1"}, {"fields", "nextPageToken"}}}));
+  }
+  return clock_.now();
+}
+
+}  // namespace disttf::roles

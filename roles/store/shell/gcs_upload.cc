@@ -1,0 +1,83 @@
+#include "roles/store/shell/gcs_upload.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "data/crc32c.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_error.h"
+#include "roles/store/shell/gcs_store.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr const char* kNothingThere = "0";
+
+}  // namespace
+
+GcsUpload::GcsUpload(GcsStore& store, std::string key)
+    : store_(store),
+      key_(std::move(key)),
+      prefix_(fmt::format("{}.disttf-part-{:016x}-", key_, random_number())),
+      parts_([this](std::size_t number, std::span<const std::byte> bytes) {
+        const auto put = store_.put_after(kNothingThere, key_of(number), bytes);
+        if (!put) {
+          throw std::system_error(StoreError::kExists, "cannot write " + key_of(number));
+        }
+        return put->etag;
+      }) {}
+
+std::string GcsUpload::key_of(std::size_t number) const {
+  return fmt::format("{}{:05}", prefix_, number);
+}
+
+GcsUpload::~GcsUpload() {
+  parts_.wait();
+  const std::size_t all = parts_.count() + merged_;
+  try {
+    PartsUnderWay removals([this](std::size_t number, auto /*bytes*/) {
+      try {
+        store_.remove(key_of(number));
+      } catch (const std::system_error& error) {
+        log_debug(std::string("a part of an upload stays behind: ") + error.what());
+      }
+      return std::string();
+    });
+    for (std::size_t i = 0; i < all; ++i) removals.add({});
+  } catch (const std::system_error& error) {  // no thread could be had
+    log_debug(std::string("parts of an upload stay behind: ") + error.what());
+  }
+}
+
+void GcsUpload::add(std::span<const std::byte> part) {
+  sums_.push_back(data::crc32c(part, sums_.empty() ? 0 : sums_.back()));
+  sizes_.push_back(part.size());
+  parts_.add(part);
+}
+
+void GcsUpload::complete() {
+  const std::vector<std::string>& generations = parts_.finish();
+  std::vector<ObjectInfo> pieces;  // together they are the beginning of the object
+  for (std::size_t i = 0; i < generations.size(); ++i) {
+    if (pieces.size() == kMaxComposed) {
+      const std::string key = key_of(generations.size() + ++merged_);
+      auto beginning = store_.compose_after(kNothingThere, key, pieces, sums_[i - 1]);
+      if (!beginning) throw std::system_error(StoreError::kExists, "cannot write " + key);
+      pieces.assign(1, *std::move(beginning));
+    }
+    pieces.push_back({.key = key_of(i + 1), .size_bytes = sizes_[i], .etag = generations[i]});
+  }
+  std::string generation = kNothingThere;
+  for (int i = 0; i < kStoreTries; ++i) {
+    if (store_.compose_after(generation, key_, pieces, sums_.back())) return;
+    generation = store_.generation_of(key_);
+  }
+  throw std::system_error(StoreError::kAway,
+                          "others write " + store_.url_of(key_) + " at the same time");
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,138 @@
+#include "roles/store/shell/google_credentials.h"
+
+#include <chrono>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "net/http/http_session.h"
+#include "net/wire/text.h"
+#include "roles/process/log.h"
+#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_error.h"
+#include "roles/store/shell/store_session.h"
+
+namespace disttf::roles {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMaxTokenAnswer = std::size_t{1} << 20U;
+// A token that ends so soon could end within the request that it is for.
+constexpr auto kTokenRefreshBefore = 5min;
+constexpr net::HttpLimits kMachineLimits{.connect_timeout = 1s, .stall_timeout = 5s};
+constexpr net::HttpLimits kTokenLimits{.connect_timeout = 5s, .stall_timeout = 15s};
+// Of the metadata server, also where no name is resolved.
+constexpr const char* kMetadataHost = "169.254.169.254";
+
+bool is_passing_of_tokens(const net::HttpAnswer& answer) {
+  return answer.error
+             ? !is_certificate_error(answer.error)
+             : answer.head.status == 408 || answer.head.status == 429 || answer.head.status >= 500;
+}
+
+}  // namespace
+
+std::string GoogleCredentials::token() {
+  const std::scoped_lock lock(mutex_);
+  if (known_ && system_now() < known_->end - kTokenRefreshBefore) return known_->text;
+  if (const auto found = from_files()) {
+    known_ = changed(*found);
+    log_debug("the store's token is for the identity in " + found->path);
+  } else if (auto of_machine = from_metadata()) {
+    known_ = *std::move(of_machine);
+    log_debug("the store's token is from this machine's metadata server");
+  } else if (!known_) {  // one that is about to end is better than none
+    throw std::system_error(StoreError::kNoGoogleCredentials, "cannot ask the store");
+  }
+  return known_->text;
+}
+
+void GoogleCredentials::forget() {
+  const std::scoped_lock lock(mutex_);
+  known_.reset();
+}
+
+std::optional<GoogleCredentials::Found> GoogleCredentials::from_files() const {
+  std::string path = environment_.value_of("GOOGLE_APPLICATION_CREDENTIALS");
+  const bool is_named = !path.empty();
+  if (!is_named) {
+    std::string folder = environment_.value_of("CLOUDSDK_CONFIG");
+    if (const std::string home = environment_.value_of("HOME"); folder.empty() && !home.empty()) {
+      folder = home + "/.config/gcloud";
+    }
+    if (folder.empty()) return std::nullopt;
+    path = folder + "/application_default_credentials.json";
+  }
+  const std::string text = small_file(path);
+  if (text.empty() && !is_named) return std::nullopt;
+  std::string why = "cannot be read";
+  auto identity = text.empty() ? std::nullopt : google_identity_from(text, why);
+  if (!identity) {
+    throw std::system_error(
+        StoreError::kDenied,
+        (is_named ? "GOOGLE_APPLICATION_CREDENTIALS: " : "") + net::quoted(path) + " " + why);
+  }
+  return Found{.identity = *std::move(identity), .path = path};
+}
+
+GoogleToken GoogleCredentials::changed(const Found& found) const {
+  const net::Url place = net::parse_url("token_uri in " + found.path, found.identity.place);
+  const std::string whose = "a token for the identity in " + net::quoted(found.path) + ": ";
+  for (int tries = 1;; ++tries) {
+    const auto form = token_request(found.identity, system_now());
+    if (!form) {
+      throw std::system_error(StoreError::kDenied,
+                              net::quoted(found.path) + ": the private_key is none of RSA in PEM");
+    }
+    net::HttpSession session(kTokenLimits, "", environment_.proxy, interrupt_);
+    const net::HttpAnswer answer =
+        session.ask({.method = "POST",
+                     .url = place,
+                     .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
+                     .body = std::as_bytes(std::span(form->data(), form->size())),
+                     .max_answer_bytes = kMaxTokenAnswer});
+    if (!answer.error && answer.head.status == 200) {
+      if (auto token = google_token_from(answer.body, system_now())) return *std::move(token);
+    }
+    std::string sentence = whose;
+    if (answer.error) {
+      sentence += answer.sentence;
+    } else {
+      const std::string said = google_token_error(answer.body);
+      sentence += net::authority(place) + " answered " + net::status_text(answer.head) +
+                  (said.empty() ? "" : ", " + said);
+    }
+    const bool passes = is_passing_of_tokens(answer);
+    if (!passes || tries >= kStoreTries) {
+      throw std::system_error(passes ? StoreError::kAway : StoreError::kDenied, sentence);
+    }
+    pause_before_try(tries + 1, answer.head.retry_after, sentence, interrupt_);
+  }
+}
+
+std::optional<GoogleToken> GoogleCredentials::from_metadata() const {
+  if (net::to_lower(environment_.value_of("NO_GCE_CHECK")) == "true") return std::nullopt;
+  std::string host = environment_.value_of("GCE_METADATA_HOST");
+  const bool is_expected = !host.empty();
+  if (!is_expected) host = kMetadataHost;
+  const net::Url url = net::parse_url(
+      "GCE_METADATA_HOST",
+      "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token");
+  net::HttpSession session(kMachineLimits, "", {}, interrupt_);
+  const net::HttpAnswer answer = session.ask({.url = url,
+                                              .fields = {{"Metadata-Flavor", "Google"}},
+                                              .body = {},
+                                              .max_answer_bytes = kMaxTokenAnswer});
+  if (!answer.error && answer.head.status == 200) {
+    return google_token_from(answer.body, system_now());
+  }
+  if (is_expected) {
+    log_warning(
+        "no token from " + net::authority(url) + ": " +
+        (answer.error ? answer.error.message() : "it answered " + net::status_text(answer.head)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,53 @@
+// Files behind http or https, as a file system that is only read: a name that is asked for is there
+// or not, and nobody says which there are.
+//
+// Of a server that knows ranges, a file is read in pieces; of another one at one go. Redirects are
+// followed. Has no state but its connections: callable from any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http/http_session.h"
+#include "net/http/url.h"
+#include "net/transport/interrupt.h"
+#include "roles/store/core/store_file_system.h"
+#include "roles/store/shell/store_environment.h"
+#include "roles/store/shell/store_session.h"
+
+namespace disttf::roles {
+
+class HttpFileSystem final : public StoreFileSystem {
+ public:
+  explicit HttpFileSystem(const StoreEnvironment& environment);
+
+  [[nodiscard]] std::unique_ptr<data::NewFile> create(const Path& target) override;
+  [[nodiscard]] std::unique_ptr<data::OpenFile> open(const Path& path) override;
+  [[nodiscard]] std::uint64_t size_of(const Path& path, std::error_code& error) override;
+  [[nodiscard]] std::filesystem::file_time_type last_write(const Path& path) override;
+  [[nodiscard]] std::filesystem::file_time_type now(const Path& directory) override;
+  bool create_directory(const Path& path, std::error_code& error) override;
+  std::error_code rename(const Path& from, const Path& to) override;
+  std::error_code link(const Path& from, const Path& to) override;
+  std::error_code remove(const Path& path) override;
+  void sync_directory(const Path& directory) override;
+  // There are no directories.
+  [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
+
+ private:
+  // Of an answer below 300, or of 416. Throws std::system_error with a sentence that names the URL.
+  [[nodiscard]] net::HttpAnswer ask(const std::string& method, const std::string& url,
+                                    const std::string& range);
+  // What its header says of a file. The same.
+  [[nodiscard]] net::HttpHead head_of(const std::string& url);
+  [[nodiscard]] std::size_t read(const std::string& url, const std::string& etag,
+                                 std::uint64_t offset, std::span<std::byte> to);
+
+  const net::Interrupt interrupt_;  // nobody interrupts
+  SessionPool sessions_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,50 @@
+#include "roles/store/shell/parts_under_way.h"
+
+#include <utility>
+
+#include "roles/process/start_thread.h"
+
+namespace disttf::roles {
+namespace {
+
+// Each holds a part in memory: 64 MiB.
+constexpr std::size_t kMaxPartsUnderWay = 4;
+
+}  // namespace
+
+void PartsUnderWay::add(std::span<const std::byte> bytes) {
+  while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
+  auto next = std::make_unique<Part>();
+  next->bytes.assign(bytes.begin(), bytes.end());
+  next->number = count() + 1;
+  next->thread = start_thread([this, part = next.get()] {
+    try {
+      part->name = send_(part->number, part->bytes);
+    } catch (...) {
+      part->error = std::current_exception();
+    }
+  });
+  bytes_ += bytes.size();
+  under_way_.push_back(std::move(next));
+}
+
+void PartsUnderWay::join_oldest() {
+  const std::unique_ptr<Part> part = std::move(under_way_.front());
+  under_way_.pop_front();
+  part->thread.join();
+  if (part->error) std::rethrow_exception(part->error);
+  names_.push_back(std::move(part->name));
+}
+
+const std::vector<std::string>& PartsUnderWay::finish() {
+  while (!under_way_.empty()) join_oldest();
+  return names_;
+}
+
+void PartsUnderWay::wait() noexcept {
+  for (const auto& part : under_way_) {
+    if (part->thread.joinable()) part->thread.join();
+  }
+}
+
+}  // namespace disttf::roles

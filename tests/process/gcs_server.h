@@ -1,0 +1,41 @@
+// An emulator of Google's Cloud Storage on a port of this machine: fake-gcs-server over a folder,
+// which .ci/store_servers installs into build/store_servers. It heeds the preconditions of uploads
+// and compares checksums, and asks nobody who they are.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/process/bucket_server.h"
+#include "tests/process/cluster_on_loopback.h"
+#include "tests/process/process.h"
+
+namespace disttf::test_process {
+
+class GcsServer final : public BucketServer {
+ public:
+  // Whether it is installed; `why` says what to do where it is not.
+  [[nodiscard]] static bool is_installed(std::string& why);
+
+  // Keeps its buckets, of which there is one, "bucket", in `folder`. It is up when this returns, or
+  // a test has failed.
+  explicit GcsServer(std::filesystem::path folder);
+
+  void kill() override;
+  void start() override;
+  void stop() override;
+  void go_on() override;
+
+  [[nodiscard]] std::uint16_t port() const override { return port_.number(); }
+  [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;
+  [[nodiscard]] std::string place() const override { return "gs://bucket"; }
+
+ private:
+  const std::filesystem::path folder_;
+  const ReservedPort port_;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace disttf::test_process

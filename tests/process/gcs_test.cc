@@ -1,0 +1,222 @@
+// An emulator of Google's Cloud Storage, and before it what asks for tokens as Google does: who the
+// real binary says it is, and what it does with what it is told.
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "tests/process/faulty_proxy.h"
+#include "tests/process/on_store.h"
+#include "tests/process/process_test.h"
+#include "tests/support/mirror_server.h"
+
+namespace disttf::test_process {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test_support::MirrorConnection;
+using test_support::MirrorRequest;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kOpenSsl = "/usr/bin/openssl";
+
+std::string json_answer(const std::string& status, const std::string& body) {
+  return "HTTP/1.1 " + status +
+         "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+// The bytes of what a JWT consists of.
+std::string from_base64_of_url(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string bytes;
+  unsigned bits = 0;
+  unsigned count = 0;
+  for (const char c : text) {
+    bits = (bits << 6U) | static_cast<unsigned>(kDigits.find(c));
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes += static_cast<char>((bits >> count) & 0xFFU);
+    }
+  }
+  return bytes;
+}
+
+class GcsTest : public OnStore<GcsServer> {
+ protected:
+  void SetUp() override {
+    OnStore::SetUp();
+    if (!server_) return;
+    guard_.emplace(
+        server_->port(), [this](const ProxiedRequest& request) { return guard(request); },
+        FaultMeans{.answer = json_answer(
+                       "401 Unauthorized",
+                       R"({"error": {"code": 401, "message": "Invalid Credentials"}})")});
+  }
+
+  // Hands out "token-1", "token-2", .. to whoever asks in any way.
+  void give_token(const MirrorRequest& request, const MirrorConnection& connection) {
+    const std::string length = request.header("content-length");
+    const std::string body = length.empty() ? "" : connection.read_body(std::stoul(length));
+    const std::scoped_lock lock(mutex_);
+    asked_.push_back(body);
+    flavors_.push_back(request.header("metadata-flavor"));
+    connection.respond("200 OK", R"({"access_token": "token-)" + std::to_string(++given_) +
+                                     R"(", "expires_in": 3599, "token_type": "Bearer"})");
+  }
+
+  // Lets through who has the newest token.
+  Fault guard(const ProxiedRequest& request) {
+    const std::scoped_lock lock(mutex_);
+    const std::string wanted = "\r\nAuthorization: Bearer token-" + std::to_string(good_) + "\r\n";
+    return request.head.find(wanted) == std::string::npos ? Fault::kAnswer : Fault::kNone;
+  }
+
+  // Of a client that is nobody yet.
+  [[nodiscard]] Variables nobody() const {
+    return {{"STORAGE_EMULATOR_HOST", ""},
+            {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
+             "http://127.0.0.1:" + std::to_string(guard_->port()) + "/"},
+            {"CLOUDSDK_CONFIG", scratch() / "gcloud"},
+            {"NO_GCE_CHECK", "true"}};
+  }
+
+  std::string service_account(const std::string& private_key) {
+    const json file = {{"type", "service_account"},
+                       {"client_email", "trainer@project.iam.gserviceaccount.com"},
+                       {"private_key_id", "key-1"},
+                       {"private_key", private_key},
+                       {"token_uri", tokens_.url("/token")}};
+    std::ofstream(scratch() / "account.json") << file.dump();
+    return scratch() / "account.json";
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> asked_;    // bodies
+  std::vector<std::string> flavors_;  // Metadata-Flavor
+  unsigned given_ = 0;
+  unsigned good_ = 1;  // the token that is let through
+  test_support::MirrorServer tokens_{
+      [this](const auto& request, const auto& connection) { give_token(request, connection); }};
+  std::optional<FaultyProxy> guard_;
+};
+
+TEST_F(GcsTest, AServiceAccountIsChangedForATokenAndForAnotherOnceThatHasEnded) {
+  if (!fs::exists(kOpenSsl)) {
+    test_support::skip_without_engine(std::string(kOpenSsl) + ", which makes keys, is not there");
+    return;
+  }
+  const auto open_ssl = [&](const Words& words) {
+    EXPECT_TRUE(exits(run_program(kOpenSsl, words), 0));
+  };
+  open_ssl({"genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "key.pem"});
+  open_ssl({"pkey", "-in", "key.pem", "-pubout", "-out", "public.pem"});
+  Variables who = nobody();
+  who["GOOGLE_APPLICATION_CREDENTIALS"] = service_account(read("key.pem"));
+  write("a", 1000);
+  Process& up = done({"cp", "a", "gs://bucket/a", "--log_level=debug"}, who);
+
+  ASSERT_EQ(asked_.size(), 1U);
+  const std::string jwt = captured(asked_.front(), "assertion=([A-Za-z0-9._-]+)$");
+  const std::size_t first = jwt.find('.');
+  const std::size_t second = jwt.find('.', first + 1);
+  EXPECT_THAT(asked_.front(),
+              HasSubstr("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&"));
+  const json claims = json::parse(from_base64_of_url(jwt.substr(first + 1, second - first - 1)));
+  EXPECT_EQ(claims["iss"], "trainer@project.iam.gserviceaccount.com");
+  EXPECT_EQ(claims["aud"], tokens_.url("/token"));
+  EXPECT_EQ(claims["exp"].get<int>() - claims["iat"].get<int>(), 3600);
+  EXPECT_EQ(json::parse(from_base64_of_url(jwt.substr(0, first)))["kid"], "key-1");
+  std::ofstream(scratch() / "signed") << jwt.substr(0, second);
+  std::ofstream(scratch() / "signature") << from_base64_of_url(jwt.substr(second + 1));
+  open_ssl({"dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "signed"});
+
+  const std::string said = up.standard_error();
+  EXPECT_THAT(said, AllOf(HasSubstr("account.json"), Not(HasSubstr("token-1")),
+                          Not(HasSubstr("PRIVATE KEY")), Not(HasSubstr(jwt))));
+  // Only a second one is let through: the first that is told so asks for it.
+  good_ = given_ + 2;
+  done({"cp", "gs://bucket/a", "back"}, who);
+  EXPECT_EQ(given_, good_);
+  EXPECT_EQ(read("back"), read("a"));
+}
+
+TEST_F(GcsTest, AUserWhoHasLoggedInIsFoundWhereGcloudKeepsThat) {
+  fs::create_directories(scratch() / "gcloud");
+  std::ofstream(scratch() / "gcloud" / "application_default_credentials.json") << json{
+      {"type", "authorized_user"},
+      {"client_id", "id"},
+      {"client_secret", "a secret"},
+      {"refresh_token", "1//refresh"},
+      {"token_uri", tokens_.url("/token")}}.dump();
+  Process& list = done({"ls", "gs://bucket", "--log_level=debug"}, nobody());
+  ASSERT_EQ(asked_.size(), 1U);
+  EXPECT_EQ(asked_.front(),
+            "grant_type=refresh_token&client_id=id&client_secret=a%20secret&"
+            "refresh_token=1%2F%2Frefresh");
+  EXPECT_THAT(list.standard_error(), Not(HasSubstr("refresh_token")));
+}
+
+TEST_F(GcsTest, AMachineHasItsTokenFromItsMetadataServer) {
+  Variables who = nobody();
+  who["NO_GCE_CHECK"] = "";
+  who["GCE_METADATA_HOST"] = "127.0.0.1:" + std::to_string(tokens_.port());
+  done({"ls", "gs://bucket"}, who);
+  EXPECT_EQ(flavors_, std::vector<std::string>{"Google"});
+  EXPECT_EQ(tokens_.requests().front().target,
+            "/computeMetadata/v1/instance/service-accounts/default/token");
+}
+
+TEST_F(GcsTest, WhoIsNobodyIsToldSoInOneSentence) {
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, nobody()),
+              AllOf(HasSubstr("no credentials were found: neither GOOGLE_APPLICATION_CREDENTIALS"),
+                    HasSubstr("metadata server")));
+  Variables who = nobody();
+  who["GOOGLE_APPLICATION_CREDENTIALS"] = "none.json";
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              HasSubstr("GOOGLE_APPLICATION_CREDENTIALS: \"none.json\" cannot be read"));
+  std::ofstream(scratch() / "other.json") << R"({"type": "external_account"})";
+  who["GOOGLE_APPLICATION_CREDENTIALS"] = "other.json";
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              HasSubstr("is of the type \"external_account\"; known are service_account and "
+                        "authorized_user"));
+  who["GOOGLE_APPLICATION_CREDENTIALS"] = service_account("no key");
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              AllOf(HasSubstr("the private_key is none of RSA in PEM"), Not(HasSubstr("no key"))));
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(GcsTest, ATokenThatIsRefusedForGoodIsSaidInOneSentence) {
+  Variables who = nobody();
+  who["NO_GCE_CHECK"] = "";
+  who["GCE_METADATA_HOST"] = "127.0.0.1:" + std::to_string(tokens_.port());
+  good_ = 0;
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              AllOf(HasSubstr("GET gs://bucket: the store answered 401 (Unauthorized): Invalid "
+                              "Credentials: the credentials are no longer good"),
+                    Not(HasSubstr("token-"))));
+  EXPECT_EQ(given_, 2U);
+}
+
+TEST_F(GcsTest, NoPartOfALargeFileIsLeftAndWhatHasTheNameIsReplaced) {
+  write("large.bin", 50'000'001);
+  done({"cp", "large.bin", "gs://bucket/large.bin"});
+  const std::string text = write("large.bin", 40'000'002);
+  done({"cp", "large.bin", "gs://bucket/large.bin"});
+  const json found = json::parse(done({"ls", "gs://bucket", "--json"}).standard_output());
+  ASSERT_EQ(found["entries"].size(), 1U);
+  EXPECT_EQ(found["entries"][0]["bytes"], 40'000'002);
+  done({"cp", "gs://bucket/large.bin", "back"});
+  EXPECT_TRUE(read("back") == text);
+  EXPECT_THAT(refusal({"ls", "gs://no-such-bucket"}, kExitBadData),
+              HasSubstr("there is no such bucket"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

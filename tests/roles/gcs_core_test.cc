@@ -1,0 +1,158 @@
+// What is decided of Google's Cloud Storage without a socket.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "roles/store/core/base64.h"
+#include "roles/store/core/gcs_answers.h"
+#include "roles/store/core/google_identity.h"
+#include "roles/store/core/s3_answers.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string base64_of(const std::string& text) {
+  return base64(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// RFC 4648, section 10.
+TEST(Base64, IsThatOfThePublishedTexts) {
+  EXPECT_EQ(base64_of(""), "");
+  EXPECT_EQ(base64_of("f"), "Zg==");
+  EXPECT_EQ(base64_of("fo"), "Zm8=");
+  EXPECT_EQ(base64_of("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64_for_urls("\xFB\xEF\xFF"), "--__");
+  EXPECT_EQ(base64_for_urls("f"), "Zg");
+}
+
+TEST(GcsChecksum, IsFourBytesInBase64) {
+  EXPECT_EQ(crc32c_text(0xE3069283), "4waSgw==");
+  EXPECT_EQ(crc32c_from("4waSgw=="), 0xE3069283U);
+  EXPECT_EQ(crc32c_in("crc32c=4waSgw==, md5=abc"), 0xE3069283U);
+  EXPECT_EQ(crc32c_in("md5=abc,crc32c=4waSgw=="), 0xE3069283U);
+  for (const char* none : {"", "4waSgw", "4waSg===", "4waSgx==", "4wa*gw==", "4waSgw==4waSgw=="}) {
+    EXPECT_FALSE(crc32c_from(none)) << none;
+  }
+  EXPECT_FALSE(crc32c_in("md5=abc"));
+}
+
+constexpr const char* kObject =
+    R"({"name": "run/a", "size": "123", "generation": "1700000000000001", "crc32c": "4waSgw==",
+        "updated": "2026-11-22T08:30:00.123Z"})";
+
+TEST(GcsObject, IsReadWithItsGenerationAsTheEtag) {
+  const auto object = read_gcs_object(kObject);
+  ASSERT_TRUE(object);
+  EXPECT_EQ(object->key, "run/a");
+  EXPECT_EQ(object->size_bytes, 123U);
+  EXPECT_EQ(object->etag, "1700000000000001");
+  EXPECT_EQ(object->crc32c, 0xE3069283U);
+  EXPECT_EQ(object->modified, time_from_iso("2026-11-22T08:30:00Z"));
+}
+
+TEST(GcsObject, ThatLacksSomethingIsNone) {
+  for (const char* none :
+       {"", "[]", "{}", R"({"name": "a", "size": "1", "generation": "1"})",
+        R"({"name": "a", "size": "-1", "generation": "1", "updated": "2026-11-22T08:30:00Z"})",
+        R"({"name": "a", "size": "1", "generation": "x", "updated": "2026-11-22T08:30:00Z"})",
+        R"({"name": "a", "size": 1, "generation": "1", "updated": "2026-11-22T08:30:00Z"})"}) {
+    EXPECT_FALSE(read_gcs_object(none)) << none;
+  }
+}
+
+TEST(GcsListing, HasObjectsFoldersAndTheNextPage) {
+  const auto page =
+      read_gcs_listing(std::string(R"({"kind": "storage#objects", "items": [)") + kObject +
+                       R"(], "prefixes": ["run/b/"], "nextPageToken": "more"})");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->listing.objects.size(), 1U);
+  EXPECT_EQ(page->listing.objects.front().key, "run/a");
+  EXPECT_THAT(page->listing.folders, ElementsAre("run/b/"));
+  EXPECT_EQ(page->next, "more");
+  EXPECT_TRUE(read_gcs_listing(R"({"kind": "storage#objects"})"));
+  EXPECT_FALSE(read_gcs_listing(R"({"items": [{}]})"));
+  EXPECT_FALSE(read_gcs_listing("cut off"));
+}
+
+TEST(GcsCopies, GoOnUntilTheyAreDone) {
+  EXPECT_TRUE(read_gcs_copy(R"({"done": true})")->is_done);
+  EXPECT_EQ(read_gcs_copy(R"({"done": false, "rewriteToken": "t"})")->token, "t");
+  EXPECT_FALSE(read_gcs_copy(R"({"done": false})"));
+  EXPECT_FALSE(read_gcs_copy("{}"));
+}
+
+TEST(GcsRefusals, SayWhatTheStoreSaysAndWhetherToAskAgain) {
+  const auto said = [](const std::string& message, const std::string& why) {
+    return R"({"error": {"code": 1, "message": ")" + message + R"(", "errors": [{"reason": ")" +
+           why + R"("}]}})";
+  };
+  const GcsRefusal denied =
+      gcs_refusal(403, "Forbidden", said("x does not have access", "f"), false);
+  EXPECT_EQ(denied.error, StoreError::kDenied);
+  EXPECT_FALSE(denied.may_pass);
+  EXPECT_EQ(denied.sentence, "the store answered 403 (Forbidden): x does not have access");
+  EXPECT_TRUE(gcs_refusal(403, "", said("slow", "rateLimitExceeded"), false).may_pass);
+  EXPECT_TRUE(gcs_refusal(503, "", "<html>", false).may_pass);
+  EXPECT_EQ(gcs_refusal(401, "", "", false).error, StoreError::kExpired);
+  EXPECT_EQ(gcs_refusal(404, "", "Not Found", false).error, StoreError::kNotFound);
+  EXPECT_EQ(gcs_refusal(404, "", "Not Found", true).error, StoreError::kNoBucket);
+  EXPECT_EQ(
+      gcs_refusal(404, "", said("The specified bucket does not exist.", "notFound"), false).error,
+      StoreError::kNoBucket);
+}
+
+TEST(GcsUploads, HaveWhatIsSaidOfTheObjectBeforeItsBytes) {
+  const std::string bytes = "123456789";
+  EXPECT_EQ(
+      text_of(gcs_upload_body(std::as_bytes(std::span(bytes)), 0xE3069283, "line")),
+      "--line\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n"
+      R"({"contentType":"application/octet-stream","crc32c":"4waSgw=="})"
+      "\r\n--line\r\nContent-Type: application/octet-stream\r\n\r\n123456789\r\n--line--\r\n");
+  const ObjectInfo part{.key = "a", .etag = "7"};
+  EXPECT_EQ(gcs_compose_body(std::span(&part, 1)),
+            R"({"destination":{"contentType":"application/octet-stream"},)"
+            R"("sourceObjects":[{"generation":"7","name":"a"}]})");
+}
+
+TEST(GoogleIdentities, AreThoseOfServiceAccountsAndOfUsers) {
+  std::string why;
+  const auto user = google_identity_from(
+      R"({"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"})",
+      why);
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->place, "https://oauth2.googleapis.com/token");
+  EXPECT_EQ(token_request(*user, {}),
+            "grant_type=refresh_token&client_id=i&client_secret=s&refresh_token=r");
+  const auto account = google_identity_from(
+      R"({"type": "service_account", "client_email": "e", "private_key": "k", "token_uri": "u"})",
+      why);
+  ASSERT_TRUE(account);
+  EXPECT_EQ(account->place, "u");
+  EXPECT_FALSE(token_request(*account, {}));  // whose key is none
+  EXPECT_FALSE(google_identity_from(R"({"type": "service_account"})", why));
+  EXPECT_EQ(why, "lacks client_email or private_key");
+  EXPECT_FALSE(google_identity_from(R"({"type": "x"})", why));
+  EXPECT_THAT(why, HasSubstr("is of the type \"x\""));
+  EXPECT_FALSE(google_identity_from("x", why));
+}
+
+TEST(GoogleTokens, EndWhenItIsSaid) {
+  const std::chrono::sys_seconds now{std::chrono::seconds(1'800'000'000)};
+  const auto token = google_token_from(R"({"access_token": "t", "expires_in": 60})", now);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->text, "t");
+  EXPECT_EQ(token->end, now + std::chrono::seconds(60));
+  EXPECT_FALSE(google_token_from(R"({"access_token": "a\r\nb"})", now));  // it goes into a header
+  EXPECT_FALSE(google_token_from(R"({"error": "x"})", now));
+  EXPECT_EQ(google_token_error(R"({"error": "invalid_grant", "error_description": "Revoked."})"),
+            "invalid_grant: Revoked.");
+}
+
+}  // namespace
+}  // namespace disttf::roles
