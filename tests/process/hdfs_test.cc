@@ -1,10 +1,12 @@
 // A real HDFS, and what the real binary does with it. Two Java machines begin for each test, which
 // takes longer than what is then tried: so each tries much.
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tests/process/faulty_proxy.h"
 #include "tests/process/hdfs_server.h"
 #include "tests/process/on_store.h"
 #include "tests/process/process_test.h"
@@ -75,6 +77,30 @@ TEST_F(HdfsTest, ANameserviceIsWhatHadoopsConfigurationSays) {
                                    kExitBadData, {{"HADOOP_TOKEN", "bm8gdG9rZW4"}});
   EXPECT_THAT(away, AllOf(HasSubstr("the store could not be had"), Not(HasSubstr("bm8gdG9rZW4"))));
   EXPECT_THAT(done({"ls", "hdfs://127.0.0.1:8020/"}, conf).standard_output(), HasSubstr("probe"));
+}
+
+// Whoever renews a token writes its file anew. (This NameNode asks for none: a proxy stands for one
+// that does.)
+TEST_F(HdfsTest, ATokenThatHasEndedIsReadAgainFromItsFile) {
+  const std::string said =
+      R"({"RemoteException": {"exception": "InvalidToken", "message": "token is expired"}})";
+  std::atomic<bool> has_ended = true;
+  const auto answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: " + std::to_string(said.size()) +
+                      "\r\n\r\n" + said;
+  const FaultyProxy once(server_->http_port(),
+                         [&](const ProxiedRequest&) {
+                           return has_ended.exchange(false) ? Fault::kAnswer : Fault::kNone;
+                         },
+                         {.answer = answer});
+  done({"ls", "webhdfs://127.0.0.1:" + std::to_string(once.port()) + "/"});
+  EXPECT_EQ(once.faults(), 1U);
+  const FaultyProxy always(server_->http_port(),
+                           [](const ProxiedRequest&) { return Fault::kAnswer; },
+                           {.answer = answer});
+  EXPECT_THAT(
+      refusal({"ls", "webhdfs://127.0.0.1:" + std::to_string(always.port()) + "/"}, kExitBadData),
+      AllOf(HasSubstr("token is expired"), HasSubstr("the credentials are no longer good")));
+  EXPECT_EQ(always.faults(), 2U);
 }
 
 Words hdfs_run(unsigned steps) {

@@ -108,9 +108,21 @@ std::string without_query(std::string sentence) {
 HdfsClient::HdfsClient(const StoreUrl& root, const StoreEnvironment& environment)
     : root_(to_string(StoreUrl{.scheme = root.scheme, .bucket = root.bucket, .key = {}})),
       names_(name_nodes(root, environment)),
+      environment_(environment),
       identity_(identity_of(environment)),
       at_name_nodes_("", {}, interrupt_),
       at_data_nodes_("", {}, interrupt_) {}
+
+std::string HdfsClient::identity() const {
+  const std::scoped_lock lock(mutex_);
+  return identity_;
+}
+
+void HdfsClient::renew_identity() {
+  std::string found = identity_of(environment_);
+  const std::scoped_lock lock(mutex_);
+  identity_ = std::move(found);
+}
 
 net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   net::HttpQuestion question{.method = request.method,
@@ -123,7 +135,7 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   for (const auto& [name, value] : request.query) {
     question.url.target += "&" + name + "=" + percent_encoded(value, false);
   }
-  question.url.target += identity_;
+  question.url.target += identity();
   // HttpFS, which sends to itself, takes bytes only so.
   if (request.is_at_data_node) question.fields = {{"content-type", "application/octet-stream"}};
   net::HttpAnswer answer = at_name_nodes_.ask(question);
@@ -156,6 +168,7 @@ HdfsRefusal HdfsClient::refusal_of(const Request& request, const net::HttpAnswer
 }
 
 std::string HdfsClient::ask(const Request& request, bool* was_repeated) {
+  bool has_renewed = false;
   for (int tries = 1;; ++tries) {
     net::HttpAnswer answer = ask_once(request);
     if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
@@ -166,6 +179,10 @@ std::string HdfsClient::ask(const Request& request, bool* was_repeated) {
       if (answer.head.status < 300 && is_whole) return std::move(answer.body);
     }
     const HdfsRefusal refusal = refusal_of(request, answer);
+    if (refusal.error == StoreError::kExpired && !std::exchange(has_renewed, true)) {
+      renew_identity();
+      continue;
+    }
     const std::string what =
         request.operation + " " + url_of(request.path) + ": " + refusal.sentence;
     if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +26,8 @@ namespace disttf::roles {
 
 class HdfsClient {
  public:
-  // Throws std::invalid_argument where what Hadoop's own configuration says of a NameNode is none.
+  // `environment` must outlive the object. Throws std::invalid_argument where what Hadoop's own
+  // configuration says of a NameNode is none.
   HdfsClient(const StoreUrl& root, const StoreEnvironment& environment);
 
   struct Request {
@@ -46,14 +48,19 @@ class HdfsClient {
   [[nodiscard]] std::chrono::sys_seconds now();
 
  private:
+  [[nodiscard]] std::string identity() const;
+  // Looks again who we are: whoever renews a token writes its file anew.
+  void renew_identity();
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request);
   [[nodiscard]] HdfsRefusal refusal_of(const Request& request, const net::HttpAnswer& answer) const;
 
   const std::string root_;               // "hdfs://namenode:8020"
   std::vector<net::Url> names_;          // the NameNodes
   std::atomic<std::size_t> active_ = 0;  // the one of them that is asked, counted on
-  std::string identity_;                 // what follows each query: who we are; never shown
-  const net::Interrupt interrupt_;       // nobody interrupts: a save is not broken off, but bounded
+  const StoreEnvironment& environment_;
+  mutable std::mutex mutex_;
+  std::string identity_;  // what follows each query: who we are; never shown. Guarded by mutex_
+  const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
   SessionPool at_name_nodes_;
   SessionPool at_data_nodes_;
   StoreClock clock_;
