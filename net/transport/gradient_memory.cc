@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/transport/answer_slot.h"
+#include "net/transport/handover.h"
 #include "net/wire/messages.h"
 
 namespace disttf::net {
@@ -62,7 +63,15 @@ class InPlaceChannel final : public Channel {
   // declines, or has answered something else, which is kept.
   std::error_code exchange(const SharedOffer& own, std::span<std::byte> body, std::size_t& size,
                            Deadline deadline);
-  void adopt(std::span<const std::byte> body, std::size_t most);
+  // The ps's memory, which it has handed over as it says in the body of SHARED, is read from now
+  // on, and ours handed over. `taken`: what to tell the ps. Whatever is wrong, none of it is.
+  void trade(const Rendezvous& rendezvous, std::uint64_t token, std::span<const std::byte> body,
+             std::size_t most, SharedOffer& taken);
+  [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& offer, std::size_t most);
+  void forget() noexcept {
+    view_.reset();
+    answers_at_ = 0;
+  }
   std::error_code fail(std::error_code error) noexcept {
     close();
     return error;
@@ -146,26 +155,43 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
   return {};
 }
 
+// Two rounds: the ps has handed its memory over when it answers the first, and the trainer its own
+// before it begins the second, which the ps answers when it has mapped it.
 std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
-  view_.reset();
-  answers_at_ = 0;
-  SharedOffer own = memory_.memory_->offer();
-  own.signal = memory_.sleep_word();
+  forget();
+  std::error_code ignored;  // whatever it is, frames will do
+  const std::unique_ptr<Rendezvous> rendezvous = Rendezvous::open(ignored);
+  const std::optional<std::uint64_t> token = draw_token();
+  SharedOffer own;
+  if (rendezvous && token) {
+    own = {.rendezvous = rendezvous->name(),
+           .token = *token,
+           .size = memory_.memory_->bytes().size(),
+           .signal = memory_.sleep_word()};
+  }
   std::array<std::byte, kSharedOfferBytes> body{};
   std::size_t size = 0;
   if (const auto error = exchange(own, body, size, deadline)) {
     return error;
   }
-  adopt(std::span(body).first(size), most);
-  if (view_ || size == 0) {
+  if (own.size == 0) {  // such an offer is declined
+    return size == 0 ? std::error_code{} : fail(WireError::kUnexpected);
+  }
+  if (size == 0) {
     return {};
   }
-  // The ps takes it for agreed, and would leave its answers where nobody looks. An offer of nothing
-  // is declined.
-  if (const auto error = exchange({}, body, size, deadline)) {
+  SharedOffer taken;
+  trade(*rendezvous, *token, std::span(body).first(size), most, taken);
+  if (const auto error = exchange(taken, body, size, deadline)) {
     return error;
   }
-  return size == 0 ? std::error_code{} : fail(WireError::kUnexpected);
+  if (!view_ && size != 0) {
+    return fail(WireError::kUnexpected);
+  }
+  if (size == 0) {
+    forget();
+  }
+  return {};
 }
 
 std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::byte> body,
@@ -193,26 +219,41 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   return channel_->receive_body(body.first(size), deadline);
 }
 
-// Whatever is wrong with it, frames will do.
-void InPlaceChannel::adopt(std::span<const std::byte> body, std::size_t most) {
+void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,
+                           std::span<const std::byte> body, std::size_t most, SharedOffer& taken) {
   SharedOffer offer;
   if (decode(body, offer)) {
     return;
   }
-  std::error_code error;
-  auto view = SharedView::open(offer, most, error);
-  if (!view) {
+  std::optional<HandedOver> handed = rendezvous.admit(token);
+  if (!handed || !adopt(std::move(handed->what), offer, most)) {
     return;
+  }
+  if (hand_over(handed->peer, offer.token, memory_.memory_->descriptor())) {
+    forget();
+    return;
+  }
+  taken = {.token = offer.token,
+           .size = memory_.memory_->bytes().size(),
+           .signal = memory_.sleep_word()};
+}
+
+bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::size_t most) {
+  std::error_code error;
+  auto view = SharedView::map(std::move(memory), offer, most, error);
+  if (!view) {
+    return false;
   }
   const std::size_t size = view->bytes().size();
   const bool has_slot = offer.signal % kLineBytes == 0 && size >= kAnswerSlotBytes &&
                         offer.signal <= size - kAnswerSlotBytes;
   if (offer.signal != 0 && !has_slot) {
-    return;  // the ps would leave answers where nobody can look
+    return false;  // the ps would leave answers where nobody can look
   }
   view_ = std::move(view);
   answers_at_ = offer.signal;
   heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+  return true;
 }
 
 // ------------------------------------------------------------------------------------- the memory
@@ -221,9 +262,9 @@ GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t
     : memory_(std::move(memory)), bytes_(bytes) {}
 
 // Behind the gradient, on a cache line of its own: the word that says whether the trainer sleeps.
-std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes, std::uint64_t token) {
+std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes) {
   std::error_code error;  // whatever it is, frames will do
-  auto memory = SharedMemory::create(line_end(bytes) + kLineBytes, token, error);
+  auto memory = SharedMemory::create(line_end(bytes) + kLineBytes, error);
   return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), bytes))
                 : nullptr;
 }

@@ -20,9 +20,7 @@ namespace disttf::net {
 class GradientMemory {
  public:
   // For gradients of so many bytes; zeroed. nullptr where the system has no memory to share.
-  // `token`: a random number that nobody can guess.
-  [[nodiscard]] static std::unique_ptr<GradientMemory> create(std::size_t bytes,
-                                                              std::uint64_t token);
+  [[nodiscard]] static std::unique_ptr<GradientMemory> create(std::size_t bytes);
   // The most that a trainer has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes) noexcept;
 

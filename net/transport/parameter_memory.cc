@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/transport/answer_slot.h"
+#include "net/transport/handover.h"
 
 namespace disttf::net {
 namespace {
@@ -24,10 +25,9 @@ std::size_t sleep_word_in(const SharedOffer& offer) noexcept {
 ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes)
     : memory_(std::move(memory)), bytes_(bytes) {}
 
-std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t trainers,
-                                                         std::uint64_t token) {
+std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t trainers) {
   std::error_code error;  // whatever it is, frames will do
-  auto memory = SharedMemory::create(largest(bytes, trainers), token, error);
+  auto memory = SharedMemory::create(largest(bytes, trainers), error);
   return memory ? std::shared_ptr<ParameterMemory>(new ParameterMemory(std::move(memory), bytes))
                 : nullptr;
 }
@@ -42,31 +42,60 @@ std::size_t ParameterMemory::slot_of(std::size_t trainer) const noexcept {
 
 // --------------------------------------------------------------------------------- a connection's
 
-InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient, const InPlaceTerms& terms,
-                             std::size_t sleep_word)
-    : gradient_(std::move(gradient)),
+PendingHandover::PendingHandover(Descriptor peer, const SharedOffer& theirs, const SharedOffer& own,
+                                 const InPlaceTerms& terms)
+    : peer_(std::move(peer)),
+      theirs_(theirs),
+      own_(own),
       parameters_(terms.memory),
       trainer_(terms.trainer),
-      sleep_word_(sleep_word) {}
+      most_(terms.most) {}
 
-std::unique_ptr<InPlaceBodies> InPlaceBodies::agree(const SharedOffer& offer,
-                                                    const InPlaceTerms& terms,
-                                                    std::vector<std::byte>& answer) {
+std::unique_ptr<PendingHandover> PendingHandover::begin(const SharedOffer& offer,
+                                                        const InPlaceTerms& terms,
+                                                        std::vector<std::byte>& answer) {
   answer.clear();
-  if (!terms.memory || offer.size < terms.least) {
+  const std::optional<std::uint64_t> token = draw_token();
+  if (!terms.memory || offer.size < terms.least || offer.size > terms.most || !token) {
     return nullptr;
   }
   std::error_code error;  // whatever it is, frames will do
-  auto gradient = SharedView::open(offer, terms.most, error);
+  Descriptor peer = meet(offer.rendezvous, error);
+  const SharedMemory& memory = *terms.memory->memory_;
+  if (error || hand_over(peer, offer.token, memory.descriptor())) {
+    return nullptr;
+  }
+  const SharedOffer own = {
+      .token = *token,
+      .size = memory.bytes().size(),
+      .signal = sleep_word_in(offer) != 0 ? terms.memory->slot_of(terms.trainer) : 0};
+  answer = encode(own);
+  return std::unique_ptr<PendingHandover>(new PendingHandover(std::move(peer), offer, own, terms));
+}
+
+std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& answer) const {
+  answer.clear();
+  Descriptor memory = take_over(peer_, own_.token);
+  if (!memory.is_open() || parameters_.expired()) {
+    return nullptr;
+  }
+  std::error_code error;  // whatever it is, frames will do
+  auto gradient = SharedView::map(std::move(memory), theirs_, most_, error);
   if (!gradient) {
     return nullptr;
   }
-  const std::size_t sleep_word = sleep_word_in(offer);
-  SharedOffer own = terms.memory->memory_->offer();
-  own.signal = sleep_word != 0 ? terms.memory->slot_of(terms.trainer) : 0;
-  answer = encode(own);
-  return std::unique_ptr<InPlaceBodies>(new InPlaceBodies(std::move(gradient), terms, sleep_word));
+  answer = encode(own_);
+  return std::unique_ptr<InPlaceBodies>(
+      new InPlaceBodies(std::move(gradient), parameters_, trainer_, sleep_word_in(theirs_)));
 }
+
+InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
+                             std::weak_ptr<ParameterMemory> parameters, std::size_t trainer,
+                             std::size_t sleep_word)
+    : gradient_(std::move(gradient)),
+      parameters_(std::move(parameters)),
+      trainer_(trainer),
+      sleep_word_(sleep_word) {}
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
   const std::span<const std::byte> bytes = gradient_->bytes();

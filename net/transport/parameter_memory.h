@@ -23,10 +23,9 @@ namespace disttf::net {
 class ParameterMemory {
  public:
   // For so many bytes of parameters, a multiple of 64, and so many trainers; zeroed. nullptr where
-  // the system has no memory to share. `token`: a random number that nobody can guess.
+  // the system has no memory to share.
   [[nodiscard]] static std::shared_ptr<ParameterMemory> create(std::size_t bytes,
-                                                               std::size_t trainers,
-                                                               std::uint64_t token);
+                                                               std::size_t trainers);
   // The most that a ps has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t trainers) noexcept;
 
@@ -37,6 +36,7 @@ class ParameterMemory {
 
  private:
   friend class InPlaceBodies;
+  friend class PendingHandover;
   ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes);
   [[nodiscard]] std::size_t slot_of(std::size_t trainer) const noexcept;
 
@@ -53,14 +53,36 @@ struct InPlaceTerms {
   std::size_t most = 0;
 };
 
+class InPlaceBodies;
+
+// A ps has handed its memory over to a trainer that has offered its own, and is to be handed that.
+class PendingHandover {
+ public:
+  // nullptr: it declines, or nobody of this machine and this user is where the offer says. `answer`
+  // is the body of SHARED either way.
+  [[nodiscard]] static std::unique_ptr<PendingHandover> begin(const SharedOffer& offer,
+                                                              const InPlaceTerms& terms,
+                                                              std::vector<std::byte>& answer);
+  // Once the trainer has said that its memory is handed over. nullptr: it is not, or is other
+  // memory than the offer said. `answer` as above.
+  [[nodiscard]] std::unique_ptr<InPlaceBodies> finish(std::vector<std::byte>& answer) const;
+
+ private:
+  PendingHandover(Descriptor peer, const SharedOffer& theirs, const SharedOffer& own,
+                  const InPlaceTerms& terms);
+
+  const Descriptor peer_;
+  const SharedOffer theirs_;
+  const SharedOffer own_;
+  // Not kept: a ps that is given another configuration needs the memory for other parameters.
+  const std::weak_ptr<ParameterMemory> parameters_;
+  const std::size_t trainer_;
+  const std::size_t most_;
+};
+
 // How bodies travel over one connection between a trainer and a ps that have agreed.
 class InPlaceBodies {
  public:
-  // nullptr: they do not agree; `answer` is the body of SHARED either way.
-  [[nodiscard]] static std::unique_ptr<InPlaceBodies> agree(const SharedOffer& offer,
-                                                            const InPlaceTerms& terms,
-                                                            std::vector<std::byte>& answer);
-
   // The trainer's body that a header with kFlagInPlace is about; nothing where none lies there.
   [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const;
 
@@ -75,11 +97,12 @@ class InPlaceBodies {
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
 
  private:
-  InPlaceBodies(std::shared_ptr<const SharedView> gradient, const InPlaceTerms& terms,
+  friend class PendingHandover;
+  InPlaceBodies(std::shared_ptr<const SharedView> gradient,
+                std::weak_ptr<ParameterMemory> parameters, std::size_t trainer,
                 std::size_t sleep_word);
 
   const std::shared_ptr<const SharedView> gradient_;
-  // Not kept: a ps that is given another configuration needs the memory for other parameters.
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::size_t trainer_;
   const std::size_t sleep_word_;  // where in the trainer's memory it lies; 0: nowhere

@@ -193,7 +193,12 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   if (const auto error = decode(body, offer)) co_return read_failed(error);
   std::vector<std::byte> answer;
   in_place_.reset();
-  in_place_ = InPlaceBodies::agree(offer, terms_(), answer);
+  const std::unique_ptr<PendingHandover> before = std::move(handover_);
+  if (offer.rendezvous != 0) {
+    handover_ = PendingHandover::begin(offer, terms_(), answer);
+  } else if (before && offer.size != 0) {
+    in_place_ = before->finish(answer);
+  }
   send(SharedFrame{header.request_id}.to_header(), std::move(answer));
   co_return std::error_code{};
 }

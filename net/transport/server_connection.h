@@ -166,9 +166,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::string endpoint_text_;
   std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO the endpoint alone
   Hello hello_;
-  std::function<InPlaceTerms()> terms_;      // empty: offers are none of its frames
-  std::unique_ptr<InPlaceBodies> in_place_;  // once they have agreed
-  BodyInPlace body_in_place_;                // of the last header
+  std::function<InPlaceTerms()> terms_;        // empty: offers are none of its frames
+  std::unique_ptr<PendingHandover> handover_;  // until the trainer says that it has been taken
+  std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
+  BodyInPlace body_in_place_;                  // of the last header
   std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;

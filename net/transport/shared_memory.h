@@ -1,12 +1,12 @@
 // Memory that one task writes and other tasks on the same machine read in place.
 //
 // The owner makes it (memfd_create: no name in any file system, gone with the last process that
-// maps it) and describes it in an offer. Whoever is told the offer opens it through
-// /proc/<pid>/fd/<fd>, which the kernel allows a process of the same user that sees the same
-// process numbers. What a number leads to must then prove to be the offered memory: sealed against
-// shrinking (so reading it cannot fault), of the offered size, which is one that the reader has a
-// use for, and it begins with a random token.
-// Where any of this fails (another machine, container or user; no /proc) there is simply no view.
+// maps it), describes it in an offer, and hands its descriptor to the one that has been told
+// (net/transport/handover.h). What is handed over must then prove to be the offered memory: sealed
+// against shrinking (so reading it cannot fault), of the offered size, which is one that the reader
+// has a use for. Whoever is handed it can read it and, where the kernel can forbid that (Linux
+// 5.1), not write.
+// Where any of this fails (another machine, network namespace or user) there is simply no view.
 //
 // Nothing here synchronises: the frames that tell the other side to look do, as system calls.
 // An object belongs to one thread at a time.
@@ -21,14 +21,16 @@
 #include <vector>
 
 #include "net/transport/body_place.h"
+#include "net/transport/descriptor.h"
 
 namespace disttf::net {
 
 struct SharedOffer {
-  std::uint32_t pid = 0;
-  std::uint32_t fd = 0;  // of that process
-  std::uint64_t token = 0;
-  std::uint64_t size = 0;  // usable bytes
+  // Of the trainer's, where it is to be handed over: Rendezvous::name(). 0, with the token that the
+  // ps has told: it has been.
+  std::uint64_t rendezvous = 0;
+  std::uint64_t token = 0;  // what the other one is to say who hands over its own
+  std::uint64_t size = 0;   // usable bytes
   // Where in them answers are told of, in bytes: in the trainer's lies its sleep word, in the ps's
   // the trainer's slot (net/transport/answer_slot.h). 0: nowhere, answers are frames.
   std::uint64_t signal = 0;
@@ -39,7 +41,7 @@ struct SharedOffer {
 [[nodiscard]] bool lies_in(std::span<const std::byte> part,
                            std::span<const std::byte> whole) noexcept;
 
-// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes bytes
+// The body of SHARE and SHARED: the four fields in order, little-endian. The decoder takes bytes
 // that nobody vouches for: another length is WireError::kBadBody, and `out` is then untouched.
 // What the fields lead to is SharedView's to check.
 inline constexpr std::size_t kSharedOfferBytes = 32;
@@ -50,33 +52,33 @@ inline constexpr std::size_t kSharedOfferBytes = 32;
 class SharedMemory {
  public:
   // nullptr, and `error` set, where the system has no such memory, or not so much of it.
-  // `token`: a random number that nobody can guess.
-  [[nodiscard]] static std::unique_ptr<SharedMemory> create(std::size_t size, std::uint64_t token,
+  [[nodiscard]] static std::unique_ptr<SharedMemory> create(std::size_t size,
                                                             std::error_code& error);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-  [[nodiscard]] SharedOffer offer() const noexcept;
+  // To be handed over.
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.number(); }
 
  private:
-  SharedMemory(int fd, std::uint64_t token, std::span<std::byte> mapped);
+  SharedMemory(Descriptor descriptor, std::span<std::byte> bytes) noexcept;
 
-  const int fd_;
-  const std::uint64_t token_;
-  const std::span<std::byte> mapped_;
+  const Descriptor descriptor_;
   const std::span<std::byte> bytes_;
 };
 
 // The reader's side. The memory lives as long as the view, even if its owner does not.
 class SharedView {
  public:
-  // nullptr, and `error` set, unless it is the memory that was offered, of no more bytes than
-  // `most`: all of it is mapped, and its owner need not have taken the memory for it.
-  [[nodiscard]] static std::shared_ptr<const SharedView> open(const SharedOffer& offer,
-                                                              std::size_t most,
-                                                              std::error_code& error);
+  // Of what has been handed over. nullptr, and `error` set, unless it is memory as it was offered,
+  // of no more bytes than `most`: all of it is mapped, and its owner need not have taken the memory
+  // for it.
+  [[nodiscard]] static std::shared_ptr<const SharedView> map(Descriptor descriptor,
+                                                             const SharedOffer& offer,
+                                                             std::size_t most,
+                                                             std::error_code& error);
   ~SharedView();
   SharedView(const SharedView&) = delete;
   SharedView& operator=(const SharedView&) = delete;
@@ -85,11 +87,10 @@ class SharedView {
 
  private:
   friend class JoinedView;
-  SharedView(int fd, std::span<std::byte> mapped);
+  SharedView(Descriptor descriptor, std::span<std::byte> mapped) noexcept;
 
-  const int fd_;
-  const std::span<std::byte> mapped_;
-  const std::span<const std::byte> bytes_;
+  const Descriptor descriptor_;
+  const std::span<std::byte> bytes_;
 };
 
 // Pieces of views, mapped once more, end to end: memory of several owners that is read as one.

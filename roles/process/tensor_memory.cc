@@ -13,16 +13,15 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
 }  // namespace
 
 std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats) {
-  return task.transport == Transport::kTcp
-             ? nullptr
-             : net::GradientMemory::create(floats * sizeof(float), random_number());
+  return task.transport == Transport::kTcp ? nullptr
+                                           : net::GradientMemory::create(floats * sizeof(float));
 }
 
 std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, std::size_t floats,
                                                             std::size_t trainers) {
   return task.transport == Transport::kTcp
              ? nullptr
-             : net::ParameterMemory::create(floats * sizeof(float), trainers, random_number());
+             : net::ParameterMemory::create(floats * sizeof(float), trainers);
 }
 
 std::size_t most_of_trainer(std::size_t floats) noexcept {

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "net/transport/gradient_memory.h"
+#include "net/transport/handover.h"
 #include "net/transport/parameter_memory.h"
+#include "net/wire/messages.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {
@@ -24,8 +26,8 @@ constexpr std::size_t kParameters = 8'192;  // the same
 class InPlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    gradient_ = GradientMemory::create(kGradient, 7);
-    terms_ = {.memory = ParameterMemory::create(kParameters, 2, 8),
+    gradient_ = GradientMemory::create(kGradient);
+    terms_ = {.memory = ParameterMemory::create(kParameters, 2),
               .trainer = 1,
               .least = kGradient,
               .most = GradientMemory::largest(kGradient)};
@@ -201,7 +203,7 @@ TEST_F(InPlaceTest, MemoryThatThePsHasNoMoreIsNotKeptForTheTrainer) {
   connect();
   agree();
   server_->ask([this](Listener&) {
-    terms_.memory = ParameterMemory::create(kParameters, 2, 9);
+    terms_.memory = ParameterMemory::create(kParameters, 2);
     return 0;
   });
   push(gradient_->gradient());
@@ -233,6 +235,43 @@ TEST_F(InPlaceTest, APlaceThatIsNotInTheMemoryIsRefused) {
                            .place = std::uint64_t{0} - kPageBytes};
   ASSERT_FALSE(channel_->send(behind, {}, patience()));
   EXPECT_TRUE(happened_.wait_for("refused: a gradient in memory that is not shared"));
+}
+
+// A ps that says it has handed its memory over, and has not, or not that; and that is told so.
+TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
+  std::error_code failed;
+  const auto memory = SharedMemory::create(kPageBytes, failed);
+  ASSERT_TRUE(memory);
+  int handed = -1;
+  server_ = std::make_unique<TestServer>([&](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    while (!co_await connection->read_header(header, 0ms)) {
+      std::vector<std::byte> body(header.body_size);
+      SharedOffer offer;
+      if (co_await connection->read_body(body, 1s) || decode(body, offer)) co_return;
+      if (offer.size == 0) {
+        happened_.add("not taken");
+        connection->send(SharedFrame{header.request_id}.to_header());
+        continue;
+      }
+      std::error_code error;
+      const Descriptor peer = meet(offer.rendezvous, error);
+      if (handed >= 0 && !error) error = hand_over(peer, offer.token, handed);
+      connection->send(SharedFrame{header.request_id}.to_header(),
+                       encode(SharedOffer{.token = 1, .size = 2 * kPageBytes}));
+    }
+  });
+  server_->start();
+  OpenedChannel opened =
+      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+  ASSERT_TRUE(opened.channel);
+  channel_ = gradient_->carry(std::move(opened.channel));
+  agree();
+  EXPECT_FALSE(channel_->is_in_place()) << "nothing";
+  EXPECT_TRUE(happened_.wait_for("not taken"));
+  handed = memory->descriptor();
+  agree();
+  EXPECT_FALSE(channel_->is_in_place()) << "of another size";
 }
 
 TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {

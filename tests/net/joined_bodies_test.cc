@@ -1,6 +1,7 @@
 #include "net/transport/joined_bodies.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -20,10 +21,11 @@ class FakePs {
  public:
   explicit FakePs(const char* text) {
     std::error_code error;
-    memory_ = SharedMemory::create(2 * kPage, 7, error);
+    memory_ = SharedMemory::create(2 * kPage, error);
     memory_->bytes()[0] = static_cast<std::byte>(text[0]);
     memory_->bytes()[kPage] = static_cast<std::byte>(text[1]);
-    view_ = SharedView::open(memory_->offer(), 2 * kPage, error);
+    view_ = SharedView::map(Descriptor(dup(memory_->descriptor())), {.size = 2 * kPage}, 2 * kPage,
+                            error);
   }
   [[nodiscard]] Piece buffer(std::size_t number) const {
     return {.view = view_, .offset = number * kPage, .size = kPage};

@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -23,27 +21,31 @@ namespace {
 
 constexpr std::size_t kSize = 10'000;
 constexpr std::size_t kMost = std::size_t{1} << 20U;  // nothing here is larger
-constexpr std::uint64_t kToken = 0x0123456789ABCDEF;
+
+// As if it had come from a peer.
+Descriptor copy_of(int descriptor) { return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)); }
+
+std::shared_ptr<const SharedView> view_of(const SharedMemory& memory) {
+  std::error_code error;
+  auto view =
+      SharedView::map(copy_of(memory.descriptor()), {.size = memory.bytes().size()}, kMost, error);
+  EXPECT_TRUE(view) << error.message();
+  return view;
+}
 
 class SharedMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
     std::error_code error;
-    memory_ = SharedMemory::create(kSize, kToken, error);
+    memory_ = SharedMemory::create(kSize, error);
     ASSERT_TRUE(memory_) << error.message();
   }
-  static bool opens(const SharedOffer& offer) {
+  static bool maps(int descriptor, std::uint64_t size = kSize) {
     std::error_code error;
-    const bool opened = SharedView::open(offer, kMost, error) != nullptr;
-    EXPECT_NE(opened, static_cast<bool>(error));
-    return opened;
-  }
-  // An offer of what `fd` leads to in this process, as if it were ours.
-  static SharedOffer offer_of(int fd) {
-    return {.pid = static_cast<std::uint32_t>(getpid()),
-            .fd = static_cast<std::uint32_t>(fd),
-            .token = kToken,
-            .size = kSize};
+    const bool mapped =
+        SharedView::map(copy_of(descriptor), {.size = size}, kMost, error) != nullptr;
+    EXPECT_NE(mapped, static_cast<bool>(error));
+    return mapped;
   }
 
   std::unique_ptr<SharedMemory> memory_;
@@ -56,9 +58,7 @@ TEST_F(SharedMemoryTest, IsZeroedAndBeginsOnAPage) {
 }
 
 TEST_F(SharedMemoryTest, ViewShowsWhatTheOwnerWritesLater) {
-  std::error_code error;
-  const auto view = SharedView::open(memory_->offer(), kMost, error);
-  ASSERT_TRUE(view) << error.message();
+  const auto view = view_of(*memory_);
   ASSERT_EQ(view->bytes().size(), kSize);
   memory_->bytes().back() = std::byte{7};
   EXPECT_EQ(view->bytes().back(), std::byte{7});
@@ -66,92 +66,70 @@ TEST_F(SharedMemoryTest, ViewShowsWhatTheOwnerWritesLater) {
 
 TEST_F(SharedMemoryTest, ViewOutlivesTheOwner) {
   memory_->bytes().front() = std::byte{7};
-  std::error_code error;
-  const auto view = SharedView::open(memory_->offer(), kMost, error);
-  ASSERT_TRUE(view) << error.message();
+  const auto view = view_of(*memory_);
   memory_.reset();
   EXPECT_EQ(view->bytes().front(), std::byte{7});
 }
 
-TEST_F(SharedMemoryTest, AnotherProcessSeesIt) {
-  memory_->bytes().front() = std::byte{7};
-  const SharedOffer offer = memory_->offer();
-  const pid_t child = fork();
-  if (child == 0) {
-    std::error_code error;
-    const auto view = SharedView::open(offer, kMost, error);
-    _exit(view && view->bytes().front() == std::byte{7} ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+// A ps that somebody has broken into does not write another trainer's gradient.
+TEST_F(SharedMemoryTest, WhoIsHandedItCannotWriteItNorChangeItsSize) {
+  const int fd = memory_->descriptor();
+  EXPECT_EQ(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+  EXPECT_EQ(pwrite(fd, "x", 1, 0), -1);
+  EXPECT_EQ(ftruncate(fd, 0), -1);
+  EXPECT_EQ(ftruncate(fd, 2 * kSize), -1);
+  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1) << "nor take its owner's right";
 }
 
-TEST_F(SharedMemoryTest, NothingElseIsTakenForIt) {
-  SharedOffer offer = memory_->offer();
-  EXPECT_TRUE(opens(offer));
-  offer.token ^= 1U;
-  EXPECT_FALSE(opens(offer)) << "the memory of another";
-  offer = memory_->offer();
-  offer.size += 1;
-  EXPECT_FALSE(opens(offer));
-  offer.size = 0;
-  EXPECT_FALSE(opens(offer));
-  offer.size = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_FALSE(opens(offer));
-  offer = memory_->offer();
-  offer.fd = 1'000'000;
-  EXPECT_FALSE(opens(offer));
-  offer = memory_->offer();
-  offer.pid = std::numeric_limits<std::uint32_t>::max();
-  EXPECT_FALSE(opens(offer)) << "no such process";
+TEST_F(SharedMemoryTest, MemoryOfAnotherSizeIsRefused) {
+  const int fd = memory_->descriptor();
+  EXPECT_TRUE(maps(fd));
+  EXPECT_FALSE(maps(fd, kSize + 1));
+  EXPECT_FALSE(maps(fd, kSize - 1));
+  EXPECT_FALSE(maps(fd, 0));
+  EXPECT_FALSE(maps(fd, std::numeric_limits<std::uint64_t>::max()));
 }
 
 // Else a peer could shorten it while it is read here, which ends a process by SIGBUS.
 TEST_F(SharedMemoryTest, MemoryThatCanShrinkIsRefused) {
-  const int fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, 4096 + kSize), 0);
-  ASSERT_EQ(pwrite(fd, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
-  EXPECT_FALSE(opens(offer_of(fd)));
-  ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_TRUE(opens(offer_of(fd))) << "and it was for nothing else";
-  close(fd);
+  const Descriptor memory(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_TRUE(memory.is_open());
+  ASSERT_EQ(ftruncate(memory.number(), kSize), 0);
+  EXPECT_FALSE(maps(memory.number()));
+  ASSERT_EQ(fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_TRUE(maps(memory.number())) << "and it was for nothing else";
 }
 
 // A peer may offer memory that costs it nothing: pages that are only taken when somebody looks.
 TEST_F(SharedMemoryTest, MoreThanTheReaderNeedsIsRefusedBeforeItIsMapped) {
-  const int fd = memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, static_cast<off_t>(4096 + kMost + 1)), 0);
-  ASSERT_EQ(pwrite(fd, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
-  ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  SharedOffer offer = offer_of(fd);
-  offer.size = kMost + 1;
+  const Descriptor memory(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_TRUE(memory.is_open());
+  ASSERT_EQ(ftruncate(memory.number(), static_cast<off_t>(kMost + 1)), 0);
+  ASSERT_EQ(fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const SharedOffer offer{.size = kMost + 1};
   std::error_code error;
-  EXPECT_FALSE(SharedView::open(offer, kMost, error));
+  EXPECT_FALSE(SharedView::map(copy_of(memory.number()), offer, kMost, error));
   EXPECT_TRUE(error);
   struct stat status {};
-  ASSERT_EQ(fstat(fd, &status), 0);
-  EXPECT_LE(status.st_blocks * 512, 4096) << "more than the token's page was taken";
-  EXPECT_TRUE(SharedView::open(offer, kMost + 1, error)) << "and it was for nothing else";
-  close(fd);
+  ASSERT_EQ(fstat(memory.number(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0) << "pages were taken";
+  EXPECT_TRUE(SharedView::map(copy_of(memory.number()), offer, kMost + 1, error))
+      << "and it was for nothing else";
 }
 
 TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
   const std::string path = testing::TempDir() + "disttf_shared_memory_test";
-  const int file = open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
-  ASSERT_GE(file, 0);
+  const Descriptor file(open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600));
+  ASSERT_TRUE(file.is_open());
   unlink(path.c_str());
-  ASSERT_EQ(ftruncate(file, 4096 + kSize), 0);
-  ASSERT_EQ(pwrite(file, &kToken, sizeof kToken, 0), static_cast<ssize_t>(sizeof kToken));
-  EXPECT_FALSE(opens(offer_of(file)));
-  close(file);
+  ASSERT_EQ(ftruncate(file.number(), kSize), 0);
+  EXPECT_FALSE(maps(file.number()));
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  EXPECT_FALSE(opens(offer_of(ends[0]))) << "and it does not hang";
-  close(ends[0]);
-  close(ends[1]);
+  const Descriptor read_end(ends[0]);
+  const Descriptor write_end(ends[1]);
+  EXPECT_FALSE(maps(read_end.number()));
+  EXPECT_FALSE(maps(-1)) << "nothing";
 }
 
 // Two owners, each of three pages that begin with its letter and the page's number.
@@ -163,15 +141,15 @@ class JoinedViewTest : public testing::Test {
   void SetUp() override {
     for (const char letter : {'a', 'b'}) {
       std::error_code error;
-      owners_.push_back(SharedMemory::create(3 * kPage, kToken, error));
+      owners_.push_back(SharedMemory::create(3 * kPage, error));
       ASSERT_TRUE(owners_.back()) << error.message();
       for (std::size_t page = 0; page < 3; ++page) {
         auto* at = reinterpret_cast<char*>(owners_.back()->bytes().data()) + page * kPage;
         at[0] = letter;
         at[1] = static_cast<char>('0' + page);
       }
-      views_.push_back(SharedView::open(owners_.back()->offer(), kMost, error));
-      ASSERT_TRUE(views_.back()) << error.message();
+      views_.push_back(view_of(*owners_.back()));
+      ASSERT_TRUE(views_.back());
     }
   }
   [[nodiscard]] Piece piece(std::size_t view, std::size_t offset, std::size_t size) const {
@@ -224,16 +202,17 @@ TEST_F(JoinedViewTest, PiecesThatDoNotLieInTheirViewsOnWholePagesAreRefused) {
 }
 
 TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
-  const SharedOffer offer{
-      .pid = 0x01020304, .fd = 9, .token = 0x1112131415161718, .size = 318144, .signal = 318080};
+  const SharedOffer offer{.rendezvous = 0x0102030405060708,
+                          .token = 0x1112131415161718,
+                          .size = 318144,
+                          .signal = 318080};
   const std::vector<std::byte> bytes = encode(offer);
   std::vector<std::uint8_t> values;
   for (const std::byte byte : bytes) {
     values.push_back(std::to_integer<std::uint8_t>(byte));
   }
   const std::vector<std::uint8_t> golden = {
-      0x04, 0x03, 0x02, 0x01,                          // pid
-      0x09, 0x00, 0x00, 0x00,                          // fd
+      0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,  // rendezvous
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // token
       0xC0, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // size
       0x80, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // signal

@@ -1,0 +1,37 @@
+// An open file of this process, closed with its owner.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace disttf::net {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      reset();
+      number_ = std::exchange(other.number_, -1);
+    }
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+  [[nodiscard]] int number() const noexcept { return number_; }  // -1: there is none
+  void reset() noexcept {
+    if (const int number = std::exchange(number_, -1); number >= 0) {
+      ::close(number);
+    }
+  }
+
+ private:
+  int number_;
+};
+
+}  // namespace disttf::net

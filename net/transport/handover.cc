@@ -1,0 +1,178 @@
+#include "net/transport/handover.h"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "net/transport/last_error.h"
+
+namespace disttf::net {
+namespace {
+
+// Strangers may connect as well. The queue has a place for the ps besides some of them; fewer
+// places, and a stranger has all of them sooner. Tensors cross the connection then.
+constexpr int kWaiting = 16;
+// The most that are looked at: the queue's, and those that come meanwhile.
+constexpr int kLooks = 2 * kWaiting;
+
+struct AbstractAddress {
+  sockaddr_un address{};
+  socklen_t size = 0;
+  [[nodiscard]] const sockaddr* get() const noexcept {
+    return reinterpret_cast<const sockaddr*>(&address);
+  }
+};
+
+AbstractAddress address_of(std::uint64_t name) {
+  constexpr std::string_view kPrefix = "disttf-";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  AbstractAddress made;
+  made.address.sun_family = AF_UNIX;
+  // The first byte is 0: no file. The end of the name is the end of the address.
+  char* const begin = std::ranges::copy(kPrefix, made.address.sun_path + 1).out;
+  char* end = begin;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    *end++ = kDigits[(name >> static_cast<unsigned>(shift)) & 0xFU];
+  }
+  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path)) +
+              static_cast<socklen_t>(end - made.address.sun_path);
+  return made;
+}
+
+// Messages keep their ends, and a descriptor belongs to one.
+Descriptor make_socket() noexcept {
+  return Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// Of the process that connected, or of the one that listens: as it was then.
+bool is_of_this_user(const Descriptor& peer) noexcept {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  return ::getsockopt(peer.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+         credentials.uid == ::geteuid();
+}
+
+// Room for exactly one descriptor: the kernel closes what does not fit, and says so. CMSG_SPACE,
+// which is aligned, would have room for two.
+struct Control {
+  static constexpr std::size_t kBytes = CMSG_LEN(sizeof(int));
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
+};
+
+}  // namespace
+
+std::optional<std::uint64_t> draw_token() noexcept {
+  std::uint64_t token = 0;
+  if (::getrandom(&token, sizeof token, 0) != sizeof token) {
+    return std::nullopt;
+  }
+  return token;
+}
+
+Rendezvous::Rendezvous(Descriptor listener, std::uint64_t name) noexcept
+    : listener_(std::move(listener)), name_(name) {}
+
+std::unique_ptr<Rendezvous> Rendezvous::open(std::error_code& error) {
+  const std::uint64_t name = draw_token().value_or(0);
+  if (name == 0) {
+    error = std::make_error_code(std::errc::resource_unavailable_try_again);
+    return nullptr;
+  }
+  Descriptor listener = make_socket();
+  const AbstractAddress address = address_of(name);
+  if (!listener.is_open() || ::bind(listener.number(), address.get(), address.size) != 0 ||
+      ::listen(listener.number(), kWaiting) != 0) {
+    error = last_error();
+    return nullptr;
+  }
+  error.clear();
+  return std::unique_ptr<Rendezvous>(new Rendezvous(std::move(listener), name));
+}
+
+std::optional<HandedOver> Rendezvous::admit(std::uint64_t token) const {
+  for (int looks = 0; looks < kLooks; ++looks) {
+    Descriptor peer(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!peer.is_open()) {
+      return std::nullopt;
+    }
+    if (!is_of_this_user(peer)) {
+      continue;
+    }
+    if (Descriptor what = take_over(peer, token); what.is_open()) {
+      return HandedOver{.peer = std::move(peer), .what = std::move(what)};
+    }
+  }
+  return std::nullopt;
+}
+
+Descriptor meet(std::uint64_t name, std::error_code& error) {
+  error.clear();
+  Descriptor peer = make_socket();
+  const AbstractAddress address = address_of(name);
+  if (!peer.is_open() || ::connect(peer.number(), address.get(), address.size) != 0) {
+    error = last_error();
+    return Descriptor();
+  }
+  if (!is_of_this_user(peer)) {
+    error = std::make_error_code(std::errc::permission_denied);
+    return Descriptor();
+  }
+  return peer;
+}
+
+std::error_code hand_over(const Descriptor& peer, std::uint64_t token, int what) {
+  iovec said{.iov_base = &token, .iov_len = sizeof token};
+  Control control;
+  msghdr message{};
+  message.msg_iov = &said;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = Control::kBytes;
+  std::memcpy(CMSG_DATA(head), &what, sizeof what);
+  const ssize_t sent = ::sendmsg(peer.number(), &message, MSG_NOSIGNAL);
+  return sent == sizeof token ? std::error_code{} : last_error();
+}
+
+Descriptor take_over(const Descriptor& peer, std::uint64_t token) {
+  std::uint64_t said_token = 0;
+  iovec said{.iov_base = &said_token, .iov_len = sizeof said_token};
+  Control control;
+  msghdr message{};
+  message.msg_iov = &said;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = Control::kBytes;
+  const ssize_t received = ::recvmsg(peer.number(), &message, MSG_CMSG_CLOEXEC);
+  Descriptor what;
+  if (received < 0) {
+    return what;
+  }
+  const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  if (head != nullptr && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+      head->cmsg_len == Control::kBytes) {
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(head), sizeof number);
+    what = Descriptor(number);
+  }
+  const bool is_whole = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  if (received != sizeof token || !is_whole || said_token != token) {
+    what.reset();
+  }
+  return what;
+}
+
+}  // namespace disttf::net
