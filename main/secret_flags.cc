@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "roles/process/confinement.h"
 #include "roles/process/log.h"
 
 namespace disttf {
@@ -19,12 +20,18 @@ void add_secret_flag(CLI::App& app, Flags& flags) {
 }
 
 std::shared_ptr<net::Secrets> secrets_from(const Flags& flags, const Environment& environment) {
+  const std::string text = value_of(environment, kSecretVariable);
+  if (flags.secret_file.empty() && text.empty()) {
+    return nullptr;
+  }
+  if (!roles::keep_memory_private()) {
+    roles::log_debug("this task's memory may be dumped, and read by processes of its user");
+  }
   if (!flags.secret_file.empty()) {
     return std::make_shared<net::Secrets>(
         flags.secret_file, [](std::string_view sentence) { roles::log_warning(sentence); });
   }
-  const std::string text = value_of(environment, kSecretVariable);
-  return text.empty() ? nullptr : std::make_shared<net::Secrets>(text, kSecretVariable);
+  return std::make_shared<net::Secrets>(text, kSecretVariable);
 }
 
 }  // namespace disttf

@@ -142,4 +142,6 @@ Confinement confine(bool starts_programs) noexcept {
   return made;
 }
 
+bool keep_memory_private() noexcept { return !kIsTraced && prctl(PR_SET_DUMPABLE, 0) == 0; }
+
 }  // namespace disttf::roles

@@ -4,7 +4,7 @@
 //   - no_new_privs: nothing that it runs has more rights than it (prctl(2))
 //   - a filter of system calls (seccomp(2)): none that a task has no use for, such as to run a
 //     program, look into another process, load code into the kernel, mount, or open a socket that
-//     is neither of IP, of a name in the file system, nor netlink's (by which names are looked up).
+//     is neither of IP, of this machine (AF_UNIX), nor netlink's (by which names are looked up).
 //     A call that is refused fails with EPERM, as if a kernel had it switched off
 //
 // What it does not do is to keep the process from files and addresses: docs/operations.md says what
@@ -22,5 +22,10 @@ struct Confinement {
 // second one. `starts_programs`: tasks are to be started by it; they confine themselves further.
 // Says what is in force. Never fails: a kernel that has less gives less.
 Confinement confine(bool starts_programs) noexcept;
+
+// For good, of a process that is about to read a secret: it leaves no core dump, and to other
+// processes of its user its memory, environment and descriptors are closed (PR_SET_DUMPABLE), but
+// for root's. A program that it starts begins without that. False: it is not so.
+bool keep_memory_private() noexcept;
 
 }  // namespace disttf::roles

@@ -106,5 +106,45 @@ TEST_F(ConfinementTest, StartsThreadsThatAreConfinedToo) {
   EXPECT_EQ(confined(false, in_a_thread), EPERM);
 }
 
+// Whether another process of the same user may open that file of the one that asks. 3: it is not
+// known.
+int error_of_opening_from_beside(const char* name) {
+  const std::string path = "/proc/" + std::to_string(getpid()) + "/" + name;
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(error_of(open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+}
+
+int open_beside(const char* name, bool kept_private) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65'534;  // root may look everywhere
+    if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) {
+      _exit(3);
+    }
+    prctl(PR_SET_DUMPABLE, 1);  // which another user has ended
+    if (kept_private && !keep_memory_private()) {
+      _exit(3);
+    }
+    _exit(error_of_opening_from_beside(name));
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(ConfinementTest, KeepsItsMemoryFromProcessesOfItsUser) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the leak detector looks into the process";
+#endif
+  for (const char* name : {"environ", "maps"}) {
+    EXPECT_EQ(open_beside(name, false), 0) << name << ", which else is open to them";
+    EXPECT_EQ(open_beside(name, true), EACCES) << name;
+  }
+}
+
 }  // namespace
 }  // namespace disttf::roles
