@@ -219,6 +219,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     invocation.log = launch_log(invocation.log);
     RunLaunch run{.options = launch_options(app, flags, 1, 1)};
     run.options.page = page_options(flags);
+    run.options.secret = secret_of_launch(flags, environment);
     invocation.action = std::move(run);
     return;
   }
@@ -285,7 +286,7 @@ std::span<const char* const> environment_names() {
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
     names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
-    names.push_back(kSecretVariable);
+    names.push_back(net::kSecretVariable);
     names.push_back("PATH");             // launch looks for a COMMAND there
     names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
     names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));
@@ -328,8 +329,9 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     check_launch_flags(*app, launched.has_value());
   }
   if (launched) {
-    invocation.action =
-        RunReplicas{.options = replica_options(flags, *launched, value_of(environment, "PATH"))};
+    RunReplicas run{.options = replica_options(flags, *launched, value_of(environment, "PATH"))};
+    run.options.secret = secret_of_launch(flags, environment);
+    invocation.action = std::move(run);
     return invocation;
   }
   if (command == Command::kDownload || flags.download_only) {

@@ -83,6 +83,7 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kLaunchGroup);
+  add_insecure_flag(app, flags);
   app.add_option("--chaos", flags.chaos,
                  "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, and `--chaos_frames "
                  "SEED,RATE`; SEED "

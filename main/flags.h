@@ -95,6 +95,7 @@ struct Flags {
   bool launch_evaluator = false;
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
+  bool insecure = false;
   std::string chaos;           // empty: none
   std::string launch_options;  // a file; empty: none
   roles::TaskLimits ps_limits;

@@ -52,8 +52,8 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
       "words\n"
       "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
       "braces;\n"
-      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --log_format "
-      "and\nits own group.");
+      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --insecure,\n"
+      "--log_format and its own group.");
 }
 
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
@@ -70,7 +70,8 @@ std::optional<std::vector<std::string>> take_launched_command(std::vector<std::s
 }
 
 void check_launch_flags(const CLI::App& app, bool has_command) {
-  static const std::set<std::string> kOfBoth = {"ps", "workers", "config", "help", "log_format"};
+  static const std::set<std::string> kOfBoth = {"ps",   "workers",    "config",
+                                                "help", "log_format", "insecure"};
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty() ||
         kOfBoth.contains(option->get_lnames().front())) {

@@ -15,6 +15,7 @@
 #include "main/parse_flags.h"
 #include "main/render/dcos_options.h"
 #include "main/render/deployment.h"
+#include "main/secret_flags.h"
 #include "main/training_flags.h"
 #include "net/wire/text.h"
 
@@ -226,6 +227,7 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
   roles::LaunchOptions options = reconsidered(words, given);
   options.control = control_options(flags, environment);
   options.page = page_options(flags);
+  options.secret = secret_of_launch(flags, environment);
   options.reconsider = [words, given](const roles::LaunchUpdate& update) {
     roles::LaunchUpdate all = update;
     if (!all.options) {

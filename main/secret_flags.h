@@ -7,16 +7,20 @@
 #include "main/common_options.h"
 #include "main/flags.h"
 #include "net/transport/secrets.h"
+#include "roles/launch/shell/run_secret.h"
 
 namespace disttf {
-
-// The secret itself. There is no flag for that: every user of a machine sees its command lines.
-inline constexpr const char* kSecretVariable = "DISTTF_SECRET";
 
 void add_secret_flag(CLI::App& app, Flags& flags);
 
 // Of --secret_file, or else of the variable; null: the run has none. Throws std::invalid_argument.
 [[nodiscard]] std::shared_ptr<net::Secrets> secrets_from(const Flags& flags,
                                                          const Environment& environment);
+
+// launch --insecure
+void add_insecure_flag(CLI::App& app, Flags& flags);
+// Where the tasks of a launch have theirs from. Throws std::invalid_argument.
+[[nodiscard]] roles::SecretOfRun secret_of_launch(const Flags& flags,
+                                                  const Environment& environment);
 
 }  // namespace disttf

@@ -19,6 +19,9 @@ constexpr FileText kRecords = {"TRAIN_DIR/records/*.jsonl",
 constexpr FileText kEvents = {"LOG_DIR/events.out.tfevents.*", "What TensorBoard reads."};
 constexpr FileText kSocket = {"$XDG_RUNTIME_DIR/disttf/launch-*.sock",
                               "Where a running launch is asked and told."};
+constexpr FileText kRunSecret = {"$XDG_RUNTIME_DIR/disttf/launch-*.secret",
+                                 "What the tasks of a running launch share: the --secret_file of "
+                                 "who joins them."};
 constexpr FileText kAuthorities = {"/etc/ssl/certs/ca-certificates.crt",
                                    "The certificate authorities that https downloads are checked "
                                    "by, unless --ca_file names others."};
@@ -43,8 +46,8 @@ std::vector<CommandText> texts_of_tasks() {
                      "Train on the built-in digits; what was trained stays in run."},
                     {"disttf launch --data table.csv --page",
                      "Train on your own table; a browser shows how it goes."}},
-       .files = {kInputData, kCheckpoints, kBest, kRecords, kEvents, kSocket, kAuthorities,
-                 kRecipe},
+       .files = {kInputData, kCheckpoints, kBest, kRecords, kEvents, kSocket, kRunSecret,
+                 kAuthorities, kRecipe},
        .reads = {Reads::kDownloads, Reads::kStores, Reads::kPath, Reads::kRuntime,
                  Reads::kTerminal},
        .see_also = {"status", "top", "pods", "predict", "serve", "plot"}},
@@ -337,7 +340,7 @@ constexpr std::array kVariables = {
         "Set by launchers that tell ranks and no addresses: refused with a sentence."},
     VariableText{"DISTTF_SECRET", Reads::kCluster,
                  "What all tasks of the run share, where no --secret_file says it: they speak TLS "
-                 "with each other then."},
+                 "with each other then. launch makes one for its tasks."},
     VariableText{"http_proxy, https_proxy, all_proxy, no_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
                  Reads::kDownloads, "Through whom data sets are downloaded."},
     VariableText{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN", Reads::kStores,

@@ -20,6 +20,10 @@
 
 namespace disttf::net {
 
+// The secret itself, in a task's environment. There is no flag for that: every user of a machine
+// sees its command lines.
+inline constexpr const char* kSecretVariable = "DISTTF_SECRET";
+
 inline constexpr std::size_t kLeastSecretBytes = 32;
 inline constexpr std::size_t kMostSecretBytes = 1024;
 inline constexpr std::size_t kMostSecrets = 16;

@@ -40,6 +40,11 @@ TEST(LaunchCommand, ShowsTheWorkersThatAreAskedFor) {
   }
 }
 
+TEST(LaunchCommand, HasASecretUnlessItIsToHaveNone) {
+  EXPECT_EQ(parse_replicas("launch -- /bin/sh").secret, roles::SecretOfRun::kMade);
+  EXPECT_EQ(parse_replicas("launch --insecure -- /bin/sh").secret, roles::SecretOfRun::kNone);
+}
+
 TEST(LaunchCommand, MustBeThere) {
   EXPECT_EQ(refusal("launch -w 2 --"), "launch: the COMMAND after -- is missing");
   EXPECT_EQ(refusal("launch -- disttf-is-no-such-program"),

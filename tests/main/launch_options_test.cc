@@ -137,6 +137,24 @@ TEST(LaunchControl, HasAnAddressOfItsOwn) {
             "--control_port: 1 is not allowed with --control none");
 }
 
+TEST(LaunchSecret, IsMadeWhereNoneIsGiven) {
+  using roles::SecretOfRun;
+  const auto secret = [](const std::string& line, const Environment& environment = {}) {
+    return std::get<RunLaunch>(parse(line, environment).action).options.secret;
+  };
+  const Environment given = {{"DISTTF_SECRET", "a secret of more than 32 characters"}};
+  EXPECT_EQ(secret("launch"), SecretOfRun::kMade);
+  EXPECT_EQ(secret("train"), SecretOfRun::kMade) << "a run of its own";
+  EXPECT_EQ(secret("launch --secret_file /x"), SecretOfRun::kGiven);
+  EXPECT_EQ(secret("launch", given), SecretOfRun::kGiven);
+  EXPECT_EQ(secret("launch", {{"DISTTF_SECRET", ""}}), SecretOfRun::kMade);
+  EXPECT_EQ(secret("launch --insecure"), SecretOfRun::kNone);
+  EXPECT_EQ(secret("launch --insecure", given), SecretOfRun::kNone);
+  EXPECT_THAT(parse_launch("launch --insecure").task_arguments, testing::IsEmpty());
+  EXPECT_EQ(refusal("launch --insecure --secret_file /x"),
+            "--insecure: true is not allowed with --secret_file \"/x\"; give one of them");
+}
+
 TEST(LaunchPage, IsThereWhereItIsAskedFor) {
   EXPECT_FALSE(parse_launch("launch").page.has_value());
   const roles::PageOptions page = *parse_launch("launch --page").page;

@@ -109,7 +109,8 @@ TEST_F(Manage, StatusShowsEveryTask) {
                            "worker:0 +127.0.0.1:[0-9]+ +running +[0-9]+ +0 +[0-9TZ:-]+[^\n]*\n"));
   EXPECT_THAT(told({"endpoints"}),
               MatchesRegex("JOB +ADDRESSES\nps +127[^,\n]+,127[^,\n]+\nchief +127[^,\n]+\n"
-                           "worker +127[^,\n]+\ncontrol +[^\n]+\\.sock\n"));
+                           "worker +127[^,\n]+\ncontrol +[^\n]+\\.sock\n"
+                           "secret_file +[^\n]+\\.secret\n"));
   EXPECT_EQ(told({"pods", "list"}), "ps:0\nps:1\nchief:0\nworker:0\n");
 }
 

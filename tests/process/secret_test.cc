@@ -2,6 +2,7 @@
 // here that a run with one is the same run, and that nobody else gets in.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +13,7 @@ namespace {
 
 using net::Job;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Words kRun = {"--train_steps=100", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
@@ -29,6 +31,17 @@ class Secret : public ProcessTest {
   }
   [[nodiscard]] Words secret_in(const std::string& name) const {
     return {"--secret_file=" + (scratch() / name).string()};
+  }
+  Process& launch(const Words& flags) {
+    return run("launch", Words{"launch", "--workers=2"} + flags + data_flags());
+  }
+  // The lists of a launch, for who comes from outside.
+  Words hosts_of(const std::string& control) {
+    Process& endpoints = run("endpoints", {"endpoints", "--control=" + control});
+    EXPECT_TRUE(exits(endpoints, kExitDone));
+    const std::string addresses = endpoints.standard_output();
+    return {"--ps_hosts=" + captured(addresses, "ps +([0-9.:,]+)"),
+            "--worker_hosts=" + captured(addresses, "worker +([0-9.:,]+)")};
   }
   // A worker that does not get in; the run that it meant goes on to its end.
   void expect_refused(const Words& flags, const std::string& why) {
@@ -82,9 +95,92 @@ TEST_F(Secret, MayBeAVariable) {
       run("launch", Words{"launch", "--workers=2", "--transport=tcp"} + kRun + data_flags(),
           {{"DISTTF_SECRET", kOne}});
   ASSERT_TRUE(exits(job, kExitDone));
-  Process& plain = run("launch", Words{"launch", "--workers=2"} + kRun + data_flags());
+  Process& plain = launch(kRun + Words{"--insecure"});
   ASSERT_TRUE(exits(plain, kExitDone));
   EXPECT_EQ(weights_hash_in(job), weights_hash_in(plain));
+}
+
+TEST_F(Secret, OfALaunchIsForItsOwnTasksAndWhoIsToldOfIt) {
+  const std::string control = (scratch() / "control").string();
+  Process& job = launch(Words{"--control=" + control} + endless());
+  ASSERT_TRUE(says(job, "training step 10 done"));
+  const Words addresses = hosts_of(control);
+  Process& stranger = run("stranger", Words{"evaluator"} + addresses + data_flags());
+  EXPECT_TRUE(exits(stranger, kExitUsage));
+  EXPECT_THAT(stranger.standard_error(),
+              HasSubstr("give this task the same one (--secret_file or DISTTF_SECRET)"));
+  Process& friendly = run("friend", Words{"evaluator", "--secret_file=" + control + ".secret"} +
+                                        addresses + data_flags());
+  EXPECT_TRUE(says(friendly, "accuracy"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_FALSE(std::filesystem::exists(control + ".secret"));
+}
+
+// The file is its owner's alone, and so is a process' environment.
+TEST_F(Secret, OfALaunchIsSeenByItsUserAlone) {
+  const std::string control = (scratch() / "control").string();
+  Process& job = launch(Words{"--control=" + control} + endless());
+  ASSERT_TRUE(says(job, "training step 10 done"));
+  EXPECT_EQ(std::filesystem::status(control + ".secret").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::string secret;
+  std::getline(std::ifstream(control + ".secret"), secret);
+  ASSERT_EQ(secret.size(), 44U);
+  std::vector<pid_t> processes = children_of(job.pid());
+  EXPECT_EQ(processes.size(), 3U);
+  processes.push_back(job.pid());
+  for (const pid_t each : processes) {
+    for (const std::string& word : command_line_of(each)) {
+      EXPECT_THAT(word, Not(HasSubstr(secret)));
+    }
+  }
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_THAT(job.report(), Not(HasSubstr(secret)));
+}
+
+TEST_F(Secret, OfALaunchChangesNoBitAndStaysWhenTasksDie) {
+  Process& plain = launch(kRun + Words{"--insecure"});
+  ASSERT_TRUE(exits(plain, kExitDone));
+  for (const char* transport : {"--transport=tcp", "--transport=auto"}) {
+    Process& job = launch(kRun + kSlowly + Words{transport, "--control=none"});
+    ASSERT_TRUE(says(job, "training step 20 done"));
+    for (const pid_t each : children_of(job.pid())) {
+      const Words words = command_line_of(each);
+      if (words.size() > 1 && (words[1] == "ps" || words[2] == "--task_index=1")) {
+        kill(each, SIGKILL);
+      }
+    }
+    EXPECT_TRUE(exits(job, kExitDone));
+    EXPECT_THAT(job.standard_error(), HasSubstr("[ps:0] was killed by signal 9"));
+    EXPECT_EQ(weights_hash_in(job), weights_hash_in(plain)) << transport;
+  }
+}
+
+TEST_F(Secret, ALaunchMayHaveNone) {
+  const std::string control = (scratch() / "control").string();
+  Process& job = run(
+      "launch", Words{"launch", "--insecure", "--control=" + control} + endless() + data_flags(),
+      {{"DISTTF_SECRET", kOne}});
+  ASSERT_TRUE(says(job, "training step 10 done"));
+  EXPECT_FALSE(std::filesystem::exists(control + ".secret"));
+  Process& anybody = run("anybody", Words{"evaluator"} + hosts_of(control) + data_flags());
+  EXPECT_TRUE(says(anybody, "accuracy"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+}
+
+TEST_F(Secret, TasksOfACommandHaveOne) {
+  const Words command = {"--", "/bin/sh", "-c",
+                         "echo \"$TFMESOS_JOB_NAME has ${{#DISTTF_SECRET}} characters\""};
+  Process& job = run("launch", Words{"launch", "-w", "1", "-s", "1"} + command);
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_THAT(job.standard_output(), HasSubstr("[worker:0] worker has 44 characters"));
+  Process& plain = run("plain", Words{"launch", "-w", "1", "-s", "0", "--insecure"} + command,
+                       {{"DISTTF_SECRET", kOne}});
+  ASSERT_TRUE(exits(plain, kExitDone));
+  EXPECT_THAT(plain.standard_output(), HasSubstr("[worker:0] worker has 0 characters"));
 }
 
 TEST_F(Secret, ThatOthersMayReadIsNone) {
@@ -134,12 +230,13 @@ TEST_F(Secret, ServersAndTheirDriverHaveOne) {
                            Words{"server", std::string("--job_name=") + job, "--task_index=0"} +
                                cluster.host_flags() + secret_in("one")));
   }
-  Process& stranger =
-      run("stranger", Words{"plus", "--wait=0"} + cluster.host_flags() + secret_in("other"));
-  EXPECT_TRUE(exits(stranger, kExitUsage));
+  // First the one that waits for servers that have only just begun.
   Process& plus = run("plus", Words{"plus"} + cluster.host_flags() + secret_in("one"));
   EXPECT_TRUE(exits(plus, kExitDone));
   EXPECT_EQ(plus.standard_output(), "42\n");
+  Process& stranger =
+      run("stranger", Words{"plus", "--wait=0"} + cluster.host_flags() + secret_in("other"));
+  EXPECT_TRUE(exits(stranger, kExitUsage));
   for (Process* server : servers) {
     server->send(SIGTERM);
     EXPECT_TRUE(exits(*server, kExitDone));

@@ -201,7 +201,7 @@ TEST_F(ServeFollow, TheEvaluatorOfTfConfigMayBeAService) {
   EXPECT_EQ(await_version(service, 150), 150U);
 }
 
-// What a launch says of its tasks is enough.
+// What a launch says of its tasks and their secret is enough.
 TEST_F(ServeFollow, ALaunchTellsWhereItsPsAre) {
   const std::string control = (scratch() / "control").string();
   Process& job = run("launch", Words{"launch", "--workers=2", "--ps=2", "--control=" + control} +
@@ -211,7 +211,8 @@ TEST_F(ServeFollow, ALaunchTellsWhereItsPsAre) {
   ASSERT_TRUE(exits(endpoints, kExitDone));
   const std::string addresses = endpoints.standard_output();
   const Service service = serve({"--ps_hosts=" + captured(addresses, "ps +([0-9.:,]+)"),
-                                 "--worker_hosts=" + captured(addresses, "worker +([0-9.:,]+)")});
+                                 "--worker_hosts=" + captured(addresses, "worker +([0-9.:,]+)"),
+                                 "--secret_file=" + captured(addresses, "secret_file +(\\S+)")});
   await_version(service, 1);
   job.send(SIGTERM);
   EXPECT_TRUE(exits(job, kExitTerminated));

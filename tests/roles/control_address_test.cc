@@ -83,6 +83,21 @@ TEST_F(ControlAddress, TokensAreOfTheUserAloneAndDiffer) {
   EXPECT_NE(socket.make_token(), token);
 }
 
+TEST_F(ControlAddress, TheSecretIsOfTheUserAloneAndGoesWithTheLaunch) {
+  std::optional<ControlSocket> socket(std::in_place, context_, in_directory());
+  const std::string path = socket->secret_path();
+  EXPECT_EQ(path, directory() + "/launch-" + std::to_string(getpid()) + ".secret");
+  std::ofstream(path) << "of one that died";
+  fs::permissions(path, fs::perms::all);
+  socket->write_secret("something that nobody knows");
+  EXPECT_EQ(mode_of(path), 0600U);
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  EXPECT_EQ(line, "something that nobody knows");
+  socket.reset();
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST_F(ControlAddress, IsFoundAndWhatTheDeadLeftIsRemoved) {
   EXPECT_THAT(find_control_sockets(directory()), IsEmpty());
   const ControlSocket first(context_, in_directory());
@@ -90,9 +105,11 @@ TEST_F(ControlAddress, IsFoundAndWhatTheDeadLeftIsRemoved) {
   const std::string dead = directory() + "/launch-1.sock";
   leave_dead(dead);
   std::ofstream(directory() + "/launch-1.token") << "old";
+  std::ofstream(directory() + "/launch-1.secret") << "old";
   EXPECT_THAT(find_control_sockets(directory()), ElementsAre(second.path(), first.path()));
   EXPECT_FALSE(fs::exists(dead));
   EXPECT_FALSE(fs::exists(directory() + "/launch-1.token"));
+  EXPECT_FALSE(fs::exists(directory() + "/launch-1.secret"));
 }
 
 TEST_F(ControlAddress, TakesThePlaceOfADeadOneOnly) {

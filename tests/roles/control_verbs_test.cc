@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 class FakeJob : public ManagedJob {
  public:
   std::vector<std::string> told;
+  std::string secret_file;
 
   [[nodiscard]] JobStatus status() const override {
     const auto at = std::chrono::system_clock::time_point(std::chrono::seconds(1'000'000'000));
@@ -36,7 +37,8 @@ class FakeJob : public ManagedJob {
                        .restarts = 3,
                        .since = at}},
             .socket = "/run/x.sock",
-            .url = ""};
+            .url = "",
+            .secret_file = secret_file};
   }
   [[nodiscard]] std::string log(const net::TaskId& id) const override {
     if (id.index > 0) throw UnknownTask("there is no task " + task_name(id));
@@ -107,6 +109,12 @@ TEST_F(ControlVerbs, EndpointsAreListsByJob) {
   EXPECT_EQ(Json::parse(ask("GET", "/v1/endpoints").body),
             Json::parse(R"({"ps": ["127.0.0.1:4000"], "worker": ["127.0.0.1:4001"],
                             "control": ["/run/x.sock"]})"));
+}
+
+TEST_F(ControlVerbs, EndpointsSayByWhatOneJoins) {
+  job_.secret_file = "/run/x.secret";
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/endpoints").body).at("secret_file"),
+            Json::parse(R"(["/run/x.secret"])"));
 }
 
 TEST_F(ControlVerbs, PodsAreNames) {

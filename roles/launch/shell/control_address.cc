@@ -26,6 +26,7 @@ using asio::local::stream_protocol;
 
 constexpr const char* kSocketEnd = ".sock";
 constexpr const char* kTokenEnd = ".token";
+constexpr const char* kSecretEnd = ".secret";
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
   throw Failure(kCannotListen, "--control: " + net::quoted(path) + " cannot be had: " + why);
@@ -63,15 +64,28 @@ Found look_at(const std::string& path) {
   return error == std::errc::connection_refused ? Found::kDead : Found::kAlive;
 }
 
-std::string beside(const std::string& socket) {
+std::string beside(const std::string& socket, const char* end) {
   return socket.ends_with(kSocketEnd)
-             ? socket.substr(0, socket.size() - std::string(kSocketEnd).size()) + kTokenEnd
-             : socket + kTokenEnd;
+             ? socket.substr(0, socket.size() - std::string(kSocketEnd).size()) + end
+             : socket + end;
+}
+
+// A line of a file of mode 0600, in the place of what a launch that died has left there.
+void write_private(const std::string& path, const std::string& text) {
+  unlink(path.c_str());
+  const data::FileDescriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  const std::string line = text + "\n";
+  if (file.number() < 0 ||
+      write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    fail(path, last_error_text());
+  }
 }
 
 void remove_dead(const std::string& path) {
   unlink(path.c_str());
-  unlink(beside(path).c_str());
+  unlink(beside(path, kTokenEnd).c_str());
+  unlink(beside(path, kSecretEnd).c_str());
 }
 
 // A name that nobody has: a process of another PID namespace may share the directory.
@@ -145,11 +159,14 @@ ControlSocket::~ControlSocket() {
   if (has_token_) {
     unlink(token_path().c_str());
   }
+  if (has_secret_) {
+    unlink(secret_path().c_str());
+  }
 }
 
 stream_protocol::acceptor ControlSocket::take_acceptor() { return std::move(acceptor_); }
 
-std::string ControlSocket::token_path() const { return beside(path_); }
+std::string ControlSocket::token_path() const { return beside(path_, kTokenEnd); }
 
 std::string ControlSocket::make_token() {
   // 128 bits from the system's generator, which std::random_device reads.
@@ -158,17 +175,16 @@ std::string ControlSocket::make_token() {
   for (int each = 0; each < 4; ++each) {
     token += fmt::format("{:08x}", random());
   }
-  const std::string path = token_path();
-  unlink(path.c_str());  // of a launch that died
-  const data::FileDescriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  const std::string line = token + "\n";
-  if (file.number() < 0 ||
-      write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    fail(path, last_error_text());
-  }
+  write_private(token_path(), token);
   has_token_ = true;
   return token;
+}
+
+std::string ControlSocket::secret_path() const { return beside(path_, kSecretEnd); }
+
+void ControlSocket::write_secret(const std::string& secret) {
+  write_private(secret_path(), secret);
+  has_secret_ = true;
 }
 
 std::vector<std::string> find_control_sockets(const std::string& directory) {

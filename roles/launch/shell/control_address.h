@@ -2,6 +2,9 @@
 //
 //   DIRECTORY/launch-4711.sock    mode 0600, in a directory with mode 0700 that belongs to the user
 //   DIRECTORY/launch-4711.token   with http on loopback: what a request must carry, mode 0600
+//   DIRECTORY/launch-4711.secret  what the tasks of its run share, where launch has made it, for
+//   who
+//                                 joins them: mode 0600
 //
 // A socket that nobody listens on was left by a launch that died; whoever comes upon it removes it.
 #pragma once
@@ -31,6 +34,9 @@ class ControlSocket {
   // Throws Failure.
   [[nodiscard]] std::string make_token();
   [[nodiscard]] std::string token_path() const;
+  // "x.sock" -> "x.secret". Throws Failure.
+  void write_secret(const std::string& secret);
+  [[nodiscard]] std::string secret_path() const;
 
  private:
   void listen_at(const std::string& path);
@@ -38,6 +44,7 @@ class ControlSocket {
   std::string path_;
   asio::local::stream_protocol::acceptor acceptor_;
   bool has_token_ = false;
+  bool has_secret_ = false;
 };
 
 // The sockets in `directory` on which somebody listens, in order; what the dead have left is

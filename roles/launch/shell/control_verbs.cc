@@ -65,6 +65,9 @@ net::HttpReply endpoints_reply(const JobStatus& status) {
   if (!status.url.empty()) {
     json["control"].push_back(status.url);
   }
+  if (!status.secret_file.empty()) {
+    json["secret_file"].push_back(status.secret_file);
+  }
   return json_reply(json);
 }
 

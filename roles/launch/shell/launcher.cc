@@ -88,6 +88,7 @@ class Launcher : public ManagedJob {
   }
 
   const LaunchOptions& options_;
+  const std::string secret_;  // of the run, made by this launch; empty: it has made none
   asio::io_context context_{1};
   asio::signal_set signals_;
   Console console_;
@@ -113,8 +114,9 @@ class Launcher : public ManagedJob {
 
 Launcher::Launcher(const LaunchOptions& options)
     : options_(options),
+      secret_(options.secret == SecretOfRun::kMade ? make_run_secret() : std::string()),
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
-      processes_(context_, options, events()),
+      processes_(context_, options, secret_variables(options.secret, secret_), events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
       page_(context_, feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
@@ -159,11 +161,15 @@ void Launcher::open_control() {
   }
   try {
     control_.emplace(context_, *options_.control);
+    if (!secret_.empty()) {
+      control_->write_secret(secret_);
+    }
   } catch (const Failure& failure) {
     // Asked for by nobody, it is no reason not to train.
     if (!options_.control->socket.empty() || options_.control->port) {
       throw;
     }
+    control_.reset();
     log_info(std::string("this launch cannot be managed: ") + failure.what());
     return;
   }
@@ -236,13 +242,15 @@ const char* Launcher::run_state() const {
 }
 
 JobStatus Launcher::status() const {
-  JobStatus status{.state = run_state(),
-                   .pid = getpid(),
-                   .since = since_,
-                   .progress = last_progress_,
-                   .tasks = {},
-                   .socket = control_ ? control_->path() : std::string(),
-                   .url = control_url_};
+  JobStatus status{
+      .state = run_state(),
+      .pid = getpid(),
+      .since = since_,
+      .progress = last_progress_,
+      .tasks = {},
+      .socket = control_ ? control_->path() : std::string(),
+      .url = control_url_,
+      .secret_file = control_ && !secret_.empty() ? control_->secret_path() : std::string()};
   for (const net::Job job :
        {net::Job::kPs, net::Job::kChief, net::Job::kWorker, net::Job::kEvaluator}) {
     for (const auto& task : processes_.tasks()) {

@@ -17,6 +17,7 @@
 
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/restart_policy.h"
+#include "roles/launch/shell/run_secret.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/page_server.h"
 
@@ -60,8 +61,9 @@ struct LaunchOptions {
   TaskLimits trainer_limits = {};
   std::optional<ControlOptions> control = {};  // nullopt: none
   std::optional<PageOptions> page = {};        // nullopt: none
-  MetricsOptions metrics = {};                 // launch's own; its tasks get others
-  std::vector<std::string> notes = {};         // on what an options file says and has no effect
+  SecretOfRun secret = SecretOfRun::kGiven;
+  MetricsOptions metrics = {};          // launch's own; its tasks get others
+  std::vector<std::string> notes = {};  // on what an options file says and has no effect
   // What the launch's own command line means together with an update. Throws std::invalid_argument.
   std::function<LaunchOptions(const LaunchUpdate&)> reconsider = {};
   // Both set, or none: who exports the launch's metrics, for as long as it runs.

@@ -49,6 +49,7 @@ struct JobStatus {
   std::vector<TaskStatus> tasks;     // ps, chief, workers
   std::string socket;                // of the control address; empty: none
   std::string url;                   // the same on loopback; empty: none
+  std::string secret_file;           // of the run, made by launch; empty: none
 };
 
 // Why something is not done now, although it was asked for rightly.

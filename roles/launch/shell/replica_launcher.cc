@@ -78,7 +78,11 @@ std::vector<net::TaskId> tasks_of(const ReplicaOptions& options) {
 class ReplicaLauncher {
  public:
   explicit ReplicaLauncher(const ReplicaOptions& options)
-      : options_(options), signals_(context_, SIGINT, SIGTERM, SIGCHLD), timer_(context_) {}
+      : options_(options),
+        secret_variables_(secret_variables(
+            options.secret, options.secret == SecretOfRun::kMade ? make_run_secret() : "")),
+        signals_(context_, SIGINT, SIGTERM, SIGCHLD),
+        timer_(context_) {}
   int run();
 
  private:
@@ -107,6 +111,7 @@ class ReplicaLauncher {
   void carry_out(const ReplicasEnded& /*order*/) { context_.stop(); }
 
   const ReplicaOptions& options_;
+  const std::vector<std::string> secret_variables_;  // for disttf as the COMMAND
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer timer_;  // at the supervisor's deadline, if there is one
@@ -220,10 +225,12 @@ void ReplicaLauncher::act() {
 void ReplicaLauncher::carry_out(const StartPart& order) {
   Task& task = *tasks_[order.task];
   const Program& program = task.programs.at(static_cast<std::size_t>(order.part));
+  std::vector<std::string> variables = task_variables(cluster_, task.id);
+  variables.insert(variables.end(), secret_variables_.begin(), secret_variables_.end());
   ChildProcess process = start_child({.program = program.file,
                                       .name = program.words.front(),
                                       .arguments = {program.words.begin() + 1, program.words.end()},
-                                      .variables = task_variables(cluster_, task.id)});
+                                      .variables = std::move(variables)});
   task.pid = process.pid;
   supervisor_.pipes_opened(2);
   const auto handler = [this, &task](bool is_output) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "net/wire/cluster.h"
+#include "roles/launch/shell/run_secret.h"
 
 namespace disttf::roles {
 
@@ -33,6 +34,7 @@ struct ReplicaOptions {
   // fails, the last lines are shown in any case.
   std::optional<std::set<std::size_t>> worker_logs;
   std::string search_path;  // PATH
+  SecretOfRun secret = SecretOfRun::kGiven;
 };
 
 // Throws std::invalid_argument, with one sentence, when a word has a wrong placeholder or names a

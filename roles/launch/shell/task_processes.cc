@@ -27,9 +27,10 @@ bool saves(const LaunchOptions& options) {
 }  // namespace
 
 TaskProcesses::TaskProcesses(asio::io_context& context, const LaunchOptions& options,
-                             TaskEvents events)
+                             std::vector<std::string> variables, TaskEvents events)
     : context_(context),
       options_(options),
+      variables_(std::move(variables)),
       events_(std::move(events)),
       timer_(context),
       cpus_(usable_cpus()),
@@ -136,8 +137,10 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
 
 void TaskProcesses::start(LocalTask& task, int listen_fd) {
   const bool tells_records = task.is_chief || task.id.job == net::Job::kEvaluator;
+  std::vector<std::string> variables = variables_for(task, tasks_);
+  variables.insert(variables.end(), variables_.begin(), variables_.end());
   ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
-                                      .variables = variables_for(task, tasks_),
+                                      .variables = std::move(variables),
                                       .listen_fd = listen_fd,
                                       .progress = tells_records,
                                       .cpus = cpus_of(task),

@@ -40,7 +40,9 @@ class TaskProcesses {
  public:
   // `context` must outlive the object. Reserves a port for every task. Throws
   // std::system_error.
-  TaskProcesses(asio::io_context& context, const LaunchOptions& options, TaskEvents events);
+  // `variables`: what all processes of the run find in their environment, "NAME=value".
+  TaskProcesses(asio::io_context& context, const LaunchOptions& options,
+                std::vector<std::string> variables, TaskEvents events);
 
   // Throws std::system_error.
   void start_all();
@@ -96,6 +98,7 @@ class TaskProcesses {
 
   asio::io_context& context_;
   LaunchOptions options_;
+  const std::vector<std::string> variables_;  // of the run, also when all start again
   TaskEvents events_;
   asio::steady_timer timer_;  // at the supervisor's deadline, if there is one
   std::vector<int> cpus_;     // those that this process may use

@@ -1,0 +1,46 @@
+// The secret that a launch makes for its own run.
+#include "roles/launch/shell/run_secret.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "net/transport/secrets.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string encoded(std::string_view text) {
+  return base64_of(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// Those of RFC 4648.
+TEST(RunSecret, IsWrittenInBase64) {
+  EXPECT_EQ(encoded(""), "");
+  EXPECT_EQ(encoded("f"), "Zg==");
+  EXPECT_EQ(encoded("fo"), "Zm8=");
+  EXPECT_EQ(encoded("foo"), "Zm9v");
+  EXPECT_EQ(encoded("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(encoded("\xfb\xff\xfe"), "+//+");
+}
+
+TEST(RunSecret, IsAnotherEachTimeAndOneThatTasksTake) {
+  const std::string one = make_run_secret();
+  EXPECT_EQ(one.size(), 44U);
+  EXPECT_NE(make_run_secret(), one);
+  EXPECT_NO_THROW(net::Secrets(one, "test"));
+}
+
+TEST(RunSecret, IsToldInTheEnvironmentAlone) {
+  EXPECT_THAT(secret_variables(SecretOfRun::kMade, "abc"), ElementsAre("DISTTF_SECRET=abc"));
+  EXPECT_THAT(secret_variables(SecretOfRun::kNone, ""), ElementsAre("DISTTF_SECRET="))
+      << "one that the launcher has is not handed on";
+  EXPECT_THAT(secret_variables(SecretOfRun::kGiven, ""), IsEmpty());
+}
+
+}  // namespace
+}  // namespace disttf::roles
