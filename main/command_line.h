@@ -10,6 +10,7 @@
 #include "main/common_options.h"
 #include "main/flags.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/doctor/shell/doctor.h"
 #include "roles/evaluator/shell/evaluator.h"
 #include "roles/export/shell/export_command.h"
 #include "roles/import/shell/import_command.h"
@@ -68,6 +69,9 @@ struct RunServe {
 struct RunHealthcheck {
   roles::HealthcheckOptions options;
 };
+struct RunDoctor {
+  roles::DoctorOptions options;
+};
 struct RunExport {
   roles::ExportOptions options;
 };
@@ -109,7 +113,8 @@ struct Invocation {
   std::string summary;                // the same, not a warning; empty: none
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
-               RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage, RunEvaluator>
+               RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage,
+               RunEvaluator>
       action;
 };
 

@@ -7,6 +7,7 @@
 #include "main/completion.h"
 #include "main/config_file.h"
 #include "main/data_command.h"
+#include "main/doctor_command.h"
 #include "main/export_command.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
@@ -381,6 +382,7 @@ const std::vector<CommandInfo>& commands() {
       {Command::kData, "data", "Show what your own data consists of"},
       {Command::kResolve, "resolve",
        "Show which task this would be, of which cluster, and what says so; starts nothing"},
+      {Command::kDoctor, "doctor", "Show what a task would find on this machine"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
       {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
       {Command::kServe, "serve", "Let a trained model answer over HTTP"},
@@ -455,6 +457,11 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_max_workers(*app, flags, kClusterGroup);
     add_find_flags(*app, flags);
     add_heartbeat_timeout(*app, flags);
+    add_log(*app, flags);
+    return app;
+  }
+  if (command == Command::kDoctor) {
+    add_doctor_flags(*app, flags);
     add_log(*app, flags);
     return app;
   }

@@ -36,6 +36,7 @@ enum class Command : std::uint8_t {
   kModel,
   kData,
   kResolve,
+  kDoctor,
   kRender,
   kPredict,
   kServe,
@@ -130,6 +131,8 @@ struct Flags {
   std::size_t serve_threads = 0;       // 0: the CPUs
   std::size_t serve_follow_secs = 10;
   std::uint64_t healthcheck_timeout_s = 5;
+  // Doctor
+  std::optional<std::uint16_t> doctor_port;
   // Export
   std::string export_format;
   std::string export_output;  // empty: the usual one

@@ -155,6 +155,8 @@ int run(const RunPlot& run) { return roles::run_plot(run.options); }
 
 int run(const RunShow& run) { return roles::run_show(run.options); }
 
+int run(const RunDoctor& run) { return roles::run_doctor(run.options); }
+
 int run(const RunLs& run) { return roles::run_list_command(run.command); }
 
 int run(const RunCp& run) { return roles::run_copy_command(run.command); }

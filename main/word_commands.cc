@@ -10,6 +10,7 @@
 #include "main/common_options.h"
 #include "main/completion.h"
 #include "main/data_command.h"
+#include "main/doctor_command.h"
 #include "main/export_command.h"
 #include "main/import_command.h"
 #include "main/launch_options.h"
@@ -125,6 +126,11 @@ Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
   return run;
 }
 
+Action doctor_action(Words& words, Warnings& /*warnings*/) {
+  words.read_flags();
+  return RunDoctor{.options = doctor_options(words.flags)};
+}
+
 Action export_action(Words& words, Warnings& /*warnings*/) {
   const std::string model = take_export_word(words.arguments);
   words.read_flags();
@@ -192,6 +198,8 @@ Action (*action_of(Command command))(Words&, Warnings&) {
       return serve_action;
     case Command::kHealthcheck:
       return healthcheck_action;
+    case Command::kDoctor:
+      return doctor_action;
     case Command::kExport:
       return export_action;
     case Command::kImport:

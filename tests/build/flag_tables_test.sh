@@ -6,7 +6,7 @@
 # descriptions make, tests/main/flag_document_test.cc sees to; here no command may be missing.)
 set -euo pipefail
 
-readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
+readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve doctor render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
 # Understood, but not listed by any command's --help: it needs no command.
 readonly unlisted=(--version)
 

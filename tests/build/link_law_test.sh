@@ -44,6 +44,7 @@ allowed() {
     disttf_ps) echo 'ps_core|checkpoint|monitor' ;;
     disttf_trainer) echo 'trainer_core|checkpoint|model_core|download|monitor|monitor_core' ;;
     disttf_chief) echo 'chief_core|trainer|tensorboard|monitor|monitor_core' ;;
+    disttf_doctor) echo 'doctor_core|process|http' ;;
     disttf_launch) echo 'launch_core|process|http|monitor|monitor_core' ;;
     disttf_servers) echo 'servers_core|chief|launch|monitor' ;;
     disttf_command_line) echo 'render|resolvers|roles' ;;

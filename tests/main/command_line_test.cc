@@ -79,8 +79,8 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, evaluator, train, "
             "server, plus, "
-            "download, checkpoint, model, data, resolve, render, predict, serve, healthcheck, "
-            "export, import, ls, cp, plot, show, completion, "
+            "download, checkpoint, model, data, resolve, doctor, render, predict, serve, "
+            "healthcheck, export, import, ls, cp, plot, show, completion, "
             "status, top, trace, page, endpoints, logs, pods, update");
 }
 

@@ -1,0 +1,16 @@
+// disttf doctor: what a task would find on this machine.
+#pragma once
+
+#include "main/flags.h"
+#include "roles/doctor/shell/doctor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace disttf {
+
+void add_doctor_flags(CLI::App& app, Flags& flags);
+[[nodiscard]] roles::DoctorOptions doctor_options(const Flags& flags);
+
+}  // namespace disttf

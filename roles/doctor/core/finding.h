@@ -1,0 +1,46 @@
+// What `disttf doctor` says of a machine: a finding for each thing that a task depends on.
+//
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+
+struct Finding {
+  enum class Standing : std::uint8_t {
+    kGood,     // as a task wants it
+    kLacking,  // a task runs without, and slower or with less between it and others
+    kBad,      // a task would not run
+  };
+  std::string subject;  // one word, the same in every version: "seccomp"
+  Standing standing = Standing::kGood;
+  std::string text;  // without a full stop
+  // What a task would end with for it, where it is bad.
+  ExitCode exit_code = kDone;
+};
+
+[[nodiscard]] std::string_view standing_name(Finding::Standing standing) noexcept;
+
+// A line each; the texts begin in one column.
+[[nodiscard]] std::string to_text(std::span<const Finding> findings);
+// {"well":true,"findings":[{"subject":"kernel","standing":"good","text":"..."}]}
+[[nodiscard]] std::string to_json(std::span<const Finding> findings);
+// Of the first that is bad; kDone: none is.
+[[nodiscard]] ExitCode exit_code_of(std::span<const Finding> findings) noexcept;
+
+// What a file of a control group says of memory, in bytes; nothing: "max", or a number of no use.
+[[nodiscard]] std::optional<std::uint64_t> memory_limit(std::string_view text) noexcept;
+// The path below the second hierarchy's root in /proc/self/cgroup: "/" or "/a/b"; nothing where the
+// process is in none. The first hierarchy's are not looked for.
+[[nodiscard]] std::optional<std::string> group_path(std::string_view proc_cgroup);
+// How many processors "200000 100000" of cpu.max comes to; nothing: "max 100000", or of no use.
+[[nodiscard]] std::optional<double> processor_limit(std::string_view text) noexcept;
+
+}  // namespace disttf::roles

@@ -1,0 +1,12 @@
+// How much of the machine a task may have.
+#pragma once
+
+#include "roles/doctor/core/finding.h"
+
+namespace disttf::roles {
+
+[[nodiscard]] Finding check_descriptors();
+[[nodiscard]] Finding check_processors();
+[[nodiscard]] Finding check_memory();
+
+}  // namespace disttf::roles

@@ -1,0 +1,97 @@
+// `disttf doctor`: what it finds on the machine of the tests, and where that is made worse.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "math/kernels.h"
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Doctor : public ProcessTest {
+ protected:
+  Process& examine(const Words& flags = {}) { return run("doctor", Words{"doctor"} + flags); }
+  // Of the subject, in what has been printed as JSON.
+  static json finding(const json& printed, const std::string& subject) {
+    for (const json& each : printed.at("findings")) {
+      if (each.at("subject") == subject) {
+        return each;
+      }
+    }
+    ADD_FAILURE() << "nothing is said of " << subject;
+    return {};
+  }
+};
+
+TEST_F(Doctor, SaysALineOfEachThing) {
+  Process& doctor = examine();
+  ASSERT_TRUE(exits(doctor, kExitDone));
+  const std::string text = doctor.standard_output();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 12);
+  EXPECT_THAT(text, StartsWith("kernel         good     Linux "));
+  EXPECT_THAT(text, HasSubstr("\nseccomp        good     system calls "));
+  EXPECT_THAT(text, HasSubstr("\nno_new_privs   good "));
+  EXPECT_THAT(text, HasSubstr("\nshared_memory  good     tasks of this user"));
+  EXPECT_THAT(text, HasSubstr("processor      "));
+  EXPECT_THAT(text,
+              HasSubstr("--isa " + std::string(math::isa_name(math::supported_isas().front()))));
+}
+
+TEST_F(Doctor, SaysItAsJson) {
+  Process& doctor = examine({"--json"});
+  ASSERT_TRUE(exits(doctor, kExitDone));
+  const json printed = json::parse(doctor.standard_output());
+  EXPECT_EQ(printed.at("well"), true);
+  std::vector<std::string> subjects;
+  for (const json& each : printed.at("findings")) {
+    subjects.push_back(each.at("subject"));
+  }
+  EXPECT_THAT(subjects, ElementsAre("kernel", "seccomp", "no_new_privs", "landlock", "core_dumps",
+                                    "shared_memory", "descriptors", "processor", "processors",
+                                    "memory", "clock", "certificates"));
+  EXPECT_EQ(finding(printed, "seccomp").at("standing"), "good");
+}
+
+TEST_F(Doctor, TriesThePort) {
+  const ReservedPort port;
+  const std::string flag = "--port=" + std::to_string(port.number());
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  Process& ps = run_task(cluster, net::Job::kPs, 0);
+  ASSERT_TRUE(says(ps, "Started server"));
+  Process& free = examine({flag});
+  EXPECT_TRUE(exits(free, kExitDone));
+  EXPECT_THAT(free.standard_output(), HasSubstr(" is free\n"));
+  const std::string address = cluster.address(net::Job::kPs, 0);
+  Process& taken = examine({"--json", "--port=" + address.substr(address.rfind(':') + 1)});
+  EXPECT_TRUE(exits(taken, kExitCannotListen));
+  const json printed = json::parse(taken.standard_output());
+  EXPECT_EQ(printed.at("well"), false);
+  EXPECT_EQ(finding(printed, "port").at("standing"), "bad");
+  EXPECT_THAT(finding(printed, "port").at("text").get<std::string>(),
+              HasSubstr("Address already in use"));
+}
+
+TEST_F(Doctor, SaysWhereADescriptorLimitIsLow) {
+  const std::string limited = "ulimit -n 100 && exec \"$0\" doctor";
+  Process& doctor = run_program("/bin/sh", {"-c", limited, disttf_binary()}, "doctor");
+  EXPECT_TRUE(exits(doctor, kExitDone));
+  EXPECT_THAT(doctor.standard_output(), HasSubstr("\ndescriptors    lacking  100 files"));
+}
+
+TEST_F(Doctor, RefusesWhatMakesNoSense) {
+  Process& refused = examine({"--port=0"});
+  EXPECT_TRUE(exits(refused, kExitUsage));
+  EXPECT_TRUE(says(refused, "--port: 0 is not from 1 to 65535"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
