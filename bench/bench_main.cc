@@ -2,10 +2,12 @@
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
-//                [--no_serving] [--no_slow_link] [--no_scaling] [--quick] [--benchmark_list_tests]
+//                [--no_serving] [--no_slow_link] [--no_scaling] [--no_secret] [--secret] [--quick]
+//                [--benchmark_list_tests]
 //
 // --benchmark_filter: figures whose names it finds, and those measured together with them (of
 // scaling, the whole curve). --benchmark_list_tests: names those of one thread, measures nothing.
+// --secret: what a secret costs, and nothing else.
 // --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
 // Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
@@ -40,6 +42,8 @@ int main(int argc, char** argv) {
   bool with_serving = true;
   bool with_slow_link = true;
   bool with_scaling = true;
+  bool with_secret = true;
+  bool only_secret = false;
   bool only_lists = false;
   std::vector<char*> rest;
   for (int each = 0; each < argc; ++each) {
@@ -54,6 +58,10 @@ int main(int argc, char** argv) {
       with_slow_link = false;
     } else if (argument == "--no_scaling") {
       with_scaling = false;
+    } else if (argument == "--no_secret") {
+      with_secret = false;
+    } else if (argument == "--secret") {
+      only_secret = true;
     } else if (argument == "--quick") {
       jobs.quick = true;
     } else if (!take(argument, "--repetitions", repetitions) &&
@@ -86,6 +94,10 @@ int main(int argc, char** argv) {
   try {
     jobs.repetitions = std::stoi(repetitions);
     disttf::bench::Reporter reporter;
+    if (only_secret) {
+      disttf::bench::run_secret(jobs, reporter);
+      return 0;
+    }
     benchmark::RunSpecifiedBenchmarks(&reporter);
     if (only_lists) {
       return 0;
@@ -94,6 +106,9 @@ int main(int argc, char** argv) {
     disttf::bench::run_sums(jobs, reporter);
     if (with_scaling) {
       disttf::bench::run_scaling(jobs, reporter);
+    }
+    if (with_secret) {
+      disttf::bench::run_secret(jobs, reporter);
     }
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);

@@ -20,6 +20,9 @@
 //   versus/PEER/MODEL               the job                            floor: the same in the peer
 //   versus/uvicorn/FORM/CONNECTIONS the service                        floor: onnxruntime behind
 //                                   uvicorn, the same model
+//   secret/exchange/BYTES/SIDE      one exchange with a ps over TLS    floor: the same over tcp;
+//                                   beside both the cipher's own passes
+//   secret/TRANSPORT/MODEL          the job with a secret; floor: the same without it
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
@@ -58,6 +61,10 @@ void run_push_pull(const JobOptions& options, Reporter& reporter);
 // Steps of clusters of real ps and clients: 10^4 to 10^8 parameters, 1 to 8 ps, 1 to 64 workers.
 // Alternates and throws as run_push_pull() does.
 void run_scaling(const JobOptions& options, Reporter& reporter);
+
+// What a secret costs: exchanges and jobs with one and without, in turn. Throws std::runtime_error
+// where the weights of the two differ.
+void run_secret(const JobOptions& options, Reporter& reporter);
 
 // Runs the jobs, alternating between them, and adds their figures. Throws std::runtime_error when
 // one does not end with a result.

@@ -53,10 +53,12 @@ math::ModelSpec model_of(std::size_t parameters) {
           .classes = classes};
 }
 
-Exchange::Exchange(const ClusterShape& shape, roles::Transport transport)
+Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
+                   std::shared_ptr<net::Secrets> secrets)
     : config_(config_of(shape)), parameters_(math::layout_of(shape.model).size()) {
   task_.incarnation = 1;
   task_.transport = transport;
+  task_.secrets = std::move(secrets);
   task_.timeouts = {
       .start = kPatience, .peer = kPatience, .worker = kPatience, .silence = kPatience};
   task_.self = {.job = net::Job::kWorker, .index = 0};

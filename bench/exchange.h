@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "bench/echo_peer.h"
 #include "math/aligned.h"
 #include "math/model.h"
+#include "net/transport/secrets.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
@@ -32,7 +34,9 @@ struct ClusterShape {
 // Real ps and real clients, each in a process of its own; this process is the chief.
 class Exchange {
  public:
-  Exchange(const ClusterShape& shape, roles::Transport transport);
+  // `secrets`: what its tasks share; null: nothing.
+  Exchange(const ClusterShape& shape, roles::Transport transport,
+           std::shared_ptr<net::Secrets> secrets = {});
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;

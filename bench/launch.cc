@@ -120,6 +120,10 @@ Result run_launch(const std::string& wanted, bool saves, const JobOptions& optio
   }
   result.images_per_second = std::stod(rate[1]);
   result.accuracy = std::stod(accuracy[1]);
+  std::smatch weights;
+  if (std::regex_search(output, weights, std::regex("Weights SHA-256: ([0-9a-f]+)"))) {
+    result.weights = weights[1];
+  }
   return result;
 }
 
@@ -138,6 +142,32 @@ Figure Results::figure(const std::string& name, const std::string& floor) const 
           .floor = floor,
           .ratio = {},
           .extras = {{"accuracy", accuracy}, {"wall_s", median(walls)}, {"cpu_s", median(cpus)}}};
+}
+
+void run_pairs(const Pair& pair, const JobOptions& options, Reporter& reporter) {
+  Results with;
+  Results without;
+  std::string weights;
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    const bool plain_first = repetition % 2 == 0;
+    for (const bool plain : {plain_first, !plain_first}) {
+      const Result result =
+          run_launch(plain ? pair.plain : pair.with, pair.saves && !plain, options);
+      if (weights.empty()) weights = result.weights;
+      if (result.weights != weights) {
+        throw std::runtime_error(pair.name + ": the weights are " + result.weights + " and " +
+                                 weights);
+      }
+      (plain ? without : with).add(result);
+    }
+  }
+  const std::string base = pair.name + "/plain";
+  reporter.add(without.figure(base, {}));
+  Figure figure = with.figure(pair.name, base);
+  figure.ratio = ratio_of_pairs(with.rates, without.rates);
+  figure.extras["wall_ratio"] = ratio_of_pairs(with.walls, without.walls);
+  figure.extras["cpu_ratio"] = ratio_of_pairs(with.cpus, without.cpus);
+  reporter.add(figure);
 }
 
 double ratio_of_pairs(const std::vector<double>& with, const std::vector<double>& without) {

@@ -25,6 +25,7 @@ class ScratchDirectory {
 struct Result {
   double images_per_second = 0;  // of the training alone, as the chief logs it
   double accuracy = 0;
+  std::string weights;      // their SHA-256, where the arguments ask for it
   double wall_seconds = 0;  // from the start of the command to its end
   double cpu_seconds = 0;   // of all its processes together
 };
@@ -57,6 +58,17 @@ struct Results {
   void add(const Result& result);
   [[nodiscard]] Figure figure(const std::string& name, const std::string& floor) const;
 };
+
+// Runs both `repetitions` times, the first and the second in turn, and adds `name` with its floor,
+// `name`/plain; ratios are medians over the pairs. `saves`: as run_launch(), of `with` alone.
+// Throws std::runtime_error where both print their weights and these differ.
+struct Pair {
+  std::string name;
+  std::string plain;  // arguments
+  std::string with;
+  bool saves = false;
+};
+void run_pairs(const Pair& pair, const JobOptions& options, Reporter& reporter);
 
 // The median over the pairs. REQUIRES: as many of both, and some.
 [[nodiscard]] double ratio_of_pairs(const std::vector<double>& with,

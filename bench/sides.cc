@@ -1,12 +1,9 @@
 #include "bench/sides.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 
 namespace disttf::bench {
@@ -17,18 +14,6 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 
 // Of one side, before the next has its turn: long enough that the cores are awake for most of it.
 constexpr std::chrono::milliseconds kRound{100};
-
-struct Runner {
-  const char* name;
-  std::function<void()> step;
-  std::function<std::optional<std::string>()> fault;
-};
-
-template <typename Exchanger>
-Runner runner_of(const char* name, Exchanger& exchanger) {
-  return {
-      .name = name, .step = [&] { exchanger.step(); }, .fault = [&] { return exchanger.fault(); }};
-}
 
 // us a step.
 double run_round(const Runner& runner, bool quick) {
@@ -75,8 +60,12 @@ std::vector<Side> measure_sides(const ClusterShape& shape, int rounds, bool quic
   RawExchange raw(shape);
   Exchange tcp(shape, roles::Transport::kTcp);
   Exchange shared_memory(shape, roles::Transport::kSharedMemory);
-  const std::array runners = {runner_of("raw", raw), runner_of("tcp", tcp),
-                              runner_of("shm", shared_memory)};
+  return measure_in_turn(
+      {runner_of("raw", raw), runner_of("tcp", tcp), runner_of("shm", shared_memory)}, rounds,
+      quick);
+}
+
+std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds, bool quick) {
   std::vector<Side> sides;
   for (const Runner& runner : runners) {
     sides.push_back({.name = runner.name, .times = {}, .to_raw = {}});

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,18 +13,37 @@
 
 namespace disttf::bench {
 
+// What a side does again and again, and why it did not come to what it should, if it did not.
+struct Runner {
+  const char* name;
+  std::function<void()> step;
+  std::function<std::optional<std::string>()> fault;
+};
+
+// REQUIRES: the exchanger outlives it.
+template <typename Exchanger>
+Runner runner_of(const char* name, Exchanger& exchanger) {
+  return {
+      .name = name, .step = [&] { exchanger.step(); }, .fault = [&] { return exchanger.fault(); }};
+}
+
 // What one side took.
 struct Side {
-  std::string name;            // "raw", the floor of the others, "tcp" or "shm"
+  std::string name;            // the first is the floor of the others: "raw" beside "tcp"
   std::vector<double> times;   // us a step: the mean of each round
-  std::vector<double> to_raw;  // the same, by the raw side's beside it; of the raw side, empty
+  std::vector<double> to_raw;  // the same, by the first side's beside it; of that, empty
 
-  // `floor`: the raw side's name.
+  // `floor`: the first side's name.
   [[nodiscard]] Figure figure(const std::string& own_name, const std::string& floor) const;
 };
 
 // Whether the memory that is free holds all sides' processes.
 [[nodiscard]] bool fits(const ClusterShape& shape);
+
+// In turns of 100 ms; the first is the floor. `quick`: one step a round. Throws std::runtime_error
+// when a side has a fault.
+[[nodiscard]] std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds,
+                                                bool quick);
 
 // The raw side first. `quick`: one step a round. Throws std::runtime_error when a side does not
 // come to what it should.

@@ -1,0 +1,158 @@
+// What a secret costs: over shared memory, where tensors are not encrypted, next to nothing; over
+// TLS what the cipher takes for the bytes of a step, each four times: encrypted and decrypted on
+// the way to the ps, and on the way back.
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/benchmarks.h"
+#include "bench/exchange.h"
+#include "bench/launch.h"
+#include "bench/sides.h"
+
+namespace disttf::bench {
+namespace {
+
+constexpr std::size_t kRecord = 16384;  // the most that a record of TLS holds
+constexpr std::size_t kTag = 16;
+constexpr const char* kSecret = "a secret that only this benchmark has, and nobody needs";
+
+// AES-128-GCM over a vector as TLS 1.3 cuts it into records, and back; one after the other on one
+// core, with nothing around it.
+class CipherPasses {
+ public:
+  explicit CipherPasses(std::size_t bytes)
+      : cipher_(EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr)),
+        context_(EVP_CIPHER_CTX_new()),
+        plain_(bytes, 1),
+        secret_(bytes),
+        back_(bytes),
+        tags_((bytes + kRecord - 1) / kRecord) {}
+  ~CipherPasses() {
+    EVP_CIPHER_CTX_free(context_);
+    EVP_CIPHER_free(cipher_);
+  }
+  CipherPasses(const CipherPasses&) = delete;
+  CipherPasses& operator=(const CipherPasses&) = delete;
+
+  // There and back again.
+  void step() {
+    for (int direction = 0; direction < 2; ++direction) {
+      pass(true, plain_, secret_);
+      pass(false, secret_, back_);
+    }
+  }
+  [[nodiscard]] std::optional<std::string> fault() const {
+    if (!is_right_ || back_ != plain_ || secret_ == plain_) {
+      return "what was decrypted is not what was encrypted";
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using Bytes = std::vector<unsigned char>;
+
+  void pass(bool encrypts, const Bytes& from, Bytes& to) {
+    const std::array<unsigned char, 16> key{};
+    is_right_ &=
+        EVP_CipherInit_ex2(context_, cipher_, key.data(), nullptr, encrypts ? 1 : 0, nullptr) == 1;
+    for (std::size_t record = 0; record < tags_.size(); ++record) {
+      const std::size_t begin = record * kRecord;
+      const auto size = static_cast<int>(std::min(kRecord, from.size() - begin));
+      std::array<unsigned char, 12> nonce{};
+      nonce[0] = static_cast<unsigned char>(record);
+      nonce[1] = static_cast<unsigned char>(record >> 8U);
+      const std::array<unsigned char, 5> header{};
+      int written = 0;
+      is_right_ &= EVP_CipherInit_ex2(context_, nullptr, nullptr, nonce.data(), -1, nullptr) == 1;
+      if (!encrypts) {
+        EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_SET_TAG, kTag, tags_[record].data());
+      }
+      is_right_ &= EVP_CipherUpdate(context_, nullptr, &written, header.data(), header.size()) == 1;
+      is_right_ &=
+          EVP_CipherUpdate(context_, to.data() + begin, &written, from.data() + begin, size) == 1;
+      is_right_ &= EVP_CipherFinal_ex(context_, to.data() + begin + written, &written) == 1;
+      if (encrypts) {
+        EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, kTag, tags_[record].data());
+      }
+    }
+  }
+
+  EVP_CIPHER* cipher_;
+  EVP_CIPHER_CTX* context_;
+  Bytes plain_;
+  Bytes secret_;
+  Bytes back_;
+  std::vector<std::array<unsigned char, kTag>> tags_;
+  bool is_right_ = true;
+};
+
+double median_of_pairs(const Side& one, const Side& other, const Side* added = nullptr) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < one.times.size(); ++round) {
+    ratios.push_back(one.times[round] /
+                     (other.times[round] + (added != nullptr ? added->times[round] : 0.0)));
+  }
+  return median(ratios);
+}
+
+void run_exchange(const std::string& name, const math::ModelSpec& model, const JobOptions& options,
+                  Reporter& reporter) {
+  constexpr int kRoundsPerRepetition = 4;
+  const ClusterShape shape{.model = model};
+  Exchange tcp(shape, roles::Transport::kTcp);
+  Exchange tls(shape, roles::Transport::kTcp, std::make_shared<net::Secrets>(kSecret, "bench"));
+  CipherPasses cipher(math::layout_of(model).size() * sizeof(float));
+  const std::vector<Side> sides = measure_in_turn(
+      {runner_of("tcp", tcp), runner_of("tls", tls), runner_of("cipher", cipher)},
+      options.repetitions * (options.quick ? 1 : kRoundsPerRepetition), options.quick);
+  const std::string floor = name + "/tcp";
+  for (const Side& side : sides) {
+    Figure figure = side.figure(name + "/" + side.name, floor);
+    if (side.name == "tls") {
+      figure.extras["to_cipher"] = median_of_pairs(side, sides[2]);
+      figure.extras["to_tcp_and_cipher"] = median_of_pairs(side, sides[0], &sides[2]);
+    }
+    reporter.add(figure);
+  }
+}
+
+const std::string kMlp = "--workers 2 --ps 1 --print_weights_hash";
+const std::string kWide = kMlp + " --hidden_units 1024 --batch_size 128";
+struct SecretJob {
+  const char* name;
+  std::string arguments;
+};
+const std::array kJobs = {
+    SecretJob{"secret/shm/mlp_100", kMlp + " --transport shm"},
+    SecretJob{"secret/shm/mlp_1024", kWide + " --transport shm"},
+    SecretJob{"secret/tcp/mlp_100", kMlp + " --transport tcp"},
+    SecretJob{"secret/tcp/mlp_1024", kWide + " --transport tcp"},
+    SecretJob{"secret/elastic/mlp_100", kMlp + " --min_workers 1 --micro_batches 2"},
+    SecretJob{"secret/tcp_int8/mlp_100", kMlp + " --transport tcp --wire_dtype int8"},
+    SecretJob{"secret/tcp_int8/mlp_1024", kWide + " --transport tcp --wire_dtype int8"},
+};
+
+}  // namespace
+
+void run_secret(const JobOptions& options, Reporter& reporter) {
+  const std::array exchanges = {std::pair("secret/exchange/318144", bench_model("mlp_100")),
+                                std::pair("secret/exchange/40000000", model_of(10'000'000))};
+  for (const auto& [name, model] : exchanges) {
+    if (options.wants(name)) run_exchange(name, model, options, reporter);
+  }
+  for (const SecretJob& job : kJobs) {
+    if (!options.wants(job.name)) continue;
+    run_pairs({.name = job.name, .plain = job.arguments + " --insecure", .with = job.arguments},
+              options, reporter);
+  }
+}
+
+}  // namespace disttf::bench
