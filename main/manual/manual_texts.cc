@@ -370,6 +370,10 @@ constexpr std::array kVariables = {
                  Reads::kStores, "Who one is at HDFS."},
     VariableText{"HADOOP_CONF_DIR", Reads::kStores,
                  "Where hdfs-site.xml is, which says where NameNodes are."},
+    VariableText{"GOOGLE_APPLICATION_CREDENTIALS, CLOUDSDK_CONFIG, GCE_METADATA_HOST, NO_GCE_CHECK",
+                 Reads::kStores, "Where the credentials for gs:// are."},
+    VariableText{"STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", Reads::kStores,
+                 "Where gs:// is, if it is not Google's own."},
     VariableText{"PATH", Reads::kPath, "Where launch looks for the program behind --."},
     VariableText{"XDG_RUNTIME_DIR", Reads::kRuntime,
                  "Below it lies the socket of a running launch; without it, in a directory of the "

@@ -58,7 +58,7 @@ TEST_F(Doctor, SaysItAsJson) {
   EXPECT_THAT(subjects, ElementsAre("kernel", "seccomp", "no_new_privs", "landlock", "core_dumps",
                                     "shared_memory", "descriptors", "processor", "processors",
                                     "memory", "clock", "certificates"));
-  EXPECT_EQ(finding(printed, "seccomp").at("standing"), "good");
+  EXPECT_EQ(finding(printed, "seccomp").at("grade"), "good");
 }
 
 TEST_F(Doctor, TriesThePort) {
@@ -75,7 +75,7 @@ TEST_F(Doctor, TriesThePort) {
   EXPECT_TRUE(exits(taken, kExitCannotListen));
   const json printed = json::parse(taken.standard_output());
   EXPECT_EQ(printed.at("well"), false);
-  EXPECT_EQ(finding(printed, "port").at("standing"), "bad");
+  EXPECT_EQ(finding(printed, "port").at("grade"), "bad");
   EXPECT_THAT(finding(printed, "port").at("text").get<std::string>(),
               HasSubstr("Address already in use"));
 }

@@ -8,11 +8,11 @@
 namespace disttf::roles {
 namespace {
 
-using Standing = Finding::Standing;
+using Grade = Finding::Grade;
 
-const std::vector<Finding> kFindings = {{"kernel", Standing::kGood, "Linux"},
-                                        {"shared_memory", Standing::kLacking, "none"},
-                                        {"port", Standing::kBad, "22 is \"taken\"", kCannotListen}};
+const std::vector<Finding> kFindings = {{"kernel", Grade::kGood, "Linux"},
+                                        {"shared_memory", Grade::kLacking, "none"},
+                                        {"port", Grade::kBad, "22 is \"taken\"", kCannotListen}};
 
 TEST(Finding, IsALineWithTheTextsInOneColumn) {
   EXPECT_EQ(to_text(kFindings),
@@ -24,8 +24,8 @@ TEST(Finding, IsALineWithTheTextsInOneColumn) {
 TEST(Finding, IsJson) {
   EXPECT_EQ(
       to_json(std::span(kFindings).last(1)),
-      R"({"well":false,"findings":[{"subject":"port","standing":"bad","text":"22 is \"taken\""}]})");
-  EXPECT_EQ(to_json({}), R"({"well":true,"findings":[]})");
+      R"({"well":false,"findings":[{"subject":"port","grade":"bad","text":"22 is \"taken\""}]})");
+  EXPECT_EQ(to_json(std::span<const Finding>()), R"({"well":true,"findings":[]})");
 }
 
 TEST(Finding, OnlyWhatIsBadCountsForTheExitCode) {

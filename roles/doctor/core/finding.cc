@@ -10,7 +10,7 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::array<std::string_view, 3> kStandings = {"good", "lacking", "bad"};
+constexpr std::array<std::string_view, 3> kGrades = {"good", "lacking", "bad"};
 
 // The number that the text begins with, up to a blank or the end of a line.
 std::optional<std::uint64_t> leading_number(std::string_view text, std::size_t& used) noexcept {
@@ -23,8 +23,8 @@ std::optional<std::uint64_t> leading_number(std::string_view text, std::size_t& 
 
 }  // namespace
 
-std::string_view standing_name(Finding::Standing standing) noexcept {
-  return kStandings.at(static_cast<std::size_t>(standing));
+std::string_view grade_name(Finding::Grade grade) noexcept {
+  return kGrades.at(static_cast<std::size_t>(grade));
 }
 
 std::string to_text(std::span<const Finding> findings) {
@@ -35,7 +35,7 @@ std::string to_text(std::span<const Finding> findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += fmt::format("{}{:<{}}  {:<7}  {}", text.empty() ? "" : "\n", finding.subject, widest,
-                        standing_name(finding.standing), finding.text);
+                        grade_name(finding.grade), finding.text);
   }
   return text;
 }
@@ -44,7 +44,7 @@ std::string to_json(std::span<const Finding> findings) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Finding& finding : findings) {
     all.push_back({{"subject", finding.subject},
-                   {"standing", standing_name(finding.standing)},
+                   {"grade", grade_name(finding.grade)},
                    {"text", finding.text}});
   }
   const nlohmann::ordered_json object = {{"well", exit_code_of(findings) == kDone},
@@ -54,7 +54,7 @@ std::string to_json(std::span<const Finding> findings) {
 }
 
 ExitCode exit_code_of(std::span<const Finding> findings) noexcept {
-  const auto bad = std::ranges::find(findings, Finding::Standing::kBad, &Finding::standing);
+  const auto bad = std::ranges::find(findings, Finding::Grade::kBad, &Finding::grade);
   return bad == findings.end() ? kDone : bad->exit_code;
 }
 

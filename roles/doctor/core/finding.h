@@ -14,23 +14,23 @@
 namespace disttf::roles {
 
 struct Finding {
-  enum class Standing : std::uint8_t {
+  enum class Grade : std::uint8_t {
     kGood,     // as a task wants it
     kLacking,  // a task runs without, and slower or with less between it and others
     kBad,      // a task would not run
   };
   std::string subject;  // one word, the same in every version: "seccomp"
-  Standing standing = Standing::kGood;
+  Grade grade = Grade::kGood;
   std::string text;  // without a full stop
   // What a task would end with for it, where it is bad.
   ExitCode exit_code = kDone;
 };
 
-[[nodiscard]] std::string_view standing_name(Finding::Standing standing) noexcept;
+[[nodiscard]] std::string_view grade_name(Finding::Grade grade) noexcept;
 
 // A line each; the texts begin in one column.
 [[nodiscard]] std::string to_text(std::span<const Finding> findings);
-// {"well":true,"findings":[{"subject":"kernel","standing":"good","text":"..."}]}
+// {"well":true,"findings":[{"subject":"kernel","grade":"good","text":"..."}]}
 [[nodiscard]] std::string to_json(std::span<const Finding> findings);
 // Of the first that is bad; kDone: none is.
 [[nodiscard]] ExitCode exit_code_of(std::span<const Finding> findings) noexcept;

@@ -25,7 +25,7 @@
 namespace disttf::roles {
 namespace {
 
-using Standing = Finding::Standing;
+using Grade = Finding::Grade;
 
 // A clock that says less has never been set: no certificate is valid then.
 constexpr std::time_t kLeastTime = 1'704'067'200;  // 2024-01-01T00:00:00Z
@@ -37,56 +37,56 @@ std::string message_of(int error) { return std::generic_category().message(error
 Finding check_kernel() {
   utsname names{};
   if (uname(&names) != 0) {
-    return {"kernel", Standing::kLacking, message_of(errno)};
+    return {"kernel", Grade::kLacking, message_of(errno)};
   }
-  return {"kernel", Standing::kGood,
+  return {"kernel", Grade::kGood,
           fmt::format("{} {} on {}", names.sysname, names.release, names.machine)};
 }
 
 Finding check_seccomp() {
   constexpr int kFilters = 2;
   if (prctl(PR_GET_SECCOMP) == kFilters) {
-    return {"seccomp", Standing::kGood, "system calls that a task has no use for are refused"};
+    return {"seccomp", Grade::kGood, "system calls that a task has no use for are refused"};
   }
-  return {"seccomp", Standing::kLacking,
+  return {"seccomp", Grade::kLacking,
           "this kernel, or this container, filters no system calls for a task"};
 }
 
 Finding check_no_new_privileges() {
   if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-    return {"no_new_privs", Standing::kGood, "nothing that a task runs has more rights than it"};
+    return {"no_new_privs", Grade::kGood, "nothing that a task runs has more rights than it"};
   }
-  return {"no_new_privs", Standing::kLacking, "this kernel does not know it"};
+  return {"no_new_privs", Grade::kLacking, "this kernel does not know it"};
 }
 
 Finding check_landlock() {
   const long version =
       syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version > 0) {
-    return {"landlock", Standing::kGood,
+    return {"landlock", Grade::kGood,
             fmt::format("ABI {} is there; tasks make no use of it yet", version)};
   }
-  return {"landlock", Standing::kGood,
+  return {"landlock", Grade::kGood,
           fmt::format("none ({}); tasks make no use of it yet", message_of(errno))};
 }
 
 Finding check_core_dumps() {
   if (keep_memory_private()) {
-    return {"core_dumps", Standing::kGood,
+    return {"core_dumps", Grade::kGood,
             "a task with a secret leaves none, and its memory is closed to other processes of its "
             "user (dumpable)"};
   }
-  return {"core_dumps", Standing::kLacking, "a task with a secret cannot keep from leaving some"};
+  return {"core_dumps", Grade::kLacking, "a task with a secret cannot keep from leaving some"};
 }
 
 Finding check_shared_memory() {
   std::string step;
   if (const std::error_code error = net::try_sharing(step)) {
     return {
-        "shared_memory", Standing::kLacking,
+        "shared_memory", Grade::kLacking,
         fmt::format("tensors cross TCP, as this task is not able {}: {}", step, error.message())};
   }
-  return {"shared_memory", Standing::kGood,
+  return {"shared_memory", Grade::kGood,
           "tasks of this user on this machine, in one network namespace, share tensors"};
 }
 
@@ -97,7 +97,7 @@ Finding check_processor() {
   }
   const math::Isa fastest = math::supported_isas().front();
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
-  return {"processor", fastest == math::Isa::kGeneric ? Standing::kLacking : Standing::kGood,
+  return {"processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
           fmt::format("--isa {} unless told otherwise, of {}; {}bf16", math::isa_name(fastest),
                       sets, has_bf16 ? "has " : "no ")};
 }
@@ -110,32 +110,32 @@ Finding check_clock() {
   std::array<char, 32> moment{};
   if (gmtime_r(&now, &parts) == nullptr ||
       std::strftime(moment.data(), moment.size(), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
-    return {"clock", Standing::kLacking, "it is set to no year that there is"};
+    return {"clock", Grade::kLacking, "it is set to no year that there is"};
   }
   const std::string text = fmt::format("{}, steps of {} ns", moment.data(),
                                        resolution.tv_sec * 1'000'000'000 + resolution.tv_nsec);
   if (now < kLeastTime) {
-    return {"clock", Standing::kLacking, text + "; it was never set, and https trusts nobody then"};
+    return {"clock", Grade::kLacking, text + "; it was never set, and https trusts nobody then"};
   }
-  return {"clock", Standing::kGood, text};
+  return {"clock", Grade::kGood, text};
 }
 
 Finding check_authorities() {
   asio::ssl::context context(asio::ssl::context::tls_client);
   std::string sentence;
   if (net::load_authorities(context, {}, sentence)) {
-    return {"certificates", Standing::kLacking, sentence};
+    return {"certificates", Grade::kLacking, sentence};
   }
-  return {"certificates", Standing::kGood, "https trusts " + net::find_ca_file()};
+  return {"certificates", Grade::kGood, "https trusts " + net::find_ca_file()};
 }
 
 Finding check_port(std::uint16_t port) {
   try {
     asio::io_context context;
     const auto acceptor = net::listen_on(context, port);
-    return {"port", Standing::kGood, fmt::format("{} is free", port)};
+    return {"port", Grade::kGood, fmt::format("{} is free", port)};
   } catch (const std::system_error& error) {
-    return {"port", Standing::kBad,
+    return {"port", Grade::kBad,
             fmt::format("cannot listen on {}: {}{}", port, error.code().message(),
                         net::descriptor_hint(error.code())),
             kCannotListen};

@@ -17,7 +17,7 @@
 namespace disttf::roles {
 namespace {
 
-using Standing = Finding::Standing;
+using Grade = Finding::Grade;
 
 // A ps needs some for itself, and some for each of its tasks: this many are enough for hundreds.
 constexpr rlim_t kManyDescriptors = 1024;
@@ -53,12 +53,11 @@ void for_each_group(const std::function<void(const std::filesystem::path&)>& act
 Finding check_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return {"descriptors", Standing::kLacking, std::generic_category().message(errno)};
+    return {"descriptors", Grade::kLacking, std::generic_category().message(errno)};
   }
   const std::string text =
       fmt::format("{} files and connections may be open (ulimit -n)", limit.rlim_cur);
-  return {"descriptors", limit.rlim_cur < kManyDescriptors ? Standing::kLacking : Standing::kGood,
-          text};
+  return {"descriptors", limit.rlim_cur < kManyDescriptors ? Grade::kLacking : Grade::kGood, text};
 }
 
 Finding check_processors() {
@@ -73,16 +72,16 @@ Finding check_processors() {
     quota = std::min(quota, processor_limit(content_of(group / "cpu.max")).value_or(quota));
   });
   if (quota < count) {
-    return {"processors", Standing::kGood,
+    return {"processors", Grade::kGood,
             fmt::format("{}, of which a control group gives {:.2f}", count, quota)};
   }
-  return {"processors", Standing::kGood, fmt::format("{}", count)};
+  return {"processors", Grade::kGood, fmt::format("{}", count)};
 }
 
 Finding check_memory() {
   struct sysinfo machine {};
   if (sysinfo(&machine) != 0) {
-    return {"memory", Standing::kLacking, std::generic_category().message(errno)};
+    return {"memory", Grade::kLacking, std::generic_category().message(errno)};
   }
   const double total = static_cast<double>(machine.totalram) * machine.mem_unit;
   std::optional<std::uint64_t> least;
@@ -101,7 +100,7 @@ Finding check_memory() {
     text += fmt::format("; a process may have {:.0f} (ulimit -d)",
                         static_cast<double>(data.rlim_cur) / kMebibyte);
   }
-  return {"memory", Standing::kGood, text};
+  return {"memory", Grade::kGood, text};
 }
 
 }  // namespace disttf::roles
