@@ -69,6 +69,24 @@ struct Control {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
 };
 
+// A token and a descriptor, as they are sent and received. The message points into the rest.
+struct Letter {
+  explicit Letter(std::uint64_t says = 0) noexcept : token(says) {
+    message.msg_iov = &said;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = Control::kBytes;
+  }
+  Letter(const Letter&) = delete;
+  Letter& operator=(const Letter&) = delete;
+  ~Letter() = default;
+
+  std::uint64_t token;
+  iovec said{.iov_base = &token, .iov_len = sizeof token};
+  Control control;
+  msghdr message{};
+};
+
 }  // namespace
 
 std::optional<std::uint64_t> draw_token() noexcept {
@@ -131,45 +149,32 @@ Descriptor meet(std::uint64_t name, std::error_code& error) {
 }
 
 std::error_code hand_over(const Descriptor& peer, std::uint64_t token, int what) {
-  iovec said{.iov_base = &token, .iov_len = sizeof token};
-  Control control;
-  msghdr message{};
-  message.msg_iov = &said;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  Letter letter(token);
+  cmsghdr* const head = CMSG_FIRSTHDR(&letter.message);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = Control::kBytes;
   std::memcpy(CMSG_DATA(head), &what, sizeof what);
-  const ssize_t sent = ::sendmsg(peer.number(), &message, MSG_NOSIGNAL);
+  const ssize_t sent = ::sendmsg(peer.number(), &letter.message, MSG_NOSIGNAL);
   return sent == sizeof token ? std::error_code{} : last_error();
 }
 
 Descriptor take_over(const Descriptor& peer, std::uint64_t token) {
-  std::uint64_t said_token = 0;
-  iovec said{.iov_base = &said_token, .iov_len = sizeof said_token};
-  Control control;
-  msghdr message{};
-  message.msg_iov = &said;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = Control::kBytes;
-  const ssize_t received = ::recvmsg(peer.number(), &message, MSG_CMSG_CLOEXEC);
+  Letter letter;
+  const ssize_t received = ::recvmsg(peer.number(), &letter.message, MSG_CMSG_CLOEXEC);
   Descriptor what;
   if (received < 0) {
     return what;
   }
-  const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  const cmsghdr* const head = CMSG_FIRSTHDR(&letter.message);
   if (head != nullptr && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
       head->cmsg_len == Control::kBytes) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(head), sizeof number);
     what = Descriptor(number);
   }
-  const bool is_whole = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (received != sizeof token || !is_whole || said_token != token) {
+  const bool is_whole = (letter.message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  if (received != sizeof token || !is_whole || letter.token != token) {
     what.reset();
   }
   return what;

@@ -11,6 +11,7 @@
 #include "roles/store/core/google_identity.h"
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_answers.h"
 #include "roles/store/core/store_url.h"
 #include "roles/store/core/webhdfs_answers.h"
 #include "roles/store/core/xml_elements.h"

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -33,25 +31,6 @@ using testing::StartsWith;
 Print print(const std::string& line) { return std::get<Print>(parse(line).action); }
 
 // ---- Printing ----
-
-TEST(CommandLine, PrintsItsVersion) {
-  EXPECT_THAT(print("--version").text,
-              testing::MatchesRegex("disttf [0-9]+\\.[0-9]+\\.[0-9]+.*\n"));
-  EXPECT_EQ(print("--version").exit_code, roles::kDone);
-}
-
-// What is in the list, and whether the numbers are those of what was installed, packages.sbom
-// tests.
-TEST(CommandLine, PrintsWhatIsInIt) {
-  const std::string text = print("--version --verbose").text;
-  EXPECT_THAT(text, StartsWith(print("--version").text));
-  EXPECT_THAT(text, testing::ContainsRegex("\nwire version [0-9]+\ncompiled by GCC [0-9.]+ for "));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  OpenSSL [0-9.]+\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  zlib [0-9.]+\n"));
-  EXPECT_THAT([] { static_cast<void>(parse("--version --brief")); },
-              testing::ThrowsMessage<std::invalid_argument>(
-                  HasSubstr("may be followed by --verbose alone, not by \"--brief\"")));
-}
 
 TEST(CommandLine, PrintsHelpWithAllCommands) {
   for (const char* line : {"--help", "-h", "help"}) {
@@ -485,20 +464,6 @@ TEST(CommandLine, CheckpointHasAHelpWithItsActions) {
       EXPECT_THAT(print(line).text, HasSubstr(std::string("\n") + action)) << line;
     }
   }
-}
-
-// ---- Secrets ----
-
-TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the leak detector looks into the process";
-#endif
-  const auto dumpable = [](const Environment& environment) {
-    static_cast<void>(parse("ps --task_index=0" + kHosts, environment));
-    _exit(prctl(PR_GET_DUMPABLE));
-  };
-  EXPECT_EXIT(dumpable({}), testing::ExitedWithCode(1), "");
-  EXPECT_EXIT(dumpable({{"DISTTF_SECRET", std::string(32, 's')}}), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

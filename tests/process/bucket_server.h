@@ -9,6 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "tests/process/cluster_on_loopback.h"
+#include "tests/process/process.h"
+
 namespace disttf::test_process {
 
 class BucketServer {
@@ -18,12 +21,13 @@ class BucketServer {
   BucketServer(const BucketServer&) = delete;
   BucketServer& operator=(const BucketServer&) = delete;
 
-  virtual void kill() = 0;   // and waits for its end
-  virtual void start() = 0;  // again, on the same port
-  virtual void stop() = 0;   // it answers nobody
-  virtual void go_on() = 0;
+  // On a port that stays the same. It is up when this returns, or a test has failed.
+  void start();
+  void kill();  // and waits for its end
+  void stop();  // it answers nobody
+  void go_on();
 
-  [[nodiscard]] virtual std::uint16_t port() const = 0;
+  [[nodiscard]] std::uint16_t port() const { return port_.number(); }
   // What a client is told of it by its environment, when it is to ask at that port: the server's
   // own, or that of what stands before it.
   [[nodiscard]] virtual std::map<std::string, std::string> variables_at(
@@ -33,6 +37,12 @@ class BucketServer {
   }
   // "s3://bucket".
   [[nodiscard]] virtual std::string place() const = 0;
+
+ private:
+  [[nodiscard]] virtual ProcessOptions program() const = 0;
+
+  const ReservedPort port_;
+  std::unique_ptr<Process> process_;
 };
 
 struct BucketKind {

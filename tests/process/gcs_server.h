@@ -5,11 +5,9 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "tests/process/bucket_server.h"
-#include "tests/process/cluster_on_loopback.h"
 #include "tests/process/process.h"
 
 namespace disttf::test_process {
@@ -23,19 +21,13 @@ class GcsServer final : public BucketServer {
   // a test has failed.
   explicit GcsServer(std::filesystem::path folder);
 
-  void kill() override;
-  void start() override;
-  void stop() override;
-  void go_on() override;
-
-  [[nodiscard]] std::uint16_t port() const override { return port_.number(); }
   [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;
   [[nodiscard]] std::string place() const override { return "gs://bucket"; }
 
  private:
+  [[nodiscard]] ProcessOptions program() const override;
+
   const std::filesystem::path folder_;
-  const ReservedPort port_;
-  std::unique_ptr<Process> process_;
 };
 
 }  // namespace disttf::test_process

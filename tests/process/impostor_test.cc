@@ -1,10 +1,7 @@
 // A peer that speaks the protocol and knows the cluster, but lies: on a ps without another run,
 // since without authentication it could take a real worker's place. Every lie is refused with a
 // sentence, the connection closed, and what the ps holds stays as it was.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/process/impostor.h"
 
 #include <csignal>
 #include <limits>
@@ -13,8 +10,6 @@
 #include "data/digits.h"
 #include "data/mnist.h"
 #include "math/model.h"
-#include "net/transport/handover.h"
-#include "net/transport/shared_memory.h"
 #include "net/wire/codec.h"
 #include "net/wire/sparse_gradient.h"
 #include "net/wire/write_cut.h"
@@ -30,94 +25,7 @@ using net::FrameHeader;
 using net::FrameKind;
 using net::Job;
 
-// One ps, and one worker, which the test plays: the chief.
-class Impostor : public ProcessTest {
- protected:
-  void SetUp() override {
-    ps_ = &run_task(cluster_, Job::kPs, 0);
-    ASSERT_TRUE(says(*ps_, "Started server"));
-    config_ = softmax_run(1);
-    size_ = math::layout_of(config_.model).size();
-  }
-  void TearDown() override { ps_->send(SIGKILL); }
-
-  // A step channel, or another, welcomed.
-  [[nodiscard]] RawPeer connect(net::ChannelPurpose purpose = net::ChannelPurpose::kStep) const {
-    return connect_to(cluster_, purpose);
-  }
-  [[nodiscard]] static RawPeer connect_to(
-      const ClusterOnLoopback& cluster, net::ChannelPurpose purpose = net::ChannelPurpose::kStep) {
-    return welcomed(cluster, {.purpose = purpose});
-  }
-
-  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 64; }
-  // Before anything is handed over.
-  static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
-    std::error_code error;
-    const auto rendezvous = net::Rendezvous::open(error);
-    ASSERT_TRUE(rendezvous) << error.message();
-    const auto offer =
-        net::encode(net::SharedOffer{.rendezvous = rendezvous->name(), .token = 1, .size = size});
-    Bytes body;
-    EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, offer), body), FrameKind::kShared);
-    EXPECT_TRUE(body.empty()) << "frames, then";
-    EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
-  }
-  // What the ps answers when `descriptor` has been handed over to it, with its token or one beside
-  // it; -1: nothing has.
-  [[nodiscard]] Bytes share(const RawPeer& peer, int descriptor, std::uint64_t beside = 0) const {
-    std::error_code error;
-    const auto rendezvous = net::Rendezvous::open(error);
-    EXPECT_TRUE(rendezvous) << error.message();
-    net::SharedOffer offer{.rendezvous = rendezvous->name(), .token = 7, .size = offered()};
-    Bytes body;
-    const Bytes request = frame({.kind = FrameKind::kShare}, net::encode(offer));
-    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kShared);
-    net::SharedOffer of_ps;
-    EXPECT_FALSE(net::decode(body, of_ps));
-    const auto handed = rendezvous->admit(offer.token);
-    EXPECT_TRUE(handed) << "the ps hands its own over first";
-    if (handed && descriptor >= 0) {
-      EXPECT_FALSE(net::hand_over(handed->peer, of_ps.token + beside, descriptor));
-    }
-    offer.rendezvous = 0;
-    offer.token = of_ps.token;
-    const Bytes taken = frame({.kind = FrameKind::kShare}, net::encode(offer));
-    EXPECT_EQ(reply_to(peer, taken, body), FrameKind::kShared);
-    return body;
-  }
-
-  void expect_fenced(const Bytes& request) const {
-    const RawPeer peer = connect();
-    Bytes body;
-    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kFenced);
-  }
-
-  [[nodiscard]] Bytes publish() const {
-    return frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
-  }
-  // Every parameter is 0.
-  void start_run() const { start_run(connect()); }
-  void start_run(const RawPeer& chief) const { publish_and_restore(chief, config_, 0, 1); }
-  void expect_parameters_unchanged() const {
-    const RawPeer peer = connect();
-    Bytes parameters;
-    ASSERT_EQ(reply_to(peer, frame({.kind = FrameKind::kPull}), parameters),
-              FrameKind::kParameters);
-    EXPECT_EQ(parameters, Bytes(size_ * sizeof(float)));
-  }
-  // A gradient of the right size, full of ones.
-  [[nodiscard]] Bytes gradient_bytes() const {
-    const std::vector<float> ones(size_, 1.0F);
-    const auto bytes = std::as_bytes(std::span(ones));
-    return {bytes.begin(), bytes.end()};
-  }
-
-  const ClusterOnLoopback cluster_{{.ps = 1, .workers = 1}};
-  Process* ps_ = nullptr;
-  roles::RunConfig config_;
-  std::size_t size_ = 0;
-};
+class Impostor : public ImpostorFixture {};
 
 TEST_F(Impostor, PublishesSomethingElseThanJson) {
   expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of("{{{{")),
@@ -228,83 +136,6 @@ TEST_F(Impostor, PushesForAFutureStep) {
 TEST_F(Impostor, PushesForAnotherGeneration) {
   start_run();
   expect_fenced(frame({.kind = FrameKind::kPushPull, .generation = 9}, gradient_bytes()));
-  expect_parameters_unchanged();
-}
-
-TEST_F(Impostor, OffersMemoryInAnotherForm) {
-  start_run();
-  expect_refused(connect(), frame({.kind = FrameKind::kShare}, Bytes(23)),
-                 "no offer of shared memory");
-}
-
-TEST_F(Impostor, OffersMemoryThatIsNotThere) {
-  start_run();
-  const auto offer =
-      net::encode(net::SharedOffer{.rendezvous = 1, .token = 1, .size = size_ * sizeof(float)});
-  Bytes body;
-  EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
-            FrameKind::kShared);
-  EXPECT_TRUE(body.empty()) << "frames, then";
-}
-
-TEST_F(Impostor, OffersMoreMemoryThanTheModelNeeds) {
-  start_run();
-  expect_declined_at_once(connect(), std::uint64_t{1} << 30U);
-  expect_declined_at_once(connect(), std::numeric_limits<std::uint64_t>::max());
-}
-
-TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
-  start_run();
-  std::error_code error;
-  const auto memory = net::SharedMemory::create(offered(), error);
-  ASSERT_TRUE(memory) << error.message();
-  const RawPeer peer = connect();
-  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes);
-  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes) << "and again";
-}
-
-TEST_F(Impostor, HandsOverOtherMemoryThanItHasOffered) {
-  start_run();
-  // It costs the one who offers it nothing: its pages are taken when somebody looks at them.
-  const data::FileDescriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(sparse.number(), off_t{1} << 30U), 0);
-  ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_TRUE(share(connect(), sparse.number()).empty()) << "of another size";
-  struct stat status {};
-  ASSERT_EQ(fstat(sparse.number(), &status), 0);
-  EXPECT_EQ(status.st_blocks, 0) << "the ps has mapped it";
-
-  const data::FileDescriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.number(), static_cast<off_t>(offered())), 0);
-  EXPECT_TRUE(share(connect(), unsealed.number()).empty()) << "it can shrink";
-  ASSERT_EQ(fcntl(unsealed.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_FALSE(share(connect(), unsealed.number()).empty()) << "and it was for nothing else";
-}
-
-TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
-  start_run();
-  std::error_code error;
-  const auto memory = net::SharedMemory::create(offered(), error);
-  ASSERT_TRUE(memory) << error.message();
-  EXPECT_TRUE(share(connect(), -1).empty());
-  EXPECT_TRUE(share(connect(), memory->descriptor(), 1).empty()) << "with another token";
-  const RawPeer peer = connect();
-  Bytes body;
-  const auto taken = net::encode(net::SharedOffer{.token = 1, .size = offered()});
-  EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, taken), body), FrameKind::kShared);
-  EXPECT_TRUE(body.empty()) << "it has offered nothing";
-  EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "which is no reason to end";
-}
-
-TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
-  start_run();
-  const RawPeer peer = connect();
-  peer.write(
-      frame({.kind = FrameKind::kPushPull, .flags = net::kFlagInPlace, .generation = 1}, {}));
-  bool timed_out = false;
-  const Bytes answer = peer.read_to_end(std::chrono::seconds(20), timed_out);
-  EXPECT_FALSE(timed_out);
-  EXPECT_FALSE(refusal_in(answer)) << "it is closed: what comes late is no reason to end";
   expect_parameters_unchanged();
 }
 

@@ -1,11 +1,7 @@
 #include "tests/process/s3_server.h"
 
-#include <gtest/gtest.h>
-
-#include <csignal>
 #include <vector>
 
-#include "tests/process/listening.h"
 #include "tests/process/paths.h"
 
 namespace disttf::test_process {
@@ -39,12 +35,12 @@ S3Server::S3Server(std::filesystem::path folder, std::string room)
   start();
 }
 
-void S3Server::start() {
+ProcessOptions S3Server::program() const {
   std::vector<std::string> words = {gateway().string(),
                                     "--quiet",
                                     "--keep-alive",
                                     "--port",
-                                    "127.0.0.1:" + std::to_string(port_.number()),
+                                    "127.0.0.1:" + std::to_string(port()),
                                     "--access",
                                     "AKIDTEST",
                                     "--secret",
@@ -63,24 +59,12 @@ void S3Server::start() {
         (folder_ / "bucket").string()};
     words.insert(words.begin(), before.begin(), before.end());
   }
-  process_ = std::make_unique<Process>(
-      ProcessOptions{.program = words.front(),
-                     .arguments = std::vector<std::string>(words.begin() + 1, words.end()),
-                     .environment = {},
-                     .working_directory = folder_,
-                     .name = "versitygw"});
-  EXPECT_TRUE(wait_until_listening(port_.number())) << process_->report();
+  return {.program = words.front(),
+          .arguments = std::vector<std::string>(words.begin() + 1, words.end()),
+          .environment = {},
+          .working_directory = folder_,
+          .name = "versitygw"};
 }
-
-void S3Server::kill() {
-  process_->send(SIGKILL);
-  EXPECT_FALSE(process_->wait().timed_out);
-  process_.reset();
-}
-
-void S3Server::stop() { process_->send(SIGSTOP); }
-
-void S3Server::go_on() { process_->send(SIGCONT); }
 
 std::map<std::string, std::string> S3Server::variables_at(std::uint16_t port) const {
   return {{"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(port)},

@@ -4,11 +4,9 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "tests/process/bucket_server.h"
-#include "tests/process/cluster_on_loopback.h"
 #include "tests/process/process.h"
 
 namespace disttf::test_process {
@@ -26,12 +24,6 @@ class S3Server final : public BucketServer {
   // or a test has failed.
   explicit S3Server(std::filesystem::path folder, std::string room = {});
 
-  void kill() override;
-  void start() override;
-  void stop() override;
-  void go_on() override;
-
-  [[nodiscard]] std::uint16_t port() const override { return port_.number(); }
   [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;
   [[nodiscard]] std::string place() const override { return "s3://bucket"; }
   // Where an object lies.
@@ -40,10 +32,10 @@ class S3Server final : public BucketServer {
   }
 
  private:
+  [[nodiscard]] ProcessOptions program() const override;
+
   const std::filesystem::path folder_;
   const std::string room_;
-  const ReservedPort port_;
-  std::unique_ptr<Process> process_;
 };
 
 }  // namespace disttf::test_process

@@ -5,7 +5,7 @@
 #include "roles/store/core/base64.h"
 #include "roles/store/core/gcs_answers.h"
 #include "roles/store/core/google_identity.h"
-#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_answers.h"
 
 namespace disttf::roles {
 namespace {
@@ -87,12 +87,12 @@ TEST(GcsCopies, GoOnUntilTheyAreDone) {
   EXPECT_FALSE(read_gcs_copy("{}"));
 }
 
-TEST(GcsRefusals, SayWhatTheStoreSaysAndWhetherToAskAgain) {
+TEST(StoreRefusals, SayWhatTheStoreSaysAndWhetherToAskAgain) {
   const auto said = [](const std::string& message, const std::string& why) {
     return R"({"error": {"code": 1, "message": ")" + message + R"(", "errors": [{"reason": ")" +
            why + R"("}]}})";
   };
-  const GcsRefusal denied =
+  const StoreRefusal denied =
       gcs_refusal(403, "Forbidden", said("x does not have access", "f"), false);
   EXPECT_EQ(denied.error, StoreError::kDenied);
   EXPECT_FALSE(denied.may_pass);

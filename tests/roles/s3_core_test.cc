@@ -6,6 +6,7 @@
 #include "roles/store/core/aws_profile.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/sigv4.h"
+#include "roles/store/core/store_answers.h"
 #include "roles/store/core/store_url.h"
 #include "roles/store/core/xml_elements.h"
 
@@ -144,7 +145,7 @@ TEST(Refusal, SaysWhatIsWrongAndWhetherItMayPass) {
     EXPECT_TRUE(of(status, "").may_pass) << status;
     EXPECT_EQ(of(status, "").error, StoreError::kAway) << status;
   }
-  const S3Refusal moved = s3_refusal(301, "Moved Permanently", "", "eu-west-1");
+  const StoreRefusal moved = s3_refusal(301, "Moved Permanently", "", "eu-west-1");
   EXPECT_EQ(moved.error, StoreError::kWrongRegion);
   EXPECT_EQ(moved.sentence,
             "the store answered 301 (Moved Permanently); the bucket is in \"eu-west-1\"");

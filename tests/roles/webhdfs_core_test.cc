@@ -74,7 +74,7 @@ TEST(WebHdfsAnswers, ARefusalIsToldByItsException) {
 }
 
 TEST(WebHdfsAnswers, ARefusalIsSaidInOneLine) {
-  const HdfsRefusal refusal = hdfs_refusal(
+  const StoreRefusal refusal = hdfs_refusal(
       403, "Forbidden", exception_json("AccessControlException", "no\\n at some.Class(1)"));
   EXPECT_EQ(refusal.sentence, "the store answered 403 (Forbidden), AccessControlException: no");
 }

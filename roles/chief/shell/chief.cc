@@ -257,7 +257,8 @@ class Leading {
         *task_, options_.checkpoint, config(), trainer_.model().layout(),
         [monitor = monitor_](const CheckpointRecord& record) { monitor->saved(record); });
     if (!options_.summaries.directory.empty()) {
-      begin_summaries();
+      summaries_.emplace(options_.summaries, config(), trainer_.model().layout(),
+                         trainer_.dataset(), options_.task.cluster.ps.size());
     }
     if (early_stop_->keeps_best()) {
       trainer_.client().know_best({});
@@ -282,11 +283,6 @@ class Leading {
     trainer_.on_evaluation([this](std::uint64_t step, const math::Evaluation& validation,
                                   const math::Evaluation& test,
                                   bool is_last) { evaluated(step, validation, test, is_last); });
-  }
-
-  void begin_summaries() {
-    summaries_.emplace(options_.summaries, config(), trainer_.model().layout(), trainer_.dataset(),
-                       options_.task.cluster.ps.size());
   }
 
   void evaluated(std::uint64_t step, const math::Evaluation& validation,

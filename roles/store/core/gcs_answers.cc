@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "data/json_depth.h"
 #include "net/wire/text.h"
 #include "roles/store/core/base64.h"
-#include "roles/store/core/s3_answers.h"
 
 namespace disttf::roles {
 namespace {
@@ -19,6 +17,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxGcsDepth = 16;  // an object's list of who may what has four levels
 constexpr std::size_t kMaxGcsSaid = 200;  // bytes of what the store says
+
 Json parsed_gcs(std::string_view text) {
   if (data::json_depth(text) > kMaxGcsDepth) return Json::value_t::discarded;
   return Json::parse(text, nullptr, false);
@@ -34,13 +33,11 @@ std::optional<ObjectInfo> object_from(const Json& object) {
   ObjectInfo info{.key = gcs_text_of(object, "name"),
                   .etag = gcs_text_of(object, "generation"),
                   .crc32c = crc32c_from(gcs_text_of(object, "crc32c"))};
-  const std::string size = gcs_text_of(object, "size");
+  const auto size = whole_number(gcs_text_of(object, "size"));
   const auto time = time_from_iso(gcs_text_of(object, "updated"));
-  const auto [stop, error] =
-      std::from_chars(size.data(), size.data() + size.size(), info.size_bytes);
-  const bool is_size = error == std::errc{} && stop == size.data() + size.size();
   const bool is_generation = !info.etag.empty() && std::ranges::all_of(info.etag, net::is_digit);
-  if (info.key.empty() || !is_size || !is_generation || !time) return std::nullopt;
+  if (info.key.empty() || !size || !is_generation || !time) return std::nullopt;
+  info.size_bytes = *size;
   info.modified = *time;
   return info;
 }
@@ -102,10 +99,10 @@ std::optional<ObjectInfo> read_gcs_object(std::string_view text) {
   return object_from(parsed_gcs(text));
 }
 
-std::optional<GcsPage> read_gcs_listing(std::string_view text) {
+std::optional<ListingPage> read_gcs_listing(std::string_view text) {
   const Json all = parsed_gcs(text);
   if (!all.is_object()) return std::nullopt;
-  GcsPage page{.listing = {}, .next = gcs_text_of(all, "nextPageToken")};
+  ListingPage page{.listing = {}, .next = gcs_text_of(all, "nextPageToken")};
   if (const auto items = all.find("items"); items != all.end()) {
     if (!items->is_array()) return std::nullopt;
     for (const Json& each : *items) {
@@ -134,8 +131,8 @@ std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
   return copy;
 }
 
-GcsRefusal gcs_refusal(int status, std::string_view reason, std::string_view body,
-                       bool is_of_bucket) {
+StoreRefusal gcs_refusal(int status, std::string_view reason, std::string_view body,
+                         bool is_of_bucket) {
   std::string message;
   std::string why;
   const Json all = parsed_gcs(body);
@@ -149,13 +146,10 @@ GcsRefusal gcs_refusal(int status, std::string_view reason, std::string_view bod
       }
     }
   }
-  GcsRefusal refusal{.error = meaning_of_gcs(status, message, is_of_bucket),
-                     .sentence = "the store answered " + std::to_string(status),
-                     .may_pass = is_passing(status, why)};
+  StoreRefusal refusal{.error = meaning_of_gcs(status, message, is_of_bucket),
+                       .sentence = answered_text(status, reason),
+                       .may_pass = is_passing(status, why)};
   if (refusal.may_pass) refusal.error = StoreError::kAway;
-  if (!reason.empty()) {
-    refusal.sentence += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
-  }
   if (!message.empty() && message != reason) {
     refusal.sentence += ": " + net::one_line(net::cut_utf8(message, kMaxGcsSaid));
   }

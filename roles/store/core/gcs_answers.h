@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/store/core/object_store.h"
-#include "roles/store/core/store_error.h"
+#include "roles/store/core/store_answers.h"
 
 namespace disttf::roles {
 
@@ -26,11 +25,8 @@ namespace disttf::roles {
 // Its etag is the generation: each write of a name makes another one, which requests may ask for.
 [[nodiscard]] std::optional<ObjectInfo> read_gcs_object(std::string_view json);
 
-struct GcsPage {
-  ObjectListing listing;
-  std::string next;  // pageToken of the page after it; empty: this is the last
-};
-[[nodiscard]] std::optional<GcsPage> read_gcs_listing(std::string_view json);
+// A page of a listing, whose `next` is the pageToken.
+[[nodiscard]] std::optional<ListingPage> read_gcs_listing(std::string_view json);
 
 // What a copy within the store answers, which may want to be asked for again. nullopt: it is none.
 struct GcsCopy {
@@ -39,16 +35,9 @@ struct GcsCopy {
 };
 [[nodiscard]] std::optional<GcsCopy> read_gcs_copy(std::string_view json);
 
-// What a status that is no success means. `sentence` is what was answered, for people: "the store
-// answered 403 (Forbidden): ...".
-struct GcsRefusal {
-  StoreError error = StoreError::kRefused;
-  std::string sentence;
-  bool may_pass = false;  // the same may be granted in a moment
-};
-// `is_of_bucket`: the bucket was asked for, not an object.
-[[nodiscard]] GcsRefusal gcs_refusal(int status, std::string_view reason, std::string_view body,
-                                     bool is_of_bucket);
+// What a status that is no success means. `is_of_bucket`: the bucket was asked for, not an object.
+[[nodiscard]] StoreRefusal gcs_refusal(int status, std::string_view reason, std::string_view body,
+                                       bool is_of_bucket);
 
 // The body of an upload in one request, multipart/related: what is said of the object, and its
 // bytes. `boundary` must be in neither.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,39 +14,7 @@ namespace {
 
 using std::chrono::sys_seconds;
 
-constexpr int kMaxWaitSeconds = 20;
 constexpr std::size_t kMaxJsonDepth = 8;  // what is read here has one level
-
-// Digits alone.
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
-struct DateParts {
-  std::string_view year, month, day, hour, minute, second;
-};
-
-std::optional<sys_seconds> time_of(const DateParts& parts, std::optional<std::uint64_t> month) {
-  const auto year = whole_number(parts.year);
-  const auto day = whole_number(parts.day);
-  const auto hour = whole_number(parts.hour);
-  const auto minute = whole_number(parts.minute);
-  const auto second = whole_number(parts.second);
-  if (!year || !month || !day || !hour || !minute || !second || *year > 9999 || *hour > 23 ||
-      *minute > 59 || *second > 60) {
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(*year)),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day)));
-  if (!date.ok()) return std::nullopt;
-  return sys_seconds(std::chrono::sys_days(date)) + std::chrono::hours(*hour) +
-         std::chrono::minutes(*minute) + std::chrono::seconds(*second);
-}
 
 StoreError meaning_of(int status, std::string_view code) {
   static constexpr std::array<std::pair<std::string_view, StoreError>, 13> kCodes{{
@@ -89,44 +56,6 @@ std::string text_in(const nlohmann::json& json, const char* name) {
 
 }  // namespace
 
-std::string iso_text(sys_seconds time) {
-  std::string text = amazon_time(time);  // 20261122T083000Z
-  for (const std::size_t at : {13U, 11U}) text.insert(at, ":");
-  for (const std::size_t at : {6U, 4U}) text.insert(at, "-");
-  return text;
-}
-
-std::optional<sys_seconds> time_from_iso(std::string_view text) {
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
-      text[16] != ':' || text.back() != 'Z') {
-    return std::nullopt;
-  }
-  return time_of({.year = text.substr(0, 4),
-                  .month = {},
-                  .day = text.substr(8, 2),
-                  .hour = text.substr(11, 2),
-                  .minute = text.substr(14, 2),
-                  .second = text.substr(17, 2)},
-                 whole_number(text.substr(5, 2)));
-}
-
-std::optional<sys_seconds> time_from_http(std::string_view text) {
-  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  if (text.size() != 29 || !text.ends_with(" GMT") || text[4] != ' ' || text[7] != ' ' ||
-      text[11] != ' ' || text[16] != ' ' || text[19] != ':' || text[22] != ':') {
-    return std::nullopt;
-  }
-  const std::size_t month = kMonths.find(text.substr(8, 3));
-  if (month == std::string_view::npos || month % 3 != 0) return std::nullopt;
-  return time_of({.year = text.substr(12, 4),
-                  .month = {},
-                  .day = text.substr(5, 2),
-                  .hour = text.substr(17, 2),
-                  .minute = text.substr(20, 2),
-                  .second = text.substr(23, 2)},
-                 month / 3 + 1);
-}
-
 std::optional<ListingPage> read_listing(std::string_view xml) {
   ListingPage page;
   ObjectInfo object;
@@ -160,16 +89,6 @@ std::optional<ListingPage> read_listing(std::string_view xml) {
   return page;
 }
 
-bool is_listing_of(const ObjectListing& listing, std::string_view prefix) {
-  return std::ranges::all_of(
-             listing.objects,
-             [prefix](const ObjectInfo& object) { return object.key.starts_with(prefix); }) &&
-         std::ranges::all_of(listing.folders, [prefix](const std::string& folder) {
-           return folder.size() > prefix.size() && folder.starts_with(prefix) &&
-                  folder.ends_with('/');
-         });
-}
-
 std::string xml_text(std::string_view xml, std::string_view path) {
   std::string found;
   const bool is_xml = read_xml(xml, [&](std::string_view each, const std::string& text) {
@@ -201,19 +120,16 @@ std::optional<Credentials> credentials_from_json(std::string_view text) {
   return found;
 }
 
-S3Refusal s3_refusal(int status, std::string_view reason, std::string_view body,
-                     std::string_view region) {
+StoreRefusal s3_refusal(int status, std::string_view reason, std::string_view body,
+                        std::string_view region) {
   const std::string code = xml_text(body, "Error/Code");
   const std::string message = xml_text(body, "Error/Message");
   std::string where(region);
   if (where.empty()) where = xml_text(body, "Error/Region");
-  S3Refusal refusal{.error = meaning_of(status, code), .sentence = {}, .may_pass = false};
-  refusal.may_pass = passes(status, code);
+  StoreRefusal refusal{.error = meaning_of(status, code),
+                       .sentence = answered_text(status, reason),
+                       .may_pass = passes(status, code)};
   if (refusal.may_pass) refusal.error = StoreError::kAway;
-  refusal.sentence = "the store answered " + std::to_string(status);
-  if (!reason.empty()) {
-    refusal.sentence += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
-  }
   if (!code.empty()) {
     refusal.sentence += ", " + net::one_line(net::cut_utf8(code, net::kMaxShownBytes));
   }
@@ -222,14 +138,6 @@ S3Refusal s3_refusal(int status, std::string_view reason, std::string_view body,
     refusal.sentence += "; the bucket is in " + net::quoted(where);
   }
   return refusal;
-}
-
-std::chrono::milliseconds wait_before_try(int next, std::string_view retry_after, double fraction) {
-  if (const auto seconds = whole_number(retry_after)) {
-    return std::chrono::seconds(std::min<std::uint64_t>(*seconds, kMaxWaitSeconds));
-  }
-  const int most = std::min(kMaxWaitSeconds, 1 << std::clamp(next - 2, 0, 10));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(fraction * 1000.0 * most));
 }
 
 }  // namespace disttf::roles

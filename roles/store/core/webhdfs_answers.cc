@@ -161,18 +161,15 @@ std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) 
   return found;
 }
 
-HdfsRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body) {
+StoreRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body) {
   const json answer = parsed(body);
   const json* const remote = member(answer, "RemoteException");
   const std::string exception = remote == nullptr ? "" : text_of(*remote, "exception");
   std::string message = remote == nullptr ? "" : text_of(*remote, "message");
   const Meaning meaning = meaning_of_exception(status, exception, message);
-  HdfsRefusal refusal{.error = meaning.error,
-                      .sentence = "the store answered " + std::to_string(status),
-                      .may_pass = meaning.may_pass};
-  if (!reason.empty()) {
-    refusal.sentence += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
-  }
+  StoreRefusal refusal{.error = meaning.error,
+                       .sentence = answered_text(status, reason),
+                       .may_pass = meaning.may_pass};
   if (!exception.empty()) {
     refusal.sentence += ", " + net::one_line(net::cut_utf8(exception, net::kMaxShownBytes));
   }

@@ -9,8 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "roles/store/core/store_answers.h"
 
 namespace disttf::roles {
 
@@ -28,14 +29,9 @@ struct HdfsStatus {
 [[nodiscard]] std::optional<HdfsStatus> read_hdfs_status(std::string_view json);
 [[nodiscard]] std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view json);
 
-// What a status that is no success means. `sentence` is what was answered, for people: "the store
-// answered 403 (Forbidden), AccessControlException: ...".
-struct HdfsRefusal {
-  std::error_code error;  // StoreError, or the system's where HDFS says what a disk would say
-  std::string sentence;
-  bool may_pass = false;  // the same may be granted in a moment, or by another NameNode
-};
-[[nodiscard]] HdfsRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body);
+// What a status that is no success means: a StoreError, or the system's where HDFS says what a disk
+// would say.
+[[nodiscard]] StoreRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body);
 
 // A property of a file like hdfs-site.xml; empty: it has none.
 [[nodiscard]] std::string hadoop_property(std::string_view xml, std::string_view name);

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "data/crc32c.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
-#include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/gcs_upload.h"
 
@@ -80,36 +78,25 @@ net::HttpAnswer GcsStore::ask_once(const Request& request) {
   if (!is_emulator_) {
     question.fields.emplace_back("Authorization", "Bearer " + credentials_.token());
   }
-  return sessions_.ask(question);
+  net::HttpAnswer answer = sessions_.ask(question);
+  if (!answer.error) clock_.note(answer.head.date);
+  return answer;
 }
 
 net::HttpAnswer GcsStore::ask(const Request& request, bool* was_repeated) {
-  bool has_refreshed = false;
-  for (int tries = 1;; ++tries) {
-    net::HttpAnswer answer = ask_once(request);
+  const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
+    if (answer.error) return refusal_of_error(answer);
     const int status = answer.head.status;
-    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
-    GcsRefusal refusal;
-    if (!answer.error) {
-      clock_.note(answer.head.date);
-      if (status < 300 || status == request.accepted || status == request.also_accepted) {
-        return answer;
-      }
-      refusal = gcs_refusal(status, answer.head.reason, answer.body, request.key.empty());
-    } else {
-      const bool is_certificate = is_certificate_error(answer.error);
-      refusal = {is_certificate ? StoreError::kRefused : StoreError::kAway, answer.sentence,
-                 !is_certificate};
+    if (status < 300 || status == request.accepted || status == request.also_accepted) {
+      return std::nullopt;
     }
-    if (refusal.error == StoreError::kExpired && !std::exchange(has_refreshed, true)) {
-      credentials_.forget();
-      continue;
-    }
-    const std::string what = request.method + " " + url_of(request.key) + ": " + refusal.sentence;
-    if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);
-    if (was_repeated != nullptr) *was_repeated = true;
-    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt_);
-  }
+    return gcs_refusal(status, answer.head.reason, answer.body, request.key.empty());
+  };
+  return ask_patiently({.what = request.method + " " + url_of(request.key),
+                        .ask = [&] { return ask_once(request); },
+                        .refusal_of = refusal_of,
+                        .renew = [this] { credentials_.forget(); }},
+                       interrupt_, was_repeated);
 }
 
 std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
@@ -119,7 +106,7 @@ std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
                                       .query = {{"fields", kObjectFields}},
                                       .accepted = 404});
   if (answer.head.status == 404) {
-    const GcsRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+    const StoreRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
@@ -136,11 +123,11 @@ std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max
                                 .path = path_of(key),
                                 .key = key,
                                 .query = {{"alt", "media"}},
-                                .fields = {{"range", "bytes=0-" + std::to_string(max_bytes - 1)}},
+                                .fields = {{"range", range_text(0, max_bytes)}},
                                 .accepted = 404,
                                 .also_accepted = 416});  // it is empty
   if (answer.head.status == 404) {
-    const GcsRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+    const StoreRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
@@ -148,63 +135,31 @@ std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
   }
-  std::uint64_t size = answer.body.size();
-  if (answer.head.status == 206) {
-    const auto range = net::read_content_range(answer.head.content_range);
-    if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
-      throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(key) +
-                                                          ": the Content-Range is " +
-                                                          net::quoted(answer.head.content_range));
-    }
-    size = *range->total;
-  }
+  const std::uint64_t size = whole_size(answer, url_of(key));
   return ObjectHead{.info = gcs_info_from(key, answer.head, size), .bytes = std::move(answer.body)};
 }
 
 std::size_t GcsStore::read(const ObjectInfo& object, std::uint64_t offset,
                            std::span<std::byte> to) {
-  Request request{
-      .method = "GET",
-      .path = path_of(object.key),
-      .key = object.key,
-      .query = {{"alt", "media"}},
-      .fields = {{"range", fmt::format("bytes={}-{}", offset, offset + to.size() - 1)}}};
+  Request request{.method = "GET",
+                  .path = path_of(object.key),
+                  .key = object.key,
+                  .query = {{"alt", "media"}},
+                  .fields = {{"range", range_text(offset, to.size())}}};
   if (!object.etag.empty()) request.query.emplace_back("generation", object.etag);
-  const net::HttpAnswer answer = ask(request);
-  const auto range = net::read_content_range(answer.head.content_range);
-  if (answer.head.status != 206 || !range || range->first != offset ||
-      answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
-    throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(object.key) +
-                                                        ": another range came than " +
-                                                        std::to_string(to.size()) + " bytes from " +
-                                                        std::to_string(offset) + " on");
-  }
-  std::memcpy(to.data(), answer.body.data(), answer.body.size());
-  return answer.body.size();
+  return take_range(ask(request), url_of(object.key), offset, to);
 }
 
 ObjectListing GcsStore::list(const std::string& prefix, bool deeply) {
-  ObjectListing all;
-  std::string next;
-  do {
+  return all_pages(url_of(prefix), prefix, [&](const std::string& next) {
     Request request{.method = "GET",
                     .path = path_of(""),
                     .key = {},
                     .query = {{"prefix", prefix}, {"fields", kListFields}}};
     if (!deeply) request.query.emplace_back("delimiter", "/");
     if (!next.empty()) request.query.emplace_back("pageToken", next);
-    const net::HttpAnswer answer = ask(request);
-    auto page = read_gcs_listing(answer.body);
-    if (!page || !is_listing_of(page->listing, prefix) ||
-        (!page->next.empty() && page->next == next)) {
-      throw std::system_error(StoreError::kBadAnswer,
-                              "the listing of " + url_of(prefix) + " cannot be read");
-    }
-    std::ranges::move(page->listing.objects, std::back_inserter(all.objects));
-    std::ranges::move(page->listing.folders, std::back_inserter(all.folders));
-    next = std::move(page->next);
-  } while (!next.empty());
-  return all;
+    return read_gcs_listing(ask(request).body);
+  });
 }
 
 std::optional<ObjectInfo> GcsStore::write(const Request& request, std::uint64_t size_bytes,
@@ -277,9 +232,7 @@ void GcsStore::put(const std::string& key, std::span<const std::byte> bytes) {
 
 bool GcsStore::put_new(const std::string& key, std::span<const std::byte> bytes) {
   if (put_after(kNoGeneration, key, bytes)) return true;
-  const auto there = open(key, bytes.size() + 1);
-  return there && there->bytes.size() == bytes.size() &&
-         std::memcmp(there->bytes.data(), bytes.data(), bytes.size()) == 0;
+  return has_bytes(open(key, bytes.size() + 1), bytes);
 }
 
 std::unique_ptr<ObjectUpload> GcsStore::upload(const std::string& key) {

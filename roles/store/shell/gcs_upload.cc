@@ -8,7 +8,7 @@
 #include "data/crc32c.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
-#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_answers.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/gcs_store.h"
 

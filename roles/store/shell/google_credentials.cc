@@ -8,7 +8,6 @@
 #include "net/http/http_session.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
-#include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/store_session.h"
 
@@ -25,10 +24,20 @@ constexpr net::HttpLimits kTokenLimits{.connect_timeout = 5s, .stall_timeout = 1
 // Of the metadata server, also where no name is resolved.
 constexpr const char* kMetadataHost = "169.254.169.254";
 
-bool is_passing_of_tokens(const net::HttpAnswer& answer) {
-  return answer.error
-             ? !is_certificate_error(answer.error)
-             : answer.head.status == 408 || answer.head.status == 429 || answer.head.status >= 500;
+// Why what `place` has answered is no token.
+StoreRefusal refusal_of_token(const net::Url& place, const net::HttpAnswer& answer) {
+  if (answer.error) {
+    StoreRefusal refusal = refusal_of_error(answer);
+    if (!refusal.may_pass) refusal.error = StoreError::kDenied;
+    return refusal;
+  }
+  const int status = answer.head.status;
+  const bool may_pass = status == 408 || status == 429 || status >= 500;
+  const std::string said = google_token_error(answer.body);
+  return {.error = may_pass ? StoreError::kAway : StoreError::kDenied,
+          .sentence = net::authority(place) + " answered " + net::status_text(answer.head) +
+                      (said.empty() ? "" : ", " + said),
+          .may_pass = may_pass};
 }
 
 }  // namespace
@@ -78,37 +87,31 @@ std::optional<GoogleCredentials::Found> GoogleCredentials::from_files() const {
 
 GoogleToken GoogleCredentials::changed(const Found& found) const {
   const net::Url place = net::parse_url("token_uri in " + found.path, found.identity.place);
-  const std::string whose = "a token for the identity in " + net::quoted(found.path) + ": ";
-  for (int tries = 1;; ++tries) {
+  std::optional<GoogleToken> token;
+  const auto ask_once = [&] {
     const auto form = token_request(found.identity, system_now());
     if (!form) {
       throw std::system_error(StoreError::kDenied,
                               net::quoted(found.path) + ": the private_key is none of RSA in PEM");
     }
     net::HttpSession session(kTokenLimits, "", environment_.proxy, interrupt_);
-    const net::HttpAnswer answer =
-        session.ask({.method = "POST",
-                     .url = place,
-                     .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
-                     .body = std::as_bytes(std::span(form->data(), form->size())),
-                     .max_answer_bytes = kMaxTokenAnswer});
+    return session.ask({.method = "POST",
+                        .url = place,
+                        .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
+                        .body = std::as_bytes(std::span(form->data(), form->size())),
+                        .max_answer_bytes = kMaxTokenAnswer});
+  };
+  const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
     if (!answer.error && answer.head.status == 200) {
-      if (auto token = google_token_from(answer.body, system_now())) return *std::move(token);
+      token = google_token_from(answer.body, system_now());
     }
-    std::string sentence = whose;
-    if (answer.error) {
-      sentence += answer.sentence;
-    } else {
-      const std::string said = google_token_error(answer.body);
-      sentence += net::authority(place) + " answered " + net::status_text(answer.head) +
-                  (said.empty() ? "" : ", " + said);
-    }
-    const bool passes = is_passing_of_tokens(answer);
-    if (!passes || tries >= kStoreTries) {
-      throw std::system_error(passes ? StoreError::kAway : StoreError::kDenied, sentence);
-    }
-    pause_before_try(tries + 1, answer.head.retry_after, sentence, interrupt_);
-  }
+    return token ? std::nullopt : std::optional(refusal_of_token(place, answer));
+  };
+  static_cast<void>(ask_patiently({.what = "a token for the identity in " + net::quoted(found.path),
+                                   .ask = ask_once,
+                                   .refusal_of = refusal_of},
+                                  interrupt_));
+  return *std::move(token);
 }
 
 std::optional<GoogleToken> GoogleCredentials::from_metadata() const {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "net/wire/text.h"
-#include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
 
 namespace disttf::roles {
@@ -139,57 +138,46 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   // HttpFS, which sends to itself, takes bytes only so.
   if (request.is_at_data_node) question.fields = {{"content-type", "application/octet-stream"}};
   net::HttpAnswer answer = at_name_nodes_.ask(question);
+  if (!answer.error) clock_.note(answer.head.date);
   if (answer.error || !request.is_at_data_node || answer.head.status != kTemporaryRedirect) {
     return answer;
   }
-  clock_.note(answer.head.date);
   std::string why;
   auto data_node = net::read_url(answer.head.location, why);
   if (!data_node) return answer;  // whose status is no success
   question.url = *std::move(data_node);
   question.body = request.body;
-  return at_data_nodes_.ask(question);
+  answer = at_data_nodes_.ask(question);
+  if (!answer.error) clock_.note(answer.head.date);
+  return answer;
 }
 
-HdfsRefusal HdfsClient::refusal_of(const Request& request, const net::HttpAnswer& answer) const {
+std::optional<StoreRefusal> HdfsClient::refusal_of(const Request& request,
+                                                   const net::HttpAnswer& answer) {
   if (answer.error) {
-    const bool may_pass = !is_certificate_error(answer.error);
-    return {.error = may_pass ? StoreError::kAway : StoreError::kRefused,
-            .sentence = without_query(answer.sentence),
-            .may_pass = may_pass};
+    StoreRefusal refusal = refusal_of_error(answer);
+    refusal.sentence = without_query(std::move(refusal.sentence));
+    return refusal;
   }
   if (answer.head.status >= 300) {
     return hdfs_refusal(answer.head.status, answer.head.reason, answer.body);
   }
-  return {.error = StoreError::kAway,
-          .sentence = "the answer breaks off: " + std::to_string(answer.body.size()) + " of " +
-                      std::to_string(request.expected_bytes.value_or(0)) + " bytes",
-          .may_pass = true};
+  if (!request.expected_bytes || *request.expected_bytes == answer.body.size()) return std::nullopt;
+  return StoreRefusal{.error = StoreError::kAway,
+                      .sentence = "the answer breaks off: " + std::to_string(answer.body.size()) +
+                                  " of " + std::to_string(*request.expected_bytes) + " bytes",
+                      .may_pass = true};
 }
 
 std::string HdfsClient::ask(const Request& request, bool* was_repeated) {
-  bool has_renewed = false;
-  for (int tries = 1;; ++tries) {
-    net::HttpAnswer answer = ask_once(request);
-    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
-    if (!answer.error) {
-      clock_.note(answer.head.date);
-      const bool is_whole =
-          !request.expected_bytes || *request.expected_bytes == answer.body.size();
-      if (answer.head.status < 300 && is_whole) return std::move(answer.body);
-    }
-    const HdfsRefusal refusal = refusal_of(request, answer);
-    if (refusal.error == StoreError::kExpired && !std::exchange(has_renewed, true)) {
-      renew_identity();
-      continue;
-    }
-    const std::string what =
-        request.operation + " " + url_of(request.path) + ": " + refusal.sentence;
-    if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);
-    if (was_repeated != nullptr) *was_repeated = true;
-    ++active_;
-    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt_);
-  }
+  return ask_patiently(
+             {.what = request.operation + " " + url_of(request.path),
+              .ask = [&] { return ask_once(request); },
+              .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },
+              .renew = [this] { renew_identity(); },
+              .before_retry = [this] { ++active_; }},
+             interrupt_, was_repeated)
+      .body;
 }
 
 std::chrono::sys_seconds HdfsClient::now() {

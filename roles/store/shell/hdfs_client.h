@@ -52,7 +52,8 @@ class HdfsClient {
   // Looks again who we are: whoever renews a token writes its file anew.
   void renew_identity();
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request);
-  [[nodiscard]] HdfsRefusal refusal_of(const Request& request, const net::HttpAnswer& answer) const;
+  [[nodiscard]] static std::optional<StoreRefusal> refusal_of(const Request& request,
+                                                              const net::HttpAnswer& answer);
 
   const std::string root_;               // "hdfs://namenode:8020"
   std::vector<net::Url> names_;          // the NameNodes

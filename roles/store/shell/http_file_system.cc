@@ -1,16 +1,12 @@
 #include "roles/store/shell/http_file_system.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "net/wire/text.h"
 #include "roles/store/core/read_ahead.h"
-#include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
 
 namespace disttf::roles {
@@ -21,23 +17,22 @@ constexpr int kMaxRedirects = 5;
 constexpr std::size_t kMaxHttpFile = std::size_t{256} << 20U;
 constexpr int kNoSuchRange = 416;
 
-struct HttpRefusal {
-  StoreError error = StoreError::kRefused;
-  bool may_pass = false;
-};
-
-HttpRefusal meaning_of_http(const net::HttpAnswer& answer) {
+std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
   static constexpr std::array<int, 6> kPassing{408, 429, 500, 502, 503, 504};
-  if (answer.error) {
-    const bool passes =
-        !is_certificate_error(answer.error) && answer.error != net::HttpError::kTooLarge;
-    return {passes ? StoreError::kAway : StoreError::kRefused, passes};
-  }
+  if (answer.error == net::HttpError::kTooLarge) return StoreRefusal{.sentence = answer.sentence};
+  if (answer.error) return refusal_of_error(answer);
   const int status = answer.head.status;
-  if (std::ranges::find(kPassing, status) != kPassing.end()) return {StoreError::kAway, true};
-  if (status == 404 || status == 410) return {StoreError::kNotFound};
-  if (status == 401 || status == 403) return {StoreError::kDenied};
-  return {};
+  if (status < 300 || status == kNoSuchRange) return std::nullopt;
+  StoreRefusal refusal{.sentence = "the server answered " + net::status_text(answer.head)};
+  if (std::ranges::find(kPassing, status) != kPassing.end()) {
+    refusal.error = StoreError::kAway;
+    refusal.may_pass = true;
+  } else if (status == 404 || status == 410) {
+    refusal.error = StoreError::kNotFound;
+  } else if (status == 401 || status == 403) {
+    refusal.error = StoreError::kDenied;
+  }
+  return refusal;
 }
 
 bool is_redirect(int status) {
@@ -64,30 +59,27 @@ net::HttpAnswer HttpFileSystem::ask(const std::string& method, const std::string
                              .body = {},
                              .max_answer_bytes = kMaxHttpFile};
   if (!range.empty()) question.fields.emplace_back("range", range);
-  int redirects = 0;
-  for (int tries = 1;;) {
+  const std::string what = method + " " + url;
+  return ask_patiently(
+      {.what = what, .ask = [&] { return follow(question, what); }, .refusal_of = refusal_of_http},
+      interrupt_);
+}
+
+// The question goes on, also in another try, where it has been led.
+net::HttpAnswer HttpFileSystem::follow(net::HttpQuestion& question, const std::string& what) {
+  for (int redirects = 0;; ++redirects) {
     net::HttpAnswer answer = sessions_.ask(question);
-    const int status = answer.head.status;
-    if (!answer.error && (status < 300 || status == kNoSuchRange)) return answer;
-    std::string sentence = method + " " + url + ": ";
-    if (!answer.error && is_redirect(status)) {
-      std::string why;
-      auto next = net::join_url(question.url, answer.head.location, why);
-      // What was asked for over TLS is not looked for without it.
-      const bool is_safe = next && (next->scheme == net::Scheme::kHttps ||
-                                    question.url.scheme == net::Scheme::kHttp);
-      if (is_safe && ++redirects <= kMaxRedirects) {
-        question.url = *std::move(next);
-        continue;
-      }
-      throw std::system_error(StoreError::kRefused, sentence + "it is not followed to " +
+    if (answer.error || !is_redirect(answer.head.status)) return answer;
+    std::string why;
+    auto next = net::join_url(question.url, answer.head.location, why);
+    // What was asked for over TLS is not looked for without it.
+    const bool is_safe =
+        next && (next->scheme == net::Scheme::kHttps || question.url.scheme == net::Scheme::kHttp);
+    if (!is_safe || redirects == kMaxRedirects) {
+      throw std::system_error(StoreError::kRefused, what + ": it is not followed to " +
                                                         net::quoted(answer.head.location));
     }
-    sentence +=
-        answer.error ? answer.sentence : "the server answered " + net::status_text(answer.head);
-    const HttpRefusal refusal = meaning_of_http(answer);
-    if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, sentence);
-    pause_before_try(++tries, answer.head.retry_after, sentence, interrupt_);
+    question.url = *std::move(next);
   }
 }
 
@@ -95,35 +87,18 @@ net::HttpHead HttpFileSystem::head_of(const std::string& url) { return ask("HEAD
 
 std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to) {
-  const net::HttpAnswer answer =
-      ask("GET", url, fmt::format("bytes={}-{}", offset, offset + to.size() - 1));
-  const auto range = net::read_content_range(answer.head.content_range);
+  const net::HttpAnswer answer = ask("GET", url, range_text(offset, to.size()));
   if (answer.head.etag != etag) {
     throw std::system_error(StoreError::kBadAnswer, url + " has changed while it was read");
   }
-  if (answer.head.status != 206 || !range || range->first != offset ||
-      answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
-    throw std::system_error(
-        StoreError::kBadAnswer,
-        fmt::format("GET {}: another range came than {} bytes from {} on", url, to.size(), offset));
-  }
-  std::memcpy(to.data(), answer.body.data(), answer.body.size());
-  return answer.body.size();
+  return take_range(answer, url, offset, to);
 }
 
 std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
   const std::string url = path.string();
-  net::HttpAnswer answer = ask("GET", url, "bytes=0-" + std::to_string(kReadAtOnce - 1));
+  net::HttpAnswer answer = ask("GET", url, range_text(0, kReadAtOnce));
   if (answer.head.status == kNoSuchRange) answer.body.clear();  // it is empty
-  std::uint64_t size = answer.body.size();
-  if (answer.head.status == 206) {
-    const auto range = net::read_content_range(answer.head.content_range);
-    if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
-      throw std::system_error(StoreError::kBadAnswer, "GET " + url + ": the Content-Range is " +
-                                                          net::quoted(answer.head.content_range));
-    }
-    size = *range->total;
-  }
+  const std::uint64_t size = whole_size(answer, url);
   return std::make_unique<ReadAhead>(
       size, answer.body,
       [this, url, etag = answer.head.etag](std::uint64_t offset, std::span<std::byte> to) {

@@ -41,6 +41,8 @@ class HttpFileSystem final : public StoreFileSystem {
   // Of an answer below 300, or of 416. Throws std::system_error with a sentence that names the URL.
   [[nodiscard]] net::HttpAnswer ask(const std::string& method, const std::string& url,
                                     const std::string& range);
+  // One try, wherever that leads: `question` is then where. Throws the same where it leads astray.
+  [[nodiscard]] net::HttpAnswer follow(net::HttpQuestion& question, const std::string& what);
   // What its header says of a file. The same.
   [[nodiscard]] net::HttpHead head_of(const std::string& url);
   [[nodiscard]] std::size_t read(const std::string& url, const std::string& etag,

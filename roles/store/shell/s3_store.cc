@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "data/sha256.h"
@@ -85,40 +84,34 @@ net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& cre
       .body = request.body,
       .max_answer_bytes = kMaxStoreAnswer};
   question.url.target = request_target(wanted);
-  return sessions_.ask(question);
+  net::HttpAnswer answer = sessions_.ask(question);
+  if (!answer.error) clock_.note(answer.head.date);
+  return answer;
+}
+
+std::optional<StoreRefusal> S3Store::refusal_of(const Request& request,
+                                                const net::HttpAnswer& answer) {
+  if (answer.error) return refusal_of_error(answer);
+  const int status = answer.head.status;
+  const bool is_answer =
+      status < 300 || status == request.accepted || status == request.also_accepted;
+  if (is_answer && (!request.is_late || xml_text(answer.body, "Error/Code").empty())) {
+    return std::nullopt;
+  }
+  StoreRefusal refusal =
+      s3_refusal(status, answer.head.reason, answer.body, answer.head.bucket_region);
+  // What was said too late is said of a server's own trouble.
+  if (is_answer) refusal = {StoreError::kAway, refusal.sentence, true};
+  return refusal;
 }
 
 net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
-  bool has_refreshed = false;
-  for (int tries = 1;; ++tries) {
-    net::HttpAnswer answer = ask_once(request, credentials_.get());
-    const int status = answer.head.status;
-    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
-    S3Refusal refusal;
-    if (!answer.error) {
-      clock_.note(answer.head.date);
-      const bool is_answer =
-          status < 300 || status == request.accepted || status == request.also_accepted;
-      if (is_answer && (!request.is_late || xml_text(answer.body, "Error/Code").empty())) {
-        return answer;
-      }
-      refusal = s3_refusal(status, answer.head.reason, answer.body, answer.head.bucket_region);
-      // What was said too late is said of a server's own trouble.
-      if (is_answer) refusal = {StoreError::kAway, refusal.sentence, true};
-    } else {
-      const bool is_certificate = is_certificate_error(answer.error);
-      refusal = {is_certificate ? StoreError::kRefused : StoreError::kAway, answer.sentence,
-                 !is_certificate};
-    }
-    if (refusal.error == StoreError::kExpired && !std::exchange(has_refreshed, true)) {
-      credentials_.forget();
-      continue;
-    }
-    const std::string what = request.method + " " + url_of(request.key) + ": " + refusal.sentence;
-    if (!refusal.may_pass || tries >= kStoreTries) throw std::system_error(refusal.error, what);
-    if (was_repeated != nullptr) *was_repeated = true;
-    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt_);
-  }
+  return ask_patiently(
+      {.what = request.method + " " + url_of(request.key),
+       .ask = [&] { return ask_once(request, credentials_.get()); },
+       .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },
+       .renew = [this] { credentials_.forget(); }},
+      interrupt_, was_repeated);
 }
 
 std::optional<ObjectInfo> S3Store::find(const std::string& key) {
@@ -130,11 +123,11 @@ std::optional<ObjectInfo> S3Store::find(const std::string& key) {
 std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_bytes) {
   net::HttpAnswer answer = ask({.method = "GET",
                                 .key = key,
-                                .fields = {{"range", "bytes=0-" + std::to_string(max_bytes - 1)}},
+                                .fields = {{"range", range_text(0, max_bytes)}},
                                 .accepted = 404,
                                 .also_accepted = 416});  // it is empty
   if (answer.head.status == 404) {
-    const S3Refusal why = s3_refusal(404, answer.head.reason, answer.body, "");
+    const StoreRefusal why = s3_refusal(404, answer.head.reason, answer.body, "");
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
@@ -142,57 +135,24 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
   }
-  std::uint64_t size = answer.body.size();
-  if (answer.head.status == 206) {
-    const auto range = net::read_content_range(answer.head.content_range);
-    if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
-      throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(key) +
-                                                          ": the Content-Range is " +
-                                                          net::quoted(answer.head.content_range));
-    }
-    size = *range->total;
-  }
+  const std::uint64_t size = whole_size(answer, url_of(key));
   return ObjectHead{.info = info_from(key, answer.head, size), .bytes = std::move(answer.body)};
 }
 
 std::size_t S3Store::read(const ObjectInfo& object, std::uint64_t offset, std::span<std::byte> to) {
   Request request{
-      .method = "GET",
-      .key = object.key,
-      .fields = {{"range", fmt::format("bytes={}-{}", offset, offset + to.size() - 1)}}};
+      .method = "GET", .key = object.key, .fields = {{"range", range_text(offset, to.size())}}};
   if (!object.etag.empty()) request.fields.emplace_back("if-match", object.etag);
-  const net::HttpAnswer answer = ask(request);
-  const auto range = net::read_content_range(answer.head.content_range);
-  if (answer.head.status != 206 || !range || range->first != offset ||
-      answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
-    throw std::system_error(StoreError::kBadAnswer, "GET " + url_of(object.key) +
-                                                        ": another range came than " +
-                                                        std::to_string(to.size()) + " bytes from " +
-                                                        std::to_string(offset) + " on");
-  }
-  std::memcpy(to.data(), answer.body.data(), answer.body.size());
-  return answer.body.size();
+  return take_range(ask(request), url_of(object.key), offset, to);
 }
 
 ObjectListing S3Store::list(const std::string& prefix, bool deeply) {
-  ObjectListing all;
-  std::string next;
-  do {
+  return all_pages(url_of(prefix), prefix, [&](const std::string& next) {
     Request request{.method = "GET", .query = {{"list-type", "2"}, {"prefix", prefix}}};
     if (!deeply) request.query.emplace_back("delimiter", "/");
     if (!next.empty()) request.query.emplace_back("continuation-token", next);
-    const net::HttpAnswer answer = ask(request);
-    auto page = read_listing(answer.body);
-    if (!page || !is_listing_of(page->listing, prefix) ||
-        (!page->next.empty() && page->next == next)) {
-      throw std::system_error(StoreError::kBadAnswer,
-                              "the listing of " + url_of(prefix) + " cannot be read");
-    }
-    std::ranges::move(page->listing.objects, std::back_inserter(all.objects));
-    std::ranges::move(page->listing.folders, std::back_inserter(all.folders));
-    next = std::move(page->next);
-  } while (!next.empty());
-  return all;
+    return read_listing(ask(request).body);
+  });
 }
 
 void S3Store::put(const std::string& key, std::span<const std::byte> bytes) {
@@ -222,9 +182,7 @@ bool S3Store::put_new(const std::string& key, std::span<const std::byte> bytes) 
                                       .body = bytes,
                                       .accepted = 412});
   if (answer.head.status != 412) return true;
-  const auto there = open(key, bytes.size() + 1);
-  return there && there->bytes.size() == bytes.size() &&
-         std::memcmp(there->bytes.data(), bytes.data(), bytes.size()) == 0;
+  return has_bytes(open(key, bytes.size() + 1), bytes);
 }
 
 std::unique_ptr<ObjectUpload> S3Store::upload(const std::string& key) {

@@ -60,6 +60,8 @@ class S3Store final : public ObjectStore {
 
  private:
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request, const Credentials& credentials);
+  [[nodiscard]] static std::optional<StoreRefusal> refusal_of(const Request& request,
+                                                              const net::HttpAnswer& answer);
   [[nodiscard]] std::string url_of(const std::string& key) const;
   void check_conditions(const std::string& key);
 

@@ -9,7 +9,7 @@
 
 #include "net/wire/text.h"
 #include "roles/store/core/object_file_system.h"
-#include "roles/store/core/s3_answers.h"
+#include "roles/store/core/store_answers.h"
 #include "roles/store/core/store_url.h"
 #include "roles/store/shell/gcs_store.h"
 #include "roles/store/shell/hdfs_file_system.h"

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "data/posix_file_system.h"
+#include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
-#include "roles/store/core/s3_answers.h"
 
 namespace disttf::roles {
 namespace {
@@ -61,6 +63,62 @@ std::chrono::sys_seconds StoreClock::now() const {
 bool is_certificate_error(const std::error_code& error) {
   return error == net::HttpError::kBadCertificate || error == net::HttpError::kNoCaFile ||
          error == net::HttpError::kBadCaFile;
+}
+
+StoreRefusal refusal_of_error(const net::HttpAnswer& answer) {
+  const bool may_pass = !is_certificate_error(answer.error);
+  return {.error = may_pass ? StoreError::kAway : StoreError::kRefused,
+          .sentence = answer.sentence,
+          .may_pass = may_pass};
+}
+
+net::HttpAnswer ask_patiently(const PatientQuestion& question, const net::Interrupt& interrupt,
+                              bool* was_repeated) {
+  bool has_renewed = false;
+  for (int tries = 1;; ++tries) {
+    net::HttpAnswer answer = question.ask();
+    if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
+    const std::optional<StoreRefusal> refusal = question.refusal_of(answer);
+    if (!refusal) return answer;
+    if (question.renew && refusal->error == StoreError::kExpired &&
+        !std::exchange(has_renewed, true)) {
+      question.renew();
+      continue;
+    }
+    const std::string what = question.what + ": " + refusal->sentence;
+    if (!refusal->may_pass || tries >= kStoreTries) throw std::system_error(refusal->error, what);
+    if (was_repeated != nullptr) *was_repeated = true;
+    if (question.before_retry) question.before_retry();
+    pause_before_try(tries + 1, answer.head.retry_after, what, interrupt);
+  }
+}
+
+std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url) {
+  const std::uint64_t size = answer.body.size();
+  if (answer.head.status != 206) return size;
+  const auto range = net::read_content_range(answer.head.content_range);
+  if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
+    throw std::system_error(StoreError::kBadAnswer, "GET " + url + ": the Content-Range is " +
+                                                        net::quoted(answer.head.content_range));
+  }
+  return *range->total;
+}
+
+std::size_t take_range(const net::HttpAnswer& answer, const std::string& url, std::uint64_t offset,
+                       std::span<std::byte> to) {
+  const auto range = net::read_content_range(answer.head.content_range);
+  if (answer.head.status != 206 || !range || range->first != offset ||
+      answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
+    throw std::system_error(
+        StoreError::kBadAnswer,
+        fmt::format("GET {}: another range came than {} bytes from {} on", url, to.size(), offset));
+  }
+  std::memcpy(to.data(), answer.body.data(), answer.body.size());
+  return answer.body.size();
+}
+
+std::string range_text(std::uint64_t offset, std::size_t size) {
+  return fmt::format("bytes={}-{}", offset, offset + size - 1);
 }
 
 void pause_before_try(int next, std::string_view retry_after, const std::string& what,

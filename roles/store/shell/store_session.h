@@ -4,15 +4,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/http/http_session.h"
 #include "net/transport/interrupt.h"
+#include "roles/store/core/store_answers.h"
 
 namespace disttf::roles {
 
@@ -48,6 +53,36 @@ class StoreClock {
 
 // Whether the answer's error is that of a certificate, which another try does not better.
 [[nodiscard]] bool is_certificate_error(const std::error_code& error);
+
+// Of an answer that has not come at all.
+[[nodiscard]] StoreRefusal refusal_of_error(const net::HttpAnswer& answer);
+
+// A question that is asked again where that may help.
+struct PatientQuestion {
+  std::string what;  // "GET s3://bucket/key": how what is said of it begins
+  std::function<net::HttpAnswer()> ask;
+  // Why what has come is no answer; nullopt: it is one.
+  std::function<std::optional<StoreRefusal>(const net::HttpAnswer&)> refusal_of;
+  // Done once, where who one is has expired; empty: nothing.
+  std::function<void()> renew = {};
+  // Done before another try, besides waiting; empty: nothing.
+  std::function<void()> before_retry = {};
+};
+// The answer. Throws std::system_error, of the refusal of the last of kStoreTries. `was_repeated`,
+// where given, is set once a try has got no answer: it may have been done all the same.
+[[nodiscard]] net::HttpAnswer ask_patiently(const PatientQuestion& question,
+                                            const net::Interrupt& interrupt,
+                                            bool* was_repeated = nullptr);
+
+// Of an answer to who asked for the first bytes of something: how large that is. Throws
+// std::system_error (kBadAnswer, of `url`) where they are not those.
+[[nodiscard]] std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url);
+// Of an answer to who asked for so many bytes from `offset` on: copies them, fewer at the end.
+// Throws the same.
+[[nodiscard]] std::size_t take_range(const net::HttpAnswer& answer, const std::string& url,
+                                     std::uint64_t offset, std::span<std::byte> to);
+// What such a question says in its field "range".
+[[nodiscard]] std::string range_text(std::uint64_t offset, std::size_t size);
 
 // Before try `next` (the second is 2) of `what`, of which the last one ended so.
 void pause_before_try(int next, std::string_view retry_after, const std::string& what,

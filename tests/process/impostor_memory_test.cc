@@ -1,0 +1,141 @@
+// A peer that lies about the memory that it would share: the ps maps nothing but what was offered
+// and handed over, and otherwise goes on with frames.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <system_error>
+
+#include "data/file.h"
+#include "net/transport/handover.h"
+#include "net/transport/shared_memory.h"
+#include "tests/process/impostor.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::FrameKind;
+
+class Impostor : public ImpostorFixture {
+ protected:
+  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 64; }
+  // Before anything is handed over.
+  static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
+    std::error_code error;
+    const auto rendezvous = net::Rendezvous::open(error);
+    ASSERT_TRUE(rendezvous) << error.message();
+    const auto offer =
+        net::encode(net::SharedOffer{.rendezvous = rendezvous->name(), .token = 1, .size = size});
+    Bytes body;
+    EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, offer), body), FrameKind::kShared);
+    EXPECT_TRUE(body.empty()) << "frames, then";
+    EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
+  }
+  // What the ps answers when `descriptor` has been handed over to it, with its token or one beside
+  // it; -1: nothing has.
+  [[nodiscard]] Bytes share(const RawPeer& peer, int descriptor, std::uint64_t beside = 0) const {
+    std::error_code error;
+    const auto rendezvous = net::Rendezvous::open(error);
+    EXPECT_TRUE(rendezvous) << error.message();
+    net::SharedOffer offer{.rendezvous = rendezvous->name(), .token = 7, .size = offered()};
+    Bytes body;
+    const Bytes request = frame({.kind = FrameKind::kShare}, net::encode(offer));
+    EXPECT_EQ(reply_to(peer, request, body), FrameKind::kShared);
+    net::SharedOffer of_ps;
+    EXPECT_FALSE(net::decode(body, of_ps));
+    const auto handed = rendezvous->admit(offer.token);
+    EXPECT_TRUE(handed) << "the ps hands its own over first";
+    if (handed && descriptor >= 0) {
+      EXPECT_FALSE(net::hand_over(handed->peer, of_ps.token + beside, descriptor));
+    }
+    offer.rendezvous = 0;
+    offer.token = of_ps.token;
+    const Bytes taken = frame({.kind = FrameKind::kShare}, net::encode(offer));
+    EXPECT_EQ(reply_to(peer, taken, body), FrameKind::kShared);
+    return body;
+  }
+};
+
+TEST_F(Impostor, OffersMemoryInAnotherForm) {
+  start_run();
+  expect_refused(connect(), frame({.kind = FrameKind::kShare}, Bytes(23)),
+                 "no offer of shared memory");
+}
+
+TEST_F(Impostor, OffersMemoryThatIsNotThere) {
+  start_run();
+  const auto offer =
+      net::encode(net::SharedOffer{.rendezvous = 1, .token = 1, .size = size_ * sizeof(float)});
+  Bytes body;
+  EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
+            FrameKind::kShared);
+  EXPECT_TRUE(body.empty()) << "frames, then";
+}
+
+TEST_F(Impostor, OffersMoreMemoryThanTheModelNeeds) {
+  start_run();
+  expect_declined_at_once(connect(), std::uint64_t{1} << 30U);
+  expect_declined_at_once(connect(), std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
+  start_run();
+  std::error_code error;
+  const auto memory = net::SharedMemory::create(offered(), error);
+  ASSERT_TRUE(memory) << error.message();
+  const RawPeer peer = connect();
+  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes);
+  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes) << "and again";
+}
+
+TEST_F(Impostor, HandsOverOtherMemoryThanItHasOffered) {
+  start_run();
+  // It costs the one who offers it nothing: its pages are taken when somebody looks at them.
+  const data::FileDescriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(sparse.number(), off_t{1} << 30U), 0);
+  ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_TRUE(share(connect(), sparse.number()).empty()) << "of another size";
+  struct stat status {};
+  ASSERT_EQ(fstat(sparse.number(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0) << "the ps has mapped it";
+
+  const data::FileDescriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(unsealed.number(), static_cast<off_t>(offered())), 0);
+  EXPECT_TRUE(share(connect(), unsealed.number()).empty()) << "it can shrink";
+  ASSERT_EQ(fcntl(unsealed.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_FALSE(share(connect(), unsealed.number()).empty()) << "and it was for nothing else";
+}
+
+TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
+  start_run();
+  std::error_code error;
+  const auto memory = net::SharedMemory::create(offered(), error);
+  ASSERT_TRUE(memory) << error.message();
+  EXPECT_TRUE(share(connect(), -1).empty());
+  EXPECT_TRUE(share(connect(), memory->descriptor(), 1).empty()) << "with another token";
+  const RawPeer peer = connect();
+  Bytes body;
+  const auto taken = net::encode(net::SharedOffer{.token = 1, .size = offered()});
+  EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, taken), body), FrameKind::kShared);
+  EXPECT_TRUE(body.empty()) << "it has offered nothing";
+  EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "which is no reason to end";
+}
+
+TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
+  start_run();
+  const RawPeer peer = connect();
+  peer.write(
+      frame({.kind = FrameKind::kPushPull, .flags = net::kFlagInPlace, .generation = 1}, {}));
+  bool timed_out = false;
+  const Bytes answer = peer.read_to_end(std::chrono::seconds(20), timed_out);
+  EXPECT_FALSE(timed_out);
+  EXPECT_FALSE(refusal_in(answer)) << "it is closed: what comes late is no reason to end";
+  expect_parameters_unchanged();
+}
+
+}  // namespace
+}  // namespace disttf::test_process
