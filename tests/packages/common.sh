@@ -3,7 +3,7 @@
 set -euo pipefail
 
 # Where the checkout's own tools are: not in a build folder, so that all builds share them.
-readonly source=$PWD tools=$PWD/build/package_tools/bin
+readonly source=$PWD tools=$PWD/build/tools/package_tools/bin
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8
 
 scratch=$(mktemp -d)
@@ -26,7 +26,7 @@ skip() {
 need() {
   local program
   for program in "$@"; do
-    command -v "$program" >/dev/null || skip "$program is missing (.ci/install package, .ci/package_tools)"
+    command -v "$program" >/dev/null || skip "$program is missing (.ci/install package, .ci/tools package_tools)"
   done
 }
 
@@ -48,19 +48,10 @@ trains() {
   grep -q '^Digits accuracy: 0\.' "$scratch/output" || { cat "$scratch/output"; fail "no result: $*"; }
 }
 
-# bare_root DIR: Debian's essential packages and nothing else, from build/bare_root.tar, which is
-# made the first time.
+# bare_root DIR: Debian's essential packages and nothing else.
 bare_root() {
-  local tar=$source/build/bare_root.tar
-  need mmdebstrap
-  mkdir -p "$source/build"
-  (
-    flock 9
-    if [ ! -e "$tar" ]; then
-      mmdebstrap --quiet --format=tar --variant=essential bookworm "$tar.new" >"$scratch/mmdebstrap" 2>&1 || exit 1
-      mv "$tar.new" "$tar"
-    fi
-  ) 9>"$source/build/bare_root.lock" || skip "no bare Debian can be had: $(tail -n 3 "$scratch/mmdebstrap")"
+  local tar=$source/build/tools/bare_root/root.tar
+  [ -e "$tar" ] || skip "$tar is not there: .ci/tools makes it"
   mkdir -p "$1"
   tar -x --exclude='./dev/*' -C "$1" -f "$tar" || skip "this user may not make a root"
 }

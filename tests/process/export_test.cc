@@ -16,11 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-// The python3 of an environment that has onnx and onnxruntime: .ci/exports makes one.
+// The python3 of an environment that has onnx and onnxruntime: .ci/tools makes one.
 std::filesystem::path python_with_onnx() {
   const char* const given = std::getenv("DISTTF_EXPORTS");
   return given != nullptr ? std::filesystem::path(given)
-                          : source_directory() / "build" / "exports" / "bin" / "python";
+                          : source_directory() / "build" / "tools" / "exports" / "bin" / "python";
 }
 
 void put(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
@@ -70,7 +70,7 @@ class ExportedModel : public Export {
     if (!std::filesystem::exists(python_with_onnx())) {
       test_support::skip_without_engine(
           python_with_onnx().string() +
-          " is not there: .ci/exports makes it; or DISTTF_EXPORTS names one");
+          " is not there: .ci/tools makes it; or DISTTF_EXPORTS names one");
     }
   }
 

@@ -8,13 +8,13 @@ namespace disttf::test_process {
 namespace {
 
 std::filesystem::path emulator() {
-  return source_directory() / "build" / "store_servers" / "fake-gcs-server";
+  return source_directory() / "build" / "tools" / "fake_gcs_server" / "fake-gcs-server";
 }
 
 }  // namespace
 
 bool GcsServer::is_installed(std::string& why) {
-  why = emulator().string() + " is not there: .ci/store_servers installs it";
+  why = emulator().string() + " is not there: .ci/tools makes it";
   return std::filesystem::exists(emulator());
 }
 

@@ -1,5 +1,5 @@
 // An emulator of Google's Cloud Storage on a port of this machine: fake-gcs-server over a folder,
-// which .ci/store_servers installs into build/store_servers. It heeds the preconditions of uploads
+// which .ci/tools makes in build/tools. It heeds the preconditions of uploads
 // and compares checksums, and asks nobody who they are.
 #pragma once
 

@@ -18,7 +18,7 @@ constexpr const char* kHdfsUser = "disttf";
 // Two Java machines begin, on what may be a busy one.
 constexpr std::chrono::seconds kHdfsPatience{120};
 
-fs::path archives() { return source_directory() / "build" / "store_servers" / "hdfs" / "jars"; }
+fs::path archives() { return source_directory() / "build" / "tools" / "hdfs" / "jars"; }
 
 std::string property(const std::string& name, const std::string& value) {
   return "<property><name>" + name + "</name><value>" + value + "</value></property>\n";
@@ -33,7 +33,7 @@ bool HdfsServer::is_installed(std::string& why) {
     why = std::string(kJava) + " is not there: .ci/install engines installs it";
     return false;
   }
-  why = archives().string() + " is not there: .ci/store_servers installs it";
+  why = archives().string() + " is not there: .ci/tools makes it";
   return fs::exists(archives());
 }
 

@@ -1,5 +1,5 @@
 // A real HDFS on ports of this machine: a NameNode and a DataNode of Hadoop, whose archives
-// .ci/store_servers installs into build/store_servers/hdfs.
+// .ci/tools makes in build/tools/hdfs.
 #pragma once
 
 #include <filesystem>

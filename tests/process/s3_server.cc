@@ -10,13 +10,13 @@ namespace {
 constexpr const char* kUnshare = "/usr/bin/unshare";
 
 std::filesystem::path gateway() {
-  return source_directory() / "build" / "store_servers" / "versitygw";
+  return source_directory() / "build" / "tools" / "versitygw" / "versitygw";
 }
 
 }  // namespace
 
 bool S3Server::is_installed(std::string& why) {
-  why = gateway().string() + " is not there: .ci/store_servers installs it";
+  why = gateway().string() + " is not there: .ci/tools makes it";
   return std::filesystem::exists(gateway());
 }
 

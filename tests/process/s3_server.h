@@ -1,5 +1,5 @@
-// A real server of S3 on a port of this machine: versitygw over a folder, which .ci/store_servers
-// installs into build/store_servers.
+// A real server of S3 on a port of this machine: versitygw over a folder, which .ci/tools
+// makes in build/tools.
 #pragma once
 
 #include <filesystem>

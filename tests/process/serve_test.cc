@@ -436,12 +436,12 @@ TEST_F(Serve, IsThereBeforeItsModel) {
 
 TEST_F(Serve, OfficialClientsAreAnswered) {
   const char* const given = std::getenv("DISTTF_SERVE_CLIENTS");
-  const std::filesystem::path python =
-      given != nullptr ? std::filesystem::path(given)
-                       : source_directory() / "build" / "serve_clients" / "bin" / "python";
+  const std::filesystem::path python = given != nullptr ? std::filesystem::path(given)
+                                                        : source_directory() / "build" / "tools" /
+                                                              "serve_clients" / "bin" / "python";
   if (!std::filesystem::exists(python)) {
     test_support::skip_without_engine(python.string() +
-                                      " is not there: .ci/serve_clients makes it; or "
+                                      " is not there: .ci/tools makes it; or "
                                       "DISTTF_SERVE_CLIENTS names one");
     return;
   }

@@ -25,11 +25,12 @@ using testing::UnorderedElementsAre;
 constexpr double kLogged = 0.51e-4;
 constexpr double kFloat32 = 1e-6;
 
-// The python3 of an environment that has the package tensorboard: .ci/tensorboard makes one.
+// The python3 of an environment that has the package tensorboard: .ci/tools makes one.
 std::filesystem::path python_with_tensorboard() {
   const char* const given = std::getenv("DISTTF_TENSORBOARD");
-  return given != nullptr ? std::filesystem::path(given)
-                          : source_directory() / "build" / "tensorboard" / "bin" / "python";
+  return given != nullptr
+             ? std::filesystem::path(given)
+             : source_directory() / "build" / "tools" / "tensorboard" / "bin" / "python";
 }
 
 // Loss by step, as the chief of a launch has logged it.
@@ -77,7 +78,7 @@ class TensorBoard : public Summaries, public ::testing::WithParamInterface<const
     if (!std::filesystem::exists(python_with_tensorboard())) {
       test_support::skip_without_engine(
           python_with_tensorboard().string() +
-          " is not there: .ci/tensorboard makes it; or DISTTF_TENSORBOARD names one");
+          " is not there: .ci/tools makes it; or DISTTF_TENSORBOARD names one");
     }
   }
 

@@ -20,7 +20,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 constexpr const char* kChart = DISTTF_SOURCE_DIR "/deploy/helm/disttf";
-constexpr const char* kHelm = DISTTF_SOURCE_DIR "/build/helm/helm";
+constexpr const char* kHelm = DISTTF_SOURCE_DIR "/build/tools/helm/helm";
 
 // Everything that the chart can hold.
 constexpr const char* kAllValues =
@@ -44,7 +44,8 @@ class Helm : public testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kHelm)) {
-      test_support::skip_without_engine("there is no build/helm/helm (.ci/helm makes it)");
+      test_support::skip_without_engine(
+          "there is no build/tools/helm/helm (.ci/tools helm makes it)");
     }
   }
 
