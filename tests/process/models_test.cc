@@ -10,7 +10,7 @@
 namespace disttf::test_process {
 namespace {
 
-// A few small steps: each evaluation at the end is worth a hundred of them.
+// A few small steps.
 Words network() {
   return {"--config=" + (source_directory() / "tests/process/network.toml").string(),
           "--batch_size=10", "--train_steps=30", "--print_weights_hash"};
@@ -19,7 +19,7 @@ Words network() {
 class Models : public ProcessTest {
  protected:
   std::string hash_of_launch(const Words& arguments) {
-    Process& job = run("launch", Words{"launch"} + arguments + network() + data_flags());
+    Process& job = run("launch", Words{"launch"} + arguments + network() + few_images());
     EXPECT_TRUE(exits(job, kExitDone));
     return weights_hash_in(job);
   }
@@ -56,7 +56,7 @@ TEST_F(Models, HaveTheSameBitsWhoeverComputesAMicroBatch) {
 TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
   Process& job = run("launch", Words{"launch", "--workers=3", "--ps=2", "--debug_delay_ms=20",
                                      "--save_steps=5", "--chaos=3,300"} +
-                                   network() + data_flags());
+                                   network() + few_images());
   EXPECT_TRUE(exits(job, kExitDone, seconds(150)));
   EXPECT_TRUE(says(job, "chaos: SIG"));
   EXPECT_EQ(weights_hash_in(job), undisturbed());
@@ -66,7 +66,7 @@ TEST_F(Models, HaveTheSameBitsAfterGoingOnOnAnotherNumberOfPs) {
   const Words saved = {"--workers=3", "--train_dir=" + (scratch() / "run").string()};
   Process& first = run(
       "first", Words{"launch", "--ps=2", "--save_steps=5", "--log_every=1", "--debug_delay_ms=20"} +
-                   saved + network() + data_flags());
+                   saved + network() + few_images());
   ASSERT_TRUE(says(first, "global step: 12,"));
   first.send(SIGTERM);
   ASSERT_TRUE(exits(first, kExitTerminated));

@@ -38,12 +38,14 @@ class Predict : public ProcessTest {
 };
 
 TEST_F(Predict, TheTestPartOfADataSetHasTheAccuracyOfTheRun) {
-  for (const Words& model : {Words{"--model=mlp", "--ema=0.9"}, Words{"--model=cnn"}}) {
+  for (const auto& [model, data, name] :
+       {std::tuple{Words{"--model=mlp", "--ema=0.9"}, data_flags(), data_name()},
+        std::tuple{Words{"--model=cnn"}, few_images(), std::string("few")}}) {
     std::filesystem::remove_all(train_dir());
-    Process& job = train(model + data_flags());
-    Process& asked = run("predict", Words{"predict", train_dir(), "--threads=2"} + data_flags());
+    Process& job = train(model + data);
+    Process& asked = run("predict", Words{"predict", train_dir(), "--threads=2"} + data);
     ASSERT_TRUE(exits(asked, kExitDone));
-    const std::string pattern = "(" + data_name() + " accuracy: [0-9.]+)";
+    const std::string pattern = "(" + name + " accuracy: [0-9.]+)";
     EXPECT_EQ(captured(asked.standard_output(), pattern), captured(job.standard_output(), pattern))
         << model.front();
     EXPECT_TRUE(says(asked, "class +images +precision +recall"));

@@ -160,8 +160,18 @@ Process::~Process() {
 }
 
 void Process::send(int signal) const {
-  if (!reaped_) {
-    kill(pid_, signal);
+  if (reaped_) {
+    return;
+  }
+  kill(pid_, signal);
+  if (signal == SIGSTOP) {
+    // Its threads stop one after the other: until all have, one may answer still. An end is left to
+    // reap().
+    siginfo_t seen{};
+    waitid(P_PID, static_cast<id_t>(pid_), &seen, WSTOPPED | WEXITED | WNOWAIT);
+    if (seen.si_code == CLD_STOPPED) {
+      waitid(P_PID, static_cast<id_t>(pid_), &seen, WSTOPPED | WNOHANG);
+    }
   }
 }
 

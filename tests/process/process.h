@@ -51,7 +51,8 @@ class Process {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  // No effect once it has been reaped.
+  // No effect once it has been reaped. With SIGSTOP, the process has stopped when this returns, or
+  // ended.
   void send(int signal) const;
   // Standard input stays open and empty until then.
   void close_input();

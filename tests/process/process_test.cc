@@ -143,6 +143,29 @@ void ProcessTest::expect_weights_of_launch(const std::vector<Process*>& trainers
   }
 }
 
+Words ProcessTest::few_images() const {
+  const std::filesystem::path folder = scratch() / "few";
+  std::filesystem::create_directory(folder);
+  const auto put = [&](const std::string& name, char kind, std::vector<unsigned> sides,
+                       auto value) {
+    std::string file = {0, 0, 8, kind};
+    std::size_t bytes = 1;
+    for (const unsigned side : sides) {
+      file += {0, 0, static_cast<char>(side >> 8U), static_cast<char>(side & 255U)};
+      bytes *= side;
+    }
+    for (std::size_t i = 0; i < bytes; ++i) file += static_cast<char>(value(i));
+    std::ofstream(folder / name, std::ios::binary) << file;
+  };
+  // A class is a frequency along each row.
+  const auto pixel = [](std::size_t i) { return i % 28 * (i / 784 % 10 + 1) * 9 + i / 784 % 7; };
+  for (const auto& [part, count] : {std::pair{"train", 500U}, std::pair{"t10k", 100U}}) {
+    put(part + std::string("-images-idx3-ubyte"), 3, {count, 28, 28}, pixel);
+    put(part + std::string("-labels-idx1-ubyte"), 1, {count}, [](std::size_t i) { return i % 10; });
+  }
+  return {"--data=" + folder.string(), "--data_dir=" + (scratch() / "few_data").string()};
+}
+
 ::testing::AssertionResult ProcessTest::all_exit_in(const std::vector<Process*>& processes,
                                                     int exit_code, milliseconds limit) {
   const auto begin = std::chrono::steady_clock::now();

@@ -73,6 +73,11 @@ class ProcessTest : public ::testing::Test {
   // The trainers' final weights are those of an undisturbed `launch` with these flags.
   void expect_weights_of_launch(const std::vector<Process*>& trainers, const Words& flags);
 
+  // --data and --data_dir of 600 images of 28 x 28 in ten classes, a sixth of them the test set:
+  // scoring the 10 000 of data_flags() with convolutions costs more than all else that a test may
+  // do.
+  [[nodiscard]] Words few_images() const;
+
   // A directory of this test's own, also its processes' working directory. Removed at the end.
   [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
 

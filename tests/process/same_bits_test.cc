@@ -91,7 +91,7 @@ TEST_F(SameBits, WithRandomlyChangedImagesWhoeverComputes) {
                          "--augment_shear=0.1", "--augment_elastic=0.2", "--augment_cutout=0.2",
                          "--augment_flip",      "--print_weights_hash",  "--micro_batches=3"};
   const auto hash_with = [&](const Words& others) {
-    Process& job = run("launch", Words{"launch"} + changed + others + data_flags());
+    Process& job = run("launch", Words{"launch"} + changed + others + few_images());
     EXPECT_TRUE(exits(job, kExitDone));
     return weights_hash_in(job);
   };
