@@ -297,6 +297,9 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   add_resources(app, flags);
   add_places(app, flags);
   add_serving(app, flags);
+  add_text(app, "--secret", flags.secret, "NAME",
+           "what the engine calls [the run's secret](targets/README.md#a-secret), which tasks get "
+           "from it; compose, slurm: a file");
   add_text(app, "--namespace", flags.name_space, "NAME", "of Kubernetes");
   add_text(app, "--domain", flags.domain, "NAME",
            "what the names of tasks end in, where the engine lets one choose");
@@ -423,6 +426,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .network = flags.network,
                                 .metrics_port = flags.metrics_port,
                                 .pod_monitor = flags.pod_monitor,
+                                .secret = flags.secret,
                                 .flags = with_metrics(flags, std::move(task_flags))};
   for (const std::string& text : flags.volumes) {
     deployment.volumes.push_back(read_volume(text));

@@ -37,6 +37,7 @@ struct RenderFlags {
   std::vector<std::string> volumes;
   std::optional<std::vector<std::string>> placement;
   std::optional<std::vector<std::string>> ps_placement;
+  std::string secret;  // what the engine calls it; empty: none
   std::string name_space;
   std::string domain;
   std::size_t serve = 0;

@@ -79,6 +79,11 @@ Action render_action(Words& words, Warnings& warnings) {
     throw std::invalid_argument("--storage_uri: " + net::quoted(flags.render.storage_uri) +
                                 " is not allowed for " + target.name + ", only for kserve");
   }
+  if (!flags.render.secret.empty() && !flags.secret_file.empty()) {
+    throw std::invalid_argument("--secret: " + net::quoted(flags.render.secret) +
+                                " is not allowed with --secret_file " +
+                                net::quoted(flags.secret_file) + "; give one of them");
+  }
   render::Deployment deployment =
       make_deployment(flags.render, arguments_for_children(*words.app),
                       {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});

@@ -7,6 +7,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 #include "main/render/services.h"
 
 namespace disttf::render {
@@ -31,6 +32,19 @@ void limit_compose_service(Json& service, const Resources& resources) {
 void complete_compose_service(Json& service, const PlacedTask& task) {
   service["restart"] = "on-failure:10";
   limit_compose_service(service, task.group->resources);
+}
+
+// Compose mounts the file as it is, with its owner and its mode.
+void add_compose_secret(Json& json, const Deployment& deployment) {
+  check_secret(deployment, "/._-+@",
+               "the path of a file, from the folder of the Compose file on or from /: letters, "
+               "digits and /._-+@");
+  for (auto& [name, service] : json["services"].items()) {
+    service["secrets"].push_back(kDockerSecret);
+  }
+  json["secrets"][kDockerSecret]["file"] =
+      (deployment.secret.starts_with('/') || deployment.secret.starts_with('.') ? "" : "./") +
+      deployment.secret;
 }
 
 // serve-0, serve-1, ...: each at a port of the machine of its own, from --serve_port on. Compose
@@ -66,15 +80,23 @@ std::string render_compose(const Deployment& deployment) {
   Json json;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete_compose_service);
+  if (!deployment.secret.empty()) {
+    add_compose_secret(json, deployment);
+  }
   add_compose_serving(json["services"], deployment);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["volumes"] = std::move(volumes);
   }
   const std::string chief = deployment.group(net::Job::kChief) != nullptr ? "chief-0" : "worker-0";
   const std::string compose = "docker compose -p " + deployment.name + " -f FILE ";
-  return comment_lines(compose + "up -d\n" + compose + "logs -f " + chief + "    the result is " +
-                       deployment.result_line() + "\n" + compose + "wait " + chief +
-                       "    ends with its exit code\n" + compose + "down") +
+  const std::string secret =
+      deployment.secret.empty()
+          ? ""
+          : "(umask 077; " + std::string(kMakeSecret) + " >" + deployment.secret + ")" +
+                (deployment.secret.starts_with('/') ? "\n" : "    beside FILE\n");
+  return comment_lines(secret + compose + "up -d\n" + compose + "logs -f " + chief +
+                       "    the result is " + deployment.result_line() + "\n" + compose + "wait " +
+                       chief + "    ends with its exit code\n" + compose + "down") +
          "\n" + to_yaml_text(json);
 }
 

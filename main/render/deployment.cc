@@ -134,6 +134,7 @@ Deployment serving_part(const Deployment& deployment) {
   part.volumes = {*found};
   part.volumes.front().read_only = true;
   part.metrics_port.reset();
+  part.secret.clear();  // it speaks to no task of the run
   return part;
 }
 

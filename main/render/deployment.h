@@ -76,6 +76,7 @@ struct Deployment {
   std::string network;     // DC/OS: a virtual network's name; empty: the host's
   std::optional<std::uint16_t> metrics_port = {};  // where each task exports them; it is in `flags`
   bool pod_monitor = false;
+  std::string secret{};  // what the engine calls the run's secret; empty: the run has none
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
   std::optional<TensorBoard> tensorboard{};
   Serving serving{};

@@ -51,7 +51,8 @@ Json replicated_jobs(const Deployment& escaped) {
 }
 
 std::string set_file(const Deployment& escaped, const std::string& objects) {
-  return comment_lines("kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
+  return comment_lines(secret_hint(escaped) +
+                       "kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
                        chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
                        "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
          "\n" + objects + pod_monitor_text(escaped, escaped.name, kMetricsPort) +

@@ -7,6 +7,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 
 namespace disttf::render {
 namespace {
@@ -60,6 +61,7 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_metrics(deployment, "kelda");
   refuse_serving(deployment, "kelda", "whose containers share no directory");
   refuse_gpus(deployment, "kelda");
+  refuse_secret(deployment, "kelda", "whose containers mount nothing; its tasks speak in clear");
   refuse_placement(deployment, "kelda");
   refuse_volumes(deployment, "kelda");
   refuse_resources(deployment, "kelda");

@@ -51,6 +51,7 @@ Json predictor_spec(const Deployment& deployment) {
   Deployment part = deployment;
   part.volumes.clear();
   part.metrics_port.reset();
+  part.secret.clear();
   const Serving& serving = deployment.serving;
   // Of the group, pod_spec() looks at all but its job.
   const TaskGroup group{.count = 1,

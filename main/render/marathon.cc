@@ -10,6 +10,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 #include "main/render/services.h"
 
 namespace disttf::render {
@@ -134,6 +135,10 @@ Json app_of(const Deployment& deployment, const PlacedTask& task) {
   for (const std::string& text : task.group->placement) {
     app["constraints"].push_back(marathon_constraint(text));
   }
+  if (!deployment.secret.empty()) {
+    app["secrets"]["disttf"]["source"] = deployment.secret;
+    app["env"][kSecretVariable]["secret"] = "disttf";
+  }
   add_upgrade(app);
   return app;
 }
@@ -161,6 +166,7 @@ Json tensorboard_app(const Deployment& deployment, const TensorBoard& board) {
 
 std::string marathon_group(const Deployment& deployment, const MarathonOptions& options) {
   constexpr std::size_t kMostLabel = 24;
+  check_secret(deployment, "/._-", "the path of a secret: letters, digits and /._-");
   check_length(deployment, longest_task_name(deployment) + "-" + deployment.name, kMostLabel,
                "Mesos-DNS keeps of a name");
   if (deployment.tensorboard) {

@@ -7,6 +7,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 
 namespace disttf::render {
 namespace {
@@ -21,6 +22,20 @@ Json nomad_constraint(const std::string& text) {
   json["RTarget"] = placement.value;
   json["Operand"] = "=";
   return json;
+}
+
+// A file of the task's own folder for secrets, which is in memory; written anew, and nothing
+// started, where the variable changes: a task that lives reads it again.
+void add_nomad_secret(Json& task, const std::string& variable) {
+  constexpr const char* kFile = "secrets/disttf";  // in a container below /
+  Json file;
+  file["EmbeddedTmpl"] =
+      "{{ with nomadVar \"" + variable + "\" }}{{ ." + kSecretVariable + " }}{{ end }}";
+  file["DestPath"] = kFile;
+  file["Perms"] = "0400";
+  file["ChangeMode"] = "noop";
+  task["Templates"].push_back(std::move(file));
+  task["Config"]["args"].push_back(secret_flag(std::string("/") + kFile));
 }
 
 Json task_of(const Deployment& deployment, const Resources& resources,
@@ -43,6 +58,9 @@ Json task_of(const Deployment& deployment, const Resources& resources,
     device["Name"] = "nvidia/gpu";
     device["Count"] = resources.gpus;
     task["Resources"]["Devices"].push_back(std::move(device));
+  }
+  if (!deployment.secret.empty()) {
+    add_nomad_secret(task, deployment.secret);
   }
   return task;
 }
@@ -182,6 +200,8 @@ std::string render_nomad(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "nomad");
   refuse_ps_port(deployment, "nomad");
+  check_secret(deployment, "/_~-",
+               "the path of a variable of Nomad, as nomad/jobs/NAME: letters, digits and /_~-");
   check_metrics_ports(deployment);
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostServiceName,
                "a service of Consul may have");

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <set>
 
+#include "main/render/run_secret.h"
+
 namespace disttf::render {
 namespace {
 
@@ -57,6 +59,30 @@ Json volumes(const Deployment& deployment) {
 
 constexpr const char* kMetricsPath = "/metrics";
 
+constexpr const char* kSecretFolder = "/run/secrets/disttf";
+constexpr const char* kSecretFile = "secret";  // in it
+
+// As a file and not as a variable: Kubernetes changes a file where the Secret changes, and a task
+// that lives reads it again.
+void add_secret(Json& spec, Json& container, const std::string& name) {
+  Json item;
+  item["key"] = kSecretVariable;
+  item["path"] = kSecretFile;
+  Json volume;
+  volume["name"] = "secret";
+  volume["secret"]["secretName"] = name;
+  volume["secret"]["#defaultMode"] = "0400, in decimal: disttf takes no file that others may read.";
+  volume["secret"]["defaultMode"] = kSecretMode;
+  volume["secret"]["items"].push_back(std::move(item));
+  spec["volumes"].push_back(std::move(volume));
+  Json mount;
+  mount["name"] = "secret";
+  mount["mountPath"] = kSecretFolder;
+  mount["readOnly"] = true;
+  container["volumeMounts"].push_back(std::move(mount));
+  container["args"].push_back(secret_flag(std::string(kSecretFolder) + "/" + kSecretFile));
+}
+
 }  // namespace
 
 Json scrape_annotations(std::uint16_t port) {
@@ -102,6 +128,9 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
   if (!deployment.volumes.empty()) {
     container["volumeMounts"] = mounts(deployment);
     spec["volumes"] = volumes(deployment);
+  }
+  if (!deployment.secret.empty()) {
+    add_secret(spec, container, deployment.secret);
   }
   spec["containers"].push_back(std::move(container));
   return spec;
@@ -162,10 +191,23 @@ std::string pod_monitor_text(const Deployment& deployment, const std::string& na
   return "---\n" + to_yaml_text(json);
 }
 
+std::string secret_hint(const Deployment& deployment) {
+  if (deployment.secret.empty()) {
+    return {};
+  }
+  if (!is_dns_label(replaced(deployment.secret, ".", "-"))) {
+    refuse("secret", deployment.secret,
+           "the name of a Secret: lower-case letters, digits, hyphens and dots, a letter first");
+  }
+  return std::string(kMakeSecret) + " |\n  kubectl create secret generic " + deployment.secret +
+         (deployment.name_space.empty() ? "" : " --namespace " + deployment.name_space) +
+         " --from-file=" + kSecretVariable + "=/dev/stdin\n";
+}
+
 std::string to_text(const Deployment& deployment, const PodsFile& file) {
   std::string text =
-      comment_lines("kubectl apply -f FILE\nkubectl logs -f " + file.pods_of_result +
-                    "    the result is " + deployment.result_line() + "\n" +
+      comment_lines(secret_hint(deployment) + "kubectl apply -f FILE\nkubectl logs -f " +
+                    file.pods_of_result + "    the result is " + deployment.result_line() + "\n" +
                     serving_hint(deployment) + "kubectl delete -f FILE" + file.after_deleting) +
       "\n";
   text += to_yaml_text(headless_service(deployment));

@@ -31,12 +31,15 @@ struct PodOptions {
 // NAME-serve, and a PodMonitor of their own where one is asked for. Empty where nobody asked for
 // them.
 [[nodiscard]] std::string serving_text(const Deployment& deployment);
+// A line for the head of a file: how the Secret is made that the pods read. Empty where there is
+// none. Throws when its name is not one of Kubernetes.
+[[nodiscard]] std::string secret_hint(const Deployment& deployment);
 // A line for the head of a file: how to get there. Empty likewise.
 [[nodiscard]] std::string serving_hint(const Deployment& deployment);
 // Of a container: the questions by which Kubernetes knows whether it runs, and whether it answers.
 void add_probes(Json& container, std::uint16_t port);
 
-// The `spec` of a pod: container, volumes, node selector.
+// The `spec` of a pod: container, volumes, node selector, and the run's secret as a file.
 [[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,
                             const PodOptions& options);
 

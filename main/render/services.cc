@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "main/render/run_secret.h"
+
 namespace disttf::render {
 namespace {
 
@@ -18,6 +20,9 @@ Json service_of(const Deployment& deployment, const std::vector<std::string>& ar
   service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
   for (const std::string& argument : arguments) {
     service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be filled in
+  }
+  if (!deployment.secret.empty()) {
+    service["command"].push_back(secret_flag(std::string("/run/secrets/") + kDockerSecret));
   }
   if (!deployment.volumes.empty()) {
     service["volumes"] = volume_list(deployment);

@@ -12,6 +12,9 @@
 
 namespace disttf::render {
 
+// Where the tasks find the run's secret: in the file of Docker's secret of this name.
+inline constexpr const char* kDockerSecret = "disttf";
+
 // All services, each with image, command and volumes, and what `complete` adds to it.
 [[nodiscard]] Json task_services(const Deployment& deployment,
                                  const std::function<void(Json&, const PlacedTask&)>& complete);

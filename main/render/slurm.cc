@@ -9,6 +9,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 
 namespace disttf::render {
 namespace {
@@ -75,6 +76,31 @@ void append_resources(std::string& script, const Resources& resources) {
   }
 }
 
+// Before anything is started: the file as the machine sees it that the script runs on. -O: it is
+// that user's who runs it.
+std::string secret_check(const Deployment& deployment) {
+  constexpr const char* kAllowed =
+      "the path of a file that all nodes see, from / on: letters, "
+      "digits and /._-+@";
+  check_secret(deployment, "/._-+@", kAllowed);
+  if (!deployment.secret.starts_with('/')) {
+    refuse("secret", deployment.secret, kAllowed);
+  }
+  return "\n# The secret of the run, which nobody else may read; (umask 077; " +
+         std::string(kMakeSecret) +
+         " >FILE) makes one.\n"
+         "secret=" +
+         deployment.secret +
+         "\n"
+         "mode=$(stat --dereference --format=%a -- \"$secret\" 2>/dev/null)\n"
+         "if [[ ! -f $secret || ! -O $secret || $mode != [46]00 ]]; then\n"
+         "  echo \"--secret: \\\"$secret\\\" is not a file of $(id -un)'s with the mode 0600 or "
+         "0400 "
+         "on $(hostname)\" >&2\n"
+         "  exit 2\n"
+         "fi\n";
+}
+
 }  // namespace
 
 std::string render_slurm(const Deployment& deployment) {
@@ -97,6 +123,9 @@ std::string render_slurm(const Deployment& deployment) {
   append_option(script, "ntasks=" + std::to_string(deployment.task_count()));
   append_resources(script, common.resources);
   append_placement(script, common);
+  if (!deployment.secret.empty()) {
+    script += secret_check(deployment);
+  }
   script +=
       "\n# Two jobs may share a node: each gets ports of its own.\n"
       "port_base=$((" +
@@ -122,6 +151,9 @@ std::string render_slurm(const Deployment& deployment) {
   }
   for (const std::string& flag : deployment.flags) {
     script += " \\\n  " + shell_word(flag);
+  }
+  if (!deployment.secret.empty()) {
+    script += " \\\n  " + secret_flag("\"$secret\"");
   }
   return script + "\n";
 }

@@ -6,6 +6,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 #include "main/render/services.h"
 
 namespace disttf::render {
@@ -56,6 +57,20 @@ void complete_swarm_service(Json& service, const PlacedTask& task) {
   place_swarm_service(deploy, task.group->placement, task.group->resources);
 }
 
+void add_swarm_secret(Json& json, const Deployment& deployment) {
+  check_secret(deployment, "._-", "the name of a secret of Swarm: letters, digits and ._-");
+  Json use;
+  use["source"] = kDockerSecret;
+  use["target"] = kDockerSecret;
+  use["mode"] = kSecretMode;
+  for (auto& [name, service] : json["services"].items()) {
+    service["secrets"].push_back(use);
+  }
+  Json& secret = json["secrets"][kDockerSecret];
+  secret["external"] = true;
+  secret["name"] = deployment.secret;
+}
+
 // At --serve_port of every node, which hands a connection to one of the replicas. Whether
 // one is ready is not asked: a swarm ends those that are not well, and a model may take its time.
 Json swarm_serving(const Deployment& deployment) {
@@ -88,6 +103,9 @@ std::string render_swarm(const Deployment& deployment) {
   json["version"] = "3.8";
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
   json["services"] = task_services(deployment, complete_swarm_service);
+  if (!deployment.secret.empty()) {
+    add_swarm_secret(json, deployment);
+  }
   if (deployment.serving.replicas != 0) {
     json["services"]["serve"] = swarm_serving(deployment);
   }
@@ -96,8 +114,12 @@ std::string render_swarm(const Deployment& deployment) {
     json["volumes"] = std::move(volumes);
   }
   const std::string& name = deployment.name;
-  return comment_lines("docker stack deploy -c FILE " + name + "\n" + "docker service logs -f " +
-                       name +
+  const std::string secret =
+      deployment.secret.empty()
+          ? ""
+          : std::string(kMakeSecret) + " | docker secret create " + deployment.secret + " -\n";
+  return comment_lines(secret + "docker stack deploy -c FILE " + name + "\n" +
+                       "docker service logs -f " + name +
                        (deployment.group(net::Job::kChief) != nullptr ? "_chief-0" : "_worker-0") +
                        "    the result is " + deployment.result_line() +
                        "\n"

@@ -33,10 +33,8 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   }
   Json json;
   json["replicas"] = group.count;
-  if (&group == &deployment.groups.front()) {  // what it says holds for the others
-    json["#restartPolicy"] =
-        "From 128 on (138, signals) a new pod takes its place; 1 to 127 fail the job.";
-  }
+  json["#restartPolicy"] =
+      "From 128 on (138, signals) a new pod takes its place; 1 to 127 fail the job.";
   json["restartPolicy"] = "ExitCode";
   Json& pod = json["template"];
   if (deployment.metrics_port) {
@@ -51,7 +49,8 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   pod["spec"] =
       pod_spec(deployment, group,
                {.container = "tensorflow", .port_name = "tfjob-port", .arguments = arguments});
-  return json;
+  const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
+  return is_first ? json : without_comments(json);
 }
 
 }  // namespace
@@ -73,13 +72,13 @@ std::string render_tfjob(const Deployment& deployment) {
   for (const TaskGroup& group : deployment.groups) {
     json["spec"]["tfReplicaSpecs"][replica_type(group.job)] = replica_spec(deployment, group);
   }
-  return comment_lines(
-             "kubectl apply -f FILE\n"
-             "kubectl logs -f " +
-             deployment.name +
-             (deployment.group(net::Job::kChief) != nullptr ? "-chief-0" : "-worker-0") +
-             "    the result is " + deployment.result_line() + "\n" + serving_hint(deployment) +
-             "kubectl delete -f FILE") +
+  return comment_lines(secret_hint(deployment) +
+                       "kubectl apply -f FILE\n"
+                       "kubectl logs -f " +
+                       deployment.name +
+                       (deployment.group(net::Job::kChief) != nullptr ? "-chief-0" : "-worker-0") +
+                       "    the result is " + deployment.result_line() + "\n" +
+                       serving_hint(deployment) + "kubectl delete -f FILE") +
          "\n" + to_yaml_text(json) + pod_monitor_text(deployment, deployment.name, kMetricsPort) +
          serving_text(deployment);
 }

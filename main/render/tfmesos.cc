@@ -7,6 +7,7 @@
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
+#include "main/render/run_secret.h"
 
 namespace disttf::render {
 namespace {
@@ -40,6 +41,8 @@ std::string render_tfmesos(const Deployment& deployment) {
   refuse_evaluator(deployment, "tfmesos");
   refuse_metrics(deployment, "tfmesos");
   refuse_serving(deployment, "tfmesos", "which starts ps and workers alone");
+  refuse_secret(deployment, "tfmesos",
+                "which knows no secrets; --secret_file names a file that all machines have");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");
   if (deployment.group(net::Job::kChief) != nullptr) {

@@ -155,6 +155,13 @@ class Containers : public ProcessTest {
     return path;
   }
 
+  // mnist.secret, beside the files for engines.
+  void write_secret() const {
+    const std::filesystem::path path = scratch() / "mnist.secret";
+    std::ofstream(path) << std::string(32, 's') << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+  }
+
   const bool pods_;
   bool keeps_addresses_ = false;
   std::unique_ptr<ContainerHost> host_;
@@ -204,10 +211,20 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
     test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
     return;
   }
-  const std::string file = render("compose", {"--ps=2", "--chief"});
-  host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "up", "--detach"});
+  write_secret();
+  const std::string file = render("compose", {"--ps=2", "--chief", "--secret=mnist.secret"});
+  const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
+  host_->run(compose + Words{"up", "--detach", "ps-0", "ps-1"});
+  // Who has no secret is none of them.
+  host_->start_container(
+      "stranger", {"--network=mnist_default"},
+      {"worker", "--task_index=1", "--ps_hosts=ps-0:2222,ps-1:2222", "--chief_host=chief-0:2222",
+       "--worker_hosts=worker-0:2222,worker-1:2222", "--dataset=digits"});
+  EXPECT_EQ(host_->exit_code("stranger"), kExitUsage);
+  EXPECT_THAT(host_->logs("stranger"), HasSubstr("speaks with nobody who has not its secret"));
+  host_->run(compose + Words{"up", "--detach"});
   expect_undisturbed([](const std::string& task) { return "mnist_" + task + "_1"; });
-  host_->run({"podman-compose", "--file=" + file, "--project-name=mnist", "down"});
+  host_->run(compose + Words{"down"});
 }
 
 // One file trains, evaluates and serves: what the others of its network ask, the model that was

@@ -144,6 +144,21 @@ TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
   expect_weights_of_launch_in_output();
 }
 
+TEST_F(SlurmTest, RenderedScriptHandsOnASecretThatNobodyElseMayRead) {
+  const std::filesystem::path secret = scratch() / "mnist.secret";
+  std::ofstream(secret) << std::string(32, 's') << "\n";
+  std::filesystem::permissions(secret, std::filesystem::perms(0644));
+  const std::filesystem::path script = rendered_script(kRun + Words{"--secret=" + secret.string()});
+  std::string job = slurm_->submit(script);
+  EXPECT_EQ(slurm_->wait_for_end(job), "FAILED");
+  EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=2:0 "));
+  std::filesystem::permissions(secret, std::filesystem::perms(0600));
+  job = slurm_->submit(script);
+  output_path_ = scratch() / ("mnist-" + job + ".out");
+  EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
+  expect_weights_of_launch_in_output();
+}
+
 TEST_F(SlurmTest, WorkerKilledEndsTheStepAndTheJobSubmittedAgainGoesOn) {
   const Words directory = {"--train_dir=" + (scratch() / "train").string()};
   const std::string job = start_training(directory);

@@ -30,7 +30,7 @@ constexpr const char* kAllValues =
     "--set flags.learning_rate=0.1,flags.sync_replicas=true,flags.hidden_units='{128,64}' "
     "--set "
     "resources.requests.cpu=1.5,resources.requests.memory=512Mi,resources.limits.memory=512Mi "
-    "--set nodeSelector.disk=ssd,psNodeSelector.disk=any,serve.replicas=2 "
+    "--set nodeSelector.disk=ssd,psNodeSelector.disk=any,serve.replicas=2,secret=mnist-secret "
     "--set metrics.enabled=true,metrics.podMonitor.enabled=true "
     "--set networkPolicy.enabled=true,podDisruptionBudget.enabled=true";
 // The same for render.
@@ -38,7 +38,7 @@ constexpr const char* kAllWords =
     "--namespace ml --name m --ps 2 --workers 3 --chief --evaluator --port 5000 "
     "--volumes /srv:/data:ro,runs:/runs --train_dir /runs/1 --learning_rate 0.1 --sync_replicas "
     "--hidden_units 128,64 --cpus 1.5 --memory 512 --placement disk=ssd --ps_placement disk=any "
-    "--serve 2 --metrics_port 9400 --pod_monitor";
+    "--serve 2 --metrics_port 9400 --pod_monitor --secret mnist-secret";
 
 class Helm : public testing::Test {
  protected:
@@ -217,6 +217,7 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set serve.replicas=1"), HasSubstr("wants flags.train_dir"));
   EXPECT_THAT(says("--set metrics.podMonitor.enabled=true"), HasSubstr("without metrics.enabled"));
   EXPECT_THAT(says("--set volcano.enabled=true,schedulerName=mine"), HasSubstr("schedulerName"));
+  EXPECT_THAT(says("--set secret=s,flags.secret_file=f"), HasSubstr("flags.secret_file"));
   EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("is not a name"));
   EXPECT_THAT(says("--set nameOverride=" + std::string(55, 'a')), HasSubstr("64 characters"));
 }

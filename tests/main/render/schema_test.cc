@@ -17,7 +17,8 @@ using nlohmann::json;
 
 const std::string kAllFlags =
     " --name m --namespace ml --ps 2 --workers 3 --chief --cpus 1.5 --ps_cpus 1 --memory 512 "
-    "--gpus 1 --volumes /srv:/data:ro,runs:/runs --placement disk=ssd --train_dir /runs/1";
+    "--gpus 1 --volumes /srv:/data:ro,runs:/runs --placement disk=ssd --train_dir /runs/1 "
+    "--secret mnist-secret";
 // Of a pod's template, in the schema of a TFJob.
 const std::string kPod =
     "/properties/spec/properties/tfReplicaSpecs/additionalProperties/properties/template";

@@ -63,6 +63,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- range $flag, $value := $values.flags -}}
 {{- $words = append $words (printf "--%s=%s" $flag (include "disttf.text" $value | replace "$" "$$")) -}}
 {{- end -}}
+{{- if $values.secret -}}
+{{- if $values.flags.secret_file -}}
+{{- fail (printf "secret: %q is not allowed with flags.secret_file; give one of them" $values.secret) -}}
+{{- end -}}
+{{- $words = append $words "--secret_file=/run/secrets/disttf/secret" -}}
+{{- end -}}
 {{- if $values.metrics.enabled -}}
 {{- $words = append $words (printf "--metrics_port=%d" (int $values.metrics.port)) -}}
 {{- $words = append $words "--metrics_host=all" -}}
@@ -115,7 +121,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* dict root app gang resources nodeSelector volumes ports arguments probes -> what the spec of each pod has. */}}
+{{/* dict root app gang resources nodeSelector volumes secret ports arguments probes -> what the spec of each pod has. */}}
 {{- define "disttf.pod" -}}
 {{- $values := .root.Values -}}
 automountServiceAccountToken: false
@@ -157,7 +163,7 @@ topologySpreadConstraints:
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if .volumes }}
+{{- if or .volumes .secret }}
 volumes:
   {{- range $number, $volume := .volumes }}
   - name: volume-{{ $number }}
@@ -168,6 +174,16 @@ volumes:
     hostPath:
       path: {{ $volume.hostPath | quote }}
     {{- end }}
+  {{- end }}
+  {{- with .secret }}
+  - name: secret
+    secret:
+      secretName: {{ . }}
+      # 0400, in decimal: disttf takes no file that others may read.
+      defaultMode: 256
+      items:
+        - key: DISTTF_SECRET
+          path: secret
   {{- end }}
 {{- end }}
 containers:
@@ -201,7 +217,7 @@ containers:
     {{- with .probes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-    {{- if .volumes }}
+    {{- if or .volumes .secret }}
     volumeMounts:
       {{- range $number, $volume := .volumes }}
       - name: volume-{{ $number }}
@@ -209,6 +225,11 @@ containers:
         {{- if $volume.readOnly }}
         readOnly: true
         {{- end }}
+      {{- end }}
+      {{- if .secret }}
+      - name: secret
+        mountPath: /run/secrets/disttf
+        readOnly: true
       {{- end }}
     {{- end }}
 {{- end -}}

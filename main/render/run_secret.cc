@@ -1,0 +1,28 @@
+#include "main/render/run_secret.h"
+
+#include <algorithm>
+
+#include "net/wire/text.h"
+
+namespace disttf::render {
+
+std::string secret_flag(const std::string& path) { return "--secret_file=" + path; }
+
+void check_secret(const Deployment& deployment, std::string_view besides, const char* allowed) {
+  const std::string& name = deployment.secret;
+  const bool is_good = std::ranges::all_of(name, [besides](char c) {
+    return net::is_letter(c) || net::is_digit(c) || besides.find(c) != std::string_view::npos;
+  });
+  if (!is_good || name.starts_with('-')) {
+    refuse("secret", name, allowed);
+  }
+}
+
+void refuse_secret(const Deployment& deployment, std::string_view target, std::string_view why) {
+  if (!deployment.secret.empty()) {
+    refuse("secret", deployment.secret,
+           "allowed for " + std::string(target) + ", " + std::string(why));
+  }
+}
+
+}  // namespace disttf::render
