@@ -62,7 +62,7 @@ bench: ## build and run the benchmarks
 	@$(COMPILE) $(PRESET)
 	@$(BUILD)/bench/disttf_bench $(ARGS)
 
-package: build ## the .deb, the wheel, the image, the archive, an SBOM and their checksums: build/packages
+package: build ## the .deb, the wheel, the image, the archive, the chart, an SBOM and their checksums: build/packages
 	@$(COMPILE) $(PRESET) --target disttf_manual
 	@python3 -B deploy/packages/make_packages.py $(BUILD) build/packages
 

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import sys
 
+from chart import make_chart
 from deb import make_deb
 from facts import read_release
 from image import make_image
@@ -20,7 +21,7 @@ def main(build, output):
     folder = pathlib.Path(output)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for make in (make_deb, make_wheel, make_image, make_archive, make_sbom):
+    for make in (make_deb, make_wheel, make_image, make_archive, make_sbom, make_chart):
         make(release, folder)
     sums = ""
     for path in sorted(folder.iterdir()):

@@ -20,7 +20,7 @@
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
@@ -188,7 +188,7 @@ volumes:
 {{- end }}
 containers:
   - name: disttf
-    image: {{ printf "%s:%s" $values.image.repository ($values.image.tag | default .root.Chart.AppVersion) | quote }}
+    image: {{ printf "%s:%s" $values.image.repository ($values.image.tag | default (.root.Chart.AppVersion | replace "+" "-")) | quote }}
     imagePullPolicy: {{ $values.image.pullPolicy }}
     args:
       {{- range .arguments }}
