@@ -318,6 +318,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   invocation.log = log_options(flags);
+  invocation.confines = flags.confine;
   if (command == Command::kResolve) {
     const net::Resolution resolution =
         net::find_cluster(cluster_flags(task_command, flags), environment);

@@ -111,6 +111,7 @@ struct Invocation {
   roles::LogOptions log;
   std::vector<std::string> warnings;  // for the log, once it is set up
   std::string summary;                // the same, not a warning; empty: none
+  bool confines = true;               // --confine
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
                RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage,

@@ -43,6 +43,7 @@ constexpr const char* kData = "Data";
 constexpr const char* kSmokeTest = "Smoke test";
 constexpr const char* kTimeouts = "Timeouts: then the task ends with a sentence and an exit code";
 constexpr const char* kLog = "Log (standard error)";
+constexpr const char* kConfinement = "Confinement";
 constexpr const char* kTesting = "Testing";
 
 constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
@@ -349,6 +350,15 @@ void add_log(CLI::App& app, Flags& flags) {
       ->group(kLog);
 }
 
+void add_confine(CLI::App& app, Flags& flags) {
+  app.add_flag("--confine", flags.confine,
+               "reach the files, folders and ports that the flags name, and no others, and [give "
+               "up](operations.md#what-a-task-gives-up) what a task has no use for, as far as the "
+               "kernel can do that [true]")
+      ->transform(boolean())
+      ->group(kConfinement);
+}
+
 void add_chaos_frames(CLI::App& app, Flags& flags) {
   app.add_option("--chaos_frames", flags.chaos_frames,
                  "`SEED,RATE`: lose, cut, delay, repeat or reorder RATE of 1000 frames between "
@@ -458,6 +468,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
     add_find_flags(*app, flags);
     add_heartbeat_timeout(*app, flags);
     add_log(*app, flags);
+    add_confine(*app, flags);
     return app;
   }
   if (command == Command::kDoctor) {
@@ -551,6 +562,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   }
   add_log(*app, flags);
   if (command != Command::kDownload) {
+    add_confine(*app, flags);
     app->add_option("--debug_delay_ms", flags.debug_delay_ms,
                     "wait a random time of up to N ms before each push")
         ->type_name("N")

@@ -189,6 +189,8 @@ struct Flags {
   // Log
   std::string log_level = "info";
   std::string log_format = "text";
+  // Confinement
+  bool confine = true;
   // Testing
   std::uint64_t debug_delay_ms = 0;
   std::string chaos_frames;  // empty: none

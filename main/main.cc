@@ -21,6 +21,7 @@
 
 #include "main/command_line.h"
 #include "main/data_command.h"
+#include "main/reach_of.h"
 #include "main/store_command.h"
 #include "main/version.h"
 #include "math/denormals.h"
@@ -39,6 +40,7 @@
 #include "roles/predict/shell/predict_command.h"
 #include "roles/process/confinement.h"
 #include "roles/process/log.h"
+#include "roles/process/reach.h"
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
 #include "roles/run/outcome.h"
@@ -186,13 +188,23 @@ constexpr bool kStartsPrograms =
     std::is_same_v<Action, RunLaunch> || std::is_same_v<Action, RunReplicas> ||
     std::is_same_v<Action, RunServer>;
 
+// Tasks, and what answers others over the network: it is known what they need. Those that start
+// tasks leave it to these, and commands that a person waits for end soon.
 template <typename Action>
-int run_confined(Action& action) {
-  const roles::Confinement made = roles::confine(kStartsPrograms<Action>);
-  if (!made.filters_calls) {
+constexpr bool kHasReach = std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
+                           std::is_same_v<Action, RunEvaluator> || std::is_same_v<Action, RunServe>;
+
+// Before there is a second thread, so that it holds for all of them.
+template <typename Action>
+void give_up_the_rest(const Action& action, const Environment& environment) {
+  if (!roles::confine(kStartsPrograms<Action>).filters_calls) {
     roles::log_debug("this kernel filters no system calls for this process (seccomp)");
   }
-  return run(action);
+  if constexpr (kHasReach<Action>) {
+    if (!roles::keep_within(reach_of(action, environment)).is_in_force) {
+      roles::log_debug("this kernel keeps this process from no files and ports (Landlock)");
+    }
+  }
 }
 
 Environment read_environment() {
@@ -262,7 +274,11 @@ int run_command_line(const std::vector<std::string>& arguments) {
     if (!invocation.summary.empty()) {
       roles::log_info(invocation.summary);
     }
-    return std::visit([](auto& action) { return run_confined(action); }, invocation.action);
+    const auto start = [&](auto& action) {
+      if (invocation.confines) give_up_the_rest(action, environment);
+      return run(action);
+    };
+    return std::visit(start, invocation.action);
   } catch (const roles::Failure& failure) {
     return fail(failure.exit_code(), failure.what());
   } catch (const std::invalid_argument& error) {

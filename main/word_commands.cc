@@ -241,6 +241,7 @@ std::optional<Invocation> parse_word_command(Command command,
   }
   invocation.action = act(words, invocation.warnings);
   invocation.log = log_options(words.flags);
+  invocation.confines = words.flags.confine;
   return invocation;
 }
 

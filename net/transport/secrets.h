@@ -59,6 +59,8 @@ class Secrets {
   // Throws std::invalid_argument.
   Secrets(std::string path, std::function<void(std::string_view)> warn);
 
+  // Where they are read from; empty: they are of no file.
+  [[nodiscard]] const std::string& file() const noexcept { return path_; }
   [[nodiscard]] Secret offered();
   [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint);
   // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.

@@ -7,8 +7,7 @@
 //     is neither of IP, of this machine (AF_UNIX), nor netlink's (by which names are looked up).
 //     A call that is refused fails with EPERM, as if a kernel had it switched off
 //
-// What it does not do is to keep the process from files and addresses: docs/operations.md says what
-// is left to containers.
+// What keeps it from files and addresses is reach.h.
 #pragma once
 
 namespace disttf::roles {

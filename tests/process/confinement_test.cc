@@ -1,6 +1,7 @@
 // What each task has given up when it runs: as the kernel says, of all its threads. What that keeps
 // it from: tests/roles/confinement_test.cc.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,13 @@ namespace disttf::test_process {
 namespace {
 
 using ::testing::HasSubstr;
+
+// landlock(7), of which files are a part from version 2 on.
+bool keeps_within_files() {
+  constexpr long kCreateRuleset = 444;
+  constexpr int kAskVersion = 1;
+  return syscall(kCreateRuleset, nullptr, 0, kAskVersion) >= 2;
+}
 
 class Confined : public ProcessTest {
  protected:
@@ -54,6 +62,28 @@ TEST_F(Confined, AreALaunchAndItsTasks) {
     expect_confined(child, "a task of the launch");
   }
   EXPECT_EQ(count, 3U);
+}
+
+// A folder of models gets a link to one that lies elsewhere, after the service has begun.
+TEST_F(Confined, FollowsNoLinkThatComesLater) {
+  if (!keeps_within_files()) {
+    GTEST_SKIP() << "this kernel, or this container, has no Landlock";
+  }
+  namespace fs = std::filesystem;
+  const fs::path trained = scratch() / "trained";
+  const fs::path models = scratch() / "models";
+  fs::create_directory(models);
+  Process& job = run("launch", {"launch", "--workers=1", "--train_steps=2", "--dataset=digits",
+                                "--train_dir=" + trained.string()});
+  ASSERT_TRUE(exits(job, kExitDone));
+  const Words words = {"serve", models.string(), "--port=0"};
+  Process& confined = run("confined", words);
+  Process& free = run("free", words + Words{"--confine=false"});
+  ASSERT_TRUE(says(confined, "serving at "));
+  ASSERT_TRUE(says(free, "serving at "));
+  fs::create_directory_symlink(trained / "checkpoint-00000002", models / "7");
+  EXPECT_TRUE(says(free, "Version 7 answers now"));
+  EXPECT_TRUE(says(confined, "cannot read .*models/7: Permission denied"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // `disttf doctor`: what it finds on the machine of the tests, and where that is made worse.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,13 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+// Whether this kernel keeps processes within files that they have named (landlock(7)).
+bool keeps_within() {
+  constexpr long kCreateRuleset = 444;
+  constexpr int kAskVersion = 1;
+  return syscall(kCreateRuleset, nullptr, 0, kAskVersion) >= 2;
+}
 
 class Doctor : public ProcessTest {
  protected:
@@ -40,6 +48,9 @@ TEST_F(Doctor, SaysALineOfEachThing) {
   EXPECT_THAT(text, StartsWith("kernel         good     Linux "));
   EXPECT_THAT(text, HasSubstr("\nseccomp        good     system calls "));
   EXPECT_THAT(text, HasSubstr("\nno_new_privs   good "));
+  EXPECT_THAT(
+      text, HasSubstr(keeps_within() ? "\nlandlock       good     ABI "
+                                     : "\nlandlock       lacking  this kernel, or this container"));
   EXPECT_THAT(text, HasSubstr("\nshared_memory  good     tasks of this user"));
   EXPECT_THAT(text, HasSubstr("processor      "));
   EXPECT_THAT(text,

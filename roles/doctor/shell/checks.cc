@@ -1,11 +1,8 @@
 #include "roles/doctor/shell/checks.h"
 
 #include <fmt/format.h>
-#include <linux/landlock.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <array>
 #include <asio/io_context.hpp>
@@ -21,6 +18,7 @@
 #include "net/transport/server.h"
 #include "net/transport/sharing_trial.h"
 #include "roles/process/confinement.h"
+#include "roles/process/reach.h"
 
 namespace disttf::roles {
 namespace {
@@ -60,14 +58,19 @@ Finding check_no_new_privileges() {
 }
 
 Finding check_landlock() {
-  const long version =
-      syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (version > 0) {
-    return {"landlock", Grade::kGood,
-            fmt::format("ABI {} is there; tasks make no use of it yet", version)};
+  const ReachInForce here = try_keep_within();
+  if (!here.is_in_force) {
+    return {"landlock", Grade::kLacking,
+            here.version == 0
+                ? "this kernel, or this container, keeps a task from no files and ports"
+                : fmt::format("ABI {} keeps a task from no files and ports: 2 is wanted, and leave "
+                              "to use it",
+                              here.version)};
   }
   return {"landlock", Grade::kGood,
-          fmt::format("none ({}); tasks make no use of it yet", message_of(errno))};
+          fmt::format("ABI {}: a task reaches the files and folders that its flags name, {}ports{}",
+                      here.version, here.has_ports() ? "their " : "but any ",
+                      here.has_signals() ? ", and signals nobody" : "")};
 }
 
 Finding check_core_dumps() {

@@ -1,0 +1,245 @@
+#include "main/reach_of.h"
+
+#include <array>
+#include <string>
+#include <system_error>
+
+#include "net/http/tls.h"
+#include "net/transport/secrets.h"
+#include "roles/store/core/store_url.h"
+
+namespace disttf {
+namespace {
+
+using Path = std::filesystem::path;
+
+// The configuration of the machine, by which names are looked up and https trusts; files of /etc
+// are put in the place of others while a task runs (resolv.conf), so no single ones will do.
+// /proc: its own facts. Those of other processes that are secrets are closed to who is within a
+// reach, unless it is root's.
+constexpr std::array kOfTheMachine = {"/etc",
+                                      "/usr",
+                                      "/lib",
+                                      "/lib64",
+                                      "/proc",
+                                      "/sys",
+                                      "/dev/random",
+                                      "/dev/urandom",
+                                      "/run/NetworkManager",
+                                      "/run/nscd",
+                                      "/run/resolvconf",
+                                      "/run/systemd/resolve"};
+// What standard output and the log are: who writes a terminal opens it once more.
+constexpr std::array kWritten = {"/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"};
+// Each names a file that says who we are in a store. Several are read again as they change.
+constexpr std::array kFilesOfStores = {
+    "AWS_CA_BUNDLE",
+    "AWS_CONFIG_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HADOOP_TOKEN_FILE_LOCATION",
+};
+
+constexpr std::uint16_t kNames = 53;  // answers that are too long for UDP
+constexpr std::uint16_t kHttp = 80;
+constexpr std::uint16_t kHttps = 443;
+
+// Of links below a folder so many are looked for, and so deep.
+constexpr std::size_t kMostEntries = 10'000;
+constexpr int kDeepest = 1;
+
+Path existing(Path path) {
+  std::error_code ignored;
+  path = std::filesystem::absolute(path, ignored);
+  while (!std::filesystem::exists(path, ignored) && path.has_relative_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+class Needs {
+ public:
+  explicit Needs(const Environment& environment) : environment_(environment) {
+    reach_.read.assign(kOfTheMachine.begin(), kOfTheMachine.end());
+    reach_.changed.assign(kWritten.begin(), kWritten.end());
+    read_beside("/etc/resolv.conf");
+    read_beside(net::find_ca_file());
+    reach_.listens_on.emplace();
+    reach_.connects_to = {kNames};
+  }
+
+  [[nodiscard]] roles::Reach take() && { return std::move(reach_); }
+
+  // A folder, or a file that is read but once. Where there is none yet, what it will come to be in.
+  void read(const Path& place) {
+    if (is_here(place)) {
+      reach_.read.push_back(existing(place));
+      follow_links(place);
+    }
+  }
+  // A file that another may be put in the place of, as whoever changes a secret does.
+  void read_beside(const Path& file) {
+    if (file.empty()) return;
+    std::error_code error;
+    reach_.read.push_back(existing(std::filesystem::absolute(file, error).parent_path()));
+    if (const Path real = std::filesystem::canonical(file, error); !error) {
+      reach_.read.push_back(real.parent_path());
+    }
+  }
+  void change(const Path& folder) {
+    if (is_here(folder)) {
+      std::error_code ignored;  // who writes there is told why
+      std::filesystem::create_directories(folder, ignored);
+      reach_.changed.push_back(folder);
+      follow_links(folder);
+    }
+  }
+  // A file that is made, or another put in the place of.
+  void change_beside(const Path& file) {
+    if (file.empty()) return;
+    std::error_code ignored;
+    reach_.changed.push_back(std::filesystem::absolute(file, ignored).parent_path());
+    reach_.changed.push_back(file);
+  }
+
+  void listen(std::uint16_t port) { reach_.listens_on->push_back(port); }
+  void connect(std::uint16_t port) {
+    if (reach_.connects_to) reach_.connects_to->push_back(port);
+  }
+  // Where to is said by others: what a server redirects to, a DataNode, whoever gives tokens.
+  void connect_anywhere() { reach_.connects_to.reset(); }
+
+  void metrics(const roles::MetricsOptions& metrics) {
+    if (metrics.port) listen(*metrics.port);
+    change_beside(metrics.textfile);
+  }
+
+  void task(const roles::Task& task) {
+    const net::Cluster& cluster = task.cluster;
+    for (const net::Job job :
+         {net::Job::kPs, net::Job::kWorker, net::Job::kChief, net::Job::kEvaluator}) {
+      for (const net::Address& address : cluster.tasks_of(job)) connect(address.port);
+    }
+    if (task.listen_fd < 0 && task.self.index < cluster.tasks_of(task.self.job).size()) {
+      listen(cluster.address_of(task.self).port);
+    }
+    if (task.secrets) read_beside(task.secrets->file());
+  }
+
+  void data(const roles::DataOptions& data) {
+    const bool is_made = data.dataset != nullptr && data.dataset->is_built_in() && !data.own;
+    std::error_code ignored;
+    if (!is_made || std::filesystem::exists(data.directory, ignored)) change(data.directory);
+    read_beside(data.ca_file);
+    if (data.own) read(data.own->path);
+    const bool has_proxy = !data.proxy.http_proxy.empty() || !data.proxy.https_proxy.empty() ||
+                           !data.proxy.all_proxy.empty();
+    if (!data.mirrors.empty() || has_proxy) connect_anywhere();
+    if (!data.store.empty()) use_store();
+    connect(kHttp);
+    connect(kHttps);
+  }
+
+  void trainer(const roles::TrainerOptions& options, bool is_chief) {
+    task(options.task);
+    data(options.data);
+    change_beside(options.metrics_file);
+    if (!is_chief) return;
+    change(options.checkpoint.train_dir);
+    change(options.summaries.directory);
+    if (options.page) listen(options.page->port);
+  }
+  // A chief writes them beside its checkpoints, or where there are none on this machine elsewhere.
+  void timelines(const roles::CheckpointOptions& checkpoint) {
+    if (checkpoint.train_dir.empty() || roles::is_store_url(checkpoint.train_dir)) {
+      std::error_code error;
+      change(std::filesystem::temp_directory_path(error));
+    }
+  }
+
+ private:
+  // Whether it is of this machine, rather than of a store.
+  [[nodiscard]] bool is_here(const Path& place) {
+    if (place.empty()) return false;
+    if (roles::is_store_url(place)) use_store();
+    return !roles::is_store_url(place);
+  }
+
+  void use_store() {
+    connect_anywhere();
+    for (const char* name : kFilesOfStores) read_beside(value_of(environment_, name));
+    read(value_of(environment_, "CLOUDSDK_CONFIG"));
+    read(value_of(environment_, "HADOOP_CONF_DIR"));
+    if (const std::string home = value_of(environment_, "HOME"); !home.empty()) {
+      reach_.read.emplace_back(home + "/.aws");
+      reach_.read.emplace_back(home + "/.config/gcloud");
+    }
+  }
+
+  // A folder may hold links to what lies elsewhere, as caches of data have them. Those that are
+  // there when the task begins are its owner's; what they lead to may be read.
+  void follow_links(const Path& folder) {
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(folder, error);
+    for (std::size_t count = 0;
+         !error && entry != std::filesystem::recursive_directory_iterator() && count < kMostEntries;
+         entry.increment(error), ++count) {
+      if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
+      std::error_code ignored;
+      if (entry->is_symlink(ignored)) reach_.read.push_back(entry->path());
+    }
+  }
+
+  const Environment& environment_;
+  roles::Reach reach_;
+};
+
+}  // namespace
+
+roles::Reach reach_of(const RunTask& run, const Environment& environment) {
+  const roles::TrainerOptions& options = run.options;
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  if (options.task.self.job == net::Job::kPs) {
+    needs.task(options.task);
+    needs.change(options.checkpoint.train_dir);
+  } else {
+    const bool is_chief = options.task.cluster.is_chief(options.task.self);
+    needs.trainer(options, is_chief);
+    if (is_chief) needs.timelines(options.checkpoint);
+  }
+  return std::move(needs).take();
+}
+
+roles::Reach reach_of(const RunDriver& run, const Environment& environment) {
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  needs.trainer(run.options, true);
+  needs.timelines(run.options.checkpoint);
+  needs.listen(0);
+  return std::move(needs).take();
+}
+
+roles::Reach reach_of(const RunEvaluator& run, const Environment& environment) {
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  needs.trainer(run.options.trainer, true);
+  return std::move(needs).take();
+}
+
+roles::Reach reach_of(const RunServe& run, const Environment& environment) {
+  const roles::ServeOptions& options = run.options;
+  Needs needs(environment);
+  needs.listen(options.port);
+  needs.change_beside(options.access_log);
+  if (options.follow) {
+    needs.task(options.follow->task);
+  } else {
+    needs.read(options.directory);
+  }
+  return std::move(needs).take();
+}
+
+}  // namespace disttf

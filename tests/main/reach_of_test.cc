@@ -1,0 +1,115 @@
+// What a task may reach, by its flags.
+#include "main/reach_of.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <variant>
+
+#include "tests/data/scratch.h"
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Not;
+using ::testing::Optional;
+using ::testing::UnorderedElementsAre;
+
+namespace fs = std::filesystem;
+
+template <typename Action>
+roles::Reach reach(const std::string& line, const Environment& environment = {}) {
+  return reach_of(std::get<Action>(parse(line, environment).action), environment);
+}
+
+const std::string kLists =
+    " --ps_hosts=127.0.0.1:1001 --worker_hosts=127.0.0.1:2001,127.0.0.1:2002";
+
+class ReachOf : public testing::Test {
+ protected:
+  [[nodiscard]] std::string at(const std::string& name) const {
+    return (scratch_.path() / name).string();
+  }
+  // With its data in the directory of the test.
+  [[nodiscard]] std::string worker(const std::string& flags = "") const {
+    return "worker --task_index=1 --data_dir=" + at("data") + kLists + " " + flags;
+  }
+
+ private:
+  data::test::ScratchDirectory scratch_;
+};
+
+TEST_F(ReachOf, APsListensOnItsPortAndConnectsToThoseOfTheLists) {
+  const roles::Reach found = reach<RunTask>("ps --task_index=0" + kLists);
+  EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(1001)));
+  EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53, 1001, 2001, 2002)));
+}
+
+TEST_F(ReachOf, ATrainerReachesTheMirrorsBesides) {
+  const roles::Reach found = reach<RunTask>(worker("--metrics_port=9100"));
+  EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(2002, 9100)));
+  EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53, 80, 443, 1001, 2001, 2002)));
+}
+
+TEST_F(ReachOf, WhereAnotherServerSaysWhereToGoAnyPortIsReached) {
+  EXPECT_EQ(reach<RunTask>(worker("--data_url=http://mirror:8000/")).connects_to, std::nullopt);
+  EXPECT_EQ(reach<RunTask>(worker("--data=https://server/x.csv")).connects_to, std::nullopt);
+  EXPECT_EQ(reach<RunTask>(worker(), {{"https_proxy", "http://proxy:3128"}}).connects_to,
+            std::nullopt);
+  EXPECT_EQ(
+      reach<RunTask>("ps --task_index=0 --train_dir=hdfs://node:8020/run" + kLists).connects_to,
+      std::nullopt);
+}
+
+TEST_F(ReachOf, FoldersThatATaskWritesAreMadeAndNoOthers) {
+  const roles::Reach found =
+      reach<RunTask>("worker --task_index=0 --data_dir=" + at("data") +
+                     " --train_dir=" + at("run") + " --log_dir=" + at("events") + kLists);
+  for (const char* name : {"data", "run", "events"}) {
+    EXPECT_THAT(found.changed, Contains(fs::path(at(name))));
+    EXPECT_TRUE(fs::is_directory(at(name)));
+  }
+  EXPECT_THAT(found.changed, Not(Contains(fs::temp_directory_path())));
+  const roles::Reach of_another = reach<RunTask>(worker("--dataset=digits --train_dir=" + at("x")));
+  EXPECT_FALSE(fs::exists(at("x"))) << "that is the chief's";
+  EXPECT_THAT(of_another.changed, Each(Not(fs::path(at("x")))));
+}
+
+TEST_F(ReachOf, ASecretMayBeChangedByRenaming) {
+  fs::create_directory(at("keys"));
+  data::test::write(at("keys/now"), data::test::bytes_of(std::string(32, 's')));
+  fs::permissions(at("keys/now"), fs::perms::owner_read);
+  const roles::Reach found =
+      reach<RunTask>("ps --task_index=0 --secret_file=" + at("keys/now") + kLists);
+  EXPECT_THAT(found.read, Contains(fs::path(at("keys"))));
+}
+
+TEST_F(ReachOf, LinksThatLieInAFolderOfDataAreFollowed) {
+  fs::create_directory(at("data"));
+  data::test::write(at("elsewhere"), data::test::bytes_of("x"));
+  fs::create_symlink(at("elsewhere"), at("data/link"));
+  EXPECT_THAT(reach<RunTask>(worker()).read, Contains(fs::path(at("data/link"))));
+}
+
+TEST_F(ReachOf, AServiceReadsItsModelsAndConnectsToNobody) {
+  fs::create_directory(at("models"));
+  const roles::Reach found = reach<RunServe>("serve " + at("models") + " --port=8501");
+  EXPECT_THAT(found.read, Contains(fs::path(at("models"))));
+  EXPECT_THAT(found.changed, Not(Contains(fs::path(at("models")))));
+  EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(8501)));
+  EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53)));
+}
+
+TEST_F(ReachOf, ModelsThatComeToBeThereLaterAreReadWhereTheyWillBe) {
+  fs::create_directory(at("later"));
+  EXPECT_THAT(reach<RunServe>("serve " + at("later/models/x")).read,
+              Contains(fs::path(at("later"))));
+}
+
+}  // namespace
+}  // namespace disttf
