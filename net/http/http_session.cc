@@ -100,11 +100,13 @@ MaybeFailure HttpSession::send(const HttpQuestion& question) {
 }
 
 MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answer) {
+  HttpLimits limits = limits_;
+  if (question.patience) limits.stall_timeout = *question.patience;
   HttpResponseParser parser(question.method == "HEAD" ? HttpResponseParser::Request::kHead
                                                       : HttpResponseParser::Request::kGet);
   std::vector<std::span<const std::byte>> pieces;
-  Deadline deadline = within(limits_, limits_.stall_timeout);
-  if (auto failure = read_http_head(*connection_, parser, buffer_, pieces, deadline, limits_)) {
+  Deadline deadline = within(limits, limits.stall_timeout);
+  if (auto failure = read_http_head(*connection_, parser, buffer_, pieces, deadline, limits)) {
     return failure;
   }
   answer.head = parser.head();
@@ -127,14 +129,14 @@ MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answ
     std::size_t bytes = 0;
     ended = connection_->read_some(buffer_, bytes, deadline);
     if (ended) continue;
-    deadline = within(limits_, limits_.stall_timeout);
+    deadline = within(limits, limits.stall_timeout);
     if (parser.feed(std::span<const std::byte>(buffer_).first(bytes), pieces)) {
       return HttpFailure{HttpError::kBadResponse, "the body is not one of HTTP"};
     }
   }
   if (ended && !HttpConnection::is_orderly_end(ended)) {
-    return io_failure(limits_, ended, "the rest of the answer", HttpError::kStalled,
-                      limits_.stall_timeout);
+    return io_failure(limits, ended, "the rest of the answer", HttpError::kStalled,
+                      limits.stall_timeout);
   }
   if (parser.finish()) {
     return HttpFailure{HttpError::kShortBody, "the connection was closed after " +

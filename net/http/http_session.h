@@ -9,6 +9,7 @@
 // Runs on the calling thread; one thread at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,9 @@ struct HttpQuestion {
   std::vector<std::pair<std::string, std::string>> fields;
   std::span<const std::byte> body;
   std::size_t max_answer_bytes = std::size_t{64} << 20U;  // of the body; more is refused
+  // How long the server may be silent once it has all of the request, before its answer or within
+  // it; none: as long as HttpLimits::stall_timeout says.
+  std::optional<std::chrono::milliseconds> patience{};
 };
 
 struct HttpAnswer {

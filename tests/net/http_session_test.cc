@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 
 #include "tests/support/mirror_server.h"
 
@@ -123,6 +124,20 @@ TEST_F(HttpSessionTest, AServerThatSaysNothingIsGivenUp) {
     connection.wait_for_hangup();
   });
   EXPECT_EQ(ask("GET", server.url()).error, HttpError::kStalled);
+}
+
+TEST_F(HttpSessionTest, AQuestionMayHaveMorePatienceThanOthers) {
+  HttpSession hasty({.connect_timeout = 5s, .stall_timeout = 50ms}, "", {}, interrupt_);
+  const MirrorServer server([](const MirrorRequest&, const MirrorConnection& connection) {
+    std::this_thread::sleep_for(300ms);
+    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nslow ");
+    std::this_thread::sleep_for(300ms);
+    connection.send("words");
+  });
+  HttpQuestion question{.url = parse_url("url", server.url()), .fields = {}, .body = {}};
+  EXPECT_EQ(hasty.ask(question).error, HttpError::kStalled);
+  question.patience = 60s;
+  EXPECT_EQ(hasty.ask(question).body, "slow words");
 }
 
 TEST_F(HttpSessionTest, AnInterruptEndsIt) {

@@ -152,6 +152,7 @@ bool FaultyProxy::pass_one(int client, int server) {
   if (fault == Fault::kDeath) means_.kill();
   if (is_cut) return false;
   const auto answer = receive(server, !request->head.starts_with("HEAD "));
+  if (fault == Fault::kLateAnswer) means_.wait();
   if (!answer || fault == Fault::kLostAnswer || !send_all(client, answer->head)) return false;
   if (fault == Fault::kCutAnswer) {
     send_all(client, std::string_view(answer->body).substr(0, answer->body.size() / 2));

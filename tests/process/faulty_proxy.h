@@ -26,6 +26,7 @@ enum class Fault {
   kCutRequest,  // half of the request's body reaches the server, then the end of both
   kDeath,       // the same, and the server is killed: `kill` does that
   kAnswer,      // `answer`, in place of the server
+  kLateAnswer,  // the server's, once `wait` has returned
 };
 
 struct ProxiedRequest {
@@ -37,6 +38,7 @@ struct ProxiedRequest {
 struct FaultMeans {
   std::string answer{};          // of HTTP, whole
   std::function<void()> kill{};  // returns once the server is no more
+  std::function<void()> wait{};
 };
 
 class FaultyProxy {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "tests/process/faulty_proxy.h"
 #include "tests/process/on_store.h"
@@ -157,6 +158,26 @@ TEST_P(BucketFaultsTest, AServerThatIsSilentForAWhileIsAskedAgain) {
   server_->go_on();
   EXPECT_TRUE(exits(copy, kExitDone));
   EXPECT_TRUE(read("back") == text);
+}
+
+// What other requests are given is 15 s.
+TEST_P(BucketFaultsTest, AServerThatTakesLongToMakeOneFileOfPartsIsNotAskedTwice) {
+  std::atomic<unsigned> asked = 0;
+  const FaultyProxy proxy(server_->port(),
+                          [&](const ProxiedRequest& request) {
+                            const std::string& line = request.first_line;
+                            const bool makes_one = line.starts_with("POST ") &&
+                                                   (line.find("uploadId=") != std::string::npos ||
+                                                    line.find("/compose?") != std::string::npos);
+                            asked += makes_one ? 1 : 0;
+                            return makes_one ? Fault::kLateAnswer : Fault::kNone;
+                          },
+                          {.wait = [] { std::this_thread::sleep_for(std::chrono::seconds(17)); }});
+  const std::string text = write("large.bin", 17'000'001);
+  done({"cp", "large.bin", at("large")}, through(proxy));
+  EXPECT_EQ(asked, 1U);
+  done({"cp", at("large"), "back.bin"});
+  EXPECT_TRUE(read("back.bin") == text);
 }
 
 TEST_F(StoreFaultsTest, CredentialsThatHaveEndedAreFetchedAnewWhereTheyCanBe) {

@@ -68,7 +68,8 @@ net::HttpAnswer GcsStore::ask_once(const Request& request) {
                              .url = base_,
                              .fields = request.fields,
                              .body = request.body,
-                             .max_answer_bytes = kMaxGcsAnswer};
+                             .max_answer_bytes = kMaxGcsAnswer,
+                             .patience = request.patience};
   question.url.target = base_.target + request.path;
   char before = '?';
   for (const auto& [name, value] : request.query) {
@@ -210,7 +211,8 @@ std::optional<ObjectInfo> GcsStore::compose_after(const std::string& generation,
                 .query = {{"ifGenerationMatch", generation}, {"fields", kObjectFields}},
                 .fields = {{"Content-Type", "application/json"}},
                 .body = std::as_bytes(std::span(body.data(), body.size())),
-                .accepted = 412},
+                .accepted = 412,
+                .patience = work_patience(size)},
                size, crc32c);
 }
 
@@ -246,7 +248,8 @@ void GcsStore::copy(const std::string& from, const std::string& to) {
     Request request{
         .method = "POST",
         .path = path_of(from) + "/rewriteTo/b/" + bucket_ + "/o/" + percent_encoded(to, false),
-        .key = from};
+        .key = from,
+        .patience = work_patience()};
     if (!token.empty()) request.query.emplace_back("rewriteToken", token);
     const auto copied = read_gcs_copy(ask(request).body);
     if (!copied) {

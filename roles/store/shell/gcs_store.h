@@ -64,6 +64,7 @@ class GcsStore final : public ObjectStore {
     // Statuses that are an answer besides those below 300.
     int accepted = 0;
     int also_accepted = 0;
+    std::optional<std::chrono::seconds> patience{};  // where it is not that of most requests
   };
   // Throws as ObjectStore's functions do. `was_repeated`, where given, is set once a try has got no
   // answer: it may have been done all the same.

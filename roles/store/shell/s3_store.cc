@@ -84,6 +84,7 @@ net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& cre
       .body = request.body,
       .max_answer_bytes = kMaxStoreAnswer};
   question.url.target = request_target(wanted);
+  if (request.is_late) question.patience = work_patience(request.work_bytes);
   net::HttpAnswer answer = sessions_.ask(question);
   if (!answer.error) clock_.note(answer.head.date);
   return answer;

@@ -51,8 +51,10 @@ class S3Store final : public ObjectStore {
     // Statuses that are an answer besides those below 300.
     int accepted = 0;
     int also_accepted = 0;
-    // An answer of 200 may have an error in its body.
+    // The store makes something of what it has: it takes its time, and an answer of 200 may have an
+    // error in its body.
     bool is_late = false;
+    std::uint64_t work_bytes = 0;  // that it makes something of then; 0: that is not known
   };
   // Throws as ObjectStore's functions do. `was_repeated`, where given, is set once a try has got no
   // answer: it may have been done all the same.

@@ -70,7 +70,8 @@ void S3Upload::complete() {
                                   .key = key_,
                                   .query = {{"uploadId", id_}},
                                   .body = std::as_bytes(std::span(list.data(), list.size())),
-                                  .is_late = true},
+                                  .is_late = true,
+                                  .work_bytes = parts_.bytes()},
                                  &was_repeated));
   } catch (const std::system_error& error) {
     // There is no such upload any more once its parts have been made one, by a try of which no

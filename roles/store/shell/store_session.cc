@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -25,6 +26,11 @@ constexpr std::size_t kMaxSmallFileBytes = std::size_t{1} << 20U;
 
 std::chrono::sys_seconds system_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+std::chrono::seconds work_patience(std::uint64_t bytes) {
+  constexpr std::uint64_t kBytesASecond = 4'000'000;
+  return std::min<std::chrono::seconds>(2min + std::chrono::seconds(bytes / kBytesASecond), 10min);
 }
 
 SessionPool::SessionPool(std::string ca_file, net::ProxySettings proxy,

@@ -23,6 +23,14 @@ namespace disttf::roles {
 
 [[nodiscard]] std::chrono::sys_seconds system_now();
 
+// How long a store may be silent over a request that makes it work on so many bytes that it has:
+// two minutes and a second for each 4 MB, ten minutes at most. Of AWS it is known that making one
+// object of many parts can take minutes, where its own client gives any request 60 s. An emulator
+// reads all that it makes one: on two processors with ten times the work it took 63 s for 512 MB,
+// and for 960 MB more than two minutes. A longer time would be one more in which a save waits for a
+// store that has gone without a word, three times over.
+[[nodiscard]] std::chrono::seconds work_patience(std::uint64_t bytes = 0);
+
 // Callable from any thread; a request at a time goes over each connection.
 class SessionPool {
  public:
