@@ -8,6 +8,7 @@
 
 #include "roles/store/core/aws_profile.h"
 #include "roles/store/core/gcs_answers.h"
+#include "roles/store/core/google_federation.h"
 #include "roles/store/core/google_identity.h"
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/s3_answers.h"
@@ -41,6 +42,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string why;
   if (!google_identity_from(text, why))
     require(!why.empty() && why.find('\n') == std::string::npos);
+  if (const auto federated = federated_identity_from(text, why)) {
+    require(federated->file.empty() != federated->url.empty());
+    static_cast<void>(subject_token_from(*federated, text));
+    static_cast<void>(exchange_form(*federated, text));
+    for (const auto& [name, value] : federated->fields) {
+      require((name + value).find('\n') == std::string::npos);
+    }
+  }
+  static_cast<void>(impersonated_token_from(text, {}));
   if (const auto token = google_token_from(text, {})) {
     require(token->text.find('\n') == std::string::npos);
   }

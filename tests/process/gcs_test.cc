@@ -67,8 +67,12 @@ class GcsTest : public OnStore<GcsServer> {
     const std::scoped_lock lock(mutex_);
     asked_.push_back(body);
     flavors_.push_back(request.header("metadata-flavor"));
-    connection.respond("200 OK", R"({"access_token": "token-)" + std::to_string(++given_) +
-                                     R"(", "expires_in": 3599, "token_type": "Bearer"})");
+    const std::string token = "token-" + std::to_string(++given_);
+    // A service account's is called otherwise.
+    const bool is_account = request.target.find(":generateAccessToken") != std::string::npos;
+    connection.respond(
+        "200 OK", R"({")" + std::string(is_account ? "accessToken" : "access_token") + R"(": ")" +
+                      token + R"(", "expires_in": 3599, "token_type": "Bearer"})");
   }
 
   // Lets through who has the newest token.
@@ -163,6 +167,48 @@ TEST_F(GcsTest, AUserWhoHasLoggedInIsFoundWhereGcloudKeepsThat) {
   EXPECT_THAT(list.standard_error(), Not(HasSubstr("refresh_token")));
 }
 
+// The servers of tokens are the test's own: they answer as Google's documentation says that its do.
+TEST_F(GcsTest, WhoSomebodyElseSaysThatOneIsIsChangedForATokenOfTheServiceAccount) {
+  std::ofstream(scratch() / "subject") << "subject.of.file\n";
+  json file = {{"type", "external_account"},
+               {"audience", "//iam.googleapis.com/projects/1/pool"},
+               {"subject_token_type", "urn:ietf:params:oauth:token-type:jwt"},
+               {"token_url", tokens_.url("/v1/token")},
+               {"credential_source", {{"file", scratch() / "subject"}}}};
+  const auto write_file = [&] { std::ofstream(scratch() / "external.json") << file.dump(); };
+  write_file();
+  Variables who = nobody();
+  who["GOOGLE_APPLICATION_CREDENTIALS"] = scratch() / "external.json";
+  Process& alone = done({"ls", "gs://bucket", "--log_level=debug"}, who);
+  ASSERT_EQ(asked_.size(), 1U);
+  EXPECT_THAT(asked_.front(), AllOf(HasSubstr("audience=%2F%2Fiam.googleapis.com%2Fprojects%2F1"),
+                                    HasSubstr("devstorage.read_write"),
+                                    HasSubstr("&subject_token=subject.of.file")));
+  EXPECT_THAT(alone.standard_error(), AllOf(HasSubstr("external.json"), Not(HasSubstr("token-1")),
+                                            Not(HasSubstr("subject.of.file"))));
+
+  file["credential_source"] = {
+      {"url", tokens_.url("/subject")},
+      {"headers", {{"Metadata-Flavor", "Theirs"}}},
+      {"format", {{"type", "json"}, {"subject_token_field_name", "access_token"}}}};
+  file["service_account_impersonation_url"] = tokens_.url("/account:generateAccessToken");
+  write_file();
+  good_ = 4;  // "token-2" is the subject, "token-3" what it is changed for
+  write("a", 1000);
+  done({"cp", "a", "gs://bucket/a"}, who);
+  ASSERT_EQ(asked_.size(), 4U);
+  EXPECT_EQ(flavors_[1], "Theirs");
+  EXPECT_THAT(asked_[2], AllOf(HasSubstr("cloud-platform"), HasSubstr("&subject_token=token-2")));
+  EXPECT_EQ(json::parse(asked_[3])["lifetime"], "3600s");
+  EXPECT_EQ(tokens_.requests()[3].header("authorization"), "Bearer token-3");
+
+  fs::remove(scratch() / "subject");
+  file["credential_source"] = {{"file", scratch() / "subject"}};
+  write_file();
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              HasSubstr("there is no subject token in \"" + (scratch() / "subject").string()));
+}
+
 TEST_F(GcsTest, AMachineHasItsTokenFromItsMetadataServer) {
   Variables who = nobody();
   who["NO_GCE_CHECK"] = "";
@@ -181,11 +227,15 @@ TEST_F(GcsTest, WhoIsNobodyIsToldSoInOneSentence) {
   who["GOOGLE_APPLICATION_CREDENTIALS"] = "none.json";
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
               HasSubstr("GOOGLE_APPLICATION_CREDENTIALS: \"none.json\" cannot be read"));
-  std::ofstream(scratch() / "other.json") << R"({"type": "external_account"})";
+  std::ofstream(scratch() / "other.json") << R"({"type": "impersonated_service_account"})";
   who["GOOGLE_APPLICATION_CREDENTIALS"] = "other.json";
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
-              HasSubstr("is of the type \"external_account\"; known are service_account and "
-                        "authorized_user"));
+              HasSubstr("is of the type \"impersonated_service_account\"; known are "
+                        "service_account, authorized_user and external_account"));
+  std::ofstream(scratch() / "other.json") << R"({"type": "external_account", "audience": "a",
+      "subject_token_type": "t", "credential_source": {"environment_id": "aws1", "url": "u"}})";
+  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
+              HasSubstr("has a credential_source that is neither a file nor a url"));
   who["GOOGLE_APPLICATION_CREDENTIALS"] = service_account("no key");
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
               AllOf(HasSubstr("the private_key is none of RSA in PEM"), Not(HasSubstr("no key"))));

@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "roles/store/core/base64.h"
 #include "roles/store/core/gcs_answers.h"
+#include "roles/store/core/google_federation.h"
 #include "roles/store/core/google_identity.h"
 #include "roles/store/core/store_answers.h"
 
@@ -142,6 +146,80 @@ TEST(GoogleIdentities, AreThoseOfServiceAccountsAndOfUsers) {
   EXPECT_FALSE(google_identity_from("x", why));
 }
 
+// Of the type "external_account", with these members besides.
+std::string external(const std::string& source, const std::string& more = "") {
+  return R"({"type": "external_account", "audience": "//iam/p", "subject_token_type": "urn:t")" +
+         more + R"(, "credential_source": )" + source + "}";
+}
+
+TEST(GoogleFederation, SaysWhereTheSubjectTokenIsAndHowItIsRead) {
+  std::string why;
+  const auto in_file = federated_identity_from(external(R"({"file": "/token"})"), why);
+  ASSERT_TRUE(in_file);
+  EXPECT_EQ(in_file->file, "/token");
+  EXPECT_EQ(subject_token_from(*in_file, "a.b.c\n"), "a.b.c");
+  EXPECT_FALSE(subject_token_from(*in_file, "\n"));
+  const auto at_url =
+      federated_identity_from(external(R"({"url": "http://h/t", "headers": {"Metadata": "True"},
+                   "format": {"type": "json", "subject_token_field_name": "id"}})"),
+                              why);
+  ASSERT_TRUE(at_url);
+  EXPECT_EQ(at_url->url, "http://h/t");
+  EXPECT_THAT(at_url->fields, ElementsAre(std::pair("Metadata", "True")));
+  EXPECT_EQ(subject_token_from(*at_url, R"({"id": "x", "other": "y"})"), "x");
+  EXPECT_FALSE(subject_token_from(*at_url, "x"));
+  EXPECT_FALSE(subject_token_from(*at_url, R"({"id": 1})"));
+}
+
+TEST(GoogleFederation, WhatIsNoneOfTheTwoSourcesIsRefusedInHalfASentence) {
+  const std::map<std::string, std::string> refused = {
+      {R"({"environment_id": "aws1", "url": "http://h"})", "neither a file nor a url"},
+      {R"({"executable": {"command": "x"}})", "neither a file nor a url"},
+      {R"({"file": "a", "url": "b"})", "neither a file nor a url"},
+      {"1", "neither a file nor a url"},
+      {R"({"file": "a", "format": {"type": "json"}})", "neither text nor json"},
+      {R"({"file": "a", "format": {"type": "xml"}})", "neither text nor json"},
+      {R"({"url": "b", "headers": {"a": "b\r\nc"}})", "no text of one line"}};
+  for (const auto& [source, expected] : refused) {
+    std::string why;
+    EXPECT_FALSE(federated_identity_from(external(source), why)) << source;
+    EXPECT_THAT(why, HasSubstr(expected)) << source;
+  }
+  std::string why;
+  EXPECT_FALSE(federated_identity_from(R"({"type": "external_account"})", why));
+  EXPECT_EQ(why, "lacks audience or subject_token_type");
+}
+
+TEST(GoogleFederation, AsksForWhatItIsToHave) {
+  std::string why;
+  const auto alone = federated_identity_from(external(R"({"file": "f"})"), why);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(exchange_form(*alone, "a+b"),
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&"
+            "requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&"
+            "audience=%2F%2Fiam%2Fp&"
+            "scope=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fdevstorage.read_write&"
+            "subject_token_type=urn%3At&subject_token=a%2Bb");
+  EXPECT_EQ(exchange_fields(*alone).size(), 1U);
+  const auto account =
+      federated_identity_from(external(R"({"file": "f"})",
+                                       R"(, "service_account_impersonation_url": "https://i/sa",
+                  "service_account_impersonation": {"token_lifetime_seconds": 1800},
+                  "client_id": "id", "client_secret": "secret")"),
+                              why);
+  ASSERT_TRUE(account);
+  EXPECT_THAT(exchange_form(*account, "s"), HasSubstr("auth%2Fcloud-platform"));
+  EXPECT_EQ(exchange_fields(*account).back().second, "Basic " + base64_of("id:secret"));
+  EXPECT_EQ(
+      impersonation_body(*account),
+      R"({"lifetime":"1800s","scope":["https://www.googleapis.com/auth/devstorage.read_write"]})");
+  const auto of_workforce = federated_identity_from(
+      external(R"({"file": "f"})", R"(, "workforce_pool_user_project": "p")"), why);
+  ASSERT_TRUE(of_workforce);
+  EXPECT_TRUE(
+      exchange_form(*of_workforce, "s").ends_with("&options=%7B%22userProject%22%3A%22p%22%7D"));
+}
+
 TEST(GoogleTokens, EndWhenItIsSaid) {
   const std::chrono::sys_seconds now{std::chrono::seconds(1'800'000'000)};
   const auto token = google_token_from(R"({"access_token": "t", "expires_in": 60})", now);
@@ -152,6 +230,14 @@ TEST(GoogleTokens, EndWhenItIsSaid) {
   EXPECT_FALSE(google_token_from(R"({"error": "x"})", now));
   EXPECT_EQ(google_token_error(R"({"error": "invalid_grant", "error_description": "Revoked."})"),
             "invalid_grant: Revoked.");
+  EXPECT_EQ(google_token_error(R"({"error": {"code": 403, "message": "Not allowed."}})"),
+            "Not allowed.");
+  const auto of_account =
+      impersonated_token_from(R"({"accessToken": "t", "expireTime": "2027-01-15T08:01:00Z"})", now);
+  ASSERT_TRUE(of_account);
+  EXPECT_EQ(of_account->text, "t");
+  EXPECT_EQ(of_account->end, now + std::chrono::seconds(60));
+  EXPECT_FALSE(impersonated_token_from(R"({"access_token": "t"})", now));
 }
 
 }  // namespace

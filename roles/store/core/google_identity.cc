@@ -22,8 +22,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxIdentityDepth = 8;  // what is read here has one level
 constexpr std::size_t kMaxTokenError = 200;
 constexpr const char* kTokenPlace = "https://oauth2.googleapis.com/token";
-// Objects, and no more: not who may what.
-constexpr const char* kScope = "https://www.googleapis.com/auth/devstorage.read_write";
+constexpr const char* kExchangePlace = "https://sts.googleapis.com/v1/token";
 // The longest that is granted.
 constexpr std::int64_t kAssertionSeconds = 3600;
 
@@ -96,8 +95,14 @@ std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::s
     identity.kind = GoogleIdentity::Kind::kUser;
     if (!identity.client_id.empty() && !identity.refresh_token.empty()) return identity;
     why = "lacks client_id or refresh_token";
+  } else if (type == "external_account") {
+    identity.kind = GoogleIdentity::Kind::kFederated;
+    identity.place = identity_text(all, "token_url");
+    if (identity.place.empty()) identity.place = kExchangePlace;
+    return identity;
   } else {
-    why = "is of the type " + net::quoted(type) + "; known are service_account and authorized_user";
+    why = "is of the type " + net::quoted(type) +
+          "; known are service_account, authorized_user and external_account";
   }
   return std::nullopt;
 }
@@ -113,7 +118,7 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
   Json head = {{"alg", "RS256"}, {"typ", "JWT"}};
   if (!identity.key_id.empty()) head["kid"] = identity.key_id;
   const Json claims = {{"iss", identity.email},
-                       {"scope", kScope},
+                       {"scope", kGoogleScope},
                        {"aud", identity.place},
                        {"iat", seconds},
                        {"exp", seconds + kAssertionSeconds}};
@@ -145,6 +150,9 @@ std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono:
 std::string google_token_error(std::string_view text) {
   const Json all = parsed_identity(text);
   std::string said = identity_text(all, "error");
+  if (said.empty() && all.is_object() && all.contains("error")) {  // as Google's other APIs say it
+    said = identity_text(all["error"], "message");
+  }
   const std::string more = identity_text(all, "error_description");
   if (!more.empty()) said += (said.empty() ? "" : ": ") + more;
   return net::one_line(net::cut_utf8(said, kMaxTokenError));

@@ -11,9 +11,13 @@
 
 namespace disttf::roles {
 
+// Objects, and no more: not who may what.
+inline constexpr const char* kGoogleScope = "https://www.googleapis.com/auth/devstorage.read_write";
+
 // None of these is ever shown, but for `kind` and `place`.
 struct GoogleIdentity {
-  enum class Kind { kServiceAccount, kUser } kind = Kind::kServiceAccount;
+  // kFederated: what is asked for is in google_federation.h.
+  enum class Kind { kServiceAccount, kUser, kFederated } kind = Kind::kServiceAccount;
   std::string place;  // where tokens are had: an http(s) URL
   // Of a service account.
   std::string email;
@@ -26,11 +30,12 @@ struct GoogleIdentity {
 };
 
 // Of a file of credentials. `why`: half a sentence, where there is none in it: 'is of the type
-// "external_account", ...'.
+// "impersonated_service_account", ...'.
 [[nodiscard]] std::optional<GoogleIdentity> google_identity_from(std::string_view json,
                                                                  std::string& why);
 
-// The form that is posted to `place`. nullopt: the private key is none of RSA in PEM.
+// The form that is posted to `place`. nullopt: the private key is none of RSA in PEM. REQUIRES:
+// it is not kFederated.
 [[nodiscard]] std::optional<std::string> token_request(const GoogleIdentity& identity,
                                                        std::chrono::sys_seconds now);
 

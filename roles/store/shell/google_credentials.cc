@@ -75,43 +75,113 @@ std::optional<GoogleCredentials::Found> GoogleCredentials::from_files() const {
   }
   const std::string text = small_file(path);
   if (text.empty() && !is_named) return std::nullopt;
+  Found found{.identity = {}, .federated = {}, .path = path};
   std::string why = "cannot be read";
   auto identity = text.empty() ? std::nullopt : google_identity_from(text, why);
-  if (!identity) {
+  const bool is_federated = identity && identity->kind == GoogleIdentity::Kind::kFederated;
+  if (is_federated) found.federated = federated_identity_from(text, why);
+  if (!identity || is_federated != found.federated.has_value()) {
     throw std::system_error(
         StoreError::kDenied,
         (is_named ? "GOOGLE_APPLICATION_CREDENTIALS: " : "") + net::quoted(path) + " " + why);
   }
-  return Found{.identity = *std::move(identity), .path = path};
+  found.identity = *std::move(identity);
+  return found;
 }
 
-GoogleToken GoogleCredentials::changed(const Found& found) const {
-  const net::Url place = net::parse_url("token_uri in " + found.path, found.identity.place);
+GoogleToken GoogleCredentials::posted(const std::string& path, net::HttpQuestion question,
+                                      const std::function<std::string()>& body,
+                                      ReadToken read) const {
+  question.method = "POST";
+  question.max_answer_bytes = kMaxTokenAnswer;
   std::optional<GoogleToken> token;
   const auto ask_once = [&] {
-    const auto form = token_request(found.identity, system_now());
-    if (!form) {
-      throw std::system_error(StoreError::kDenied,
-                              net::quoted(found.path) + ": the private_key is none of RSA in PEM");
-    }
+    const std::string text = body();
+    question.body = std::as_bytes(std::span(text.data(), text.size()));
     net::HttpSession session(kTokenLimits, "", environment_.proxy, interrupt_);
-    return session.ask({.method = "POST",
-                        .url = place,
-                        .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
-                        .body = std::as_bytes(std::span(form->data(), form->size())),
-                        .max_answer_bytes = kMaxTokenAnswer});
+    return session.ask(question);
   };
   const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
-    if (!answer.error && answer.head.status == 200) {
-      token = google_token_from(answer.body, system_now());
-    }
-    return token ? std::nullopt : std::optional(refusal_of_token(place, answer));
+    if (!answer.error && answer.head.status == 200) token = read(answer.body, system_now());
+    return token ? std::nullopt : std::optional(refusal_of_token(question.url, answer));
   };
-  static_cast<void>(ask_patiently({.what = "a token for the identity in " + net::quoted(found.path),
+  static_cast<void>(ask_patiently({.what = "a token for the identity in " + net::quoted(path),
                                    .ask = ask_once,
                                    .refusal_of = refusal_of},
                                   interrupt_));
   return *std::move(token);
+}
+
+GoogleToken GoogleCredentials::changed(const Found& found) const {
+  if (found.federated) return exchanged(found);
+  const auto form = [&] {
+    auto text = token_request(found.identity, system_now());
+    if (!text) {
+      throw std::system_error(StoreError::kDenied,
+                              net::quoted(found.path) + ": the private_key is none of RSA in PEM");
+    }
+    return *std::move(text);
+  };
+  return posted(found.path,
+                {.url = net::parse_url("token_uri in " + found.path, found.identity.place),
+                 .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
+                 .body = {}},
+                form, google_token_from);
+}
+
+std::string GoogleCredentials::subject_token(const Found& found) const {
+  const FederatedIdentity& who = *found.federated;
+  std::string place = who.file;
+  std::string text;
+  if (who.url.empty()) {
+    text = small_file(who.file);
+  } else {
+    const net::Url url = net::parse_url("the credential_source in " + found.path, who.url);
+    place = net::to_string(url);
+    const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
+      if (!answer.error && answer.head.status == 200) return std::nullopt;
+      return refusal_of_token(url, answer);
+    };
+    text = ask_patiently(
+               {.what = "the subject token for the identity in " + net::quoted(found.path),
+                .ask =
+                    [&] {
+                      net::HttpSession session(kTokenLimits, "", environment_.proxy, interrupt_);
+                      return session.ask({.url = url,
+                                          .fields = who.fields,
+                                          .body = {},
+                                          .max_answer_bytes = kMaxTokenAnswer});
+                    },
+                .refusal_of = refusal_of},
+               interrupt_)
+               .body;
+  }
+  auto token = subject_token_from(who, text);
+  if (!token) {
+    throw std::system_error(
+        StoreError::kDenied,
+        net::quoted(found.path) + ": there is no subject token in " + net::quoted(place));
+  }
+  return *std::move(token);
+}
+
+GoogleToken GoogleCredentials::exchanged(const Found& found) const {
+  const FederatedIdentity& who = *found.federated;
+  const std::string subject = subject_token(found);
+  GoogleToken token = posted(
+      found.path,
+      {.url = net::parse_url("token_url in " + found.path, found.identity.place),
+       .fields = exchange_fields(who),
+       .body = {}},
+      [&] { return exchange_form(who, subject); }, google_token_from);
+  if (who.impersonation.empty()) return token;
+  return posted(
+      found.path,
+      {.url =
+           net::parse_url("service_account_impersonation_url in " + found.path, who.impersonation),
+       .fields = {{"Content-Type", "application/json"}, {"Authorization", "Bearer " + token.text}},
+       .body = {}},
+      [&] { return impersonation_body(who); }, impersonated_token_from);
 }
 
 std::optional<GoogleToken> GoogleCredentials::from_metadata() const {

@@ -4,14 +4,21 @@
 //   GOOGLE_APPLICATION_CREDENTIALS -> gcloud's application_default_credentials.json -> the metadata
 //   server of a machine, or of a node of GKE
 //
-// Left out: workload identity federation and impersonation, whose files are refused by their type.
+// A file may also be of workload identity federation (roles/store/core/google_federation.h). Left
+// out: of that AWS, executables and certificates as sources; and files that impersonate a service
+// account otherwise, which are refused by their type.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "net/http/http_session.h"
 #include "net/transport/interrupt.h"
+#include "roles/store/core/google_federation.h"
 #include "roles/store/core/google_identity.h"
 #include "roles/store/shell/store_environment.h"
 
@@ -33,11 +40,20 @@ class GoogleCredentials {
  private:
   struct Found {
     GoogleIdentity identity;
+    std::optional<FederatedIdentity> federated;  // where the identity is of that kind
     std::string path;
   };
+  using ReadToken = std::optional<GoogleToken> (*)(std::string_view, std::chrono::sys_seconds);
 
   [[nodiscard]] std::optional<Found> from_files() const;
   [[nodiscard]] GoogleToken changed(const Found& found) const;
+  [[nodiscard]] GoogleToken exchanged(const Found& found) const;
+  // What somebody else says that we are.
+  [[nodiscard]] std::string subject_token(const Found& found) const;
+  // What `read` makes of the answer to `question`, which is asked again where that may help, with
+  // the body that `body` then says. For the identity in the file `path`.
+  [[nodiscard]] GoogleToken posted(const std::string& path, net::HttpQuestion question,
+                                   const std::function<std::string()>& body, ReadToken read) const;
   [[nodiscard]] std::optional<GoogleToken> from_metadata() const;
 
   const StoreEnvironment& environment_;

@@ -1,0 +1,160 @@
+#include "roles/store/core/google_federation.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "data/json_depth.h"
+#include "net/wire/text.h"
+#include "roles/store/core/base64.h"
+#include "roles/store/core/store_answers.h"
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kMaxFederationDepth = 8;  // what is read here has three levels
+// What the token is good for that the account's is had with; Google's own tools ask for the same.
+constexpr const char* kCloudScope = "https://www.googleapis.com/auth/cloud-platform";
+// What Google grants, in seconds.
+constexpr std::int64_t kShortestLifetime = 600;
+constexpr std::int64_t kLongestLifetime = 43'200;
+
+nlohmann::json parsed_federation(std::string_view text) {
+  if (data::json_depth(text) > kMaxFederationDepth) return nlohmann::json::value_t::discarded;
+  return nlohmann::json::parse(text, nullptr, false);
+}
+
+// An object's member; nothing where it has none.
+const nlohmann::json& member_of(const nlohmann::json& object, const char* name) {
+  static const nlohmann::json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(name);
+  return found == object.end() ? kNothing : *found;
+}
+
+std::string member_text(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& member = member_of(object, name);
+  return member.is_string() ? member.get<std::string>() : "";
+}
+
+// It goes into a header as it is.
+bool is_header_text(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
+}
+
+// Where the subject token is. False: `why`.
+bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std::string& why) {
+  identity.file = member_text(source, "file");
+  identity.url = member_text(source, "url");
+  if (identity.file.empty() == identity.url.empty() ||
+      !member_text(source, "environment_id").empty()) {
+    why =
+        "has a credential_source that is neither a file nor a url; known are these two, not AWS, "
+        "executables and certificates";
+    return false;
+  }
+  const nlohmann::json none = nlohmann::json::object();
+  const nlohmann::json& headers = member_of(source, "headers");
+  for (const auto& [name, value] : (headers.is_object() ? headers : none).items()) {
+    const std::string text = value.is_string() ? value.get<std::string>() : "";
+    if (!is_header_text(name + text)) {
+      why = "has headers in its credential_source that are no text of one line";
+      return false;
+    }
+    identity.fields.emplace_back(name, text);
+  }
+  const nlohmann::json& format = member_of(source, "format");
+  const std::string type = member_text(format, "type");
+  identity.field = member_text(format, "subject_token_field_name");
+  if (type == "json" ? !identity.field.empty() : type.empty() || type == "text") {
+    if (type != "json") identity.field.clear();
+    return true;
+  }
+  why =
+      "has a format in its credential_source that is neither text nor json with a "
+      "subject_token_field_name";
+  return false;
+}
+
+}  // namespace
+
+std::optional<FederatedIdentity> federated_identity_from(std::string_view text, std::string& why) {
+  const nlohmann::json all = parsed_federation(text);
+  FederatedIdentity identity{
+      .audience = member_text(all, "audience"),
+      .subject_type = member_text(all, "subject_token_type"),
+      .file = {},
+      .url = {},
+      .fields = {},
+      .field = {},
+      .client = member_text(all, "client_id"),
+      .user_project = member_text(all, "workforce_pool_user_project"),
+      .impersonation = member_text(all, "service_account_impersonation_url")};
+  if (identity.audience.empty() || identity.subject_type.empty()) {
+    why = "lacks audience or subject_token_type";
+    return std::nullopt;
+  }
+  if (!identity.client.empty()) identity.client += ":" + member_text(all, "client_secret");
+  const nlohmann::json& lifetime =
+      member_of(member_of(all, "service_account_impersonation"), "token_lifetime_seconds");
+  if (lifetime.is_number_integer()) {
+    identity.lifetime_s =
+        std::clamp(lifetime.get<std::int64_t>(), kShortestLifetime, kLongestLifetime);
+  }
+  if (!read_source(member_of(all, "credential_source"), identity, why)) return std::nullopt;
+  return identity;
+}
+
+std::optional<std::string> subject_token_from(const FederatedIdentity& identity,
+                                              std::string_view text) {
+  const std::string token = identity.field.empty()
+                                ? std::string(net::trim(text))
+                                : member_text(parsed_federation(text), identity.field.c_str());
+  return token.empty() ? std::nullopt : std::optional(token);
+}
+
+std::string exchange_form(const FederatedIdentity& identity, std::string_view subject_token) {
+  const auto pair = [](const char* name, std::string_view value) {
+    return std::string(name) + "=" + percent_encoded(value, false);
+  };
+  std::string form = pair("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange") + "&" +
+                     pair("requested_token_type", "urn:ietf:params:oauth:token-type:access_token") +
+                     "&" + pair("audience", identity.audience) + "&" +
+                     pair("scope", identity.impersonation.empty() ? kGoogleScope : kCloudScope) +
+                     "&" + pair("subject_token_type", identity.subject_type) + "&" +
+                     pair("subject_token", subject_token);
+  if (identity.client.empty() && !identity.user_project.empty()) {
+    const nlohmann::json options = {{"userProject", identity.user_project}};
+    form += "&" +
+            pair("options", options.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return form;
+}
+
+NamedTexts exchange_fields(const FederatedIdentity& identity) {
+  NamedTexts fields = {{"Content-Type", "application/x-www-form-urlencoded"}};
+  if (!identity.client.empty()) {
+    const auto bytes = std::as_bytes(std::span(identity.client.data(), identity.client.size()));
+    fields.emplace_back("Authorization", "Basic " + base64(bytes));
+  }
+  return fields;
+}
+
+std::string impersonation_body(const FederatedIdentity& identity) {
+  const nlohmann::json body = {{"scope", nlohmann::json::array({kGoogleScope})},
+                               {"lifetime", std::to_string(identity.lifetime_s) + "s"}};
+  return body.dump();
+}
+
+std::optional<GoogleToken> impersonated_token_from(std::string_view text,
+                                                   std::chrono::sys_seconds now) {
+  const nlohmann::json all = parsed_federation(text);
+  const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
+  auto token =
+      google_token_from(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now);
+  if (!token) return std::nullopt;
+  if (const auto end = time_from_iso(member_text(all, "expireTime"))) token->end = *end;
+  return token;
+}
+
+}  // namespace disttf::roles
