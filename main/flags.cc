@@ -184,10 +184,10 @@ void add_output(CLI::App& app, Flags& flags) {
                  "each evaluation")
       ->type_name("FILE")
       ->group(kOutput);
-  app.add_option(
-         "--log_dir", flags.log_dir,
-         "the chief writes for [TensorBoard](tensorboard.md), below this directory [that of "
-         "`--train_dir`, where that is one]")
+  app.add_option("--log_dir", flags.log_dir,
+                 "the chief writes for [TensorBoard](tensorboard.md), below this directory, or "
+                 "below a URL in "
+                 "[a store](stores.md) [that of `--train_dir`, where that is a directory]")
       ->type_name("DIR")
       ->group(kOutput);
   app.add_option("--summary_every", flags.summary_every,

@@ -95,11 +95,7 @@ void check_checkpoint_flags(const Flags& flags) {
         "and ps share");
   }
   roles::check_place_to_write("--train_dir", flags.train_dir);
-  if (roles::is_store_url(std::string_view(flags.log_dir))) {
-    throw std::invalid_argument("--log_dir: " + net::quoted(flags.log_dir) +
-                                " is a URL; a directory is wanted, as what is written for "
-                                "TensorBoard grows and a store's objects do not");
-  }
+  roles::check_place_to_write("--log_dir", flags.log_dir);
 }
 
 std::vector<std::string> arguments_for_children(const CLI::App& app) {

@@ -68,6 +68,11 @@ std::string event_file_name(std::uint64_t seconds, std::span<const std::string> 
          ".0";
 }
 
+std::string new_event_file_name(std::span<const std::string> names) {
+  return event_file_name(static_cast<std::uint64_t>(now_seconds()), names, host_name(),
+                         static_cast<std::uint64_t>(::getpid()));
+}
+
 EventFile::EventFile(const std::filesystem::path& directory, Write write) : write_(write) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -76,16 +81,15 @@ EventFile::EventFile(const std::filesystem::path& directory, Write write) : writ
   if (error) {
     throw std::system_error(error, directory.string() + " cannot be made");
   }
-  const double now = now_seconds();
-  path_ = directory / event_file_name(static_cast<std::uint64_t>(now), names, host_name(),
-                                      static_cast<std::uint64_t>(::getpid()));
+  path_ = directory / new_event_file_name(names);
   file_ = FileDescriptor(
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file_.is_open()) {
     const std::error_code why(errno, std::system_category());
     throw std::system_error(why, path_.string() + " cannot be made");
   }
-  rest_ = event_record(file_version_event(now));  // if the disk is full, it is the first, later
+  rest_ = event_record(
+      file_version_event(now_seconds()));  // if the disk is full, it is the first, later
   static_cast<void>(write_rest());
 }
 

@@ -35,6 +35,8 @@ namespace disttf::data {
 // `names`, whatever this machine's clock says.
 [[nodiscard]] std::string event_file_name(std::uint64_t seconds, std::span<const std::string> names,
                                           std::string_view host, std::uint64_t process);
+// One of this process, now.
+[[nodiscard]] std::string new_event_file_name(std::span<const std::string> names);
 
 class EventFile {
  public:

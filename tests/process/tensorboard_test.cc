@@ -1,7 +1,8 @@
 // What the chief writes for TensorBoard, as the real one shows it, by both of its loaders: the same
 // figures as the log and the metrics file, also after kill -9 and a resumed run.
+#include "tests/process/tensorboard.h"
+
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -24,14 +25,6 @@ using testing::UnorderedElementsAre;
 // The log has four digits behind the point, TensorBoard's scalars are float32.
 constexpr double kLogged = 0.51e-4;
 constexpr double kFloat32 = 1e-6;
-
-// The python3 of an environment that has the package tensorboard: .ci/tools makes one.
-std::filesystem::path python_with_tensorboard() {
-  const char* const given = std::getenv("DISTTF_TENSORBOARD");
-  return given != nullptr
-             ? std::filesystem::path(given)
-             : source_directory() / "build" / "tools" / "tensorboard" / "bin" / "python";
-}
 
 // Loss by step, as the chief of a launch has logged it.
 std::map<std::uint64_t, double> logged_losses(const Process& launch) {
@@ -75,20 +68,15 @@ class Summaries : public ProcessTest {
 class TensorBoard : public Summaries, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(python_with_tensorboard())) {
-      test_support::skip_without_engine(
-          python_with_tensorboard().string() +
-          " is not there: .ci/tools makes it; or DISTTF_TENSORBOARD names one");
-    }
+    std::string why;
+    if (!is_tensorboard_installed(why)) test_support::skip_without_engine(why);
   }
 
   // What it shows, once that has come to the end of a run of so many steps.
   json shown(const std::filesystem::path& directory, int steps) {
     Process& reader = run_program(
         python_with_tensorboard(),
-        {(source_directory() / "tests" / "process" / "read_tensorboard.py").string(), GetParam(),
-         directory.string(), std::to_string(steps), (scratch() / "shown.json").string()},
-        "TensorBoard");
+        words_to_show(GetParam(), directory, steps, scratch() / "shown.json"), "TensorBoard");
     EXPECT_TRUE(exits(reader, kExitDone, seconds(150)));
     std::ifstream file(scratch() / "shown.json");
     return json::parse(file, nullptr, /*allow_exceptions=*/false);

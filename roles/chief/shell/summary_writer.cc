@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/file.h"
+#include "data/file_system.h"
 #include "data/tensorboard/graph.h"
 #include "data/tensorboard/histogram.h"
 #include "data/tensorboard/hparams.h"
@@ -13,6 +13,8 @@
 #include "roles/chief/shell/run_description.h"
 #include "roles/chief/shell/summary_pictures.h"
 #include "roles/process/log.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {
@@ -64,21 +66,35 @@ void EventStream::add(const std::string& event) { tell(try_to(&event)); }
 
 void EventStream::settle() { tell(try_to(nullptr)); }
 
+void EventStream::finish() {
+  if (stored_) {
+    stored_->finish();
+  }
+}
+
+std::error_code EventStream::append(const std::string& event) {
+  return stored_ ? stored_->append(event) : file_->append(event);
+}
+
 std::error_code EventStream::try_to(const std::string* event) {
   try {
-    if (!file_) {
+    if (is_store_url(directory_)) {
+      if (!stored_) {
+        stored_.emplace(directory_, std::make_unique<Storage>());
+      }
+    } else if (!file_) {
       file_.emplace(directory_);
     }
   } catch (const std::system_error& error) {
     return error.code();
   }
   while (!owed_.empty()) {
-    if (const std::error_code error = file_->append(owed_.front())) {
+    if (const std::error_code error = append(owed_.front())) {
       return error;
     }
     owed_.pop_front();
   }
-  return event == nullptr ? std::error_code() : file_->append(*event);
+  return event == nullptr ? std::error_code() : append(*event);
 }
 
 void EventStream::tell(const std::error_code& error) {
@@ -99,6 +115,11 @@ SummaryWriter::SummaryWriter(const std::filesystem::path& directory, const RunCo
       ps_(ps),
       chief_(directory / kChief),
       eval_(directory / kEval) {}
+
+SummaryWriter::~SummaryWriter() {  // both at once
+  chief_.finish();
+  eval_.finish();
+}
 
 void SummaryWriter::begin(const data::EventTime& time) {
   chief_.owe(data::session_start_event(time));
@@ -216,15 +237,15 @@ void SummaryWriter::write(const ProjectorSummary& projector) {
     const std::string& judged = names.emplace_back(answer(projector.judged[row]));
     labels.push_back({.label = label, .answer = judged});
   }
-  const std::filesystem::path folder = directory_ / kChief;
+  Storage storage;
+  const auto write = [&](std::string_view name, const std::string& text) {
+    data::write_durably(storage, directory_ / kChief / name, std::array{bytes_of(text)});
+  };
   try {
-    data::write_file_atomically(
-        folder / data::kProjectorPoints,
-        bytes_of(data::projector_points(projector.points, projector.width)));
-    data::write_file_atomically(folder / data::kProjectorLabels,
-                                bytes_of(data::projector_labels(labels)));
-    data::write_file_atomically(folder / data::kProjectorConfig,
-                                bytes_of(data::projector_config("test images")));
+    data::create_directories(storage, directory_ / kChief);
+    write(data::kProjectorPoints, data::projector_points(projector.points, projector.width));
+    write(data::kProjectorLabels, data::projector_labels(labels));
+    write(data::kProjectorConfig, data::projector_config("test images"));
   } catch (const std::system_error& error) {
     log_warning(std::string("--log_dir: ") + error.what());
   }

@@ -30,11 +30,13 @@
 #include "math/aligned.h"
 #include "math/evaluation.h"
 #include "math/parameter_layout.h"
+#include "roles/chief/shell/stored_events.h"
 #include "roles/run/run_config.h"
 
 namespace disttf::roles {
 
-// A directory's file of this process, and what is still to be written to it first.
+// A directory's file of this process, or its files where the directory is in a store, and what is
+// still to be written first.
 class EventStream {
  public:
   explicit EventStream(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -45,13 +47,18 @@ class EventStream {
   void add(const std::string& event);
   // Writes what it owes.
   void settle();
+  // Nothing is added any more: what waits for a store goes there now. Does not wait for it.
+  void finish();
 
  private:
   [[nodiscard]] std::error_code try_to(const std::string* event);
+  [[nodiscard]] std::error_code append(const std::string& event);
   void tell(const std::error_code& error);
 
   std::filesystem::path directory_;
-  std::optional<data::EventFile> file_;  // from the first event on
+  // From the first event on, one of them.
+  std::optional<data::EventFile> file_;
+  std::optional<StoredEvents> stored_;
   std::deque<std::string> owed_;
   bool has_failed_ = false;
 };
@@ -101,6 +108,9 @@ class SummaryWriter {
   // `config`, `layout` and `dataset` must outlive it. `ps`: how many there are.
   SummaryWriter(const std::filesystem::path& directory, const RunConfig& config,
                 const math::ParameterLayout& layout, const data::Dataset& dataset, std::size_t ps);
+  ~SummaryWriter();  // in a store, too, is then what it takes
+  SummaryWriter(const SummaryWriter&) = delete;
+  SummaryWriter& operator=(const SummaryWriter&) = delete;
 
   // What is written from now on is of `time.step` and later ones, and what was written of these
   // before, by whatever process, holds no more.

@@ -1,0 +1,112 @@
+#include "roles/chief/shell/stored_events.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "data/tensorboard/event_file.h"
+#include "data/tensorboard/events.h"
+#include "roles/process/log.h"
+#include "roles/process/start_thread.h"
+
+namespace disttf::roles {
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+StoredEvents::StoredEvents(std::filesystem::path directory, std::unique_ptr<data::FileSystem> files,
+                           std::size_t most_waiting)
+    : directory_(std::move(directory)),
+      files_(std::move(files)),
+      most_waiting_(most_waiting),
+      thread_(start_thread([this] { work(); })) {}
+
+StoredEvents::~StoredEvents() {
+  finish();
+  thread_.join();
+}
+
+std::chrono::milliseconds StoredEvents::wait_at(std::chrono::milliseconds age) noexcept {
+  return std::clamp(age / 20, kSoonest, kLatest);
+}
+
+std::error_code StoredEvents::append(std::string_view event) {
+  const std::string record = data::event_record(event);
+  const std::scoped_lock lock(mutex_);
+  if (record.size() > most_waiting_ - waiting_.size() - taken_) {
+    return std::make_error_code(std::errc::no_buffer_space);
+  }
+  waiting_ += record;
+  return {};
+}
+
+void StoredEvents::finish() {
+  const std::scoped_lock lock(mutex_);
+  is_finished_ = true;
+  changed_.notify_one();
+}
+
+void StoredEvents::work() {
+  const auto began = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - began);
+    changed_.wait_until(lock, now + wait_at(age), [this] { return is_finished_; });
+    const bool is_last = is_finished_;
+    if (block_.empty()) block_.swap(waiting_);
+    taken_ = block_.size();
+    bool is_written = true;
+    if (!block_.empty()) {
+      lock.unlock();
+      is_written = write_block();
+      lock.lock();
+      taken_ = block_.size();
+    }
+    const bool is_more = is_written && !waiting_.empty();
+    if (!is_last || is_more) continue;
+    if (!is_written) {
+      log_warning("--log_dir: what was last written for TensorBoard is not in " +
+                  directory_.string() + ", as the store did not take it");
+    }
+    return;
+  }
+}
+
+bool StoredEvents::write_block() {
+  try {
+    if (!knows_names_) {
+      std::error_code error;
+      names_ = files_->names_in(directory_, error);
+      if (error && error != std::errc::no_such_file_or_directory) throw std::system_error(error);
+      data::create_directories(*files_, directory_);
+      knows_names_ = true;
+    }
+    if (name_.empty()) {
+      name_ = data::new_event_file_name(names_);
+      version_ = data::event_record(data::file_version_event(seconds_now()));
+    }
+    const auto bytes_of = [](const std::string& text) {
+      return std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+    };
+    data::write_durably(*files_, directory_ / name_,
+                        std::array{bytes_of(version_), bytes_of(block_)});
+  } catch (const std::exception& error) {
+    if (!std::exchange(has_failed_, true)) {
+      log_warning("--log_dir: " + directory_.string() +
+                  " cannot be written now, and waits: " + error.what());
+    }
+    return false;
+  }
+  has_failed_ = false;
+  names_.assign(1, std::exchange(name_, {}));
+  block_.clear();
+  return true;
+}
+
+}  // namespace disttf::roles
