@@ -1,11 +1,14 @@
 #include "main/reach_of.h"
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
 #include "net/http/tls.h"
 #include "net/transport/secrets.h"
+#include "roles/store/core/google_federation.h"
 #include "roles/store/core/store_url.h"
 
 namespace disttf {
@@ -170,11 +173,23 @@ class Needs {
   void use_store() {
     connect_anywhere();
     for (const char* name : kFilesOfStores) read_beside(value_of(environment_, name));
+    read_token_of_workload(value_of(environment_, "GOOGLE_APPLICATION_CREDENTIALS"));
     read(value_of(environment_, "CLOUDSDK_CONFIG"));
     read(value_of(environment_, "HADOOP_CONF_DIR"));
     if (const std::string home = value_of(environment_, "HOME"); !home.empty()) {
       reach_.read.emplace_back(home + "/.aws");
       reach_.read.emplace_back(home + "/.config/gcloud");
+    }
+  }
+
+  // Which a file of Google's credentials may name, and somebody else renews. What is wrong with the
+  // file is told by who needs it.
+  void read_token_of_workload(const std::string& credentials) {
+    std::ifstream file(credentials, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string ignored;
+    if (const auto identity = roles::federated_identity_from(text, ignored)) {
+      read_beside(identity->file);
     }
   }
 

@@ -89,6 +89,20 @@ TEST_F(ReachOf, ASecretMayBeChangedByRenaming) {
   EXPECT_THAT(found.read, Contains(fs::path(at("keys"))));
 }
 
+TEST_F(ReachOf, TheTokenThatCredentialsOfAWorkloadNameIsRead) {
+  fs::create_directory(at("tokens"));
+  const std::string credentials =
+      R"({"type": "external_account", "audience": "pool", "token_url": "https://sts/v1/token",
+          "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+          "credential_source": {"file": ")" +
+      at("tokens/now") + R"("}})";
+  data::test::write(at("who.json"), data::test::bytes_of(credentials));
+  const roles::Reach found =
+      reach<RunTask>("ps --task_index=0 --train_dir=gs://bucket/run" + kLists,
+                     {{"GOOGLE_APPLICATION_CREDENTIALS", at("who.json")}});
+  EXPECT_THAT(found.read, Contains(fs::path(at("tokens"))));
+}
+
 TEST_F(ReachOf, LinksThatLieInAFolderOfDataAreFollowed) {
   fs::create_directory(at("data"));
   data::test::write(at("elsewhere"), data::test::bytes_of("x"));
