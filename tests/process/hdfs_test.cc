@@ -1,7 +1,5 @@
-// A real HDFS, and what the real binary does with it. To start its two Java machines takes longer
-// than most tests: all have the same one, each its own places in it, and run in one process.
-#include <unistd.h>
-
+// A real HDFS, and what the real binary does with it. Two Java machines begin for each test, which
+// takes longer than what is then tried: so each tries much.
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -23,29 +21,9 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-class HdfsTest : public OnAnyStore {
+class HdfsTest : public OnStore<HdfsServer> {
  protected:
-  static void SetUpTestSuite() {
-    if (HdfsServer::is_installed(why_not_)) {
-      folder_ = fs::path(testing::TempDir()) / ("disttf-hdfs-" + std::to_string(getpid()));
-      fs::create_directory(folder_);
-      server_.emplace(folder_);
-    }
-  }
-  static void TearDownTestSuite() {
-    server_.reset();
-    fs::remove_all(folder_);
-  }
-  void SetUp() override {
-    if (!server_) test_support::skip_without_engine(why_not_);
-  }
-
-  [[nodiscard]] Variables server_variables() const override { return HdfsServer::variables(); }
-  [[nodiscard]] static std::string at(const std::string& path) { return server_->url() + path; }
-
-  static inline std::string why_not_;
-  static inline fs::path folder_;
-  static inline std::optional<HdfsServer> server_;
+  [[nodiscard]] std::string at(const std::string& path) const { return server_->url() + path; }
 };
 
 TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
@@ -153,23 +131,23 @@ TEST_F(HdfsTest, ARunIsSavedThereAndGoesOnFromIt) {
 TEST_F(HdfsTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
   const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
   const Words flags = Words{"launch",        "--workers=1",    "--train_steps=1000000",
-                            "--log_every=1", "--save_steps=1", "--train_dir=" + at("/killed")} +
+                            "--log_every=1", "--save_steps=1", "--train_dir=" + at("/run")} +
                       data_flags();
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < kills; ++i) {
     kill_all_of(disttf(flags), 2 + i % 3);
-    const std::string shown = done({"checkpoint", "show", at("/killed")}).standard_output();
+    const std::string shown = done({"checkpoint", "show", at("/run")}).standard_output();
     const std::uint64_t step = std::stoull(captured(shown, "step +([0-9]+)"));
     EXPECT_GE(step, newest);
     newest = step;
-    EXPECT_EQ(done({"checkpoint", "verify", at("/killed")}).standard_output().find("damaged"),
+    EXPECT_EQ(done({"checkpoint", "verify", at("/run")}).standard_output().find("damaged"),
               std::string::npos);
   }
 }
 
 TEST_F(HdfsTest, ANodeThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=" + at("/away")} +
+                              "--save_steps=5", "--train_dir=" + at("/run")} +
                         data_flags());
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   server_->kill_data_node();
@@ -185,7 +163,7 @@ TEST_F(HdfsTest, ANodeThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
   job.send(SIGTERM);
   EXPECT_TRUE(exits(job, kExitTerminated));
-  EXPECT_EQ(done({"checkpoint", "verify", at("/away")}).standard_output().find("damaged"),
+  EXPECT_EQ(done({"checkpoint", "verify", at("/run")}).standard_output().find("damaged"),
             std::string::npos);
 }
 
