@@ -136,6 +136,20 @@ void add_serving(CLI::App& app, RenderFlags& flags) {
            "kserve: where the model lies [the claim in which `--train_dir` is]");
 }
 
+void add_scheduling(CLI::App& app, RenderFlags& flags) {
+  app.add_option("--gang", flags.gang,
+                 "kueue, volcano: who places [all pods of a run or none](targets/README.md#"
+                 "all-pods-or-none) [each is placed by itself]")
+      ->type_name("NAME")
+      ->check(one_of({"kueue", "volcano"}))
+      ->group(kRenderGroup);
+  add_text(app, "--queue", flags.queue, "NAME", "of `--gang`");
+  add_text(app, "--priority", flags.priority, "NAME", "of Kubernetes: the pods' PriorityClass");
+  add_text(app, "--spread", flags.spread, "LABEL",
+           "of Kubernetes: pods are spread over the values of this label of nodes, where that can "
+           "be done: kubernetes.io/hostname");
+}
+
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 void check_text(std::string_view field, const std::string& text) {
@@ -245,6 +259,31 @@ render::Serving make_serving(const RenderFlags& flags, const std::string& train_
           .storage_uri = flags.storage_uri};
 }
 
+render::Scheduling make_scheduling(const RenderFlags& flags) {
+  constexpr const char* kName =
+      "a name: lower-case letters, digits, hyphens and dots, a letter first";
+  const auto check_name = [](std::string_view field, const std::string& name) {
+    if (!name.empty() && !render::is_dns_label(render::replaced(name, ".", "-"))) {
+      refuse(field, name, kName);
+    }
+  };
+  check_name("queue", flags.queue);
+  check_name("priority", flags.priority);
+  check_characters("spread", flags.spread, "/._-", "a label of nodes: letters, digits and /._-");
+  if (flags.gang.empty() && !flags.queue.empty()) {
+    refuse("queue", flags.queue, "allowed without --gang");
+  }
+  if (flags.gang == "kueue" && flags.queue.empty()) {
+    throw std::invalid_argument("--queue: missing; --gang kueue wants the name of a LocalQueue");
+  }
+  return {.gang = flags.gang == "kueue"     ? render::Gang::kKueue
+                  : flags.gang == "volcano" ? render::Gang::kVolcano
+                                            : render::Gang::kNone,
+          .queue = flags.queue,
+          .priority = flags.priority,
+          .spread = flags.spread};
+}
+
 // It sees what the chief writes where both have the directory from a volume.
 render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Deployment& deployment,
                                      const std::string& log_dir) {
@@ -297,6 +336,7 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   add_resources(app, flags);
   add_places(app, flags);
   add_serving(app, flags);
+  add_scheduling(app, flags);
   add_text(app, "--secret", flags.secret, "NAME",
            "what the engine calls [the run's secret](targets/README.md#a-secret), which tasks get "
            "from it; compose, slurm: a file");
@@ -434,6 +474,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
   if (flags.tensorboard) {
     deployment.tensorboard = make_tensorboard(flags, deployment, directories.log_dir);
   }
+  deployment.scheduling = make_scheduling(flags);
   deployment.serving = make_serving(flags, directories.train_dir);
   return deployment;
 }

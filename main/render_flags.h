@@ -38,6 +38,10 @@ struct RenderFlags {
   std::optional<std::vector<std::string>> placement;
   std::optional<std::vector<std::string>> ps_placement;
   std::string secret;  // what the engine calls it; empty: none
+  std::string gang;    // "kueue", "volcano"; empty: none
+  std::string queue;
+  std::string priority;
+  std::string spread;
   std::string name_space;
   std::string domain;
   std::size_t serve = 0;

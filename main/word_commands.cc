@@ -61,6 +61,29 @@ Action data_action(Words& words, Warnings& /*warnings*/) {
                      .as_json = words.flags.json};
 }
 
+// Throws where a flag is about pods of Kubernetes, and the target makes none.
+void refuse_scheduling(const RenderFlags& flags, const render::Target& target) {
+  if (target.makes_pods) {
+    return;
+  }
+  std::string names;
+  for (const render::Target& each : render::targets()) {
+    if (each.makes_pods) {
+      names += (names.empty() ? "" : ", ") + std::string(each.name);
+    }
+  }
+  const auto refuse = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) {
+      throw std::invalid_argument(flag + net::quoted(value) + " is not allowed for " + target.name +
+                                  ", only for " + names);
+    }
+  };
+  refuse("--gang: ", flags.gang);
+  refuse("--queue: ", flags.queue);
+  refuse("--priority: ", flags.priority);
+  refuse("--spread: ", flags.spread);
+}
+
 Action render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
   words.read_flags();
@@ -84,6 +107,7 @@ Action render_action(Words& words, Warnings& warnings) {
                                 " is not allowed with --secret_file " +
                                 net::quoted(flags.secret_file) + "; give one of them");
   }
+  refuse_scheduling(flags.render, target);
   render::Deployment deployment =
       make_deployment(flags.render, arguments_for_children(*words.app),
                       {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});

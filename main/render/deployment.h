@@ -64,6 +64,18 @@ struct Serving {
   std::string storage_uri;             // KServe: where the model lies; empty: in `directory`
 };
 
+// Who places all pods of a run or none of them, so that two halves of two runs do not wait for each
+// other.
+enum class Gang : std::uint8_t { kNone, kKueue, kVolcano };
+
+// How Kubernetes is to place pods. What is empty is left to it.
+struct Scheduling {
+  Gang gang = Gang::kNone;
+  std::string queue;     // of the gang's
+  std::string priority;  // the name of a PriorityClass
+  std::string spread;    // a label of nodes, over whose values the pods are spread
+};
+
 struct Deployment {
   std::string name = "mnist";
   std::string image;              // empty: the target's default, for most of them "disttf"
@@ -78,6 +90,7 @@ struct Deployment {
   bool pod_monitor = false;
   std::string secret{};  // what the engine calls the run's secret; empty: the run has none
   std::vector<std::string> flags;  // "--train_steps=500": what every task gets
+  Scheduling scheduling{};
   std::optional<TensorBoard> tensorboard{};
   Serving serving{};
   std::string result_word{};                // what the result line begins with: "MNIST"

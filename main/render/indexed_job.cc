@@ -42,8 +42,12 @@ Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
   pod["spec"]["subdomain"] = deployment.name;
   pod["spec"]["#restartPolicy"] = "A failed pod is replaced by a new one of the same name.";
   pod["spec"]["restartPolicy"] = "Never";
-  pod["spec"].update(pod_spec(
-      deployment, group, {.container = "disttf", .port_name = "disttf", .arguments = arguments}));
+  pod["spec"].update(pod_spec(deployment, group,
+                              {.container = "disttf",
+                               .port_name = "disttf",
+                               .app = deployment.name,
+                               .arguments = arguments}));
+  add_to_gang(deployment, group, pod);
   return spec;
 }
 

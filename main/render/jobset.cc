@@ -55,8 +55,8 @@ std::string set_file(const Deployment& escaped, const std::string& objects) {
                        "kubectl apply -f FILE\nkubectl logs -f -l batch.kubernetes.io/job-name=" +
                        chief_pods_name(escaped) + "-0    the result is " + escaped.result_line() +
                        "\n" + serving_hint(escaped) + "kubectl delete -f FILE") +
-         "\n" + objects + pod_monitor_text(escaped, escaped.name, kMetricsPort) +
-         serving_text(escaped);
+         "\n" + objects + pod_group_text(escaped) +
+         pod_monitor_text(escaped, escaped.name, kMetricsPort) + serving_text(escaped);
 }
 
 std::string render_jobset(const Deployment& deployment) {
@@ -65,8 +65,10 @@ std::string render_jobset(const Deployment& deployment) {
   json["apiVersion"] = "jobset.x-k8s.io/v1alpha2";
   json["kind"] = "JobSet";
   json["metadata"] = object_metadata(escaped, escaped.name);
-  json["spec"]["ttlSecondsAfterFinished"] = kKeptSeconds;
-  json["spec"]["replicatedJobs"] = replicated_jobs(escaped);
+  Json& spec = json["spec"];
+  add_to_queue(escaped, json["metadata"], spec);
+  spec["ttlSecondsAfterFinished"] = kKeptSeconds;
+  spec["replicatedJobs"] = replicated_jobs(escaped);
   return set_file(escaped, to_yaml_text(json));
 }
 

@@ -62,6 +62,7 @@ Json predictor_spec(const Deployment& deployment) {
   Json spec = pod_spec(part, group,
                        {.container = "kserve-container",
                         .port_name = "http1",
+                        .app = {},
                         .arguments = serving_arguments(part, kModelFolder)});
   Json& container = spec["containers"][0];
   Json storage;

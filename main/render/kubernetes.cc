@@ -29,6 +29,7 @@ Json job(const Deployment& deployment, const TaskGroup& group,
 }  // namespace
 
 std::string render_kubernetes(const Deployment& deployment) {
+  refuse_kueue(deployment, "kubernetes", "Jobs");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
                "a host name may have");
   const Deployment escaped = without_expansion(deployment);

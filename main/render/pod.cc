@@ -125,6 +125,7 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
     const KeyValue placement = read_placement(text);
     spec["nodeSelector"][placement.key] = placement.value;
   }
+  add_scheduling(deployment, options.app, spec);
   if (!deployment.volumes.empty()) {
     container["volumeMounts"] = mounts(deployment);
     spec["volumes"] = volumes(deployment);
@@ -217,8 +218,8 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
         &group == &deployment.groups.front();  // what it says holds for the others
     text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
   }
-  return text + pod_monitor_text(deployment, deployment.name, kMetricsPort) +
-         serving_text(deployment);
+  return text + pod_group_text(deployment) +
+         pod_monitor_text(deployment, deployment.name, kMetricsPort) + serving_text(deployment);
 }
 
 std::string chief_pods_name(const Deployment& deployment) {

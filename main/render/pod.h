@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "main/render/deployment.h"
@@ -15,6 +16,7 @@ namespace disttf::render {
 struct PodOptions {
   std::string container;  // its name
   std::string port_name;
+  std::string app;  // its label of that name; empty: it has none, and is not spread
   std::vector<std::string> arguments;  // "$(NAME)" in them is for Kubernetes to expand
 };
 
@@ -38,6 +40,21 @@ struct PodOptions {
 [[nodiscard]] std::string serving_hint(const Deployment& deployment);
 // Of a container: the questions by which Kubernetes knows whether it runs, and whether it answers.
 void add_probes(Json& container, std::uint16_t port);
+
+// Of the template of a group's pods: that all of the cluster are placed together, where Volcano is
+// to do that. An evaluator, for whom nobody waits, is none of them.
+void add_to_gang(const Deployment& deployment, const TaskGroup& group, Json& pod_template);
+// The tasks of a gang: all but an evaluator.
+[[nodiscard]] std::size_t gang_size(const Deployment& deployment);
+// One more document: the gang as Volcano knows it. Empty where there is none.
+[[nodiscard]] std::string pod_group_text(const Deployment& deployment);
+// Of an object that Kueue admits as a whole: the label by which it does, and in `spec`, which
+// begins what the object stands for, that it waits for that. Nothing where Kueue is not asked for.
+void add_to_queue(const Deployment& deployment, Json& metadata, Json& spec);
+// Throws where Kueue is asked for, which would admit each object of this target by itself.
+void refuse_kueue(const Deployment& deployment, std::string_view target, std::string_view objects);
+// Priority and spread, of a pod with this label `app`.
+void add_scheduling(const Deployment& deployment, const std::string& app, Json& spec);
 
 // The `spec` of a pod: container, volumes, node selector, and the run's secret as a file.
 [[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,

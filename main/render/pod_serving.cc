@@ -63,9 +63,11 @@ Json serving_deployment(const Deployment& deployment) {
                         .resources = serving.resources,
                         .placement = serving.placement};
   Json& pod = spec["template"]["spec"];
-  pod =
-      pod_spec(part, group,
-               {.container = "disttf", .port_name = kHttpPort, .arguments = std::move(arguments)});
+  pod = pod_spec(part, group,
+                 {.container = "disttf",
+                  .port_name = kHttpPort,
+                  .app = serving_name(deployment),
+                  .arguments = std::move(arguments)});
   add_probes(pod["containers"][0], serving.port);
   return json;
 }

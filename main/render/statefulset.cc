@@ -50,15 +50,19 @@ Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
   spec["selector"]["matchLabels"] = labels;
   Json& pod = spec["template"];
   pod["metadata"] = pod_metadata(deployment, labels);
-  pod["spec"] = pod_spec(
-      deployment, group,
-      {.container = "disttf", .port_name = "disttf", .arguments = arguments_of(deployment, group)});
+  pod["spec"] = pod_spec(deployment, group,
+                         {.container = "disttf",
+                          .port_name = "disttf",
+                          .app = deployment.name,
+                          .arguments = arguments_of(deployment, group)});
+  add_to_gang(deployment, group, pod);
   return json;
 }
 
 }  // namespace
 
 std::string render_statefulset(const Deployment& deployment) {
+  refuse_kueue(deployment, "statefulset", "StatefulSets");
   // A label of each pod is the set's name and 11 more characters; a label has 63.
   constexpr std::size_t kMostSetName = 52;
   for (const TaskGroup& group : deployment.groups) {

@@ -17,6 +17,7 @@ struct Target {
   // The text of the file. Throws std::invalid_argument when the deployment has what this engine
   // does not take.
   std::string (*render)(const Deployment& deployment);
+  bool makes_pods = false;  // of Kubernetes: Scheduling is for these
 };
 
 // In the order in which the help lists them.

@@ -8,12 +8,13 @@ namespace disttf::render {
 namespace {
 
 constexpr std::array kTargets = {
-    Target{"tfjob", "Kubeflow's TFJob, YAML", render_tfjob},
-    Target{"kubernetes", "Indexed Jobs and a headless Service, YAML", render_kubernetes},
-    Target{"jobset", "a JobSet, YAML", render_jobset},
-    Target{"trainjob", "a TrainJob of Kubeflow Trainer 2 and its runtime, YAML", render_trainjob},
+    Target{"tfjob", "Kubeflow's TFJob, YAML", render_tfjob, true},
+    Target{"kubernetes", "Indexed Jobs and a headless Service, YAML", render_kubernetes, true},
+    Target{"jobset", "a JobSet, YAML", render_jobset, true},
+    Target{"trainjob", "a TrainJob of Kubeflow Trainer 2 and its runtime, YAML", render_trainjob,
+           true},
     Target{"statefulset", "StatefulSets and a headless Service of Kubernetes, YAML",
-           render_statefulset},
+           render_statefulset, true},
     Target{"compose", "a Docker Compose file", render_compose},
     Target{"swarm", "a stack of Docker Swarm, YAML", render_swarm},
     Target{"slurm", "a batch script for sbatch", render_slurm},
@@ -23,7 +24,7 @@ constexpr std::array kTargets = {
     Target{"nomad", "a Nomad batch job, JSON", render_nomad},
     Target{"tfmesos", "a script that calls TFMesos' tfrun", render_tfmesos},
     Target{"kelda", "a Kelda blueprint, main.js", render_kelda},
-    Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve},
+    Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve, true},
 };
 
 }  // namespace

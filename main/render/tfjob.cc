@@ -37,7 +37,7 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
       "From 128 on (138, signals) a new pod takes its place; 1 to 127 fail the job.";
   json["restartPolicy"] = "ExitCode";
   Json& pod = json["template"];
-  if (deployment.metrics_port) {
+  if (deployment.metrics_port || !deployment.scheduling.spread.empty()) {
     Json labels;
     labels["app"] =
         deployment.name;  // the operator adds its own, which differ between its versions
@@ -46,11 +46,30 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   // An Istio proxy that is not up yet would swallow the first connections, and one that stays up
   // keeps the pod, and with it the job, from ending.
   pod["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false";
-  pod["spec"] =
-      pod_spec(deployment, group,
-               {.container = "tensorflow", .port_name = "tfjob-port", .arguments = arguments});
+  pod["spec"] = pod_spec(deployment, group,
+                         {.container = "tensorflow",
+                          .port_name = "tfjob-port",
+                          .app = deployment.name,
+                          .arguments = arguments});
+  if (deployment.scheduling.gang == Gang::kVolcano) {
+    pod["spec"]["schedulerName"] = "volcano";
+  }
   const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
   return is_first ? json : without_comments(json);
+}
+
+// The operator makes the gang's PodGroup itself, of this, where it is started for that.
+Json scheduling_policy(const Deployment& deployment) {
+  const Scheduling& scheduling = deployment.scheduling;
+  Json policy;
+  policy["minAvailable"] = gang_size(deployment);
+  if (!scheduling.queue.empty()) {
+    policy["queue"] = scheduling.queue;
+  }
+  if (!scheduling.priority.empty()) {
+    policy["priorityClass"] = scheduling.priority;
+  }
+  return policy;
 }
 
 }  // namespace
@@ -69,6 +88,10 @@ std::string render_tfjob(const Deployment& deployment) {
   policy["cleanPodPolicy"] = "Running";
   policy["#ttlSecondsAfterFinished"] = "Then the job is removed, and its name is free again.";
   policy["ttlSecondsAfterFinished"] = kKeptSeconds;
+  add_to_queue(deployment, json["metadata"], policy);
+  if (deployment.scheduling.gang == Gang::kVolcano) {
+    policy["schedulingPolicy"] = scheduling_policy(deployment);
+  }
   for (const TaskGroup& group : deployment.groups) {
     json["spec"]["tfReplicaSpecs"][replica_type(group.job)] = replica_spec(deployment, group);
   }

@@ -27,8 +27,10 @@ std::string render_trainjob(const Deployment& deployment) {
   job["apiVersion"] = kTrainer;
   job["kind"] = "TrainJob";
   job["metadata"] = object_metadata(escaped, escaped.name);
-  job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime";
-  job["spec"]["runtimeRef"]["name"] = escaped.name;
+  Json& spec = job["spec"];
+  add_to_queue(escaped, job["metadata"], spec);
+  spec["runtimeRef"]["kind"] = "TrainingRuntime";
+  spec["runtimeRef"]["name"] = escaped.name;
   return set_file(escaped, to_yaml_text(runtime) + "---\n" + to_yaml_text(job));
 }
 
