@@ -126,6 +126,12 @@ TEST_F(Helm, MakesTheObjectsThatRenderWrites) {
                   "--name run1 --workers 4 --learning_rate 0.1");
   expect_the_same(objects_of("--set workers=0,chief=true"), "--name run1 --workers 0 --chief");
   expect_the_same(objects_of(kAllValues), kAllWords);
+  expect_the_same(objects_of(std::string(kAllValues) +
+                             " --set volcano.enabled=true,volcano.queue=night "
+                             "--set priorityClassName=high,spread=kubernetes.io/hostname"),
+                  std::string(kAllWords) +
+                      " --gang volcano --queue night --priority high "
+                      "--spread kubernetes.io/hostname");
 }
 
 // Numbers of a file are floating ones to Helm, and lists have no commas.
