@@ -127,17 +127,24 @@ TEST_F(HttpSessionTest, AServerThatSaysNothingIsGivenUp) {
 }
 
 TEST_F(HttpSessionTest, AQuestionMayHaveMorePatienceThanOthers) {
-  HttpSession hasty({.connect_timeout = 5s, .stall_timeout = 50ms}, "", {}, interrupt_);
-  const MirrorServer server([](const MirrorRequest&, const MirrorConnection& connection) {
-    std::this_thread::sleep_for(300ms);
+  const HttpLimits hasty{.connect_timeout = 5s, .stall_timeout = 50ms};
+  const MirrorServer mute([](const MirrorRequest&, const MirrorConnection& connection) {
+    connection.wait_for_hangup();
+  });
+  HttpQuestion question{.url = parse_url("url", mute.url()), .fields = {}, .body = {}};
+  // Until one who asks now has given up: longer than whoever waits already would have waited.
+  const auto wait_for_the_hasty = [&, question] {
+    EXPECT_EQ(HttpSession(hasty, "", {}, interrupt_).ask(question).error, HttpError::kStalled);
+  };
+  const MirrorServer server([&](const MirrorRequest&, const MirrorConnection& connection) {
+    wait_for_the_hasty();
     connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nslow ");
-    std::this_thread::sleep_for(300ms);
+    wait_for_the_hasty();
     connection.send("words");
   });
-  HttpQuestion question{.url = parse_url("url", server.url()), .fields = {}, .body = {}};
-  EXPECT_EQ(hasty.ask(question).error, HttpError::kStalled);
+  question.url = parse_url("url", server.url());
   question.patience = 60s;
-  EXPECT_EQ(hasty.ask(question).body, "slow words");
+  EXPECT_EQ(HttpSession(hasty, "", {}, interrupt_).ask(question).body, "slow words");
 }
 
 TEST_F(HttpSessionTest, AnInterruptEndsIt) {
