@@ -56,12 +56,12 @@ Attack draw(unsigned number) {
   Attack attack;
   attack.mode = &modes()[number % modes().size()];
   attack.saves = below(2) == 0;
-  std::vector<std::string> tasks = {"ps 0", "ps 1", "chief 0", "worker 0", "worker 1"};
+  std::vector<std::string> tasks = {"ps:0", "ps:1", "chief:0", "worker:0", "worker:1"};
   std::shuffle(tasks.begin(), tasks.end(), random);
   tasks.resize(1 + below(3));
   attack.victims = tasks;
   attack.freezes_chief =
-      below(3) == 0 && std::find(tasks.begin(), tasks.end(), "chief 0") == tasks.end();
+      below(3) == 0 && std::find(tasks.begin(), tasks.end(), "chief:0") == tasks.end();
   // Asynchronous trainers do not see each of the steps, and one that comes late sees none.
   const std::vector<std::string> moments = {R"(global step: 1(0[89]|[12]\d),)",
                                             R"(global step: 1(1[5-9]|2\d),)", "Training elapsed",
@@ -85,19 +85,8 @@ std::string text_of(const Attack& attack) {
 
 class LastMoment : public ProcessTest {
  protected:
-  // "worker 1" is the process with this number, under that launch.
-  static std::optional<pid_t> pid_of(const Process& launch, const std::string& task) {
-    for (const pid_t child : children_of(launch.pid())) {
-      const Words words = command_line_of(child);
-      if (words.size() > 2 && words[1] + " " + words[2].substr(words[2].find('=') + 1) == task) {
-        return child;
-      }
-    }
-    return std::nullopt;
-  }
-
   void send(const Process& launch, const std::string& task, int signal) {
-    if (const auto pid = pid_of(launch, task)) {
+    if (const auto pid = pid_of_task(launch.pid(), task)) {
       hits_ += kill(*pid, signal) == 0 ? 1U : 0U;
     }
   }
@@ -121,14 +110,14 @@ class LastMoment : public ProcessTest {
     ASSERT_TRUE(says(launch, attack.after));
     static_cast<void>(launch.wait(attack.delay));  // until the moment that was drawn
     if (attack.freezes_chief) {
-      send(launch, "chief 0", SIGSTOP);
+      send(launch, "chief:0", SIGSTOP);
     }
     for (const std::string& victim : attack.victims) {
       send(launch, victim, SIGKILL);
     }
     if (attack.freezes_chief) {
       static_cast<void>(launch.wait(attack.frozen));
-      send(launch, "chief 0", SIGCONT);
+      send(launch, "chief:0", SIGCONT);
     }
     ASSERT_TRUE(exits(launch, kExitDone, kRunHangs));
     EXPECT_GE(count_of(launch.standard_output(), data_name() + " accuracy: "), 1U);

@@ -25,15 +25,9 @@ class LaunchRestart : public ProcessTest {
     if (auto result = says_times(job, starts, "\\[" + task + "\\] .*Started server"); !result) {
       return result;
     }
-    const std::size_t colon = task.find(':');
-    const Words wanted = {"disttf", task.substr(0, colon),
-                          "--task_index=" + task.substr(colon + 1)};
-    for (const pid_t child : children_of(job.pid())) {
-      const Words words = command_line_of(child);
-      if (words.size() > wanted.size() && std::equal(wanted.begin(), wanted.end(), words.begin())) {
-        kill(child, signal);
-        return ::testing::AssertionSuccess();
-      }
+    if (const auto pid = pid_of_task(job.pid(), task)) {
+      kill(*pid, signal);
+      return ::testing::AssertionSuccess();
     }
     return ::testing::AssertionFailure() << job.name() << " has no child " << task;
   }

@@ -307,6 +307,18 @@ std::vector<std::string> command_line_of(pid_t pid) {
   return words;
 }
 
+std::optional<pid_t> pid_of_task(pid_t launch, const std::string& task) {
+  const std::size_t colon = task.find(':');
+  const std::string index = "--task_index=" + task.substr(colon + 1);
+  for (const pid_t child : children_of(launch)) {
+    const std::vector<std::string> words = command_line_of(child);
+    if (words.size() > 2 && words[1] == task.substr(0, colon) && words[2] == index) {
+      return child;
+    }
+  }
+  return std::nullopt;
+}
+
 bool wait_until_gone(const std::vector<pid_t>& pids, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -100,6 +101,9 @@ class Process {
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
 // The command line of a process, from /proc; empty when there is none.
 [[nodiscard]] std::vector<std::string> command_line_of(pid_t pid);
+// The child of `launch` that is a task, "worker:1"; none: the launch has not started it, or has
+// forked and the child has not become disttf yet.
+[[nodiscard]] std::optional<pid_t> pid_of_task(pid_t launch, const std::string& task);
 // True once all of the processes have ended, reaped or not.
 [[nodiscard]] bool wait_until_gone(const std::vector<pid_t>& pids,
                                    std::chrono::milliseconds limit = kPatience);

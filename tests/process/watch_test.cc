@@ -344,9 +344,15 @@ TEST_F(Watch, OfARealLaunchEndsWithItsResult) {
                                         "--log_every=1", "--control=" + socket()} +
                                       data_flags());
   ASSERT_TRUE(says(launch, "\\[worker:1\\] .*training step 10 done"));
+  // The run waits for this worker until both have been seen to watch it.
+  const auto worker = pid_of_task(launch.pid(), "worker:1");
+  ASSERT_TRUE(worker);
+  ASSERT_EQ(kill(*worker, SIGSTOP), 0);
   ProgramOnTerminal top(on_terminal(kTop, 120));
   EXPECT_TRUE(top.shows("worker:1  running"));
   Process& status = without_terminal(kStatus);
+  EXPECT_TRUE(says(status, "worker:1"));
+  ASSERT_EQ(kill(*worker, SIGCONT), 0);
   ASSERT_TRUE(exits(launch, kExitDone));
   EXPECT_EQ(top.wait().exit_code, kExitDone);
   EXPECT_TRUE(top.is_left_as_it_was());
