@@ -34,16 +34,6 @@ constexpr std::array kOfTheMachine = {"/etc",
                                       "/run/systemd/resolve"};
 // What standard output and the log are: who writes a terminal opens it once more.
 constexpr std::array kWritten = {"/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"};
-// Each names a file that says who we are in a store. Several are read again as they change.
-constexpr std::array kFilesOfStores = {
-    "AWS_CA_BUNDLE",
-    "AWS_CONFIG_FILE",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "HADOOP_TOKEN_FILE_LOCATION",
-};
 
 constexpr std::uint16_t kNames = 53;  // answers that are too long for UDP
 constexpr std::uint16_t kHttp = 80;
@@ -172,7 +162,7 @@ class Needs {
 
   void use_store() {
     connect_anywhere();
-    for (const char* name : kFilesOfStores) read_beside(value_of(environment_, name));
+    for (const char* name : roles::kStoreFileVariables) read_beside(value_of(environment_, name));
     read_token_of_workload(value_of(environment_, "GOOGLE_APPLICATION_CREDENTIALS"));
     read(value_of(environment_, "CLOUDSDK_CONFIG"));
     read(value_of(environment_, "HADOOP_CONF_DIR"));

@@ -276,6 +276,11 @@ render::Scheduling make_scheduling(const RenderFlags& flags) {
   if (flags.gang == "kueue" && flags.queue.empty()) {
     throw std::invalid_argument("--queue: missing; --gang kueue wants the name of a LocalQueue");
   }
+  constexpr std::size_t kMostLabel = 63;
+  if (flags.gang == "kueue" && flags.queue.size() > kMostLabel) {
+    refuse("queue", flags.queue,
+           "short enough: kueue wants it as a label, which has at most 63 characters");
+  }
   return {.gang = flags.gang == "kueue"     ? render::Gang::kKueue
                   : flags.gang == "volcano" ? render::Gang::kVolcano
                                             : render::Gang::kNone,

@@ -243,9 +243,9 @@ void refuse_metrics(const Deployment& deployment, std::string_view target) {
 
 void refuse_pod_monitor(const Deployment& deployment, std::string_view target) {
   if (deployment.pod_monitor) {
-    refuse("pod_monitor", "true",
-           "allowed for " + std::string(target) +
-               ", which has no pods: kubernetes, statefulset and tfjob have");
+    refuse(
+        "pod_monitor", "true",
+        "allowed for " + std::string(target) + ", which makes no pods of Kubernetes; leave it out");
   }
 }
 

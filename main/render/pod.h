@@ -41,6 +41,8 @@ struct PodOptions {
 // Of a container: the questions by which Kubernetes knows whether it runs, and whether it answers.
 void add_probes(Json& container, std::uint16_t port);
 
+// The name of Volcano's scheduler.
+inline constexpr const char* kVolcano = "volcano";
 // Of the template of a group's pods: that all of the cluster are placed together, where Volcano is
 // to do that. An evaluator, for whom nobody waits, is none of them.
 void add_to_gang(const Deployment& deployment, const TaskGroup& group, Json& pod_template);

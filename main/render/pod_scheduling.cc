@@ -4,8 +4,6 @@
 namespace disttf::render {
 namespace {
 
-constexpr const char* kVolcano = "volcano";  // the scheduler's name
-
 bool places_by_volcano(const Deployment& deployment) {
   return deployment.scheduling.gang == Gang::kVolcano;
 }

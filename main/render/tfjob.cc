@@ -52,7 +52,7 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
                           .app = deployment.name,
                           .arguments = arguments});
   if (deployment.scheduling.gang == Gang::kVolcano) {
-    pod["spec"]["schedulerName"] = "volcano";
+    pod["spec"]["schedulerName"] = kVolcano;
   }
   const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
   return is_first ? json : without_comments(json);

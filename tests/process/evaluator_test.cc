@@ -315,8 +315,7 @@ TEST_F(Evaluator, OfALaunchSaysWhatItFindsInItsLog) {
 }
 
 TEST_F(Evaluator, OfALaunchIsStartedAgainAndItsFailureIsNotTheRuns) {
-  Process& job = run("launch", Words{"launch", "--workers=1", "--evaluator", "--max_restarts=1",
-                                     "--debug_delay_ms=20"} +
+  Process& job = run("launch", Words{"launch", "--workers=1", "--evaluator", "--max_restarts=1"} +
                                    kEager + endless() + data_flags());
   // Only one that is there: a kill() of -1 is of everybody.
   const auto kill_evaluator = [&job] {

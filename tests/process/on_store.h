@@ -41,6 +41,12 @@ class OnAnyStore : public ProcessTest {
     EXPECT_TRUE(exits(process, exit_code));
     return process.standard_error();
   }
+  // A launch that lasts, and saves there.
+  static Words lasting_run(int save_steps, const std::string& train_dir) {
+    return Words{"launch", "--workers=1", "--save_steps=" + std::to_string(save_steps),
+                 "--train_dir=" + train_dir} +
+           endless() + data_flags();
+  }
   // Once a launch has saved so often: it and its tasks, at whatever they are doing.
   void kill_all_of(Process& job, std::size_t saved) {
     ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));

@@ -213,7 +213,7 @@ Words operator+(Words left, const Words& right) {
   return left;
 }
 
-Words endless() { return {"--train_steps=1000000000", "--log_every=1"}; }
+Words endless() { return {"--train_steps=1000000000", "--log_every=1", "--debug_delay_ms=10"}; }
 
 Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbeat_timeout=4"}; }
 

@@ -109,7 +109,8 @@ inline constexpr seconds kSoon{10};
 
 [[nodiscard]] Words operator+(Words left, const Words& right);
 
-// A run that lasts until something ends it. Every step is logged, so that a test can wait for one.
+// A run that lasts until something ends it, at a pace that leaves processors to others. Every step
+// is logged, so that a test can wait for one.
 [[nodiscard]] Words endless();
 // Losses are noticed and given up within a few seconds. Heartbeats come every second: three of
 // them may be late on a busy machine.

@@ -93,20 +93,6 @@ class Serve : public ProcessTest {
     }
   }
 
-  // Returns once none of its threads runs: what is sent from then on lies there together.
-  static void stop(const Process& service) {
-    service.send(SIGSTOP);
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const std::string threads = "/proc/" + std::to_string(service.pid()) + "/task";
-    for (const auto& each : std::filesystem::directory_iterator(threads)) {
-      std::string state;
-      while (state.find(") T ") == std::string::npos) {
-        ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-        std::getline(std::ifstream(each.path() / "stat"), state);
-      }
-    }
-  }
-
  private:
   std::uint64_t attempts_ = 0;
   std::uint16_t port_ = 0;
@@ -251,7 +237,7 @@ TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
   for (unsigned i = 0; i < 40; ++i) {
     alone.push_back(askers.emplace_back(port()).ask(kPredict, instances(image(i))).body);
   }
-  stop(service);
+  service.send(SIGSTOP);
   for (unsigned i = 0; i < 40; ++i) {
     askers[i].post(kPredict, instances(image(i)));
   }
@@ -305,7 +291,7 @@ TEST_F(Serve, WhoComesWhenTheQueueIsFullIsToldToComeAgain) {
   for (unsigned i = 0; i < 20; ++i) {
     ASSERT_EQ(askers.emplace_back(port()).ask(kPredict, instances(image(i))).status, 200);
   }
-  stop(service);
+  service.send(SIGSTOP);
   for (const Asker& each : askers) {
     each.post(kPredict, instances(image(1)));
   }

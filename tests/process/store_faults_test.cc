@@ -98,10 +98,7 @@ TEST_P(BucketFaultsTest, AStoreThatTakesNothingMoreCostsWarningsAndTheNewestIsFo
   const FaultyProxy proxy(server_->port(), [&](const ProxiedRequest& request) {
     return is_broken && request.first_line.starts_with("P") ? Fault::kError : Fault::kNone;
   });
-  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=" + at("run")} +
-                            data_flags(),
-                        through(proxy));
+  Process& job = disttf(lasting_run(5, at("run")), through(proxy));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   is_broken = true;
   ASSERT_TRUE(says_times(job, 2, "no checkpoint was saved: .*the store answered 500"));
@@ -131,10 +128,7 @@ TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTh
         server_->kill();
         is_dead = true;
       }});
-  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=" + at("run")} +
-                            data_flags(),
-                        through(proxy));
+  Process& job = disttf(lasting_run(5, at("run")), through(proxy));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   is_to_die = true;
   ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));

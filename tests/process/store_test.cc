@@ -147,9 +147,7 @@ TEST_P(BucketTest, EachPsWritesItsRange) {
 // Killed at whatever it is doing, again and again.
 TEST_P(BucketTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
   const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
-  const Words flags = Words{"launch",        "--workers=1",    "--train_steps=1000000",
-                            "--log_every=1", "--save_steps=1", "--train_dir=" + at("run")} +
-                      data_flags();
+  const Words flags = lasting_run(1, at("run"));
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < kills; ++i) {
     kill_all_of(disttf(flags), 2 + i % 3);
@@ -163,9 +161,7 @@ TEST_P(BucketTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
 }
 
 TEST_P(BucketTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
-  Process& job = disttf(Words{"launch", "--workers=1", "--train_steps=1000000", "--log_every=1",
-                              "--save_steps=5", "--train_dir=" + at("run")} +
-                        data_flags());
+  Process& job = disttf(lasting_run(5, at("run")));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   server_->kill();
   ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));

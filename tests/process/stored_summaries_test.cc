@@ -75,9 +75,9 @@ INSTANTIATE_TEST_SUITE_P(, BucketSummaries, each_bucket(), name_of_bucket);
 using HdfsSummaries = Shown<OnStore<HdfsServer>>;
 
 TEST_P(BucketSummaries, AreShownWholeAndTheWeightsAreTheSame) {
-  // So slow that several files are written of it.
+  // So slow that a file is written of it before its end.
   Process& with = done(training(at("runs/one"), {"--debug_delay_ms=200"}));
-  EXPECT_GT(files_in(at("runs/one/chief")), 2U + 3U);  // and the projector's
+  EXPECT_GE(files_in(at("runs/one/chief")), 2U + 3U);  // and the projector's
   expect_all_of_it(at("runs/one"));
   Process& without = done(training("here"));
   EXPECT_EQ(weights_hash_in(with), weights_hash_in(without));

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_depth.h"
 #include "net/wire/text.h"
 #include "roles/store/core/base64.h"
+#include "roles/store/core/json_members.h"
 
 namespace disttf::roles {
 namespace {
@@ -18,23 +18,12 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxGcsDepth = 16;  // an object's list of who may what has four levels
 constexpr std::size_t kMaxGcsSaid = 200;  // bytes of what the store says
 
-Json parsed_gcs(std::string_view text) {
-  if (data::json_depth(text) > kMaxGcsDepth) return Json::value_t::discarded;
-  return Json::parse(text, nullptr, false);
-}
-
-std::string gcs_text_of(const Json& object, const char* name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<ObjectInfo> object_from(const Json& object) {
-  ObjectInfo info{.key = gcs_text_of(object, "name"),
-                  .etag = gcs_text_of(object, "generation"),
-                  .crc32c = crc32c_from(gcs_text_of(object, "crc32c"))};
-  const auto size = whole_number(gcs_text_of(object, "size"));
-  const auto time = time_from_iso(gcs_text_of(object, "updated"));
+  ObjectInfo info{.key = member_text(object, "name"),
+                  .etag = member_text(object, "generation"),
+                  .crc32c = crc32c_from(member_text(object, "crc32c"))};
+  const auto size = whole_number(member_text(object, "size"));
+  const auto time = time_from_iso(member_text(object, "updated"));
   const bool is_generation = !info.etag.empty() && std::ranges::all_of(info.etag, net::is_digit);
   if (info.key.empty() || !size || !is_generation || !time) return std::nullopt;
   info.size_bytes = *size;
@@ -96,13 +85,13 @@ std::optional<std::uint32_t> crc32c_in(std::string_view checksums) {
 }
 
 std::optional<ObjectInfo> read_gcs_object(std::string_view text) {
-  return object_from(parsed_gcs(text));
+  return object_from(json_answer(text, kMaxGcsDepth));
 }
 
 std::optional<ListingPage> read_gcs_listing(std::string_view text) {
-  const Json all = parsed_gcs(text);
+  const Json all = json_answer(text, kMaxGcsDepth);
   if (!all.is_object()) return std::nullopt;
-  ListingPage page{.listing = {}, .next = gcs_text_of(all, "nextPageToken")};
+  ListingPage page{.listing = {}, .next = member_text(all, "nextPageToken")};
   if (const auto items = all.find("items"); items != all.end()) {
     if (!items->is_array()) return std::nullopt;
     for (const Json& each : *items) {
@@ -122,11 +111,11 @@ std::optional<ListingPage> read_gcs_listing(std::string_view text) {
 }
 
 std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
-  const Json all = parsed_gcs(text);
+  const Json all = json_answer(text, kMaxGcsDepth);
   if (!all.is_object()) return std::nullopt;
   const auto done = all.find("done");
   if (done == all.end() || !done->is_boolean()) return std::nullopt;
-  GcsCopy copy{.is_done = done->get<bool>(), .token = gcs_text_of(all, "rewriteToken")};
+  GcsCopy copy{.is_done = done->get<bool>(), .token = member_text(all, "rewriteToken")};
   if (!copy.is_done && copy.token.empty()) return std::nullopt;
   return copy;
 }
@@ -135,14 +124,14 @@ StoreRefusal gcs_refusal(int status, std::string_view reason, std::string_view b
                          bool is_of_bucket) {
   std::string message;
   std::string why;
-  const Json all = parsed_gcs(body);
+  const Json all = json_answer(body, kMaxGcsDepth);
   if (all.is_object()) {
     const auto error = all.find("error");
     if (error != all.end() && error->is_object()) {
-      message = gcs_text_of(*error, "message");
+      message = member_text(*error, "message");
       const auto errors = error->find("errors");
       if (errors != error->end() && errors->is_array() && !errors->empty()) {
-        why = gcs_text_of(errors->front(), "reason");
+        why = member_text(errors->front(), "reason");
       }
     }
   }

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "data/json_depth.h"
 #include "net/wire/text.h"
 #include "roles/store/core/base64.h"
+#include "roles/store/core/json_members.h"
 #include "roles/store/core/store_answers.h"
 
 namespace disttf::roles {
@@ -18,24 +18,6 @@ constexpr const char* kCloudScope = "https://www.googleapis.com/auth/cloud-platf
 // What Google grants, in seconds.
 constexpr std::int64_t kShortestLifetime = 600;
 constexpr std::int64_t kLongestLifetime = 43'200;
-
-nlohmann::json parsed_federation(std::string_view text) {
-  if (data::json_depth(text) > kMaxFederationDepth) return nlohmann::json::value_t::discarded;
-  return nlohmann::json::parse(text, nullptr, false);
-}
-
-// An object's member; nothing where it has none.
-const nlohmann::json& member_of(const nlohmann::json& object, const char* name) {
-  static const nlohmann::json kNothing;
-  if (!object.is_object()) return kNothing;
-  const auto found = object.find(name);
-  return found == object.end() ? kNothing : *found;
-}
-
-std::string member_text(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& member = member_of(object, name);
-  return member.is_string() ? member.get<std::string>() : "";
-}
 
 // It goes into a header as it is.
 bool is_header_text(const std::string& text) {
@@ -79,7 +61,7 @@ bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std:
 }  // namespace
 
 std::optional<FederatedIdentity> federated_identity_from(std::string_view text, std::string& why) {
-  const nlohmann::json all = parsed_federation(text);
+  const nlohmann::json all = json_answer(text, kMaxFederationDepth);
   FederatedIdentity identity{
       .audience = member_text(all, "audience"),
       .subject_type = member_text(all, "subject_token_type"),
@@ -107,9 +89,10 @@ std::optional<FederatedIdentity> federated_identity_from(std::string_view text, 
 
 std::optional<std::string> subject_token_from(const FederatedIdentity& identity,
                                               std::string_view text) {
-  const std::string token = identity.field.empty()
-                                ? std::string(net::trim(text))
-                                : member_text(parsed_federation(text), identity.field.c_str());
+  const std::string token =
+      identity.field.empty()
+          ? std::string(net::trim(text))
+          : member_text(json_answer(text, kMaxFederationDepth), identity.field.c_str());
   return token.empty() ? std::nullopt : std::optional(token);
 }
 
@@ -148,7 +131,7 @@ std::string impersonation_body(const FederatedIdentity& identity) {
 
 std::optional<GoogleToken> impersonated_token_from(std::string_view text,
                                                    std::chrono::sys_seconds now) {
-  const nlohmann::json all = parsed_federation(text);
+  const nlohmann::json all = json_answer(text, kMaxFederationDepth);
   const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
   auto token =
       google_token_from(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now);

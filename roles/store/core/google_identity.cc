@@ -9,9 +9,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "data/json_depth.h"
 #include "net/wire/text.h"
 #include "roles/store/core/base64.h"
+#include "roles/store/core/json_members.h"
 #include "roles/store/core/sigv4.h"
 
 namespace disttf::roles {
@@ -36,17 +36,6 @@ struct FreedBy {
 using Bio = std::unique_ptr<BIO, FreedBy<&BIO_free>>;
 using Key = std::unique_ptr<EVP_PKEY, FreedBy<&EVP_PKEY_free>>;
 using Digest = std::unique_ptr<EVP_MD_CTX, FreedBy<&EVP_MD_CTX_free>>;
-
-Json parsed_identity(std::string_view text) {
-  if (data::json_depth(text) > kMaxIdentityDepth) return Json::value_t::discarded;
-  return Json::parse(text, nullptr, false);
-}
-
-std::string identity_text(const Json& object, const char* name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Nobody is there to be asked for a passphrase.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*context*/) { return -1; }
@@ -74,19 +63,19 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
 }  // namespace
 
 std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::string& why) {
-  const Json all = parsed_identity(text);
+  const Json all = json_answer(text, kMaxIdentityDepth);
   if (!all.is_object()) {
     why = "is no JSON object";
     return std::nullopt;
   }
-  const std::string type = identity_text(all, "type");
-  GoogleIdentity identity{.place = identity_text(all, "token_uri"),
-                          .email = identity_text(all, "client_email"),
-                          .private_key = identity_text(all, "private_key"),
-                          .key_id = identity_text(all, "private_key_id"),
-                          .client_id = identity_text(all, "client_id"),
-                          .client_secret = identity_text(all, "client_secret"),
-                          .refresh_token = identity_text(all, "refresh_token")};
+  const std::string type = member_text(all, "type");
+  GoogleIdentity identity{.place = member_text(all, "token_uri"),
+                          .email = member_text(all, "client_email"),
+                          .private_key = member_text(all, "private_key"),
+                          .key_id = member_text(all, "private_key_id"),
+                          .client_id = member_text(all, "client_id"),
+                          .client_secret = member_text(all, "client_secret"),
+                          .refresh_token = member_text(all, "refresh_token")};
   if (identity.place.empty()) identity.place = kTokenPlace;
   if (type == "service_account") {
     if (!identity.email.empty() && !identity.private_key.empty()) return identity;
@@ -97,7 +86,7 @@ std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::s
     why = "lacks client_id or refresh_token";
   } else if (type == "external_account") {
     identity.kind = GoogleIdentity::Kind::kFederated;
-    identity.place = identity_text(all, "token_url");
+    identity.place = member_text(all, "token_url");
     if (identity.place.empty()) identity.place = kExchangePlace;
     return identity;
   } else {
@@ -133,8 +122,8 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
 }
 
 std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono::sys_seconds now) {
-  const Json all = parsed_identity(text);
-  GoogleToken token{.text = identity_text(all, "access_token")};
+  const Json all = json_answer(text, kMaxIdentityDepth);
+  GoogleToken token{.text = member_text(all, "access_token")};
   // It goes into a header as it is.
   const bool is_one_word =
       std::ranges::all_of(token.text, [](char c) { return c > ' ' && c < 127; });
@@ -148,12 +137,12 @@ std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono:
 }
 
 std::string google_token_error(std::string_view text) {
-  const Json all = parsed_identity(text);
-  std::string said = identity_text(all, "error");
+  const Json all = json_answer(text, kMaxIdentityDepth);
+  std::string said = member_text(all, "error");
   if (said.empty() && all.is_object() && all.contains("error")) {  // as Google's other APIs say it
-    said = identity_text(all["error"], "message");
+    said = member_text(all["error"], "message");
   }
-  const std::string more = identity_text(all, "error_description");
+  const std::string more = member_text(all, "error_description");
   if (!more.empty()) said += (said.empty() ? "" : ": ") + more;
   return net::one_line(net::cut_utf8(said, kMaxTokenError));
 }

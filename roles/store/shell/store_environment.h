@@ -60,4 +60,14 @@ inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "STORAGE_EMULATOR_HOST",
                                                "USER"};
 
+// Those of them that name a file that says who we are in a store. Several are read again as they
+// change.
+inline constexpr std::array kStoreFileVariables = {"AWS_CA_BUNDLE",
+                                                   "AWS_CONFIG_FILE",
+                                                   "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                                                   "AWS_SHARED_CREDENTIALS_FILE",
+                                                   "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                                   "GOOGLE_APPLICATION_CREDENTIALS",
+                                                   "HADOOP_TOKEN_FILE_LOCATION"};
+
 }  // namespace disttf::roles

@@ -181,7 +181,7 @@ TEST(RenderKubernetes, RefusesMetricsThatWouldBeInTheWay) {
   for (const std::string target : {"compose", "swarm", "nomad"}) {
     EXPECT_EQ(render_refusal(target + " --metrics_port 9400"), "(accepted)");
     EXPECT_THAT(render_refusal(target + " --metrics_port 9400 --pod_monitor"),
-                HasSubstr("which has no pods"));
+                HasSubstr("which makes no pods of Kubernetes"));
   }
   for (const std::string target : {"slurm", "marathon", "dcos", "tfmesos", "kelda"}) {
     EXPECT_THAT(render_refusal(target + " --metrics_port 9400"),

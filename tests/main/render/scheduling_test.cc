@@ -158,6 +158,14 @@ TEST(RenderScheduling, RefusesWhatWouldNotPlaceThem) {
   EXPECT_THAT(render_refusal("jobset --gang slurm"), HasSubstr("kueue"));
   EXPECT_THAT(render_refusal("jobset --gang volcano --queue Night"),
               StartsWith("--queue: \"Night\" is not a name: "));
+  // Kueue's is the value of a label.
+  const std::string longest(63, 'q');
+  EXPECT_EQ(render_refusal("jobset --gang kueue --queue " + longest), "(accepted)");
+  EXPECT_EQ(
+      render_refusal("jobset --gang kueue --queue q" + longest),
+      "--queue: \"q" + longest +
+          "\" is not short enough: kueue wants it as a label, which has at most 63 characters");
+  EXPECT_EQ(render_refusal("jobset --gang volcano --queue q" + longest), "(accepted)");
   EXPECT_THAT(render_refusal("jobset --priority High"), StartsWith("--priority: \"High\" is not"));
   EXPECT_THAT(render_refusal("jobset --spread a:b"),
               StartsWith("--spread: \"a:b\" is not a label"));

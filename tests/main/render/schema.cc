@@ -1,29 +1,79 @@
 #include "tests/main/render/schema.h"
 
+#include <sys/stat.h>
+
+#include <cstdio>
 #include <fstream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 
 #include "tests/main/render/scripts.h"
 
 namespace disttf::render {
 namespace {
 
+// A line of standard input: {"schema": ..., "document": ...}. Of each, a line into the file: a list
+// of what is wrong.
 constexpr const char* kValidate =
     "import json, sys, jsonschema\n"
-    "errors = jsonschema.Draft7Validator(json.load(open(sys.argv[1]))).iter_errors(\n"
-    "    json.load(open(sys.argv[2])))\n"
-    "texts = ['%s: %s' % ('.'.join(map(str, e.path)), e.message[:300]) for e in errors]\n"
-    "print('\\n'.join(texts))\n"
-    "sys.exit(1 if texts else 0)\n";
+    "with open(sys.argv[1], 'w') as answers:\n"
+    "    for line in sys.stdin:\n"
+    "        asked = json.loads(line)\n"
+    "        errors = jsonschema.Draft7Validator(asked['schema']).iter_errors(asked['document'])\n"
+    "        texts = ['%s: %s' % ('.'.join(map(str, e.path)), e.message[:300]) for e in errors]\n"
+    "        print(json.dumps(texts), file=answers, flush=True)\n";
 
 // "" where none has it.
-std::string python() {
-  for (const char* program : {"python3", "/usr/bin/python3"}) {
-    if (run_shell(std::string(program) + " -c 'import jsonschema'").exit_code == 0) {
-      return program;
+const std::string& python() {
+  static const std::string kFound = [] {
+    for (const char* program : {"python3", "/usr/bin/python3"}) {
+      if (run_shell(std::string(program) + " -c 'import jsonschema'").exit_code == 0) {
+        return program;
+      }
     }
-  }
-  return "";
+    return "";
+  }();
+  return kFound;
 }
+
+// One Python for all questions of this process: to start one takes longer than to answer them.
+class Validator {
+ public:
+  Validator() {
+    const std::string answers = scratch_.path() + "/answers";
+    if (mkfifo(answers.c_str(), S_IRUSR | S_IWUSR) != 0) {
+      throw std::runtime_error("mkfifo failed");
+    }
+    const std::string program = scratch_.write("validate.py", kValidate);
+    questions_.reset(popen((python() + " " + program + " " + answers).c_str(), "w"));
+    if (questions_ == nullptr) {
+      throw std::runtime_error("popen failed");
+    }
+    answers_.open(answers);  // waits for the writer
+  }
+
+  // What is wrong; none: it has ended instead of answering.
+  std::optional<nlohmann::json> ask(const nlohmann::json& question) {
+    const std::string line = question.dump() + "\n";
+    std::fwrite(line.data(), 1, line.size(), questions_.get());
+    std::fflush(questions_.get());
+    std::string answer;
+    if (!std::getline(answers_, answer)) {
+      return std::nullopt;
+    }
+    return nlohmann::json::parse(answer);
+  }
+
+ private:
+  struct Closes {
+    void operator()(std::FILE* pipe) const { pclose(pipe); }
+  };
+
+  ScratchDirectory scratch_;
+  std::unique_ptr<std::FILE, Closes> questions_;
+  std::ifstream answers_;
+};
 
 }  // namespace
 
@@ -31,16 +81,16 @@ bool has_schema_validator() { return !python().empty(); }
 
 testing::AssertionResult fits_schema(const nlohmann::json& value, const std::string& schema_file,
                                      const std::string& part) {
+  static Validator validator;
   std::ifstream file(std::string(DISTTF_SOURCE_DIR "/tests/main/render/schemas/") + schema_file);
   const nlohmann::json schema = nlohmann::json::parse(file);
-  const ScratchDirectory scratch;
-  const std::string program = scratch.write("validate.py", kValidate);
-  const std::string rules =
-      scratch.write("schema.json", schema.at(nlohmann::json::json_pointer(part)).dump());
-  const std::string document = scratch.write("document.json", value.dump());
-  const Ran ran = run_shell(python() + " " + program + " " + rules + " " + document);
-  return ran.exit_code == 0 ? testing::AssertionSuccess()
-                            : testing::AssertionFailure() << ran.output << value.dump(2);
+  const auto errors = validator.ask(
+      {{"schema", schema.at(nlohmann::json::json_pointer(part))}, {"document", value}});
+  if (!errors) {
+    return testing::AssertionFailure() << "the validator has ended";
+  }
+  return errors->empty() ? testing::AssertionSuccess()
+                         : testing::AssertionFailure() << *errors << value.dump(2);
 }
 
 }  // namespace disttf::render
