@@ -10,6 +10,7 @@
 #include "net/transport/secrets.h"
 #include "roles/store/core/google_federation.h"
 #include "roles/store/core/store_url.h"
+#include "roles/store/shell/store_environment.h"
 
 namespace disttf {
 namespace {

@@ -12,7 +12,9 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 namespace disttf::data::test {
@@ -48,7 +50,10 @@ void write(const std::filesystem::path& path, std::span<const std::uint8_t> byte
 Bytes read(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   stream.exceptions(std::ios::badbit | std::ios::failbit);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::ostringstream text;  // by blocks: an iterator would take each byte by itself
+  if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
+  const std::string_view bytes = text.view();
+  return {bytes.begin(), bytes.end()};
 }
 
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }

@@ -63,9 +63,12 @@ TEST_F(Transport, TrainerThatInsistsNamesThePsThatHasNone) {
 
 // Over tcp such a gradient is on its way while the rest of it is still computed.
 TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
-  const Words large = {"--hidden_units=1400", "--batch_size=20"};
-  Process& shared = launch(Words{"--transport=shm"} + large);
-  Process& tcp = launch(Words{"--transport=tcp"} + large);
+  const Words large =
+      Words{"launch",          "--ps=2",           "--workers=3",         "--hidden_units=1400",
+            "--batch_size=20", "--train_steps=40", "--print_weights_hash"} +
+      few_images();
+  Process& shared = run("shared", large + Words{"--transport=shm"});
+  Process& tcp = run("tcp", large + Words{"--transport=tcp"});
   ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
   EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
 }

