@@ -29,7 +29,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ bench: ## build and run the benchmarks
 package: build ## the .deb, the wheel, the image, the archive, the chart, an SBOM and their checksums: build/packages
 	@$(COMPILE) $(PRESET) --target disttf_manual
 	@python3 -B deploy/packages/make_packages.py $(BUILD) build/packages
+
+reproducible: ## build the commit twice, in two folders and without ccache: the same bytes
+	@.ci/install build
+	@.ci/reproducible
 
 chaos: ## CHAOS_RUNS=200 runs, and CHAOS_NETWORK_RUNS=40, whose tasks are killed, frozen and cut off, each to the same bits
 	@.ci/install build test

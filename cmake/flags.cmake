@@ -2,6 +2,7 @@
 # disttf_link_product(target): how the file that users get is linked, and that it lies on
 # top of the build folder.
 add_library(disttf_flags INTERFACE)
+file(RELATIVE_PATH to_sources ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 target_include_directories(disttf_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(disttf_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
@@ -12,8 +13,10 @@ target_compile_options(disttf_flags INTERFACE
   # same bits everywhere is a promise. The kernels of math/ ask for it explicitly (-mfma + Eigen).
   -ffp-contract=off
   # No path of the machine that built it may be in the file: two checkouts give the same bytes.
+  # (The last as ccache calls the compiler.)
   -ffile-prefix-map=${CMAKE_BINARY_DIR}/=
   -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+  -ffile-prefix-map=${to_sources}=
   # The linker needs it for -static-pie; Debian's compiler does it unasked, others do not.
   $<$<CONFIG:Release>:-fPIE>
   # One section a function, so that the linker can drop what nobody calls.

@@ -319,6 +319,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
+  invocation.attempts = read_attempts(flags.debug_attempts);
   if (command == Command::kResolve) {
     const net::Resolution resolution =
         net::find_cluster(cluster_flags(task_command, flags), environment);

@@ -20,6 +20,7 @@
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
+#include "roles/process/attempt.h"
 #include "roles/process/log.h"
 #include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"
@@ -109,9 +110,10 @@ struct Print {
 
 struct Invocation {
   roles::LogOptions log;
-  std::vector<std::string> warnings;  // for the log, once it is set up
-  std::string summary;                // the same, not a warning; empty: none
-  bool confines = true;               // --confine
+  std::vector<std::string> warnings;     // for the log, once it is set up
+  std::string summary;                   // the same, not a warning; empty: none
+  bool confines = true;                  // --confine
+  std::vector<roles::Attempt> attempts;  // --debug_attempts
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
                RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage,

@@ -290,6 +290,13 @@ void add_testing(CLI::App& app, Flags& flags) {
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kTesting);
+  app.add_option("--debug_attempts", flags.debug_attempts,
+                 "try `open:FILE`, `connect:ADDRESS:PORT` (IPv4) or `exec:PROGRAM`, or several, "
+                 "after [what a task gives up](operations.md#what-a-task-gives-up), and log what "
+                 "came of it")
+      ->type_name("LIST")
+      ->check(attempts())
+      ->group(kTesting);
 }
 
 }  // namespace disttf

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -112,6 +113,27 @@ CLI::Validator boolean() {
             return {};
           },
           ""};
+}
+
+CLI::Validator attempts() {
+  return {[](std::string& text) -> std::string {
+            try {
+              static_cast<void>(read_attempts(text));
+            } catch (const std::invalid_argument& error) {
+              return error.what();
+            }
+            return {};
+          },
+          ""};
+}
+
+std::vector<roles::Attempt> read_attempts(const std::string& text) {
+  std::vector<roles::Attempt> attempts;
+  if (text.empty()) return attempts;
+  for (const std::string& each : split_at_commas({text})) {
+    attempts.push_back(roles::read_attempt(each));
+  }
+  return attempts;
 }
 
 CLI::Validator seed_and_rate() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "roles/process/attempt.h"
 #include "roles/run/chaos_options.h"
 
 namespace disttf {
@@ -33,6 +34,8 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 [[nodiscard]] CLI::Validator boolean();
 // "7,20": two whole numbers, the second one at most roles::kMaxChaosRate.
 [[nodiscard]] CLI::Validator seed_and_rate();
+// roles::read_attempt(), at commas.
+[[nodiscard]] CLI::Validator attempts();
 // "none", or "topk:" and a share above 0 and below 1.
 [[nodiscard]] CLI::Validator compression();
 // An IP address, or "all".
@@ -42,6 +45,8 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 // Entries between commas, each of which `entry` accepts; none may be empty.
 [[nodiscard]] CLI::Validator comma_list_of(CLI::Validator entry);
 
+// What attempts() has accepted; none of an empty text.
+[[nodiscard]] std::vector<roles::Attempt> read_attempts(const std::string& text);
 // What seed_and_rate() has accepted.
 [[nodiscard]] roles::ChaosOptions read_seed_and_rate(const std::string& text);
 

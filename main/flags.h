@@ -193,7 +193,8 @@ struct Flags {
   bool confine = true;
   // Testing
   std::uint64_t debug_delay_ms = 0;
-  std::string chaos_frames;  // empty: none
+  std::string chaos_frames;    // empty: none
+  std::string debug_attempts;  // the same; at commas
   // Render
   RenderFlags render;
   // Between launch and its children

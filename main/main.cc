@@ -276,6 +276,9 @@ int run_command_line(const std::vector<std::string>& arguments) {
     }
     const auto start = [&](auto& action) {
       if (invocation.confines) give_up_the_rest(action, environment);
+      if constexpr (kHasReach<std::remove_reference_t<decltype(action)>>) {
+        for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));
+      }
       return run(action);
     };
     return std::visit(start, invocation.action);

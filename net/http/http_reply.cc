@@ -37,13 +37,15 @@ std::string refusal_sentence(int status, std::size_t max_body_bytes) {
     case 431:
       return "the request's head is too large; 8 KiB are allowed";
     case 501:
-      return "CONNECT, other protocols and Transfer-Encoding are not understood here";
+      return "this method, CONNECT, other protocols and Transfer-Encoding are not understood here";
     case 503:
       return "too many connections are open; try again";
     case 505:
       return "only HTTP/1.1 is spoken here";
     default:
-      return "the request is not HTTP";
+      return "the request is not HTTP to the letter: lines that end in CR LF, no blank before a "
+             "colon, "
+             "one Host, a path that begins with /";
   }
 }
 

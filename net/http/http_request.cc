@@ -151,8 +151,7 @@ void HttpRequestParser::reset() {
   value_ = nullptr;
   seen_ = 0;
   has_transfer_encoding_ = false;
-  line_is_empty_ = true;
-  begun_ = false;
+  lines_ = {};
   has_excess_ = false;
   may_stay_open_ = false;
   head_complete_ = false;
@@ -232,23 +231,6 @@ int HttpRequestParser::begin_value() {
   return 0;
 }
 
-// Where a line of the head continues the one before it, by a blank at its start: http_parser would
-// join them, and others would not. npos: nowhere.
-std::size_t HttpRequestParser::find_fold(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    const char c = bytes[at];
-    if (c == '\n') {
-      if (begun_ && line_is_empty_) break;  // the head's end
-      line_is_empty_ = true;
-    } else if (c != '\r') {
-      if (begun_ && line_is_empty_ && (c == ' ' || c == '\t')) return at;
-      begun_ = true;
-      line_is_empty_ = false;
-    }
-  }
-  return std::string_view::npos;
-}
-
 void HttpRequestParser::execute(std::string_view bytes) {
   if (bytes.empty()) return;  // http_parser would take it for the end
   const std::size_t taken = http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
@@ -265,13 +247,17 @@ bool HttpRequestParser::take_target() {
 
 int HttpRequestParser::on_head_end() {
   head_complete_ = true;
+  for (const KeptField& field : kKeptFields) {
+    std::string& value = request_.*field.place;
+    value.resize(value.find_last_not_of(" \t") + 1);  // http_parser leaves those behind a value
+  }
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
   if (parser_.http_major != 1 || parser_.http_minor == 0) {
     refusal_ = kVersionNotSupported;
   } else if (parser_.upgrade != 0 ||    // CONNECT, or another protocol that is asked for
              has_transfer_encoding_) {  // bodies come with their length
     refusal_ = kNotImplemented;
-  } else if (!take_target()) {
+  } else if (!is_host_field(request_.host) || !take_target()) {
     refusal_ = kBadRequest;
   } else if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
     refusal_ = kBodyTooLarge;  // before any of it has been kept
@@ -290,26 +276,19 @@ int HttpRequestParser::on_body(std::string_view text) {
 
 int HttpRequestParser::feed(std::string_view bytes) {
   taken_ = 0;
-  return feed_rest(bytes);
-}
-
-int HttpRequestParser::feed_rest(std::string_view bytes) {
   if (complete_) {
     has_excess_ = has_excess_ || !bytes.empty();
     return 0;
   }
-  const std::size_t fold = head_complete_ ? std::string_view::npos : find_fold(bytes);
-  execute(bytes.substr(0, fold));
-  const auto refusal = [this] {
-    const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-    if (refusal_ != 0) return refusal_;
-    if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
-    return error == HPE_OK || error == HPE_PAUSED ? 0 : kBadRequest;
-  };
-  // Where http_parser has seen the end of the head, what follows is no line of it.
-  if (fold == std::string_view::npos || refusal() != 0) return refusal();
-  if (!head_complete_) return kBadRequest;
-  return feed_rest(bytes.substr(fold));
+  const std::size_t fine = lines_.ended() ? bytes.size() : lines_.read(bytes);
+  // What is wrong before that byte is said as what it is, however the bytes are cut.
+  execute(bytes.substr(0, fine));
+  if (refusal_ != 0) return refusal_;
+  const http_errno error = HTTP_PARSER_ERRNO(&parser_);
+  if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
+  if (error == HPE_INVALID_METHOD) return kNotImplemented;
+  const bool is_fine = fine == bytes.size() && (error == HPE_OK || error == HPE_PAUSED);
+  return is_fine ? 0 : kBadRequest;
 }
 
 }  // namespace disttf::net

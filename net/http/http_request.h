@@ -2,8 +2,9 @@
 //
 // A push parser without a socket: the caller feeds what came. One request at a time; what follows
 // it is left alone, and noticed. Stricter than the standard where proxies and servers have read the
-// same bytes differently: no Transfer-Encoding, no folded fields, none of the fields below twice,
-// and only paths that mean the same to everybody. Pure; one thread.
+// same bytes differently: no Transfer-Encoding, no lines that some read otherwise
+// (net/http/http_head_lines.h), none of the fields below twice, Host always, and only paths that
+// mean the same to everybody. Pure; one thread.
 #pragma once
 
 #include <http_parser.h>
@@ -11,6 +12,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "net/http/http_head_lines.h"
 
 namespace disttf::net {
 
@@ -57,7 +60,7 @@ class HttpRequestParser {
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
   // Whether any byte has come, and whether any came that belongs to what follows the request.
-  [[nodiscard]] bool begun() const noexcept { return begun_; }
+  [[nodiscard]] bool begun() const noexcept { return lines_.begun(); }
   [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
   // Whether the other side is ready for another reply on this connection. REQUIRES: complete().
   [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
@@ -72,13 +75,10 @@ class HttpRequestParser {
   int count_head_bytes(std::size_t bytes);
   int on_header_piece(bool is_name, std::string_view text);
   int begin_value();
-  [[nodiscard]] std::size_t find_fold(std::string_view bytes);
   void execute(std::string_view bytes);
   int on_head_end();
   int on_body(std::string_view text);
   bool take_target();
-
-  int feed_rest(std::string_view bytes);
 
   const std::size_t max_body_bytes_;
   http_parser parser_{};
@@ -89,8 +89,7 @@ class HttpRequestParser {
   std::string* value_ = nullptr;  // where its value goes; null: nowhere
   unsigned seen_ = 0;             // a bit each for the fields that have come
   bool has_transfer_encoding_ = false;
-  bool line_is_empty_ = true;  // of the head, so far
-  bool begun_ = false;
+  HttpHeadLines lines_;
   bool has_excess_ = false;
   bool may_stay_open_ = false;
   bool head_complete_ = false;  // what comes later is no head, but perhaps a trailer

@@ -2,16 +2,16 @@
 # Usage: test_sources_test.sh BUILD
 #
 # No forgotten test: each C++ source below tests/ is one that the build compiles, by itself, as
-# BUILD/compile_commands.json lists it, or together with others, as CMake's files in Unity/ folders
+# BUILD/compile_commands.json lists it, or together with others, as the units that it lists (BUILD/units)
 # include it. What is not built passes for ever.
 set -euo pipefail
 
 # forgotten ROOT BUILD: prints each source below ROOT/tests that is not listed.
 forgotten() {
   local source units
-  mapfile -t units < <(find "$2" -path '*/Unity/*.cxx')
+  mapfile -t units < <(grep -oE '"file": "[^"]*/units/[^"]*"' "$2/compile_commands.json" | cut -d '"' -f 4)
   find "$1/tests" -name '*.cc' | sort | while IFS= read -r source; do
-    grep -qsF -e "\"file\": \"$source\"" -e "#include \"$source\"" \
+    grep -qsF -e "\"file\": \"$source\"" -e "#include \"${source#"$1"/}\"" \
       "$2/compile_commands.json" "${units[@]}" || echo "${source#"$1"/}"
   done
 }
@@ -19,10 +19,11 @@ forgotten() {
 self_test() {
   local tree found
   tree=$(mktemp -d)
-  mkdir -p "$tree/tests" "$tree/build/Unity"
+  mkdir -p "$tree/tests" "$tree/build/units"
   touch "$tree"/tests/{built,together,forgotten,also_forgotten}_test.cc
-  echo "  \"file\": \"$tree/tests/built_test.cc\"" >"$tree/build/compile_commands.json"
-  echo "#include \"$tree/tests/together_test.cc\"" >"$tree/build/Unity/unity_0_cxx.cxx"
+  printf '  "file": "%s",\n' "$tree/tests/built_test.cc" "$tree/build/units/a_0.cc" >"$tree/build/compile_commands.json"
+  echo "#include \"tests/together_test.cc\"" >"$tree/build/units/a_0.cc"
+  echo "#include \"tests/forgotten_test.cc\"" >"$tree/build/units/of_before_0.cc"
   found=$(forgotten "$tree" "$tree/build" | wc -l)
   rm -rf "$tree"
   [ "$found" -eq 2 ] || { echo "this check is broken: it found $found of 2 forgotten tests"; exit 1; }

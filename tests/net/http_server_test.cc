@@ -27,7 +27,7 @@ using test::RawClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kRequest = "GET /path?query HTTP/1.1\r\n\r\n";
+constexpr std::string_view kRequest = "GET /path?query HTTP/1.1\r\nHost: x\r\n\r\n";
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -75,7 +75,7 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
 
 TEST_F(HttpServerTest, AnswersHeadWithTheLengthOfABodyThatDoesNotCome) {
   echo();
-  EXPECT_EQ(ask("HEAD /path?query HTTP/1.1\r\n\r\n"),
+  EXPECT_EQ(ask("HEAD /path?query HTTP/1.1\r\nHost: x\r\n\r\n"),
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
             "Content-Length: 17\r\n\r\n");
 }
@@ -106,8 +106,9 @@ TEST_F(HttpServerTest, IsUnderstoodByTheLocalClient) {
 
 TEST_F(HttpServerTest, RefusesWhatIsNoRequest) {
   echo();
-  EXPECT_THAT(ask("GARBAGE\r\n\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  EXPECT_THAT(ask("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"),
+  EXPECT_THAT(ask("GET /\r\n\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_THAT(ask("GARBAGE\r\n\r\n"), StartsWith("HTTP/1.1 501 Not Implemented\r\n"));
+  EXPECT_THAT(ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n"),
               HasSubstr("{\"error\":\"the request's body is too large; 256 KiB are allowed\"}"));
   EXPECT_THAT(ask("GET /" + std::string(100'000, 'a')), StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(ask(kRequest), HasSubstr("GET /path query")) << "nobody else is disturbed";
@@ -123,7 +124,7 @@ TEST_F(HttpServerTest, TellsWhatTheHandlerThrows) {
 TEST_F(HttpServerTest, WantsTheTokenOnLoopback) {
   echo();
   const auto ask_port = [this](const std::string& field) {
-    return RawClient(port_).write("GET / HTTP/1.1\r\n" + field + "\r\n").read();
+    return RawClient(port_).write("GET / HTTP/1.1\r\nHost: x\r\n" + field + "\r\n").read();
   };
   for (const char* wrong : {"", "Authorization: Bearer \r\n", "Authorization: Bearer secreT\r\n",
                             "Authorization: Bearer secrets\r\n", "Authorization: secret\r\n",
@@ -159,9 +160,10 @@ TEST_F(HttpServerTest, TellsTheOneTooMany) {
   const RawClient second(path_);
   EXPECT_THAT(ask(kRequest), HasSubstr("{\"error\":\"too many connections are open; try again\"}"));
   // A listener of its own: who crowds the port is not in the way of the socket's owner.
-  EXPECT_THAT(
-      RawClient(port_).write("GET / HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n").read(),
-      StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(RawClient(port_)
+                  .write("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n")
+                  .read(),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 class HttpStream : public HttpServerTest {

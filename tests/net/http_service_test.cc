@@ -98,7 +98,8 @@ TEST_F(HttpServiceTest, RequestsFollowEachOtherOnAConnection) {
   serve();
   RawClient client = connect();
   for (const char* path : {"/now", "/later", "/now"}) {
-    client.write("POST " + std::string(path) + " HTTP/1.1\r\nContent-Length: 2\r\n\r\nab");
+    client.write("POST " + std::string(path) +
+                 " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab");
     const std::string reply = client.read("ab\n");
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
     EXPECT_THAT(reply, HasSubstr("POST " + std::string(path) + " ab\n"));
@@ -111,9 +112,9 @@ TEST_F(HttpServiceTest, RequestsMayComeAtOnceAndAreAnsweredInOrder) {
   RawClient client = connect();
   std::string all;
   for (int i = 0; i < 200; ++i) {
-    all += "GET /" + std::string(i % 3 == 0 ? "later" : "now") + "?20 HTTP/1.1\r\n\r\n";
+    all += "GET /" + std::string(i % 3 == 0 ? "later" : "now") + "?20 HTTP/1.1\r\nHost: x\r\n\r\n";
   }
-  client.write(all + "GET /end HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.write(all + "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string replies = client.read();
   std::size_t at = 0;
   for (int i = 0; i < 200; ++i) {
@@ -131,8 +132,8 @@ TEST_F(HttpServiceTest, WhatComesWhileAnAnswerIsMadeStandsBehindWhatWasThere) {
   std::thread writer([&client] {
     for (int i = 0; i < kRequests; ++i) {
       const std::string body = std::to_string(i);
-      client.write("POST /later HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
-                   "\r\n\r\n");
+      client.write("POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                   std::to_string(body.size()) + "\r\n\r\n");
       client.write(body);
     }
   });
@@ -148,32 +149,38 @@ TEST_F(HttpServiceTest, WhatComesWhileAnAnswerIsMadeStandsBehindWhatWasThere) {
 TEST_F(HttpServiceTest, AnAnswerThatIsNotReadWaits) {
   serve();
   RawClient client = connect();
-  client.write("GET /now?1000000 HTTP/1.1\r\n\r\nGET /end HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.write(
+      "GET /now?1000000 HTTP/1.1\r\nHost: x\r\n\r\nGET /end HTTP/1.1\r\nHost: x\r\nConnection: "
+      "close\r\n\r\n");
   RawClient other = connect();
-  EXPECT_THAT(other.write("GET /other HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200 OK"));
+  EXPECT_THAT(other.write("GET /other HTTP/1.1\r\nHost: x\r\n\r\n").read("GET"),
+              HasSubstr("200 OK"));
   EXPECT_THAT(client.read(), HasSubstr("GET /end"));
 }
 
 TEST_F(HttpServiceTest, WhoAsksWhetherToGoOnIsToldSo) {
   serve();
   RawClient client = connect();
-  client.write("POST /now HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.write(
+      "POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_THAT(client.read("\r\n\r\n"), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
 TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
   serve({.max_body_bytes = 2048});
   for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
-           {"nonsense\r\n\r\n", "400"},
-           {"POST / HTTP/1.1\r\nContent-Length: 2049\r\n\r\n", "413"},
+           {"nonsense\r\n\r\n", "501"},
+           {"GET / HTTP/1.1\r\n\r\n", "400"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2049\r\n\r\n", "413"},
            {"GET / HTTP/1.0\r\n\r\n", "505"},
-           {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\n\r\n", "431"},
-           {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "501"}}) {
+           {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", "431"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "501"}}) {
     const std::string reply = connect().write(request).read();
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 " + status)) << request.substr(0, 40);
     EXPECT_THAT(reply, HasSubstr("{\"error\":"));
   }
-  EXPECT_THAT(connect().write("GET /throws HTTP/1.1\r\n\r\n").read("broke"), HasSubstr("500"));
+  EXPECT_THAT(connect().write("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n").read("broke"),
+              HasSubstr("500"));
   EXPECT_EQ(answers_, 6);
 }
 
@@ -188,32 +195,38 @@ TEST_F(HttpServiceTest, WhoIsOneTooManyIsTold) {
   std::deque<RawClient> clients;
   for (int i = 0; i < 3; ++i) {
     clients.push_back(connect());
-    EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200"));
+    EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read("GET"),
+                HasSubstr("200"));
   }
   EXPECT_THAT(connect().read(), StartsWith("HTTP/1.1 503"));
-  EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("200"));
+  EXPECT_THAT(clients.back().write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read("GET"),
+              HasSubstr("200"));
 }
 
 TEST_F(HttpServiceTest, BodiesThatAreNotWholeHaveABound) {
   serve({.max_body_bytes = 100'000, .max_held_bytes = 50'000});
   RawClient client = connect();
-  client.write("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + std::string(60'000, 'x'));
+  client.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+               std::string(60'000, 'x'));
   EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 503"));
 }
 
 TEST_F(HttpServiceTest, WhileItDrainsAReplyIsTheLastOfItsConnection) {
   serve();
   RawClient client = connect();
-  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET"), HasSubstr("keep-alive"));
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read("GET"),
+              HasSubstr("keep-alive"));
   service_->drain();
-  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read(), HasSubstr("Connection: close"));
-  EXPECT_THAT(connect().write("GET / HTTP/1.1\r\n\r\n").read(), HasSubstr("200 OK"));
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read(),
+              HasSubstr("Connection: close"));
+  EXPECT_THAT(connect().write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read(), HasSubstr("200 OK"));
 }
 
 TEST_F(HttpServiceTest, AtTheEndWhoAsksNothingIsClosed) {
   serve();
   RawClient client = connect();
-  EXPECT_THAT(client.write("GET / HTTP/1.1\r\n\r\n").read("GET / \n"), HasSubstr("200 OK"));
+  EXPECT_THAT(client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read("GET / \n"),
+              HasSubstr("200 OK"));
   service_->stop();
   EXPECT_EQ(client.read(), "");
 }

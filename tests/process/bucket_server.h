@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "tests/process/cluster_on_loopback.h"
@@ -49,6 +50,8 @@ struct BucketKind {
   std::string name;
   bool (*is_installed)(std::string& why);
   std::unique_ptr<BucketServer> (*start)(const std::filesystem::path& folder);
+  // As a test that failed is named.
+  friend void PrintTo(const BucketKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
 template <typename Server>

@@ -14,11 +14,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// landlock(7), of which files are a part from version 2 on.
-bool keeps_within_files() {
+// Of landlock(7), of which files are a part from version 2 on, and ports from 4 on; less than 1:
+// there is none.
+long landlock_version() {
   constexpr long kCreateRuleset = 444;
   constexpr int kAskVersion = 1;
-  return syscall(kCreateRuleset, nullptr, 0, kAskVersion) >= 2;
+  return syscall(kCreateRuleset, nullptr, 0, kAskVersion);
 }
 
 class Confined : public ProcessTest {
@@ -64,9 +65,38 @@ TEST_F(Confined, AreALaunchAndItsTasks) {
   EXPECT_EQ(count, 3U);
 }
 
+// What a hole in it would be used for.
+TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
+  if (landlock_version() < 4) {
+    GTEST_SKIP() << "this kernel, or this container, has no Landlock for ports (Linux 6.7)";
+  }
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  const std::filesystem::path secret = scratch() / "secret";
+  std::ofstream(secret) << "of somebody else";
+  const ReservedPort other;
+  const std::string where = "127.0.0.1:" + std::to_string(other.number());
+  // Without --train_dir a chief keeps files for a while where temporary ones are.
+  const Words attempts = {
+      "--train_dir=" + (scratch() / "trained").string(),
+      "--debug_attempts=open:" + secret.string() + ",connect:" + where + ",exec:/bin/true"};
+  for (const net::Job job : {net::Job::kPs, net::Job::kWorker}) {
+    Process& task = run_task(cluster, job, 0, attempts);
+    EXPECT_TRUE(says(task, "open " + secret.string() + ": Permission denied"));
+    EXPECT_TRUE(says(task, "connect " + where + ": Permission denied"));
+    EXPECT_TRUE(says(task, "exec /bin/true: Operation not permitted"));
+  }
+  // It is the kernel that refuses: a task that is free is told otherwise.
+  Process& free = run_task(cluster, net::Job::kPs, 0,
+                           {"--confine=false", "--debug_attempts=open:" + secret.string() +
+                                                   ",connect:" + where + ",exec:/bin/true"});
+  EXPECT_TRUE(exits(free, kExitDone));
+  EXPECT_TRUE(says(free, "open " + secret.string() + ": done"));
+  EXPECT_TRUE(says(free, "connect " + where + ": Connection refused"));
+}
+
 // A folder of models gets a link to one that lies elsewhere, after the service has begun.
 TEST_F(Confined, FollowsNoLinkThatComesLater) {
-  if (!keeps_within_files()) {
+  if (landlock_version() < 2) {
     GTEST_SKIP() << "this kernel, or this container, has no Landlock";
   }
   namespace fs = std::filesystem;

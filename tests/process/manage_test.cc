@@ -321,7 +321,8 @@ TEST_F(Manage, ThePortWantsTheToken) {
     asio::ip::tcp::socket socket(context);
     socket.connect(
         {asio::ip::address_v4::loopback(), static_cast<asio::ip::port_type>(std::stoul(port))});
-    return answer_to(socket, "POST /v1/pods/worker-1/restart HTTP/1.1\r\n" + field + "\r\n");
+    return answer_to(socket,
+                     "POST /v1/pods/worker-1/restart HTTP/1.1\r\nHost: x\r\n" + field + "\r\n");
   };
   EXPECT_THAT(ask(""), HasSubstr(" 401 "));
   EXPECT_THAT(ask("Authorization: Bearer wrong\r\n"), HasSubstr(" 401 "));
@@ -343,11 +344,11 @@ TEST_F(Manage, StrangersDoNotDisturbTheRun) {
   for (const std::string& garbage :
        {std::string("\0\1\2\3", 4) + std::string(10'000, '\xff'),
         "GET /" + std::string(1'000'000, 'a'),
-        std::string("POST /v1/update HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n"),
-        std::string("POST /v1/update HTTP/1.1\r\nContent-Length: 3\r\n\r\n{{{"),
-        std::string("POST /v1/update HTTP/1.1\r\nContent-Length: 40\r\n\r\n"
+        std::string("POST /v1/update HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999\r\n\r\n"),
+        std::string("POST /v1/update HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{{{"),
+        std::string("POST /v1/update HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n"
                     R"({"workers": 1000000000000000000000000000})"),
-        std::string("DELETE /v1/pods/worker-1 HTTP/1.1\r\n\r\n")}) {
+        std::string("DELETE /v1/pods/worker-1 HTTP/1.1\r\nHost: x\r\n\r\n")}) {
     EXPECT_THAT(answer_to(connect(), garbage), HasSubstr("{\"error\":"));
   }
   open.clear();

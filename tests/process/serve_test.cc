@@ -220,10 +220,11 @@ TEST_F(Serve, WhatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
   }
   EXPECT_EQ(asker.ask(kPredict, instances(image(1))).status, 200);
   Asker large(port());
-  large.send("POST " + kPredict + " HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n");
+  large.send("POST " + kPredict + " HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n");
   EXPECT_EQ(large.receive().status, 413);
   Asker chunked(port());
-  chunked.send("POST " + kPredict + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  chunked.send("POST " + kPredict +
+               " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   EXPECT_EQ(chunked.receive().status, 501);
   service.send(SIGTERM);
   EXPECT_TRUE(exits(service, kExitTerminated));
@@ -257,7 +258,7 @@ TEST_F(Serve, RequestsMayFollowEachOtherAtOnce) {
   const std::string one = asker.ask(kPredict, instances(image(1))).body;
   for (int i = 0; i < 20; ++i) {
     asker.post(kPredict, instances(image(1)));
-    asker.send("GET /v2 HTTP/1.1\r\n\r\n");
+    asker.send("GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n");
   }
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(asker.receive().body, one);

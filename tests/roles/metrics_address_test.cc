@@ -68,7 +68,8 @@ TEST_F(MetricsAddressTest, HasNothingElse) {
   for (const char* const path : {"/", "/metrics/", "/metrics/x", "/targets"}) {
     EXPECT_THAT(http_get(port_of(address), path), StartsWith("HTTP/1.1 404 Not Found\r\n")) << path;
   }
-  EXPECT_THAT(http_ask(port_of(address), "POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
+  EXPECT_THAT(http_ask(port_of(address),
+                       "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"),
               StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"));
 }
 

@@ -209,7 +209,7 @@ TEST_F(RunPageTest, IsNotReachedByANameThatItDoesNotKnow) {
     EXPECT_THAT(RawClient(port_).write(rebound + "Connection: close\r\n" + mine + "\r\n").read(),
                 StartsWith("HTTP/1.1 421 "));
   }
-  EXPECT_THAT(RawClient(port_).write("GET / HTTP/1.1\r\n\r\n").read("\r\n"),
+  EXPECT_THAT(RawClient(port_).write("GET / HTTP/1.1\r\nHost: x\r\n\r\n").read("\r\n"),
               StartsWith("HTTP/1.1 421 "));
   EXPECT_EQ(changes_, 0);
 }
