@@ -181,7 +181,7 @@ TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
   }
   EXPECT_THAT(connect().write("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n").read("broke"),
               HasSubstr("500"));
-  EXPECT_EQ(answers_, 6);
+  EXPECT_EQ(answers_, 7);
 }
 
 TEST_F(HttpServiceTest, WhoIsSlowIsTold) {
