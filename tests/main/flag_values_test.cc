@@ -136,6 +136,26 @@ TEST(SeedAndRate, RefusesEverythingElse) {
   }
 }
 
+TEST(Attempts, AreReadAtCommas) {
+  EXPECT_EQ(fault(attempts(), "open:/a:b,connect:127.0.0.1:80,exec:/bin/true"), "");
+  const std::vector<roles::Attempt> read = read_attempts("open:/a:b,exec:/bin/true");
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].kind, roles::Attempt::Kind::kOpen);
+  EXPECT_EQ(read[0].what, "/a:b");
+  EXPECT_EQ(read[1].kind, roles::Attempt::Kind::kExec);
+  EXPECT_EQ(read[1].what, "/bin/true");
+  EXPECT_TRUE(read_attempts("").empty());
+}
+
+TEST(Attempts, RefuseEverythingElse) {
+  for (const std::string text : {"open", "open:", "write:/a", "connect:127.0.0.1", "connect:x:80",
+                                 "connect:127.0.0.1:65536", "connect:127.0.0.1:", "exec:", ":/a"}) {
+    EXPECT_EQ(
+        fault(attempts(), text),
+        "\"" + text + "\" is not one of open:FILE, connect:ADDRESS:PORT (IPv4), exec:PROGRAM");
+  }
+}
+
 TEST(Compression, IsNoneOrAShareOfComponents) {
   for (const std::string text : {"none", "topk:0.01", "topk:0.999"}) {
     EXPECT_EQ(fault(compression(), text), "");
