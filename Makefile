@@ -29,7 +29,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build tsan tsan-build fuzz fuzz-build
+.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build asan-units asan-processes tsan tsan-build fuzz fuzz-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,8 +134,13 @@ aarch64: ## the arithmetic, cross-compiled: emulated, it must compute the bits o
 	@$(COMPILE) $(PRESET) --target math_gradient_files
 	@tests/build/aarch64_test.sh build/aarch64 $(BUILD)
 
-asan: asan-build ## the tests, and some of those of whole tasks, under AddressSanitizer and UBSan
-	@$(CTEST) --preset asan
+asan: asan-units asan-processes ## the tests, and some of those of whole tasks, under AddressSanitizer and UBSan
+
+asan-units: asan-build
+	@$(CTEST) --preset asan --label-exclude process
+
+asan-processes: asan-build
+	@$(CTEST) --preset asan --label-regex process
 
 asan-build:
 	@.ci/install build test
