@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "tests/process/faulty_proxy.h"
 #include "tests/process/on_store.h"
