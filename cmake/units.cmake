@@ -5,8 +5,8 @@
 # a second of the compiler's for a test. These include them from the root of the sources on.
 
 # disttf_unite(folder): the targets of the folder and of those below it. UNITY_BUILD_BATCH_SIZE, of a
-# target, is how many sources at most; 0: all. Sources with options of their own, and such as are
-# made, stay alone.
+# target, is how many sources at most; 0: all. Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS
+# of their own, and such as are made, stay alone.
 function(disttf_unite folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)

@@ -9,6 +9,9 @@ namespace disttf::net {
 std::size_t HttpHeadLines::read(std::string_view bytes) noexcept {
   for (std::size_t at = 0; at < bytes.size() && !ended_; ++at) {
     const char c = bytes[at];
+    too_long_ = bytes_left_ == 0;
+    if (too_long_) return at;
+    --bytes_left_;
     // The two come together or not at all.
     if ((previous_ == '\r') != (c == '\n')) return at;
     if (c == '\n' ? !end_line() : c != '\r' && !takes(c)) return at;
@@ -46,10 +49,27 @@ bool HttpHeadLines::takes(char c) noexcept {
 }
 
 bool is_host_field(std::string_view value) noexcept {
-  static constexpr std::string_view kMarks = "-._~%!$&'()*+,;=:[]";
-  return !value.empty() && std::ranges::all_of(value, [](char c) {
+  static constexpr std::string_view kMarks = "-._~%!$&'()*+;=";
+  const auto is_name = [](char c) {
     return is_letter(c) || is_digit(c) || kMarks.find(c) != std::string_view::npos;
-  });
+  };
+  const auto is_address = [](char c) {
+    return is_letter(c) || is_digit(c) || c == ':' || c == '.' || c == '%';
+  };
+  const bool is_bracketed = value.starts_with('[');
+  if (is_bracketed) value.remove_prefix(1);
+  const std::size_t end = std::min(value.find(is_bracketed ? ']' : ':'), value.size());
+  const std::string_view name = value.substr(0, end);
+  std::string_view port = value.substr(end);
+  if (is_bracketed) {
+    if (port.empty()) return false;
+    port.remove_prefix(1);
+  }
+  if (name.empty() || !(is_bracketed ? std::ranges::all_of(name, is_address)
+                                     : std::ranges::all_of(name, is_name))) {
+    return false;
+  }
+  return port.empty() || (port.front() == ':' && std::ranges::all_of(port.substr(1), is_digit));
 }
 
 }  // namespace disttf::net

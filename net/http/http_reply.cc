@@ -44,8 +44,7 @@ std::string refusal_sentence(int status, std::size_t max_body_bytes) {
       return "only HTTP/1.1 is spoken here";
     default:
       return "the request is not HTTP to the letter: lines that end in CR LF, no blank before a "
-             "colon, "
-             "one Host, a path that begins with /";
+             "colon, one Host, a path that begins with /";
   }
 }
 

@@ -151,13 +151,12 @@ void HttpRequestParser::reset() {
   value_ = nullptr;
   seen_ = 0;
   has_transfer_encoding_ = false;
-  lines_ = {};
+  lines_ = HttpHeadLines(kMaxRequestHeadBytes);
   has_excess_ = false;
   may_stay_open_ = false;
   head_complete_ = false;
   complete_ = false;
   refusal_ = 0;
-  head_bytes_ = 0;
   taken_ = 0;
 }
 
@@ -171,7 +170,7 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
     http_parser_settings_init(&settings);
     settings.on_url = [](http_parser* parser, const char* text, std::size_t size) {
       self(parser).target_.append(text, size);
-      return self(parser).count_head_bytes(size);
+      return 0;
     };
     settings.on_header_field = [](http_parser* parser, const char* text, std::size_t size) {
       return self(parser).on_header_piece(true, {text, size});
@@ -194,12 +193,6 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
   return kSettings;
 }
 
-int HttpRequestParser::count_head_bytes(std::size_t bytes) {
-  head_bytes_ += bytes;
-  if (head_bytes_ > kMaxRequestHeadBytes) refusal_ = kHeadTooLarge;
-  return refusal_ == 0 ? 0 : -1;
-}
-
 // Names and values come in pieces, cut wherever the bytes were.
 int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
   if (head_complete_) return 0;
@@ -213,7 +206,7 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
     if (value_ != nullptr) value_->append(text);
   }
   in_name_ = is_name;
-  return refusal_ == 0 ? count_head_bytes(text.size()) : -1;
+  return refusal_ == 0 ? 0 : -1;
 }
 
 // Where the value of `name_` goes. The status of the refusal, or 0.
@@ -285,10 +278,10 @@ int HttpRequestParser::feed(std::string_view bytes) {
   execute(bytes.substr(0, fine));
   if (refusal_ != 0) return refusal_;
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-  if (error == HPE_HEADER_OVERFLOW) return kHeadTooLarge;
   if (error == HPE_INVALID_METHOD) return kNotImplemented;
-  const bool is_fine = fine == bytes.size() && (error == HPE_OK || error == HPE_PAUSED);
-  return is_fine ? 0 : kBadRequest;
+  if (error != HPE_OK && error != HPE_PAUSED) return kBadRequest;
+  if (fine == bytes.size()) return 0;
+  return lines_.too_long() ? kHeadTooLarge : kBadRequest;
 }
 
 }  // namespace disttf::net

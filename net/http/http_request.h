@@ -72,7 +72,6 @@ class HttpRequestParser {
   // What http_parser calls; it hands itself, and in its `data` this object.
   static const http_parser_settings& settings() noexcept;
   static HttpRequestParser& self(http_parser* parser) noexcept;
-  int count_head_bytes(std::size_t bytes);
   int on_header_piece(bool is_name, std::string_view text);
   int begin_value();
   void execute(std::string_view bytes);
@@ -89,13 +88,12 @@ class HttpRequestParser {
   std::string* value_ = nullptr;  // where its value goes; null: nowhere
   unsigned seen_ = 0;             // a bit each for the fields that have come
   bool has_transfer_encoding_ = false;
-  HttpHeadLines lines_;
+  HttpHeadLines lines_{kMaxRequestHeadBytes};
   bool has_excess_ = false;
   bool may_stay_open_ = false;
   bool head_complete_ = false;  // what comes later is no head, but perhaps a trailer
   bool complete_ = false;
   int refusal_ = 0;
-  std::size_t head_bytes_ = 0;
   std::size_t taken_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,7 +52,10 @@ bool opens(const std::string& file) {
 bool connects(const std::string& where) {
   const std::optional<sockaddr_in> address = ipv4_address(where);
   const data::FileDescriptor socket_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{.tv_sec = 3, .tv_usec = 0};  // where nobody answers
   return address && socket_of.is_open() &&
+         setsockopt(socket_of.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ==
+             0 &&
          connect(socket_of.number(), reinterpret_cast<const sockaddr*>(&*address),
                  sizeof(*address)) == 0;
 }

@@ -1,4 +1,4 @@
-// What a hole in a task would be used for, done on purpose (--debug_attempt): so that a test sees
+// What a hole in a task would be used for, done on purpose (--debug_attempts): so that a test sees
 // the kernel refuse it to a task that runs, and not only to a function.
 #pragma once
 

@@ -1,6 +1,7 @@
 // What each task has given up when it runs: as the kernel says, of all its threads. What that keeps
 // it from: tests/roles/confinement_test.cc.
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -67,8 +68,9 @@ TEST_F(Confined, AreALaunchAndItsTasks) {
 
 // What a hole in it would be used for.
 TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
-  if (landlock_version() < 4) {
-    GTEST_SKIP() << "this kernel, or this container, has no Landlock for ports (Linux 6.7)";
+  if (landlock_version() < 4 || prctl(PR_GET_SECCOMP) < 0) {
+    GTEST_SKIP()
+        << "this kernel, or this container, has no Landlock for ports (Linux 6.7), or no seccomp";
   }
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   const std::filesystem::path secret = scratch() / "secret";

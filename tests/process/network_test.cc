@@ -222,6 +222,10 @@ TEST_F(NetworkTest, LookupsThatHangHoldUpNobody) {
   for (const char* range : {"0", "1"}) {
     ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
   }
+  // Who has not yet been connected to the ps that is lost does not find it back.
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "global step: "));
+  }
   const std::size_t threads = threads_of(*tasks.ps[0]);
   network_->silence("ps1", "spare");
   tasks.ps[1]->send(SIGKILL);

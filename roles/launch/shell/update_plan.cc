@@ -16,12 +16,13 @@ namespace {
 using Values = std::map<std::string, std::string, std::less<>>;
 
 // The settings of one task that neither the weights nor the other tasks depend on.
-constexpr std::array<std::string_view, 20> kOfOneTask = {
+constexpr std::array<std::string_view, 21> kOfOneTask = {
     "log_every",      "log_level",         "log_format",         "save_steps",
     "save_secs",      "max_to_keep",       "start_timeout",      "peer_timeout",
     "worker_timeout", "heartbeat_timeout", "print_weights_hash", "print_classes",
     "metrics_file",   "debug_delay_ms",    "chaos_frames",       "log_dir",
-    "summary_every",  "histogram_every",   "evaluator_secs",     "keep_best"};
+    "summary_every",  "histogram_every",   "evaluator_secs",     "keep_best",
+    "debug_attempts"};
 
 struct Fixed {
   std::string_view name;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -50,11 +51,15 @@ class Validator {
     if (questions_ == nullptr) {
       throw std::runtime_error("popen failed");
     }
-    answers_.open(answers);  // waits for the writer
+    std::signal(SIGPIPE, SIG_IGN);  // it may end before it is asked
+    answers_.open(answers);         // waits for the writer
   }
 
   // What is wrong; none: it has ended instead of answering.
   std::optional<nlohmann::json> ask(const nlohmann::json& question) {
+    if (!answers_) {
+      return std::nullopt;
+    }
     const std::string line = question.dump() + "\n";
     std::fwrite(line.data(), 1, line.size(), questions_.get());
     std::fflush(questions_.get());
