@@ -31,8 +31,8 @@ PATIENCE_S = 60
 class Terminal:
     def __init__(self, words):
         self.said = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
             os.environ["TERM"] = "xterm"
             os.execvp(words[0], words)
 
@@ -54,6 +54,16 @@ class Terminal:
         self.said = self.said[found.end():]
         return found
 
+    def end(self):
+        """Until nothing is left that writes a history, say, into a folder that is about to go."""
+        self.type("exit\n")
+        try:
+            while os.read(self.fd, 65536):
+                pass
+        except OSError:
+            pass  # its side of the terminal is closed
+        os.waitpid(self.pid, 0)
+
 
 def main(shell, script):
     words, start = START[shell]
@@ -65,6 +75,7 @@ def main(shell, script):
         called = terminal.wait_for(r"CALLED(\S+)").group(1)
         if called != expected:
             raise SystemExit(f"{line!r} became {called}, not {expected}")
+    terminal.end()
     print(f"{shell}: {len(LINES)} lines")
 
 
