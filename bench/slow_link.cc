@@ -137,7 +137,8 @@ void follow(const std::string& command, Run& run) {
 // memory.
 Run run_form(const Cable& cable, const Form& form, const JobOptions& options) {
   const std::string common =
-      " --transport=tcp --ps_hosts=10.98.0.1:2222 --worker_hosts=10.98.0.2:2223,10.98.0.2:2224 "
+      " --insecure --transport=tcp --ps_hosts=10.98.0.1:2222 "
+      "--worker_hosts=10.98.0.2:2223,10.98.0.2:2224 "
       "--dataset=" +
       options.dataset + " --data_dir=" + options.data_dir;
   const std::string program = disttf_program();

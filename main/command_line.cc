@@ -69,6 +69,7 @@ roles::OnFinish on_finish_from(const std::string& name) {
 roles::Task task_from(const Flags& flags, const Environment& environment,
                       net::ClusterAndTask found) {
   using std::chrono::seconds;
+  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, found.cluster);
   return {.cluster = std::move(found.cluster),
           .self = found.task,
           .incarnation = roles::new_incarnation(),
@@ -82,7 +83,7 @@ roles::Task task_from(const Flags& flags, const Environment& environment,
           .on_finish = on_finish_from(flags.on_finish),
           .threads = flags.threads,
           .listen_fd = flags.listen_fd,
-          .secrets = secrets_from(flags, environment)};
+          .secrets = std::move(secrets)};
 }
 
 roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
@@ -183,8 +184,10 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
 }
 
 RunPlus run_plus(const Flags& flags, const Environment& environment) {
-  return {.options = {.cluster = find_lists(flags, environment),
-                      .secrets = secrets_from(flags, environment),
+  net::Cluster cluster = find_lists(flags, environment);
+  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, cluster);
+  return {.options = {.cluster = std::move(cluster),
+                      .secrets = std::move(secrets),
                       .verbose = flags.verbose,
                       .wait = std::chrono::seconds(flags.wait_s),
                       .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};

@@ -232,7 +232,7 @@ void add_timeouts(CLI::App& app, Flags& flags) {
 }
 
 void add_transport(CLI::App& app, Flags& flags) {
-  add_secret_flag(app, flags);
+  add_secret_flags(app, flags);
   app.add_option("--transport", flags.transport,
                  "how tensors travel: `auto`, through shared memory between tasks of one machine, "
                  "else `tcp`; `shm`: no other way will do. Of a ps, `tcp` shares nothing")

@@ -66,7 +66,6 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  add_insecure_flag(app, flags);
   app.add_option("--chaos", flags.chaos,
                  "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, and `--chaos_frames "
                  "SEED,RATE`; SEED "
@@ -91,7 +90,7 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
-  add_secret_flag(app, flags);
+  add_secret_flags(app, flags);
   app.add_flag("--verbose", flags.verbose,
                "a line for each task, too: round trip, version, and whom it reaches")
       ->transform(boolean())

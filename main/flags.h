@@ -96,7 +96,6 @@ struct Flags {
   bool launch_evaluator = false;
   std::string restart = "on-failure";
   std::uint64_t max_restarts = 10;
-  bool insecure = false;
   std::string chaos;           // empty: none
   std::string launch_options;  // a file; empty: none
   roles::TaskLimits ps_limits;
@@ -182,6 +181,7 @@ struct Flags {
   std::uint64_t heartbeat_timeout_s = 10;
   // Network
   std::string secret_file;
+  bool insecure = false;
   std::string transport = "auto";
   std::uint64_t threads = 0;  // 0: as many as suit the task
   // Metrics

@@ -7,18 +7,25 @@
 #include "main/common_options.h"
 #include "main/flags.h"
 #include "net/transport/secrets.h"
+#include "net/wire/cluster.h"
 #include "roles/launch/shell/run_secret.h"
 
 namespace disttf {
 
-void add_secret_flag(CLI::App& app, Flags& flags);
+// --secret_file and --insecure
+void add_secret_flags(CLI::App& app, Flags& flags);
 
-// Of --secret_file, or else of the variable; null: the run has none. Throws std::invalid_argument.
+// Of --secret_file, or else of the variable; null: the run has none, or is to have none. Throws
+// std::invalid_argument, also where there is none, `cluster` names other machines than this one,
+// and nobody has said that this is meant.
 [[nodiscard]] std::shared_ptr<net::Secrets> secrets_from(const Flags& flags,
-                                                         const Environment& environment);
+                                                         const Environment& environment,
+                                                         const net::Cluster& cluster);
 
-// launch --insecure
-void add_insecure_flag(CLI::App& app, Flags& flags);
+// Of tasks that render writes down, each of them for a machine of its own: throws
+// std::invalid_argument where they would have neither a secret nor --insecure.
+void check_rendered_secret(const Flags& flags);
+
 // Where the tasks of a launch have theirs from. Throws std::invalid_argument.
 [[nodiscard]] roles::SecretOfRun secret_of_launch(const Flags& flags,
                                                   const Environment& environment);

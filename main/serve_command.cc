@@ -80,9 +80,10 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
 std::string flag_of_run(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
-    const bool is_of_run =
-        group == kClusterGroup || group == kFindGroup || option->check_lname("follow_secs") ||
-        option->check_lname("heartbeat_timeout") || option->check_lname("secret_file");
+    const bool is_of_run = group == kClusterGroup || group == kFindGroup ||
+                           option->check_lname("follow_secs") ||
+                           option->check_lname("heartbeat_timeout") ||
+                           option->check_lname("secret_file") || option->check_lname("insecure");
     if (is_of_run && option->count() > 0) {
       return "--" + option->get_lnames().front();
     }
@@ -100,11 +101,13 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
     throw std::invalid_argument(
         "--ps_hosts: missing; --ps_hosts and --worker_hosts say which run is followed");
   }
-  return {.task = {.cluster = std::move(resolution.found->cluster),
+  net::Cluster& cluster = resolution.found->cluster;
+  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, cluster);
+  return {.task = {.cluster = std::move(cluster),
                    .self = {.job = net::Job::kEvaluator, .index = 0},
                    .incarnation = roles::new_incarnation(),
                    .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)},
-                   .secrets = secrets_from(flags, environment)},
+                   .secrets = std::move(secrets)},
           .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
@@ -146,7 +149,7 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMostFollowSeconds))
       ->capture_default_str()
       ->group(kServeGroup);
-  add_secret_flag(app, flags);
+  add_secret_flags(app, flags);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
       ->type_name("FILE")

@@ -19,6 +19,7 @@
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/secret_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
@@ -102,12 +103,10 @@ Action render_action(Words& words, Warnings& warnings) {
     throw std::invalid_argument("--storage_uri: " + net::quoted(flags.render.storage_uri) +
                                 " is not allowed for " + target.name + ", only for kserve");
   }
-  if (!flags.render.secret.empty() && !flags.secret_file.empty()) {
-    throw std::invalid_argument("--secret: " + net::quoted(flags.render.secret) +
-                                " is not allowed with --secret_file " +
-                                net::quoted(flags.secret_file) + "; give one of them");
-  }
   refuse_scheduling(flags.render, target);
+  if (target.trains) {
+    check_rendered_secret(flags);
+  }
   render::Deployment deployment =
       make_deployment(flags.render, arguments_for_children(*words.app),
                       {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});

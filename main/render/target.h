@@ -18,6 +18,7 @@ struct Target {
   // does not take.
   std::string (*render)(const Deployment& deployment);
   bool makes_pods = false;  // of Kubernetes: Scheduling is for these
+  bool trains = true;       // its tasks speak with each other
 };
 
 // In the order in which the help lists them.

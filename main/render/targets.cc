@@ -24,7 +24,8 @@ constexpr std::array kTargets = {
     Target{"nomad", "a Nomad batch job, JSON", render_nomad},
     Target{"tfmesos", "a script that calls TFMesos' tfrun", render_tfmesos},
     Target{"kelda", "a Kelda blueprint, main.js", render_kelda},
-    Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve, true},
+    Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve, true,
+           false},
 };
 
 }  // namespace

@@ -13,6 +13,12 @@ bool is_loopback(const asio::ip::address& address) noexcept {
                                    address.to_v6().to_bytes()[12] == 127);
 }
 
+bool is_loopback_host(std::string_view host) noexcept {
+  std::error_code not_numeric;
+  const auto numeric = asio::ip::make_address(host, not_numeric);
+  return not_numeric ? host == "localhost" : is_loopback(numeric);
+}
+
 void send_unpaced(int socket) noexcept {
   constexpr std::string_view kReno = "reno";
   static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kReno.data(),

@@ -126,6 +126,11 @@ tcp::acceptor listen_at(asio::io_context& context, const std::string& host, std:
   return acceptor;
 }
 
+tcp::acceptor listen_as(asio::io_context& context, const Address& listed) {
+  if (!is_loopback_host(listed.host)) return listen_on(context, listed.port);
+  return listen_at(context, listed.host == "localhost" ? "127.0.0.1" : listed.host, listed.port);
+}
+
 tcp::acceptor adopt_listening(asio::io_context& context, int fd) {
   const std::string what = "inherited descriptor " + std::to_string(fd);
   int listening = 0;

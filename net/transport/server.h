@@ -42,6 +42,10 @@ enum class ListenScope : std::uint8_t {
 [[nodiscard]] asio::ip::tcp::acceptor listen_at(asio::io_context& context, const std::string& host,
                                                 std::uint16_t port);
 inline constexpr const char* kEveryAddress = "all";
+// The same where the others look for a task by this entry of the lists: at its loopback address
+// alone, if that is what it says, since nobody elsewhere is to get there; else on all interfaces,
+// as its name may mean any of them.
+[[nodiscard]] asio::ip::tcp::acceptor listen_as(asio::io_context& context, const Address& listed);
 
 // Takes over a socket that another process opened and set to listen (`launch`). Owns `fd` from
 // here on, also when it throws std::system_error (not a listening TCP socket).

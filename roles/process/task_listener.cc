@@ -21,11 +21,12 @@ constexpr std::chrono::milliseconds kPause{20};
 
 }  // namespace
 
-asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context, std::uint16_t port) {
+asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context,
+                                                 const net::Address& listed) {
   const auto until = std::chrono::steady_clock::now() + kPredecessor;
   while (true) {
     try {
-      return net::listen_on(context, port);
+      return net::listen_as(context, listed);
     } catch (const std::system_error& error) {
       if (error.code() != asio::error::address_in_use ||
           std::chrono::steady_clock::now() >= until) {
@@ -55,7 +56,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   hooks.log = [](std::string_view sentence) { log_warning(sentence); };
   try {
     auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)
-                                        : net::listen_on(context, own.port);
+                                        : net::listen_as(context, own);
     auto listener = std::make_unique<net::Listener>(context, std::move(acceptor),
                                                     std::move(options), std::move(hooks));
     log_info("Started server with target: tcp://" + net::to_string(own));

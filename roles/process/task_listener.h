@@ -20,10 +20,11 @@ namespace disttf::roles {
                                                                 net::ServerHooks hooks,
                                                                 bool is_server = false);
 
-// Listens on a server's port. Where another process has it, which may be the task of a server that
-// was killed and is dying, that is waited for for a moment. Throws std::system_error.
+// Listens where the lists say that a server is. Where another process has it, which may be the task
+// of a server that was killed and is dying, that is waited for for a moment. Throws
+// std::system_error.
 [[nodiscard]] asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context,
-                                                               std::uint16_t port);
+                                                               const net::Address& listed);
 
 // Why the task ends that could not listen: because of the port, or for lack of descriptors.
 [[nodiscard]] Failure cannot_listen(const Task& task, const std::system_error& error);

@@ -3,7 +3,7 @@
 
 What `disttf render` writes, on a real Kubernetes. Its API server takes all of it (`accepted`). And it is run: kubernetes,
 statefulset, tfjob under the training operator, jobset under its controller. Pods come up, train, say the result and end
-with the weights of `launch`; pods are deleted and killed in mid-run; images are wrong, flags are wrong, memory is short.
+with the weights of `launch`, which also has a secret; pods are deleted and killed in mid-run; images are wrong, flags are wrong, memory is short.
 ENGINES: what .ci/engines_build has built. MNIST: the folder of the real one; where it is not the built-in digits do. It
 prints what is seen over time.
 Exit code 77: something is missing (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With DISTTF_KEEP=1 a cluster
@@ -12,6 +12,7 @@ where a test has failed stays, so that one may look (nsenter --target PID --moun
 import os
 import pathlib
 import re
+import secrets
 import signal
 import sys
 import time
@@ -25,6 +26,7 @@ OBJECTS = {"job": "/apis/batch/v1/namespaces/default/jobs", "tfjob": "/apis/kube
            "jobset": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"}
 SIZE = ["--ps=2", "--workers=2", "--chief"]
 RUN = ["--train_steps=150", "--print_weights_hash"]
+SECRET = "mnist-secret"  # what Kubernetes calls it: all that is run here speaks TLS
 # Slow enough that something can be done to it in the middle.
 SLOWLY = ["--debug_delay_ms=100", "--log_every=1"]
 EVERYTHING = ["--namespace=ml", "--cpus=1.5", "--memory=512", "--gpus=1", "--volumes=/srv:/more:ro,runs:/runs",
@@ -75,6 +77,8 @@ class Tests:
             self.has_node = True
             self.cluster.start_controllers_and_node(self.program)
             self.say("a node is there")
+            self.cluster.kubectl("create", "secret", "generic", SECRET,
+                                 f"--from-literal=DISTTF_SECRET={secrets.token_hex(32)}")
 
     def say(self, text):
         print(f"{time.monotonic() - self.began:7.1f} s  {text}", flush=True)
@@ -104,7 +108,7 @@ class Tests:
     def rendered(self, target, *flags):
         file = self.folder / "rendered.yaml"
         machine.run(self.program, "render", target, "--image=disttf:1", *SIZE, *RUN, *self.data, *flags,
-                    f"--output={file}")
+                    f"--secret={SECRET}", f"--output={file}")
         return file.read_text()
 
     def apply(self, text):

@@ -15,8 +15,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// The lists name other machines, so a secret belongs to each line, or the word for none.
 std::string own_task(const std::string& line, const std::string& tf_config = {}) {
-  return net::to_string(parse_task(line, {{"TF_CONFIG", tf_config}}).task.self);
+  return net::to_string(parse_task(line + " --insecure", {{"TF_CONFIG", tf_config}}).task.self);
 }
 std::string refused(const std::string& line, const std::string& tf_config = {}) {
   return refusal(line, {{"TF_CONFIG", tf_config}});
@@ -51,7 +52,7 @@ TEST(ClusterFromFlags, JobNameMayRepeatTheCommand) {
 
 TEST(ClusterFromFlags, KeepsTheListsInOrder) {
   const net::Cluster cluster =
-      parse_task("worker --task_index 2 --ps_hosts=b:1,a:1 --worker_hosts=z:1,y:2,x:3")
+      parse_task("worker --task_index 2 --ps_hosts=b:1,a:1 --worker_hosts=z:1,y:2,x:3 --insecure")
           .task.cluster;
   EXPECT_EQ(net::to_string(cluster.ps.at(0)), "b:1");
   EXPECT_EQ(net::to_string(cluster.workers.at(2)), "x:3");
@@ -167,7 +168,8 @@ TEST(ClusterFromTfConfig, FaultsAreToldByField) {
 
 TEST(ClusterFromTfConfig, WarningsReachTheLog) {
   const Invocation invocation =
-      parse("train", {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"],"gpu":["g:1"]},
+      parse("train --insecure",
+            {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"],"gpu":["g:1"]},
                                         "task":{"type":"worker","index":0}})"}});
   ASSERT_EQ(invocation.warnings.size(), 1U);
   EXPECT_THAT(invocation.warnings.front(), HasSubstr("\"gpu\""));
@@ -176,7 +178,7 @@ TEST(ClusterFromTfConfig, WarningsReachTheLog) {
 // ---- Other environments: tests/net/resolvers_test.cc has their cases ----
 
 const Environment kNomad = {{"NOMAD_GROUP_NAME", "ps"}, {"NOMAD_ALLOC_INDEX", "1"}};
-const std::string kPattern = " --ps 2 --workers 3 --task_hosts m-{job}-{index}.m:2222 ";
+const std::string kPattern = " --ps 2 --workers 3 --task_hosts m-{job}-{index}.m:2222 --insecure ";
 
 TEST(ClusterFromTheEnvironment, TakesTheFlagsOfEachTask) {
   EXPECT_EQ(net::to_string(parse_task("train" + kPattern, kNomad).task.self), "ps 1");
@@ -188,11 +190,12 @@ TEST(ClusterFromTheEnvironment, TakesTheFlagsOfEachTask) {
 }
 
 TEST(ClusterFromTheEnvironment, OfTfMesosIsEnoughWithoutAnyArgument) {
-  const roles::TrainerOptions options = parse_task("", {{"TFMESOS_DISTRIBUTED", "1"},
-                                                        {"TFMESOS_PS_HOSTS", "p:1"},
-                                                        {"TFMESOS_WORKER_HOSTS", "a:1,b:1"},
-                                                        {"TFMESOS_JOB_NAME", "worker"},
-                                                        {"TFMESOS_TASK_INDEX", "1"}});
+  const roles::TrainerOptions options =
+      parse_task("", {{"TFMESOS_DISTRIBUTED", "1"},
+                      {"TFMESOS_PS_HOSTS", "localhost:1"},
+                      {"TFMESOS_WORKER_HOSTS", "localhost:2,localhost:3"},
+                      {"TFMESOS_JOB_NAME", "worker"},
+                      {"TFMESOS_TASK_INDEX", "1"}});
   EXPECT_EQ(net::to_string(options.task.self), "worker 1");
 }
 
@@ -260,7 +263,7 @@ TEST(Resolve, PrintsWhatWasFoundAndWhere) {
 TEST(Resolve, PrintsJsonThatIsATfConfig) {
   const std::string json = resolved("--json --chief" + kPattern, kNomad);
   EXPECT_THAT(resolved("--json", {{"TF_CONFIG", json}}), HasSubstr(R"("resolver":"tf_config")"));
-  EXPECT_EQ(net::hash_of(parse_task("", {{"TF_CONFIG", json}}).task.cluster),
+  EXPECT_EQ(net::hash_of(parse_task("--insecure", {{"TF_CONFIG", json}}).task.cluster),
             net::hash_of(parse_task("ps --chief" + kPattern, kNomad).task.cluster));
   EXPECT_EQ(resolved("--json"), "{\"facts\":[],\"resolver\":\"local\",\"warnings\":[]}\n");
 }
@@ -355,7 +358,7 @@ TEST(TutorialsTfConfig, OfTheOpenShiftWorkshopIsUnderstood) {
      "task":{"type":"worker","index":1},
      "environment":"cloud"
   })";
-  const roles::TrainerOptions options = parse_task("train", {{"TF_CONFIG", config}});
+  const roles::TrainerOptions options = parse_task("train --insecure", {{"TF_CONFIG", config}});
   EXPECT_EQ(net::to_string(options.task.self), "worker 1");
   EXPECT_EQ(options.config.trainers, 3U);
   EXPECT_FALSE(options.task.cluster.is_chief(options.task.self));

@@ -87,9 +87,9 @@ TEST(CommandLine, HandsAServersOwnFlagsToTheTasksThatItRuns) {
             "--peer_timeout 5 --heartbeat_timeout 6" +
             kHosts)
           .action);
-  EXPECT_THAT(
-      run.options.task_arguments,
-      testing::UnorderedElementsAre("--data_dir=d", "--transport=tcp", "--log_level=debug"));
+  EXPECT_THAT(run.options.task_arguments,
+              testing::UnorderedElementsAre("--data_dir=d", "--insecure=true", "--transport=tcp",
+                                            "--log_level=debug"));
 }
 
 // ---- A task ----
@@ -192,7 +192,7 @@ TEST(CommandLine, RemembersWhichFlagsTheUserWrote) {
   EXPECT_THAT(parse_task("worker --task_index 1 --batch-size 100 --sync_replica True" + kHosts)
                   .explicit_flags,
               testing::UnorderedElementsAre("task_index", "ps_hosts", "worker_hosts", "batch_size",
-                                            "sync_replicas"));
+                                            "sync_replicas", "insecure"));
 }
 
 TEST(CommandLine, DoesNotHoldAgainstTheChiefWhatItOnlyKnowsLater) {
@@ -269,7 +269,8 @@ TEST(CommandLine, SetsTheLogUpAsItIsTold) {
 TEST(CommandLine, AnEvaluatorAsksThePsOrReadsCheckpoints) {
   const Environment environment = {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"]},
                         "task":{"type":"evaluator","index":0}})"}};
-  const auto of_ps = std::get<RunEvaluator>(parse("train --evaluator_secs=3", environment).action);
+  const auto of_ps =
+      std::get<RunEvaluator>(parse("train --insecure --evaluator_secs=3", environment).action);
   EXPECT_TRUE(of_ps.options.trainer.checkpoint.train_dir.empty());
   EXPECT_EQ(of_ps.options.trainer.task.cluster.ps.size(), 1U);
   EXPECT_EQ(of_ps.options.every, std::chrono::seconds(3));
@@ -278,8 +279,7 @@ TEST(CommandLine, AnEvaluatorAsksThePsOrReadsCheckpoints) {
   EXPECT_EQ(of_files.options.trainer.checkpoint.train_dir, "/runs/1");
   EXPECT_EQ(of_files.options.keep_best, roles::BestMetric::kLoss);
   EXPECT_TRUE(of_files.options.trainer.task.cluster.ps.empty());
-  const auto of_lists =
-      std::get<RunEvaluator>(parse("evaluator --ps_hosts p:1 --worker_hosts w:1").action);
+  const auto of_lists = std::get<RunEvaluator>(parse("evaluator" + kHosts).action);
   EXPECT_EQ(of_lists.options.trainer.task.self.job, net::Job::kEvaluator);
 }
 
@@ -292,8 +292,9 @@ TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {
 }
 
 TEST(CommandLine, ARenderedFileNamesTheResultLineOfItsDataSet) {
-  EXPECT_THAT(print("render compose").text, HasSubstr("\"MNIST accuracy: ...\""));
-  EXPECT_THAT(print("render compose --dataset digits").text, HasSubstr("\"Digits accuracy: ...\""));
+  EXPECT_THAT(print("render compose --insecure").text, HasSubstr("\"MNIST accuracy: ...\""));
+  EXPECT_THAT(print("render compose --insecure --dataset digits").text,
+              HasSubstr("\"Digits accuracy: ...\""));
 }
 
 // ---- launch ----

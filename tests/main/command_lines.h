@@ -48,7 +48,8 @@ inline std::string refusal(const std::string& line, const Environment& environme
   return "(accepted)";
 }
 
-// Two lists that most lines need: one ps, two workers.
-inline const std::string kHosts = " --ps_hosts=ps0:2222 --worker_hosts=w0:2222,w1:2222 ";
+// Two lists that most lines need: one ps, two workers. What is said of secrets is tested elsewhere.
+inline const std::string kOtherMachines = " --ps_hosts=ps0:2222 --worker_hosts=w0:2222,w1:2222 ";
+inline const std::string kHosts = kOtherMachines + "--insecure ";
 
 }  // namespace disttf

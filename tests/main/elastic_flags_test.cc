@@ -43,7 +43,7 @@ TEST(ElasticFlags, RefusesLessThanThereAre) {
             "--max_workers: 1 is less than the 2 workers that the cluster lists");
   EXPECT_EQ(refusal("launch --workers 3 --max_workers 2"),
             "--max_workers: 2 is less than the 3 of --workers");
-  EXPECT_EQ(refusal("render slurm --workers 3 --max_workers 2"),
+  EXPECT_EQ(refusal("render slurm --insecure --workers 3 --max_workers 2"),
             "--max_workers: 2 is less than the 3 of --workers");
 }
 

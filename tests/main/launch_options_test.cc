@@ -150,7 +150,8 @@ TEST(LaunchSecret, IsMadeWhereNoneIsGiven) {
   EXPECT_EQ(secret("launch", {{"DISTTF_SECRET", ""}}), SecretOfRun::kMade);
   EXPECT_EQ(secret("launch --insecure"), SecretOfRun::kNone);
   EXPECT_EQ(secret("launch --insecure", given), SecretOfRun::kNone);
-  EXPECT_THAT(parse_launch("launch --insecure").task_arguments, testing::IsEmpty());
+  EXPECT_THAT(parse_launch("launch --insecure").task_arguments,
+              testing::ElementsAre("--insecure=true"));
   EXPECT_EQ(refusal("launch --insecure --secret_file /x"),
             "--insecure: true is not allowed with --secret_file \"/x\"; give one of them");
 }

@@ -137,9 +137,11 @@ constexpr const char* kSmall = "[[layer]]\ntype = \"dense\"\nunits = 10\nname = 
 
 TEST_F(ModelFileOnDisk, IsWhatModelNames) {
   const std::string path = put(kSmall);
-  EXPECT_EQ(parse_task("worker --task_index=0 --ps_hosts=a:1 --worker_hosts=b:1 --model " + path)
-                .config.model.layers,
-            layers_from_toml(kSmall, "m.toml"));
+  EXPECT_EQ(
+      parse_task(
+          "worker --task_index=0 --ps_hosts=localhost:1 --worker_hosts=localhost:2 --model " + path)
+          .config.model.layers,
+      layers_from_toml(kSmall, "m.toml"));
 }
 
 TEST_F(ModelFileOnDisk, IsShown) {

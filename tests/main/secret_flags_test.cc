@@ -1,4 +1,4 @@
-// Who reads a secret.
+// Who has a secret, who has to, and who reads one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -14,12 +14,65 @@
 namespace disttf {
 namespace {
 
+// Of each command that speaks to tasks; the lists follow.
+constexpr const char* kWhoSpeaks[] = {
+    "ps --task_index=0",
+    "worker --task_index=1",
+    "train --job_name=worker --task_index=0",
+    "train --existing_servers",
+    "evaluator",
+    "server --job_name=ps --task_index=0",
+    "plus",
+    "serve",
+};
+constexpr const char* kHere = " --ps_hosts=localhost:1 --worker_hosts=127.0.0.2:2,[::1]:3";
+
+TEST(CommandLine, TasksOnOtherMachinesHaveASecretOrTheWordForNone) {
+  for (const std::string command : kWhoSpeaks) {
+    SCOPED_TRACE(command);
+    EXPECT_EQ(
+        refusal(command + kOtherMachines),
+        "--secret_file: missing; ps0:2222 is on another machine, and without a secret whoever "
+        "reaches a port may be a task of the run. Give all of its tasks the same secret, by "
+        "--secret_file or DISTTF_SECRET, or all of them --insecure");
+    EXPECT_EQ(refusal(command + kOtherMachines + "--insecure=false"),
+              refusal(command + kOtherMachines));
+    EXPECT_EQ(refusal(command + kOtherMachines + "--insecure"), "(accepted)");
+    EXPECT_EQ(refusal(command + kHere), "(accepted)");
+  }
+  EXPECT_THAT(refusal("ps --task_index=0 --ps_hosts=127.0.0.1:1 --worker_hosts=127.0.0.1:2,w:3"),
+              testing::HasSubstr("; w:3 is on another machine"));
+  EXPECT_THAT(refusal("ps --task_index=0 --chief_host=10.0.0.1:9" + std::string(kHere)),
+              testing::HasSubstr("; 10.0.0.1:9 is on another machine"));
+  // The task of a server, whose lists have a name for the driver that nobody dials.
+  EXPECT_EQ(refusal("ps --task_index=0 --listen_fd=3 --chief_host=driver:1" + std::string(kHere)),
+            "(accepted)");
+  // Workers that may join are no machines yet.
+  EXPECT_EQ(refusal("ps --task_index=0 --max_workers=9" + std::string(kHere)), "(accepted)");
+}
+
+TEST(CommandLine, TheWordForNoSecretCountsMoreThanTheVariable) {
+  const Environment given = {{"DISTTF_SECRET", "short"}};
+  EXPECT_EQ(parse_task("ps --task_index=0" + kOtherMachines + "--insecure", given).task.secrets,
+            nullptr);
+  EXPECT_EQ(refusal("worker --task_index=0 --insecure --secret_file=/x" + kOtherMachines),
+            "--insecure: true is not allowed with --secret_file \"/x\"; give one of them");
+}
+
+// The tasks of a launch are told, too.
+TEST(CommandLine, WhatDescribesNoClusterNeedsNone) {
+  EXPECT_EQ(refusal("launch"), "(accepted)");
+  EXPECT_EQ(refusal("train"), "(accepted)");
+  EXPECT_EQ(refusal("resolve worker --task_index=0" + kOtherMachines), "(accepted)");
+}
+
 TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the leak detector looks into the process";
 #endif
   const auto dumpable = [](const Environment& environment) {
-    static_cast<void>(parse("ps --task_index=0" + kHosts, environment));
+    static_cast<void>(
+        parse("ps --task_index=0 --ps_hosts=127.0.0.1:1 --worker_hosts=127.0.0.1:2", environment));
     _exit(prctl(PR_GET_DUMPABLE));
   };
   EXPECT_EXIT(dumpable({}), testing::ExitedWithCode(1), "");

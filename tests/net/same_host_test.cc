@@ -1,5 +1,6 @@
 #include "net/transport/same_host.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -73,6 +74,28 @@ TEST(SameHost, LoopbackIsToldFromOtherAddresses) {
   }
   for (const char* text : {"0.0.0.0", "10.0.0.1", "::", "fe80::1", "::ffff:10.0.0.127"}) {
     EXPECT_FALSE(is_loopback(asio::ip::make_address(text))) << text;
+  }
+}
+
+TEST(SameHost, HostsOfListsAreThisMachineOnlyWhereEverybodyTakesThemForIt) {
+  for (const char* text : {"localhost", "127.0.0.1", "127.1.2.3", "::1"}) {
+    EXPECT_TRUE(is_loopback_host(text)) << text;
+  }
+  for (const char* text : {"", "localhost.example", "127.0.0.1.example", "w0", "10.0.0.1", "::"}) {
+    EXPECT_FALSE(is_loopback_host(text)) << text;
+  }
+}
+
+TEST(ListenAs, ALoopbackAddressIsReachedByNobodyElse) {
+  asio::io_context context;
+  const auto at = [&context](const std::string& host) {
+    return listen_as(context, {host, 0}).local_endpoint().address().to_string();
+  };
+  EXPECT_EQ(at("localhost"), "127.0.0.1");
+  EXPECT_EQ(at("127.0.0.3"), "127.0.0.3");
+  EXPECT_EQ(at("::1"), "::1");
+  for (const char* host : {"w0", "10.0.0.1"}) {
+    EXPECT_THAT(at(host), testing::AnyOf("::", "0.0.0.0")) << host;
   }
 }
 

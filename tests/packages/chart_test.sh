@@ -16,7 +16,7 @@ chart=$1/packages/disttf-$version.tgz
   fail "the chart is not of $version: $("$helm" show chart "$chart")"
 
 made() {
-  "$helm" template run1 "$1" --kube-version 1.29.0 --set chief=true,flags.train_steps=500 >"$scratch/$2" ||
+  "$helm" template run1 "$1" --kube-version 1.29.0 --set chief=true,flags.train_steps=500,secret=mnist-secret >"$scratch/$2" ||
     fail "helm makes nothing of $1"
 }
 without_version() { sed -E 's/^( *(helm.sh.chart|app.kubernetes.io.version|image): ).*/\1/' "$scratch/$1"; }

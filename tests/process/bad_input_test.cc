@@ -8,7 +8,7 @@ namespace disttf::test_process {
 namespace {
 
 // Addresses of tasks that are never reached: the input is refused before a port is opened.
-const Words kLists = {"--ps_hosts=a:1,b:2", "--worker_hosts=c:3,d:4"};
+const Words kLists = {"--ps_hosts=a:1,b:2", "--worker_hosts=c:3,d:4", "--insecure"};
 
 struct Mistake {
   const char* name;
@@ -78,6 +78,11 @@ const std::vector<Mistake>& mistakes() {
       {"NoLists", {"worker", "--task_index=0"}, "--ps_hosts: missing"},
       {"NoPs", {"worker", "--worker_hosts=a:1", "--task_index=0"}, "--ps_hosts"},
       {"NoWorkers", {"ps", "--ps_hosts=a:1", "--task_index=0"}, "--worker_hosts"},
+      {"NeitherASecretNorTheWordForNone",
+       {"worker", "--ps_hosts=a:1", "--worker_hosts=127.0.0.1:1", "--task_index=0"},
+       "--secret_file: missing; a:1 is on another machine, .*--insecure"},
+      {"ASecretAndTheWordForNone", Words{"ps", "--task_index=0", "--secret_file=f"} + kLists,
+       "--insecure: true is not allowed with --secret_file \"f\"; give one of them"},
       {"ChiefWithoutAddress", Words{"chief", "--task_index=0"} + kLists, "--chief_host|chief"},
   };
   return kMistakes;

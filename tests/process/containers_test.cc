@@ -9,6 +9,7 @@
 
 #include "tests/process/container_host.h"
 #include "tests/process/process_test.h"
+#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {
@@ -60,7 +61,7 @@ class Containers : public ProcessTest {
     host_->start_container(task, Words{"--volume=" + data_volume()} + podman_flags(task),
                            Words{task.substr(0, dash), "--task_index=" + task.substr(dash + 1),
                                  "--ps_hosts=ps-0:2222,ps-1:2222", "--chief_host=chief-0:2222",
-                                 "--worker_hosts=worker-0:2222,worker-1:2222"} +
+                                 "--worker_hosts=worker-0:2222,worker-1:2222", "--insecure"} +
                                data_flags_inside() + more);
   }
   // A container that comes back has another hardware address, and so has the bridge with the name
@@ -155,13 +156,6 @@ class Containers : public ProcessTest {
     return path;
   }
 
-  // mnist.secret, beside the files for engines.
-  void write_secret() const {
-    const std::filesystem::path path = scratch() / "mnist.secret";
-    std::ofstream(path) << std::string(32, 's') << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms(0600));
-  }
-
   const bool pods_;
   bool keeps_addresses_ = false;
   std::unique_ptr<ContainerHost> host_;
@@ -211,7 +205,7 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
     test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
     return;
   }
-  write_secret();
+  write_secret(scratch());  // beside the files for engines
   const std::string file = render("compose", {"--ps=2", "--chief", "--secret=mnist.secret"});
   const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
   host_->run(compose + Words{"up", "--detach", "ps-0", "ps-1"});
@@ -219,7 +213,7 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   host_->start_container(
       "stranger", {"--network=mnist_default"},
       {"worker", "--task_index=1", "--ps_hosts=ps-0:2222,ps-1:2222", "--chief_host=chief-0:2222",
-       "--worker_hosts=worker-0:2222,worker-1:2222", "--dataset=digits"});
+       "--worker_hosts=worker-0:2222,worker-1:2222", "--dataset=digits", "--insecure"});
   EXPECT_EQ(host_->exit_code("stranger"), kExitUsage);
   EXPECT_THAT(host_->logs("stranger"), HasSubstr("speaks with nobody who has not its secret"));
   host_->run(compose + Words{"up", "--detach"});
@@ -236,9 +230,10 @@ TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
   }
   const std::filesystem::path runs = scratch() / "runs";
   std::filesystem::create_directories(runs / "1");
-  const std::string file =
-      render("compose", {"--evaluator", "--evaluator_secs=0", "--serve=1", "--train_dir=/runs/1"},
-             data_volume() + "," + runs.string() + ":/runs");
+  const std::string file = render(
+      "compose",
+      {"--evaluator", "--evaluator_secs=0", "--serve=1", "--train_dir=/runs/1", "--insecure"},
+      data_volume() + "," + runs.string() + ":/runs");
   const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
   host_->run(compose + Words{"up", "--detach"});
   for (const std::string task : {"ps-0", "worker-0", "worker-1", "evaluator-0"}) {
@@ -292,7 +287,7 @@ class Pods : public Containers {
   // Starts the pods of mnist-ps, one, and of mnist-worker, two. `count`: how the object says it.
   // Returns their containers, that of the ps first.
   Words play(const std::string& target, const std::string& kind, const std::string& count) {
-    std::ifstream file(render(target, {"--ps=1", "--image=localhost/disttf:latest"}));
+    std::ifstream file(render(target, {"--ps=1", "--image=localhost/disttf:latest", "--insecure"}));
     const std::string objects((std::istreambuf_iterator<char>(file)), {});
     Words containers;
     for (const auto& [name, replicas] :

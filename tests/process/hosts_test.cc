@@ -1,10 +1,11 @@
 // Several hosts: network namespaces with addresses of their own, and processes that do not see each
 // other's, so that memory cannot be shared. The example of the README, and a driver with its
-// servers; on a fast network and over links of 100 Mb/s.
+// servers, with a secret; over links of 100 Mb/s without one.
 #include <iostream>
 
 #include "tests/process/network.h"
 #include "tests/process/process_test.h"
+#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {
@@ -59,12 +60,23 @@ class Hosts : public ProcessTest {
     }
   }
 
+  [[nodiscard]] const Words& secret() const { return secret_; }
+
   std::unique_ptr<Network> network_;
+
+ private:
+  const Words secret_ = {"--secret_file=" + write_secret(scratch())};
 };
+
+TEST_F(Hosts, AreNotReachedByTasksThatHaveNeitherASecretNorTheWordForNone) {
+  Process& ps = start_on("ps0", Words{"ps", "--task_index=0"} + kLists);
+  EXPECT_TRUE(exits(ps, kExitUsage));
+  EXPECT_TRUE(says(ps, "--secret_file: missing; ps0:2222 is on another machine"));
+}
 
 TEST_F(Hosts, TrainAsInFourTerminals) {
   const Words run = {"--train_steps=500", "--print_weights_hash", "--log_level=debug"};
-  const std::vector<Process*> tasks = start_tasks(run);
+  const std::vector<Process*> tasks = start_tasks(run + secret());
   ASSERT_TRUE(all_exit(tasks, kExitDone));
   expect_weights_of_launch({tasks[2], tasks[3]}, Words{"--ps=2", "--workers=2"} + run);
   for (const Process* worker : {tasks[2], tasks[3]}) {
@@ -80,7 +92,7 @@ TEST_F(Hosts, TrainOverLinksOf100MegabitsPerSecond) {
     return;
   }
   const Words run = {"--train_steps=100", "--print_weights_hash"};
-  const std::vector<Process*> tasks = start_tasks(run);
+  const std::vector<Process*> tasks = start_tasks(run + Words{"--insecure"});
   ASSERT_TRUE(all_exit(tasks, kExitDone));
   expect_weights_of_launch({tasks[2], tasks[3]}, Words{"--ps=2", "--workers=2"} + run);
   EXPECT_GT(accuracy_in(*tasks[2]), 0.8);
@@ -97,11 +109,11 @@ TEST_F(Hosts, AreServersThatOneProcessDrives) {
     servers.push_back(
         &start_on(host, Words{"server", "--job_name=" + host.substr(0, host.size() - 1),
                               "--task_index=" + host.substr(host.size() - 1), data_dir_flag()} +
-                            kLists));
+                            kLists + secret()));
   }
   const Words run = {"--train_steps=100", "--print_weights_hash"};
-  Process& driver =
-      start_on("driver", Words{"train", "--existing_servers"} + kLists + data_flags() + run);
+  Process& driver = start_on(
+      "driver", Words{"train", "--existing_servers"} + kLists + secret() + data_flags() + run);
   EXPECT_TRUE(exits(driver, kExitDone));
   expect_weights_of_launch({&driver}, Words{"--ps=2", "--workers=2", "--chief"} + run);
   expect_bytes_on_the_wire(100);

@@ -54,7 +54,7 @@ TEST_F(Mismatch, PsPortThatIsTaken) {
   const std::string port = std::to_string(taken.number());
   Process& ps = run_with(Job::kPs, 0, "127.0.0.1:" + port, worker0_);
   EXPECT_TRUE(exits(ps, kExitCannotListen));
-  EXPECT_TRUE(says(ps, "ps 0 \\(127.0.0.1:" + port + "\\) cannot listen on port " + port +
+  EXPECT_TRUE(says(ps, "ps 0 \\(127.0.0.1:" + port + "\\) cannot listen on 127.0.0.1 port " + port +
                            ": Address already in use"));
 }
 

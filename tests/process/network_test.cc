@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "tests/process/process_test.h"
+#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {
@@ -49,7 +50,7 @@ class NetworkTest : public ProcessTest {
                        network_->words_on(host) +
                            Words{disttf_binary(), command, "--task_index=" + std::to_string(index),
                                  "--ps_hosts=ps0:2222,ps1:2222", "--chief_host=chief:2222",
-                                 "--worker_hosts=worker0:2222,worker1:2222"} +
+                                 "--worker_hosts=worker0:2222,worker1:2222", secret_} +
                            data_flags() + more,
                        command + " " + std::to_string(index) + " on " + host);
   }
@@ -86,6 +87,9 @@ class NetworkTest : public ProcessTest {
   }
 
   std::unique_ptr<Network> network_;
+
+ private:
+  const std::string secret_ = "--secret_file=" + write_secret(scratch());
 };
 
 TEST_F(NetworkTest, TrainsAcrossHosts) { expect_undisturbed(start_all(kRun)); }

@@ -104,7 +104,8 @@ TEST_F(Recovery, SecondProcessOnTheSameAddressIsTurnedAway) {
   ASSERT_TRUE(reaches(*tasks.trainers[1], 20));
   Process& second = run_task(cluster_, Job::kWorker, 1);
   EXPECT_TRUE(exits(second, kExitCannotListen));
-  EXPECT_TRUE(says(second, "worker 1 .*cannot listen on port [0-9]+: Address already in use"));
+  EXPECT_TRUE(
+      says(second, "worker 1 .*cannot listen on 127.0.0.1 port [0-9]+: Address already in use"));
   EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
   expect_undisturbed(tasks);
 }

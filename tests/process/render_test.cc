@@ -25,10 +25,10 @@ class Render : public ProcessTest {
 };
 
 TEST_F(Render, WritesToStandardOutputOrIntoAFile) {
-  Process& printed = run("printed", {"render", "compose"});
+  Process& printed = run("printed", {"render", "compose", "--insecure"});
   EXPECT_TRUE(exits(printed, kExitDone));
   EXPECT_EQ(printed.standard_error(), "");
-  Process& written = run("written", {"render", "compose", "--output=a.yaml"});
+  Process& written = run("written", {"render", "compose", "--insecure", "--output=a.yaml"});
   EXPECT_TRUE(exits(written, kExitDone));
   EXPECT_EQ(written.standard_output() + written.standard_error(), "");
   std::ifstream file(scratch() / "a.yaml");
@@ -38,9 +38,10 @@ TEST_F(Render, WritesToStandardOutputOrIntoAFile) {
 }
 
 TEST_F(Render, TellsWhenItsTextCannotBeWritten) {
-  expect_refused(run("no folder", {"render", "compose", "--output=none/a.yaml"}), kExitError,
-                 "--output: cannot write \"none/a.yaml\": No such file or directory");
-  Process& full = run_program("/bin/sh", {"-c", disttf_binary() + " render compose >/dev/full"});
+  expect_refused(run("no folder", {"render", "compose", "--insecure", "--output=none/a.yaml"}),
+                 kExitError, "--output: cannot write \"none/a.yaml\": No such file or directory");
+  Process& full =
+      run_program("/bin/sh", {"-c", disttf_binary() + " render compose --insecure >/dev/full"});
   expect_refused(full, kExitError, "cannot write to standard output: No space left on device");
 }
 
@@ -57,8 +58,8 @@ TEST_F(Render, RefusesABadClusterFileInOneSentence) {
 
 TEST_F(Render, RefusesBadOptionsInOneSentence) {
   const std::string options = write("options.json", R"({"worker": {"count": "three"}})");
-  expect_refused(run("options", {"render", "dcos", "--options=" + options}), kExitUsage,
-                 "--options: worker.count is \"three\"; expected a whole number");
+  expect_refused(run("options", {"render", "dcos", "--insecure", "--options=" + options}),
+                 kExitUsage, "--options: worker.count is \"three\"; expected a whole number");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/process/process_test.h"
+#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {
@@ -49,7 +50,7 @@ class SlurmTest : public ProcessTest {
     file << "#!/bin/bash\n#SBATCH --job-name=mnist\n#SBATCH --nodes=3\n#SBATCH --ntasks=" << kTasks
          << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path_.string()
          << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << disttf_binary()
-         << " train --ps=1 --chief";
+         << " train --ps=1 --chief --insecure";
     for (const std::string& word : data_flags() + more) {
       file << ' ' << word;
     }
@@ -135,7 +136,7 @@ TEST_F(SlurmTest, JobTrainsAcrossNodesAndIsCompleted) {
 }
 
 TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
-  const std::string job = slurm_->submit(rendered_script(kRun));
+  const std::string job = slurm_->submit(rendered_script(kRun + Words{"--insecure"}));
   output_path_ = scratch() / ("mnist-" + job + ".out");
   EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
   EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
@@ -145,8 +146,7 @@ TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
 }
 
 TEST_F(SlurmTest, RenderedScriptHandsOnASecretThatNobodyElseMayRead) {
-  const std::filesystem::path secret = scratch() / "mnist.secret";
-  std::ofstream(secret) << std::string(32, 's') << "\n";
+  const std::filesystem::path secret = write_secret(scratch());
   std::filesystem::permissions(secret, std::filesystem::perms(0644));
   const std::filesystem::path script = rendered_script(kRun + Words{"--secret=" + secret.string()});
   std::string job = slurm_->submit(script);

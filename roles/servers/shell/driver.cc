@@ -240,7 +240,7 @@ void FleetThread::spawn(asio::awaitable<void> work) {
 // A port that nobody needs to reach: every trainer has one.
 int open_any_port() {
   asio::io_context context;
-  return net::listen_on(context, 0).release();
+  return net::listen_on(context, 0, net::ListenScope::kLoopback).release();
 }
 
 }  // namespace

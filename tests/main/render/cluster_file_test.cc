@@ -136,7 +136,7 @@ TEST(RenderFlags, HelpListsTheTargets) {
 }
 
 TEST(RenderFlags, OutputGoesIntoAFile) {
-  const Invocation invocation = parse("render compose --output /tmp/x.yaml");
+  const Invocation invocation = parse("render compose --insecure --output /tmp/x.yaml");
   const RunRender& run = std::get<RunRender>(invocation.action);
   EXPECT_EQ(run.path, "/tmp/x.yaml");
   EXPECT_EQ(run.text, rendered("compose"));

@@ -123,11 +123,11 @@ TEST_F(RenderDcos, TheCommandLineWins) {
 }
 
 TEST_F(RenderDcos, WhatOnlyPythonNeedsIsLeftAsideWithAWarning) {
-  const Invocation invocation = parse("render dcos " + options(kMnist));
+  const Invocation invocation = parse("render dcos --insecure " + options(kMnist));
   EXPECT_THAT(invocation.warnings,
               ElementsAre("--options: left aside, since disttf has its own program, image and "
                           "data: service.job_url, service.job_path, service.job_name"));
-  EXPECT_TRUE(parse("render dcos --name m " + options("{}")).warnings.empty());
+  EXPECT_TRUE(parse("render dcos --insecure --name m " + options("{}")).warnings.empty());
 }
 
 TEST_F(RenderDcos, RefusesWhatThePackageWouldRefuse) {

@@ -40,6 +40,12 @@ constexpr const char* kAllWords =
     "--hidden_units 128,64 --cpus 1.5 --memory 512 --placement disk=ssd --ps_placement disk=any "
     "--serve 2 --metrics_port 9400 --pod_monitor --secret mnist-secret";
 
+// With the word for no secret where nothing is said of one: it is another test's.
+std::string decided(const std::string& values) {
+  const bool is_decided = values.find("secret") != std::string::npos;
+  return values + (is_decided ? "" : " --set flags.insecure=true");
+}
+
 class Helm : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +60,7 @@ class Helm : public testing::Test {
     return helm(std::string("template run1 ") + kChart + " --kube-version 1.29.0 " + values);
   }
   static std::vector<json> objects_of(const std::string& values) {
-    const Ran ran = template_of(values);
+    const Ran ran = template_of(decided(values));
     EXPECT_EQ(ran.exit_code, 0) << ran.output;
     return parse_yaml(ran.output);
   }
@@ -113,7 +119,7 @@ void expect_the_same(const std::vector<json>& made, const std::string& line) {
 }
 
 TEST_F(Helm, FindsNothingInItsLint) {
-  for (const std::string& values : {std::string(), std::string(kAllValues)}) {
+  for (const std::string& values : {decided(""), std::string(kAllValues)}) {
     const Ran ran =
         helm(std::string("lint --strict ") + kChart + " --kube-version 1.29.0 " + values);
     EXPECT_EQ(ran.exit_code, 0) << ran.output;
@@ -208,9 +214,19 @@ TEST_F(Helm, VolcanoPlacesAllOfTheClusterOrNone) {
   }
 }
 
+// What they hold, disttf will see.
+TEST_F(Helm, TakesVariablesInThePlaceOfASecret) {
+  for (const char* values :
+       {"--set 'secrets={mnist-secret}'",
+        "--set 'env[0].name=DISTTF_SECRET,env[0].valueFrom.secretKeyRef.name=mnist-secret'",
+        "--set flags.secret_file=/nfs/mnist.secret"}) {
+    EXPECT_EQ(template_of(values).exit_code, 0) << values;
+  }
+}
+
 TEST_F(Helm, SaysWhatIsWrong) {
   const auto says = [](const std::string& values) {
-    const Ran ran = template_of(values);
+    const Ran ran = template_of(decided(values));
     EXPECT_NE(ran.exit_code, 0) << values;
     return ran.output;
   };
@@ -224,6 +240,8 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set metrics.podMonitor.enabled=true"), HasSubstr("without metrics.enabled"));
   EXPECT_THAT(says("--set volcano.enabled=true,schedulerName=mine"), HasSubstr("schedulerName"));
   EXPECT_THAT(says("--set secret=s,flags.secret_file=f"), HasSubstr("flags.secret_file"));
+  EXPECT_THAT(says("--set secret=s,flags.insecure=true"), HasSubstr("flags.insecure"));
+  EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("is not a name"));
   EXPECT_THAT(says("--set nameOverride=" + std::string(55, 'a')), HasSubstr("64 characters"));
 }

@@ -27,7 +27,7 @@ struct Size {
   bool chief = false;
 };
 
-// What `disttf render LINE` prints.
+// What `disttf render LINE` prints, of a LINE without a secret with --insecure.
 [[nodiscard]] std::string rendered(const std::string& line);
 // The sentence that refuses it.
 [[nodiscard]] std::string render_refusal(const std::string& line);

@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "main/render/target.h"
+#include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
@@ -246,6 +248,27 @@ TEST(RenderSecret, TheTasksTakeTheFileThatTheyAreTold) {
     tasks.push_back(std::move(task));
   }
   expect_one_cluster(tasks, {});
+}
+
+// Each task is on a machine of its own, so it would not start with neither of both.
+TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
+  for (const Target& target : targets()) {
+    const std::string line = std::string("render ") + target.name;
+    if (std::string_view(target.name) == "kserve") {
+      EXPECT_NO_THROW(static_cast<void>(parse(
+          line + " --volumes runs:/runs --train_dir /runs/1")));  // it serves, and asks nobody
+      continue;
+    }
+    EXPECT_THAT(refusal(line), StartsWith("--secret: missing; the tasks are on several machines"))
+        << target.name;
+    const std::string text = std::get<Print>(parse(line + " --insecure").action).text;
+    EXPECT_THAT(text, HasSubstr("--insecure=true")) << target.name;
+    EXPECT_THAT(std::get<Print>(parse(line + " --secret_file /nfs/s").action).text,
+                HasSubstr("--secret_file=/nfs/s"))
+        << target.name;
+  }
+  EXPECT_EQ(render_refusal("compose --secret s --insecure"),
+            "--secret: \"s\" is not allowed with --insecure; give one of them");
 }
 
 TEST(RenderSecret, RefusesANameThatTheEngineHasNot) {

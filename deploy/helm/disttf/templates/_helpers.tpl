@@ -64,10 +64,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $words = append $words (printf "--%s=%s" $flag (include "disttf.text" $value | replace "$" "$$")) -}}
 {{- end -}}
 {{- if $values.secret -}}
-{{- if $values.flags.secret_file -}}
-{{- fail (printf "secret: %q is not allowed with flags.secret_file; give one of them" $values.secret) -}}
+{{- range $other := list "secret_file" "insecure" -}}
+{{- if index $values.flags $other -}}
+{{- fail (printf "secret: %q is not allowed with flags.%s; give one of them" $values.secret $other) -}}
+{{- end -}}
 {{- end -}}
 {{- $words = append $words "--secret_file=/run/secrets/disttf/secret" -}}
+{{- else if not (or $values.flags.secret_file $values.flags.insecure $values.secrets $values.env) -}}
+{{- fail "secret: missing; the pods are on several machines, and without a secret whoever reaches a port may be one of them. Give the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
 {{- end -}}
 {{- if $values.metrics.enabled -}}
 {{- $words = append $words (printf "--metrics_port=%d" (int $values.metrics.port)) -}}
