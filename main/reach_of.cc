@@ -240,6 +240,8 @@ roles::Reach reach_of(const RunServe& run, const Environment& environment) {
   Needs needs(environment);
   needs.listen(options.port);
   needs.change_beside(options.access_log);
+  needs.read_beside(options.tls_cert);
+  needs.read_beside(options.tls_key);
   if (options.follow) {
     needs.task(options.follow->task);
   } else {

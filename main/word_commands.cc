@@ -151,6 +151,7 @@ Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
   RunHealthcheck run{.options = {.url = take_healthcheck_word(words.arguments)}};
   words.read_flags();
   run.options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
+  run.options.ca_file = words.flags.ca_file;
   return run;
 }
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <asio/error.hpp>
 #include <atomic>
 #include <cerrno>
 #include <exception>
@@ -73,19 +75,20 @@ class HttpService::Connection final : public HttpExchange {
   }
 
   HttpRequestParser parser;
-  std::string rest;            // what came behind a request that is not answered
-  std::string out;             // what the peer has not taken
-  std::size_t out_sent = 0;    // of it
-  std::size_t held_bytes = 0;  // of the body, as the loop has counted it
-  std::size_t place = 0;       // in the loop's list
+  std::unique_ptr<TlsAccepted> tls;  // null: http
+  std::string rest;                  // what came behind a request that is not answered
+  std::string out;                   // what the peer has not taken
+  std::size_t out_sent = 0;          // of it
+  std::size_t held_bytes = 0;        // of the body, as the loop has counted it
+  std::size_t place = 0;             // in the loop's list
   ServiceClock::time_point asked_at;
   ServiceClock::time_point deadline;
   bool is_asked = false;      // the handler has it
   bool is_last = false;       // closed once `out` is sent
   bool is_lingering = false;  // only to be read away
   bool is_over = false;
-  bool waits_for_room = false;  // of the socket, to send the rest of `out`
-  bool has_continued = false;   // 100 was sent for this request
+  std::uint32_t watched = EPOLLIN;  // what the loop waits for
+  bool has_continued = false;       // 100 was sent for this request
 
  private:
   Loop& loop_;
@@ -147,10 +150,14 @@ class HttpService::Loop {
   void take_inbox();
   Connection* adopt(int socket);
   void receive(Connection& connection);
+  void receive_tls(Connection& connection);
+  std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
+  void wait_for(Connection& connection, std::uint32_t events);
   void take(Connection& connection, std::string_view bytes);
   bool feed(Connection& connection, std::string_view& bytes);
   void ask(Connection& connection);
   void refuse(Connection& connection, int status);
+  void refuse(Connection& connection, const HttpReply& reply);
   void send(Connection& connection);
   void after_sending(Connection& connection);
   void end(Connection& connection);
@@ -217,6 +224,7 @@ void HttpService::Loop::run() {
     for (Connection* const connection : std::exchange(resumed_, {})) {
       const std::string bytes = std::exchange(connection->rest, {});
       if (!connection->is_over) take(*connection, bytes);
+      if (connection->tls) receive_tls(*connection);
     }
     is_busy = handler_->work();
     if (now_ >= swept_ + kSweepInterval) sweep();
@@ -244,6 +252,8 @@ void HttpService::Loop::on_event(const epoll_event& event) {
   if (connection.is_over) return;
   if (!connection.out.empty()) {
     send(connection);
+  } else if (connection.tls && !connection.is_lingering) {
+    receive_tls(connection);
   } else if (!connection.is_asked && connection.rest.empty()) {  // else that comes first
     receive(connection);
   }
@@ -291,7 +301,9 @@ HttpService::Connection* HttpService::Loop::adopt(int socket) {
   auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
   connection->place = connections_.size();
   connection->deadline = now_ + options_.request_timeout;
-  if (!watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
+  if (options_.identity) connection->tls = TlsAccepted::over(socket, *options_.identity);
+  if ((options_.identity && !connection->tls) ||
+      !watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
     --count_;
     return nullptr;
   }
@@ -305,6 +317,29 @@ void HttpService::Loop::receive(Connection& connection) {
     end(connection);
   } else if (size > 0 && !connection.is_lingering) {
     take(connection, std::string_view(buffer_.data(), static_cast<std::size_t>(size)));
+  }
+}
+
+// What TLS has taken from the socket no epoll tells of: so all of it, or until there is a request.
+void HttpService::Loop::receive_tls(Connection& connection) {
+  const auto reads = [&connection] {
+    return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
+           connection.out.empty() && connection.rest.empty();
+  };
+  while (reads()) {
+    std::error_code error;
+    const std::size_t size = connection.tls->read_some(buffer_, error);
+    if (!error) {
+      take(connection, std::string_view(buffer_).substr(0, size));
+    } else if (error == asio::error::would_block) {
+      wait_for(connection, connection.tls->waits_for() == POLLOUT ? EPOLLOUT : EPOLLIN);
+      return;
+    } else if (connection.tls->is_plain_http()) {
+      connection.tls.reset();  // whoever asks so can read no other answer
+      refuse(connection, error_reply(400, "this address speaks https alone"));
+    } else {
+      end(connection);
+    }
   }
 }
 
@@ -372,30 +407,52 @@ void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
 }
 
 void HttpService::Loop::refuse(Connection& connection, int status) {
-  const HttpReply reply = error_reply(status, refusal_sentence(status, options_.max_body_bytes));
+  refuse(connection, error_reply(status, refusal_sentence(status, options_.max_body_bytes)));
+}
+
+void HttpService::Loop::refuse(Connection& connection, const HttpReply& reply) {
   connection.out = head_text(reply, /*stays_open=*/false) + reply.body;
   connection.asked_at = {};
-  handler_->answered(connection, status, connection.out.size());
+  handler_->answered(connection, reply.status, connection.out.size());
   hold(connection, 0);
   connection.is_last = true;
   connection.deadline = now_ + options_.write_timeout;
   send(connection);
 }
 
+std::size_t HttpService::Loop::send_some(Connection& connection, std::string_view bytes,
+                                         std::error_code& error) {
+  if (connection.tls) return connection.tls->write_some(bytes, error);
+  const ssize_t size = ::send(connection.socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (size >= 0) return static_cast<std::size_t>(size);
+  if (errno == EAGAIN) {
+    error = asio::error::would_block;
+  } else if (errno != EINTR) {
+    error = {errno, std::system_category()};
+  }
+  return 0;
+}
+
+void HttpService::Loop::wait_for(Connection& connection, std::uint32_t events) {
+  if (std::exchange(connection.watched, events) != events) {
+    watch(connection.socket(), events, &connection, EPOLL_CTL_MOD);
+  }
+}
+
 void HttpService::Loop::send(Connection& connection) {
   while (connection.out_sent < connection.out.size()) {
-    const ssize_t size = ::send(connection.socket(), connection.out.data() + connection.out_sent,
-                                connection.out.size() - connection.out_sent, MSG_NOSIGNAL);
-    if (size >= 0) {
-      connection.out_sent += static_cast<std::size_t>(size);
-    } else if (errno == EAGAIN) {
-      // Only room in the socket is of interest until the reply is gone.
+    std::error_code error;
+    connection.out_sent +=
+        send_some(connection, std::string_view(connection.out).substr(connection.out_sent), error);
+    if (error == asio::error::would_block) {
+      // Only room in the socket is of interest until the reply is gone. (TLS may want to hear
+      // first.)
+      const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
       connection.deadline = now_ + options_.write_timeout;
-      if (!std::exchange(connection.waits_for_room, true)) {
-        watch(connection.socket(), EPOLLOUT, &connection, EPOLL_CTL_MOD);
-      }
+      wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
       return;
-    } else if (errno != EINTR) {
+    }
+    if (error) {
       end(connection);
       return;
     }
@@ -408,11 +465,12 @@ void HttpService::Loop::after_sending(Connection& connection) {
   if (connection.out.capacity() > kKeptBytes) connection.out = std::string();
   connection.out.clear();
   connection.out_sent = 0;
-  if (std::exchange(connection.waits_for_room, false)) {
-    watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_MOD);
+  wait_for(connection, EPOLLIN);
+  if (!connection.rest.empty() || (connection.tls && connection.tls->has_bytes())) {
+    resumed_.push_back(&connection);
   }
-  if (!connection.rest.empty()) resumed_.push_back(&connection);
   if (connection.is_last) {
+    if (connection.tls) connection.tls->finish();
     ::shutdown(connection.socket(), SHUT_WR);
     connection.is_lingering = true;
     connection.deadline = now_ + kServiceLinger;

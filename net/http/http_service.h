@@ -5,8 +5,9 @@
 // Some threads, each with its own epoll set, connections and handler, and nothing between them: a
 // request is read, answered and written by one thread. The first one accepts, and hands a new
 // connection to the thread that has fewest. A connection that waits for an answer is not read from,
-// so a request that follows waits in the socket. What is slow, half-open, too large or too many
-// costs bounded time and memory.
+// so a request that follows waits in the socket. With an identity all of it is https; a handshake
+// is the beginning of the first request, and has its time. What is slow, half-open, too large or
+// too many costs bounded time and memory.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -21,6 +22,7 @@
 
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
+#include "net/http/tls_identity.h"
 
 namespace disttf::net {
 
@@ -34,6 +36,7 @@ struct HttpServiceOptions {
   std::chrono::milliseconds write_timeout{20'000};    // a reader that takes nothing for so long
   std::chrono::milliseconds idle_timeout{120'000};    // between two requests
   std::chrono::milliseconds stop_grace{5000};         // for what is under way at stop()
+  std::shared_ptr<TlsIdentity> identity = nullptr;    // https as this one; null: http
 };
 
 // A request that has come whole, and where its answer goes. Of one thread.

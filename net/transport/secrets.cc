@@ -155,22 +155,18 @@ Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
     : path_(std::move(path)), warn_(std::move(warn)) {
   struct stat status {};
   std::string text = read_private(path_, status);
-  seen_ = {status.st_mtim, status.st_size, status.st_ino};
+  seen_ = FileSeen::of(status);
   secrets_ = parse(text, "--secret_file " + quoted(path_));
   OPENSSL_cleanse(text.data(), text.size());
 }
 
 void Secrets::read_again() {
   if (path_.empty()) return;
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) return;  // being replaced; looked at again next time
-  if (status.st_mtim.tv_sec == seen_.changed.tv_sec &&
-      status.st_mtim.tv_nsec == seen_.changed.tv_nsec && status.st_size == seen_.size &&
-      status.st_ino == seen_.inode) {
-    return;
-  }
-  seen_ = {status.st_mtim, status.st_size, status.st_ino};
+  const FileSeen now = FileSeen::of(path_);
+  if (now == FileSeen{} || now == seen_) return;  // being replaced: looked at again next time
+  seen_ = now;
   try {
+    struct stat status {};
     std::string text = read_private(path_, status);
     secrets_ = parse(text, "--secret_file " + quoted(path_));
     OPENSSL_cleanse(text.data(), text.size());

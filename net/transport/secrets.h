@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstddef>
-#include <ctime>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/transport/file_seen.h"
 #include "net/wire/handshake.h"
 
 namespace disttf::net {
@@ -67,17 +67,12 @@ class Secrets {
   [[nodiscard]] std::string fingerprints();
 
  private:
-  struct Seen {
-    timespec changed{};
-    long long size = -1;
-    unsigned long long inode = 0;
-  };
   void read_again();  // REQUIRES: mutex_ is held
 
   std::mutex mutex_;
   const std::string path_;  // empty: they are not of a file
   const std::function<void(std::string_view)> warn_;
-  Seen seen_;                    // guarded by mutex_
+  FileSeen seen_;                // guarded by mutex_
   std::vector<Secret> secrets_;  // guarded by mutex_; never empty
 };
 

@@ -283,6 +283,14 @@ TEST(CommandLine, AnEvaluatorAsksThePsOrReadsCheckpoints) {
   EXPECT_EQ(of_lists.options.trainer.task.self.job, net::Job::kEvaluator);
 }
 
+TEST(CommandLine, ACertificateAndItsKeyBelongTogether) {
+  EXPECT_EQ(refusal("serve models --tls_cert c.pem"),
+            "--tls_key: missing; it belongs to --tls_cert \"c.pem\"");
+  EXPECT_EQ(refusal("serve models --tls_key k.pem"),
+            "--tls_cert: missing; it belongs to --tls_key \"k.pem\"");
+  EXPECT_EQ(refusal("serve models --tls_cert c.pem --tls_key k.pem"), "(accepted)");
+}
+
 TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {
   EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("download").action));
   EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("--download_only").action));

@@ -119,6 +119,14 @@ TEST_F(ReachOf, AServiceReadsItsModelsAndConnectsToNobody) {
   EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53)));
 }
 
+TEST_F(ReachOf, AServiceReadsTheFoldersOfItsCertificateAndKey) {
+  fs::create_directory(at("tls"));
+  const roles::Reach found =
+      reach<RunServe>("serve " + at("models") + " --tls_cert=" + at("tls/cert.pem") +
+                      " --tls_key=" + at("tls/key.pem"));
+  EXPECT_THAT(found.read, Contains(fs::path(at("tls"))));
+}
+
 TEST_F(ReachOf, ModelsThatComeToBeThereLaterAreReadWhereTheyWillBe) {
   fs::create_directory(at("later"));
   EXPECT_THAT(reach<RunServe>("serve " + at("later/models/x")).read,

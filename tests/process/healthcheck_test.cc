@@ -53,6 +53,43 @@ TEST_F(Healthcheck, KnowsAServiceThatIsAliveFromOneThatIsReady) {
   service.send(SIGCONT);
 }
 
+// Over https. A certificate that is renewed is outside of what the service has been told to read,
+// but for its folder.
+TEST_F(Healthcheck, TrustsTheAuthorityThatItIsTold) {
+  const auto make = [this](const std::string& kind) {
+    const std::string folder = (scratch() / kind).string();
+    Process& makes = run_program(DISTTF_MAKE_TLS_IDENTITIES, {kind, folder});
+    EXPECT_TRUE(exits(makes, kExitDone));
+    return folder + "/";
+  };
+  const std::string own = make("p256");
+  const std::string next = make("ed25519");
+  const std::string run_dir = (scratch() / "run").string();
+  std::filesystem::create_directories(run_dir);
+  Process& service = run("serve", {"serve", run_dir, "--port=0", "--tls_cert=" + own + "server.pem",
+                                   "--tls_key=" + own + "server.key"});
+  ASSERT_TRUE(says(service, "serving at https"));
+  const std::string port =
+      captured(service.standard_error(), "serving at https://127.0.0.1:([0-9]+)/");
+  const std::string url = "https://localhost:" + port + "/v2/health/live";
+  const auto trusts = [&](const std::string& authority) {
+    Process& asks = run("healthcheck", {"healthcheck", url, "--ca_file=" + authority});
+    return asks.wait().exit_code == kExitDone;
+  };
+  EXPECT_TRUE(trusts(own + "ca.pem"));
+  EXPECT_FALSE(trusts(next + "ca.pem"));
+  expect_unwell("https://127.0.0.1:" + port + "/v2/health/live", "certificate that it shows");
+  expect_unwell("http://localhost:" + port + "/v2/health/live", "the server answered 400");
+  for (const char* file : {"server.key", "server.pem"}) {
+    std::filesystem::rename(next + file, own + file);
+  }
+  EXPECT_TRUE(trusts(next + "ca.pem"));
+  EXPECT_FALSE(trusts(own + "ca.pem"));
+  Process& other = run("serve", {"serve", run_dir, "--tls_cert=none", "--tls_key=none"});
+  EXPECT_TRUE(exits(other, kExitUsage));
+  EXPECT_TRUE(says(other, "--tls_cert: \"none\" cannot be read: No such file"));
+}
+
 TEST_F(Healthcheck, WaitsNoLongerThanItIsToldTo) {
   MirrorServer mute(
       [](const MirrorRequest&, const MirrorConnection& client) { client.wait_for_hangup(); });

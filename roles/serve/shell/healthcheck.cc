@@ -29,6 +29,7 @@ int run_healthcheck(const HealthcheckOptions& options) {
   const StopSignal stop;
   net::HttpRequest request;
   request.url = options.url;
+  request.ca_file = options.ca_file;
   request.connect_timeout = options.timeout;
   request.stall_timeout = options.timeout;
   request.deadline = net::Clock::now() + options.timeout;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "net/http/url.h"
 
@@ -11,6 +12,7 @@ namespace disttf::roles {
 struct HealthcheckOptions {
   net::Url url;
   std::chrono::milliseconds timeout{5000};  // for all of it
+  std::string ca_file = {};                 // as HttpRequest has it
 };
 
 // Prints a sentence where the answer is 200. Throws Failure: kError with what came instead of it,

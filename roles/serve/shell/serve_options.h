@@ -37,7 +37,9 @@ struct ServeOptions {
   ServeLimits limits;
   std::chrono::seconds drain{1};  // from a signal on, in which new requests are still answered
   std::string access_log;         // a file; empty: none
-  std::string version;            // of disttf
+  std::string tls_cert;           // files, PEM; empty: http
+  std::string tls_key;
+  std::string version;  // of disttf
 };
 
 }  // namespace disttf::roles

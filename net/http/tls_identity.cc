@@ -1,0 +1,199 @@
+#include "net/http/tls_identity.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <asio/error.hpp>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include "net/http/tls.h"
+#include "net/transport/last_error.h"
+#include "net/transport/tls_stream.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+std::invalid_argument unusable(const char* flag, const std::string& file, std::string_view what) {
+  const char* const why = ERR_reason_error_string(ERR_peek_last_error());
+  std::string sentence = std::string(flag) + ": " + net::quoted(file) + " " + std::string(what);
+  if (why != nullptr) sentence += std::string(" (") + why + ")";
+  ERR_clear_error();
+  return std::invalid_argument(sentence);
+}
+
+void must_be_readable(const char* flag, const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0) {
+    throw std::invalid_argument(std::string(flag) + ": " + net::quoted(file) +
+                                " cannot be read: " + last_error().message());
+  }
+}
+
+// Nobody is there who could be asked for one.
+int no_passphrase(char* /*buffer*/, int /*size*/, int /*is_written*/, void* /*data*/) { return -1; }
+
+// OpenSSL's own writes to sockets end the process where the peer has gone.
+int write_socket(BIO* bio, const char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const int fd = *static_cast<const int*>(BIO_get_data(bio));
+  const ssize_t sent = ::send(fd, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+int read_socket(BIO* bio, char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const int fd = *static_cast<const int*>(BIO_get_data(bio));
+  const ssize_t taken = ::recv(fd, bytes, static_cast<std::size_t>(size), 0);
+  if (taken < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  return static_cast<int>(taken);
+}
+
+long control_socket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+const BIO_METHOD* socket_method() {
+  static const BIO_METHOD* const kMethod = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "disttf");
+    if (made == nullptr) return made;
+    BIO_meth_set_write(made, &write_socket);
+    BIO_meth_set_read(made, &read_socket);
+    BIO_meth_set_ctrl(made, &control_socket);
+    return made;
+  }();
+  return kMethod;
+}
+
+}  // namespace
+
+void TlsIdentity::Free::operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+
+TlsIdentity::TlsIdentity(std::string certificate_file, std::string key_file,
+                         std::function<void(std::string_view)> warn)
+    : certificate_file_(std::move(certificate_file)),
+      key_file_(std::move(key_file)),
+      warn_(std::move(warn)),
+      certificate_seen_(FileSeen::of(certificate_file_)),
+      key_seen_(FileSeen::of(key_file_)),
+      context_(read()) {}
+
+TlsIdentity::Context TlsIdentity::read() const {
+  ignore_openssl_config();
+  ERR_clear_error();
+  Context made(SSL_CTX_new(TLS_server_method()));
+  if (!made) throw std::bad_alloc();
+  SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION);
+  SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                   SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_default_passwd_cb(made.get(), no_passphrase);
+  must_be_readable("--tls_cert", certificate_file_);
+  must_be_readable("--tls_key", key_file_);
+  if (SSL_CTX_use_certificate_chain_file(made.get(), certificate_file_.c_str()) != 1) {
+    throw unusable("--tls_cert", certificate_file_, "is no file with a certificate, PEM");
+  }
+  const bool is_key =
+      SSL_CTX_use_PrivateKey_file(made.get(), key_file_.c_str(), SSL_FILETYPE_PEM) == 1;
+  const bool is_other =
+      !is_key && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
+  // A key of another kind than the certificate's is taken, for a certificate to come.
+  if (is_other || (is_key && SSL_CTX_check_private_key(made.get()) != 1)) {
+    ERR_clear_error();
+    throw unusable("--tls_key", key_file_,
+                   "is not the key of the certificate " + net::quoted(certificate_file_));
+  }
+  if (!is_key) {
+    throw unusable("--tls_key", key_file_, "is no file with a private key without a password, PEM");
+  }
+  return made;
+}
+
+void TlsIdentity::read_again() {
+  const FileSeen certificate = FileSeen::of(certificate_file_);
+  const FileSeen key = FileSeen::of(key_file_);
+  const bool is_there = certificate != FileSeen{} && key != FileSeen{};
+  if (!is_there || (certificate == certificate_seen_ && key == key_seen_)) return;
+  certificate_seen_ = certificate;
+  key_seen_ = key;
+  try {
+    context_ = read();
+  } catch (const std::invalid_argument& error) {
+    if (warn_) warn_(std::string(error.what()) + "; the certificate of before stays");
+  }
+}
+
+SSL* TlsIdentity::session() {
+  const std::lock_guard lock(mutex_);
+  read_again();
+  return SSL_new(context_.get());
+}
+
+std::unique_ptr<TlsAccepted> TlsAccepted::over(int fd, TlsIdentity& identity) {
+  const BIO_METHOD* const method = socket_method();
+  SSL* const ssl = method != nullptr ? identity.session() : nullptr;
+  if (ssl == nullptr) return nullptr;
+  std::unique_ptr<TlsAccepted> made(new TlsAccepted(ssl, fd));
+  BIO* const bio = BIO_new(method);
+  if (bio == nullptr) return nullptr;
+  BIO_set_data(bio, &made->fd_);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl, bio, bio);
+  SSL_set_accept_state(ssl);
+  return made;
+}
+
+TlsAccepted::~TlsAccepted() { SSL_free(ssl_); }
+
+std::error_code TlsAccepted::failure(int result) {
+  const int system = errno;
+  const int kind = SSL_get_error(ssl_, result);
+  waits_for_ = kind == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN;
+  if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return asio::error::would_block;
+  if (kind == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
+  has_failed_ = true;
+  is_plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
+  ERR_clear_error();
+  if (kind == SSL_ERROR_SYSCALL && system != 0) return {system, std::system_category()};
+  return TlsError::kBroken;
+}
+
+std::size_t TlsAccepted::read_some(std::span<char> into, std::error_code& error) {
+  error = {};
+  std::size_t taken = 0;
+  ERR_clear_error();
+  errno = 0;
+  const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
+  if (result == 1) return taken;
+  error = failure(result);
+  return 0;
+}
+
+std::size_t TlsAccepted::write_some(std::string_view bytes, std::error_code& error) {
+  error = {};
+  std::size_t written = 0;
+  ERR_clear_error();
+  errno = 0;
+  const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &written);
+  if (result == 1) return written;
+  error = failure(result);
+  return 0;
+}
+
+bool TlsAccepted::has_bytes() const noexcept { return SSL_has_pending(ssl_) == 1; }
+
+void TlsAccepted::finish() noexcept {
+  if (has_failed_ || SSL_is_init_finished(ssl_) != 1) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_);
+  ERR_clear_error();
+}
+
+}  // namespace disttf::net

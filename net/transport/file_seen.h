@@ -1,0 +1,30 @@
+// Which text a file had when it was read last, so far as the file system tells without reading it.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <ctime>
+#include <string>
+
+namespace disttf::net {
+
+struct FileSeen {
+  timespec changed{};
+  long long size = -1;  // none has been seen
+  unsigned long long inode = 0;
+
+  [[nodiscard]] static FileSeen of(const struct stat& status) noexcept {
+    return {.changed = status.st_mtim, .size = status.st_size, .inode = status.st_ino};
+  }
+  // Of one that is not there: as if none had been seen.
+  [[nodiscard]] static FileSeen of(const std::string& path) noexcept {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? of(status) : FileSeen{};
+  }
+  [[nodiscard]] bool operator==(const FileSeen& other) const noexcept {
+    return changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec &&
+           size == other.size && inode == other.inode;
+  }
+};
+
+}  // namespace disttf::net
