@@ -14,6 +14,7 @@
 #include "main/common_options.h"
 #include "main/completion.h"
 #include "main/flag_values.h"
+#include "main/https_flags.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/libraries.h"
@@ -249,6 +250,16 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
               .metrics = flags.metrics};
 }
 
+// Of a task, or a launch. Its own tasks are told, whether they have something to show or not.
+void check_https_of_task(const Flags& flags) {
+  check_https_flags(flags.metrics.https);
+  if (!flags.metrics.https.certificate.empty() && !flags.page && !flags.metrics.port &&
+      flags.listen_fd < 0) {
+    throw std::invalid_argument("--tls_cert: " + net::quoted(flags.metrics.https.certificate) +
+                                " has no effect without --page or --metrics_port");
+  }
+}
+
 Print print_version(std::span<const std::string> words) {
   if (words.empty()) {
     return {.text = "disttf " + std::string(kVersion) + "\n"};
@@ -320,6 +331,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = Print{.text = std::move(*help)};
     return invocation;
   }
+  check_https_of_task(flags);
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
   invocation.attempts = read_attempts(flags.debug_attempts);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "main/flag_values.h"
+#include "main/https_flags.h"
 
 namespace disttf {
 namespace {
@@ -33,6 +34,7 @@ void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
                  "`launch`: of `x.prom`, its tasks' are `x.worker-1.prom` and so on")
       ->type_name("FILE")
       ->group(kMetricsGroup);
+  add_https_flags(app, options.https, "show metrics, and the page,", kMetricsGroup);
 }
 
 bool is_metrics_word(const std::string& word) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
+#include "main/https_flags.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -42,6 +43,7 @@ void add_page_flags(CLI::App& app, Flags& flags) {
 
 std::optional<roles::PageOptions> page_options(const Flags& flags) {
   roles::PageOptions options;
+  check_https_flags(flags.metrics.https);
   if (!flags.page) {
     const char* const given = flags.page_port             ? "--page_port"
                               : !flags.page_host.empty()  ? "--page_host"
@@ -53,6 +55,7 @@ std::optional<roles::PageOptions> page_options(const Flags& flags) {
     return std::nullopt;
   }
   options.port = flags.page_port.value_or(0);
+  options.https = flags.metrics.https;
   if (!flags.page_host.empty()) {
     options.host = flags.page_host;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "main/flag_values.h"
+#include "main/https_flags.h"
 #include "main/page_flags.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
@@ -79,6 +80,7 @@ void add_show_flags(CLI::App& app, Flags& flags) {
       "The --train_dir of a run, a file of its records, or one of --metrics_file; several together "
       "with --page");
   add_page_flags(app, flags);
+  add_https_flags(app, flags.metrics.https, "show the page", kPageGroup);
   app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
   app.footer(
       "\nResult, settings that were given, curves, the stages of each task's steps, checkpoints, "

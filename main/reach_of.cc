@@ -108,6 +108,11 @@ class Needs {
   void metrics(const roles::MetricsOptions& metrics) {
     if (metrics.port) listen(*metrics.port);
     change_beside(metrics.textfile);
+    https(metrics.https);
+  }
+  void https(const roles::HttpsFiles& files) {
+    read_beside(files.certificate);
+    read_beside(files.key);
   }
 
   void task(const roles::Task& task) {
@@ -240,8 +245,7 @@ roles::Reach reach_of(const RunServe& run, const Environment& environment) {
   Needs needs(environment);
   needs.listen(options.port);
   needs.change_beside(options.access_log);
-  needs.read_beside(options.tls_cert);
-  needs.read_beside(options.tls_key);
+  needs.https(options.https);
   if (options.follow) {
     needs.task(options.follow->task);
   } else {

@@ -10,6 +10,7 @@
 
 #include "main/cluster_source.h"
 #include "main/flag_values.h"
+#include "main/https_flags.h"
 #include "main/secret_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
@@ -149,14 +150,7 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMostFollowSeconds))
       ->capture_default_str()
       ->group(kServeGroup);
-  app.add_option("--tls_cert", serve.tls_cert,
-                 "answer over https alone, as the certificate in this file, PEM, behind which are "
-                 "those between it and its authority; read again where it has changed")
-      ->type_name("FILE")
-      ->group(kServeGroup);
-  app.add_option("--tls_key", serve.tls_key, "its key, PEM, without a password")
-      ->type_name("FILE")
-      ->group(kServeGroup);
+  add_https_flags(app, serve.https, "answer", kServeGroup);
   add_secret_flags(app, flags);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
@@ -192,13 +186,7 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
     throw std::invalid_argument("--name: " + net::quoted(options.name) +
                                 " is not a name of letters, digits, -, _ and .");
   }
-  if (options.tls_cert.empty() != options.tls_key.empty()) {
-    const bool has_key = options.tls_cert.empty();
-    throw std::invalid_argument(std::string(has_key ? "--tls_cert" : "--tls_key") +
-                                ": missing; it belongs to " +
-                                (has_key ? "--tls_key " : "--tls_cert ") +
-                                net::quoted(has_key ? options.tls_key : options.tls_cert));
-  }
+  check_https_flags(options.https);
   options.directory = directory;
   options.version = kVersion;
   options.threads =

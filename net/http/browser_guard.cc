@@ -138,7 +138,8 @@ HttpReply BrowserGuard::follow_link(std::string_view token) {
   if (right < links_.size()) {
     links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(right));
     reply.fields.emplace_back("Set-Cookie", access_.cookie + "=" + access_.secret +
-                                                "; Path=/; HttpOnly; SameSite=Strict");
+                                                "; Path=/; HttpOnly; SameSite=Strict" +
+                                                (access_.is_https ? "; Secure" : ""));
   }
   return reply;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <exception>
 #include <list>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -41,6 +43,7 @@ struct HttpServer::Listener {
   std::variant<asio::local::stream_protocol::acceptor, asio::ip::tcp::acceptor> acceptor;
   std::string token = {};  // empty: none is asked for
   std::shared_ptr<BrowserGuard> guard = nullptr;
+  std::shared_ptr<TlsIdentity> identity = nullptr;  // null: http
   std::size_t connections = 0;
 };
 
@@ -72,6 +75,12 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         listener_(listener),
         socket_(std::move(socket)),
         deadline_(state_->context) {
+    if (listener_.identity) {
+      std::error_code ignored;
+      socket_.native_non_blocking(true, ignored);
+      tls_ = TlsAccepted::over(socket_.native_handle(), *listener_.identity);
+      if (!tls_) socket_.close(ignored);  // no memory
+    }
     ++listener_.connections;
     state_->connections.push_back(this);
   }
@@ -115,7 +124,13 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       if (is_one_too_many) {
         reply = error_reply(503, refusal_sentence(503));
       } else if (const std::optional<int> refusal = co_await read_request()) {
-        if (*refusal == 0) co_return;  // nobody is there any more
+        if (tls_ && tls_->is_plain_http()) {
+          tls_.reset();  // whoever asks so can read no other answer
+          co_await write_reply(error_reply(400, kHttpsAlone));
+          break;
+        }
+        // Nobody is there any more, or nobody whom one could tell.
+        if (*refusal == 0 || (tls_ && !tls_->is_shaken())) co_return;
         reply = error_reply(*refusal, refusal_sentence(*refusal));
       } else {
         reply = answer();
@@ -140,7 +155,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     is_reading_ = true;
     std::optional<int> refusal;
     while (!refusal && !parser_->complete()) {
-      auto [error, size] = co_await socket_.async_read_some(asio::buffer(buffer), kAsTuple);
+      auto [error, size] = co_await read_some(buffer);
       const bool was_idle = is_idle();
       if (timed_out_) {
         refusal = was_idle ? 0 : 408;
@@ -155,6 +170,39 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     is_reading_ = false;
     deadline_.cancel();
     co_return refusal;
+  }
+
+  // Like the socket's own.
+  asio::awaitable<std::pair<std::error_code, std::size_t>> read_some(std::span<char> into) {
+    while (tls_) {
+      std::error_code error;
+      const std::size_t size = tls_->read_some(into, error);
+      if (error != asio::error::would_block) co_return std::pair(error, size);
+      if (const std::error_code failed = co_await wait()) co_return std::pair(failed, 0);
+    }
+    auto [error, size] =
+        co_await socket_.async_read_some(asio::buffer(into.data(), into.size()), kAsTuple);
+    co_return std::pair(error, size);
+  }
+
+  // All of it.
+  asio::awaitable<std::error_code> write_all(std::string_view text) {
+    while (tls_ && !text.empty()) {
+      std::error_code error;
+      text.remove_prefix(tls_->write_some(text, error));
+      if (error == asio::error::would_block) error = co_await wait();
+      if (error) co_return error;
+    }
+    if (tls_) co_return std::error_code();
+    auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
+    co_return error;
+  }
+
+  // For what TLS waits for.
+  asio::awaitable<std::error_code> wait() {
+    const auto what = tls_->waits_for() == POLLOUT ? Socket::wait_write : Socket::wait_read;
+    auto [error] = co_await socket_.async_wait(what, kAsTuple);
+    co_return error;
   }
 
   HttpReply answer() const {
@@ -197,7 +245,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   // takes far less than the timeout.
   asio::awaitable<bool> write(std::string text) {
     expire_after(state_->options.write_timeout, /*closes=*/true);
-    auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
+    const std::error_code error = co_await write_all(text);
     deadline_.cancel();
     co_return !error;
   }
@@ -210,8 +258,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
           std::array<char, 256> ignored{};
           std::error_code error;
           while (!error) {
-            std::tie(error, std::ignore) =
-                co_await self->socket_.async_read_some(asio::buffer(ignored), kAsTuple);
+            std::tie(error, std::ignore) = co_await self->read_some(ignored);
           }
           if (self->lines_) self->lines_->end();
         },
@@ -222,6 +269,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   // connection, and the reply could be lost on its way.
   asio::awaitable<void> linger() {
     std::error_code error;
+    if (tls_) tls_->finish();
     socket_.shutdown(Socket::shutdown_send, error);
     if (error || lines_) co_return;
     constexpr milliseconds kLinger{500};
@@ -254,6 +302,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<State> state_;
   Listener& listener_;
   Socket socket_;
+  std::unique_ptr<TlsAccepted> tls_;  // null: http
   asio::steady_timer deadline_;
   bool timed_out_ = false;
   bool is_reading_ = false;
@@ -356,8 +405,9 @@ void HttpServer::listen(asio::local::stream_protocol::acceptor acceptor) {
   state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
 }
 
-void HttpServer::listen(asio::ip::tcp::acceptor acceptor) {
-  state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<TlsIdentity> identity) {
+  state_->listen(std::make_unique<Listener>(
+      Listener{.acceptor = std::move(acceptor), .identity = std::move(identity)}));
 }
 
 void HttpServer::listen(asio::ip::tcp::acceptor acceptor, const std::string& token) {
@@ -365,9 +415,11 @@ void HttpServer::listen(asio::ip::tcp::acceptor acceptor, const std::string& tok
       std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor), .token = token}));
 }
 
-void HttpServer::listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<BrowserGuard> guard) {
-  state_->listen(std::make_unique<Listener>(
-      Listener{.acceptor = std::move(acceptor), .guard = std::move(guard)}));
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<BrowserGuard> guard,
+                        std::shared_ptr<TlsIdentity> identity) {
+  state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor),
+                                                     .guard = std::move(guard),
+                                                     .identity = std::move(identity)}));
 }
 
 void HttpServer::stop() { state_->stop(); }

@@ -21,6 +21,7 @@
 #include "net/http/browser_guard.h"
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
+#include "net/http/tls_identity.h"
 
 namespace disttf::net {
 
@@ -48,11 +49,13 @@ class HttpServer {
 
   // Accepts once the context runs. The socket is not handed to child processes.
   void listen(asio::local::stream_protocol::acceptor acceptor);
-  void listen(asio::ip::tcp::acceptor acceptor);
+  // `identity`: over https, as this one; null: http.
+  void listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<TlsIdentity> identity = nullptr);
   // `token`: "Authorization: Bearer TOKEN" must be sent, or the reply is 401. REQUIRES: not empty.
   void listen(asio::ip::tcp::acceptor acceptor, const std::string& token);
   // For browsers. `guard` is asked on the context's thread.
-  void listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<BrowserGuard> guard);
+  void listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<BrowserGuard> guard,
+              std::shared_ptr<TlsIdentity> identity = nullptr);
 
   // Accepts nobody any more, ends the streams, and closes what is still open after the grace. The
   // context runs out of work then.

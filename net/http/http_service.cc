@@ -336,7 +336,7 @@ void HttpService::Loop::receive_tls(Connection& connection) {
       return;
     } else if (connection.tls->is_plain_http()) {
       connection.tls.reset();  // whoever asks so can read no other answer
-      refuse(connection, error_reply(400, "this address speaks https alone"));
+      refuse(connection, error_reply(400, kHttpsAlone));
     } else {
       end(connection);
     }

@@ -187,10 +187,12 @@ std::size_t TlsAccepted::write_some(std::string_view bytes, std::error_code& err
   return 0;
 }
 
+bool TlsAccepted::is_shaken() const noexcept { return SSL_is_init_finished(ssl_) == 1; }
+
 bool TlsAccepted::has_bytes() const noexcept { return SSL_has_pending(ssl_) == 1; }
 
 void TlsAccepted::finish() noexcept {
-  if (has_failed_ || SSL_is_init_finished(ssl_) != 1) return;
+  if (has_failed_ || !is_shaken()) return;
   ERR_clear_error();
   SSL_shutdown(ssl_);
   ERR_clear_error();

@@ -49,6 +49,9 @@ class TlsIdentity {
   Context context_;            // guarded by mutex_
 };
 
+// For who asks such an address by http.
+inline constexpr const char* kHttpsAlone = "this address speaks https alone";
+
 // TLS 1.2 or 1.3 over a socket that was accepted and does not block.
 //
 // One thread at a time. The socket stays its owner's, who waits for it where an error is
@@ -68,6 +71,8 @@ class TlsAccepted {
   [[nodiscard]] std::size_t write_some(std::string_view bytes, std::error_code& error);
   // What would_block waits for: POLLIN or POLLOUT.
   [[nodiscard]] short waits_for() const noexcept { return waits_for_; }
+  // The handshake is over. Before that nothing can be said to the peer.
+  [[nodiscard]] bool is_shaken() const noexcept;
   // There is something to read that poll() does not know of.
   [[nodiscard]] bool has_bytes() const noexcept;
   // After an error: the peer has begun to ask over http, without TLS. Nothing was answered yet.

@@ -1,9 +1,12 @@
 // `disttf healthcheck`: what an engine learns of a service, whatever that does.
 #include <csignal>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 
 #include "tests/process/process_test.h"
+#include "tests/support/made_identities.h"
 #include "tests/support/mirror_server.h"
 
 namespace disttf::test_process {
@@ -58,7 +61,7 @@ TEST_F(Healthcheck, KnowsAServiceThatIsAliveFromOneThatIsReady) {
 TEST_F(Healthcheck, TrustsTheAuthorityThatItIsTold) {
   const auto make = [this](const std::string& kind) {
     const std::string folder = (scratch() / kind).string();
-    Process& makes = run_program(DISTTF_MAKE_TLS_IDENTITIES, {kind, folder});
+    Process& makes = run_program(test_support::identity_maker(), {kind, folder});
     EXPECT_TRUE(exits(makes, kExitDone));
     return folder + "/";
   };
@@ -88,6 +91,31 @@ TEST_F(Healthcheck, TrustsTheAuthorityThatItIsTold) {
   Process& other = run("serve", {"serve", run_dir, "--tls_cert=none", "--tls_key=none"});
   EXPECT_TRUE(exits(other, kExitUsage));
   EXPECT_TRUE(says(other, "--tls_cert: \"none\" cannot be read: No such file"));
+}
+
+// The page of a launch, its metrics, and those of its tasks.
+TEST_F(Healthcheck, AsksTheAddressesOfALaunchOverHttps) {
+  const std::string own = (scratch() / "p256/").string();
+  ASSERT_TRUE(exits(run_program(test_support::identity_maker(), {"p256", own}), kExitDone));
+  Process& job =
+      run("launch", Words{"launch", "--workers=1", "--page", "--metrics_port=0",
+                          "--tls_cert=" + own + "server.pem", "--tls_key=" + own + "server.key"} +
+                        endless() + data_flags());
+  ASSERT_TRUE(says(job, "worker:0.* metrics at https://"));
+  ASSERT_TRUE(says(job, "the run's page is https://"));
+  const std::string log = job.standard_error() + job.standard_output();
+  std::set<std::string> addresses;
+  const std::regex link("https://127.0.0.1:([0-9]+/(metrics)?)");
+  for (std::sregex_iterator each(log.begin(), log.end(), link); each != std::sregex_iterator();
+       ++each) {
+    addresses.insert("https://localhost:" + (*each)[1].str());
+  }
+  EXPECT_EQ(addresses.size(), 4U) << log;  // of the launch both, of each task one
+  for (const std::string& address : addresses) {
+    Process& asks = run("asks", {"healthcheck", address, "--ca_file=" + own + "ca.pem"});
+    EXPECT_TRUE(exits(asks, kExitDone)) << address;
+    expect_unwell("http" + address.substr(5), "the server answered 400");
+  }
 }
 
 TEST_F(Healthcheck, WaitsNoLongerThanItIsToldTo) {

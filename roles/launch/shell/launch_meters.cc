@@ -68,7 +68,9 @@ void LaunchMeters::publish_targets(const LocalTasks& tasks) {
       targets += ",\"" + address_.target_at(task->metrics_port->address().port) + "\"";
     }
   }
-  address_.set_targets("[{\"targets\":[" + targets + "]}]\n");
+  const std::string labels =
+      address_.is_https() ? R"(,"labels":{"__scheme__":"https"})" : std::string();
+  address_.set_targets("[{\"targets\":[" + targets + "]" + labels + "}]\n");
 }
 
 }  // namespace disttf::roles

@@ -106,6 +106,7 @@ class MetricsAddress::Impl {
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const std::string& target() const noexcept { return target_; }
+  [[nodiscard]] bool is_https() const noexcept { return !options_.https.certificate.empty(); }
   [[nodiscard]] std::string target_at(std::uint16_t port) const {
     return net::to_string(net::Address{
         .host = options_.host == net::kEveryAddress ? name_of_machine() : options_.host,
@@ -123,6 +124,7 @@ class MetricsAddress::Impl {
   }
 
   void listen() {
+    std::shared_ptr<net::TlsIdentity> identity = identity_of(options_.https);
     try {
       tcp::acceptor acceptor = net::listen_at(context_, options_.host, *options_.port);
       const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
@@ -137,8 +139,8 @@ class MetricsAddress::Impl {
                        : answer_scrape(request, meters_, targets());
           },
           net::HttpServerOptions{.stop_grace = kStopGrace});
-      server_->listen(std::move(acceptor));
-      log_info("metrics at http://" + target_ + "/metrics");
+      server_->listen(std::move(acceptor), std::move(identity));
+      log_info(std::string("metrics at ") + options_.https.scheme() + "://" + target_ + "/metrics");
     } catch (const std::system_error& error) {
       throw Failure(kCannotListen, "--metrics_port: cannot listen on " + options_.host + ":" +
                                        std::to_string(*options_.port) + ": " +
@@ -204,6 +206,8 @@ MetricsAddress::MetricsAddress(const MetricsOptions& options, Meters& meters)
 MetricsAddress::~MetricsAddress() = default;
 
 const std::string& MetricsAddress::target() const noexcept { return impl_->target(); }
+
+bool MetricsAddress::is_https() const noexcept { return impl_->is_https(); }
 
 std::string MetricsAddress::target_at(std::uint16_t port) const { return impl_->target_at(port); }
 

@@ -1,5 +1,6 @@
-// Where the metrics of this process are read: GET /metrics over http for Prometheus, and a file for
-// node_exporter's textfile collector, which still has the last values when a short run has ended.
+// Where the metrics of this process are read: GET /metrics over http or https for Prometheus, and a
+// file for node_exporter's textfile collector, which still has the last values when a short run has
+// ended.
 //
 // A thread of its own serves both, so that no step waits for a scraper or for a disk.
 #pragma once
@@ -12,6 +13,7 @@
 
 #include "net/http/http_request.h"
 #include "net/http/http_server.h"
+#include "roles/monitor/shell/https_files.h"
 #include "roles/monitor/shell/meters.h"
 
 namespace disttf::roles {
@@ -20,6 +22,7 @@ struct MetricsOptions {
   std::optional<std::uint16_t> port = {};  // 0: the system chooses; nullopt: no http
   std::string host = "127.0.0.1";          // an IP address, or "all"
   std::string textfile = {};               // empty: none
+  HttpsFiles https = {};
 
   [[nodiscard]] bool any() const noexcept { return port.has_value() || !textfile.empty(); }
 };
@@ -42,6 +45,7 @@ class MetricsAddress {
   // "127.0.0.1:9400", as a scraper calls it; empty: no http. And another port beside it.
   [[nodiscard]] const std::string& target() const noexcept;
   [[nodiscard]] std::string target_at(std::uint16_t port) const;
+  [[nodiscard]] bool is_https() const noexcept;
   // What GET /targets is answered with from now on.
   void set_targets(std::string json);
 

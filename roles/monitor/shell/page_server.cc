@@ -73,16 +73,18 @@ net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler othe
 PageServer::PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
                        net::HttpServer::Handler others)
     : page_(page), server_(context, handler_of(page, std::move(others))) {
+  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.https);
   tcp::acceptor acceptor = listen_at(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
-  address_ = link_address(endpoint);
+  address_ = std::string(options.https.scheme()) + "://" + link_address(endpoint);
   guard_ = std::make_shared<net::BrowserGuard>(
       net::BrowserAccess{.secret = make_secret(),
                          .cookie = "disttf_" + std::to_string(endpoint.port()),
                          .address = endpoint.address().to_string(),
                          .names = options.names,
+                         .is_https = identity != nullptr,
                          .is_open = &RunPage::is_open});
-  server_.listen(std::move(acceptor), guard_);
+  server_.listen(std::move(acceptor), guard_, std::move(identity));
 }
 
 std::string PageServer::make_link() {

@@ -14,6 +14,7 @@
 
 #include "net/http/browser_guard.h"
 #include "net/http/http_server.h"
+#include "roles/monitor/shell/https_files.h"
 #include "roles/monitor/shell/run_page.h"
 
 namespace disttf::roles {
@@ -23,18 +24,19 @@ struct PageOptions {
   std::uint16_t port = 0;          // 0: the system chooses
   // Names by which it is reached besides, such as a reverse proxy's, lower case.
   std::vector<std::string> names = {};
+  HttpsFiles https = {};
 };
 
 class PageServer {
  public:
   // `context` and `page` must outlive it. `others` answers what is none of the page's addresses,
   // and is asked only by who may change things; empty: nothing else is there. Throws Failure
-  // (kCannotListen) with one sentence.
+  // (kCannotListen, kUsage) with one sentence.
   PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
              net::HttpServer::Handler others = {});
 
   // "http://127.0.0.1:4711/"
-  [[nodiscard]] std::string url() const { return "http://" + address_ + "/"; }
+  [[nodiscard]] std::string url() const { return address_ + "/"; }
   // The same with a token that is good once.
   [[nodiscard]] std::string make_link();
 
@@ -43,7 +45,7 @@ class PageServer {
 
  private:
   RunPage& page_;
-  std::string address_;  // "127.0.0.1:4711", as links have it
+  std::string address_;  // "http://127.0.0.1:4711", as links have it
   std::shared_ptr<net::BrowserGuard> guard_;
   net::HttpServer server_;
 };

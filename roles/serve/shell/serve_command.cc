@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <memory>
-#include <stdexcept>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "math/kernels.h"
 #include "net/transport/server.h"
 #include "net/wire/address.h"
-#include "roles/process/confinement.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
 #include "roles/process/stop_signal.h"
@@ -52,21 +49,6 @@ asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOp
     return net::listen_at(context, options.host, options.port);
   } catch (const std::system_error& error) {
     throw Failure(kCannotListen, std::string("--port: ") + error.what());
-  }
-}
-
-// Null: http.
-std::shared_ptr<net::TlsIdentity> identity_of(const ServeOptions& options) {
-  if (options.tls_cert.empty()) return nullptr;
-  if (!keep_memory_private()) {
-    log_debug("this process's memory may be dumped, and read by processes of its user");
-  }
-  try {
-    return std::make_shared<net::TlsIdentity>(
-        options.tls_cert, options.tls_key,
-        [](std::string_view sentence) { log_warning(sentence); });
-  } catch (const std::invalid_argument& error) {
-    throw Failure(kUsage, error.what());
   }
 }
 
@@ -116,8 +98,7 @@ void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drai
 int run_serve(const ServeOptions& given) {
   StopSignal stop;
   ServeOptions options = given;
-  std::shared_ptr<net::TlsIdentity> identity = identity_of(options);
-  const std::string_view scheme = identity ? "https" : "http";
+  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.https);
   Meters meters("serve", options.version, math::isa_name(math::supported_isas().front()));
   ServeMeters serve_meters(meters.metrics(), options.threads);
   ModelShelf shelf(options.threads, options.limits.max_batch, serve_meters);
@@ -153,7 +134,7 @@ int run_serve(const ServeOptions& given) {
     threads.push_back(start_thread(stop, [&service, i] { service.run(i); }));
   }
   ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
-  log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", scheme,
+  log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.https.scheme(),
                        to_string(address), options.name, options.threads,
                        options.threads == 1 ? "" : "s"));
   serve_meters.ready.set(shelf.now()->models.empty() ? 0 : 1);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "roles/monitor/shell/https_files.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -37,8 +38,7 @@ struct ServeOptions {
   ServeLimits limits;
   std::chrono::seconds drain{1};  // from a signal on, in which new requests are still answered
   std::string access_log;         // a file; empty: none
-  std::string tls_cert;           // files, PEM; empty: http
-  std::string tls_key;
+  HttpsFiles https;
   std::string version;  // of disttf
 };
 

@@ -1,0 +1,15 @@
+// --tls_cert and --tls_key: the addresses for people and their tools over https.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "roles/monitor/shell/https_files.h"
+
+namespace disttf {
+
+// `what` of it: "answer", "show the page".
+void add_https_flags(CLI::App& app, roles::HttpsFiles& files, const char* what, const char* group);
+// Throws std::invalid_argument where one of them is missing.
+void check_https_flags(const roles::HttpsFiles& files);
+
+}  // namespace disttf

@@ -1,0 +1,147 @@
+// Whom tests of https speak to, and as whom: identities that are made on the spot, and a client
+// that looks at them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http/tls_identity.h"
+#include "tests/data/scratch.h"
+#include "tests/support/made_identities.h"
+#include "tests/support/tls_identity.h"
+
+namespace disttf::net::test {
+
+using test_support::OpenSsl;
+
+// Somebody who trusts the authority of `ca_file`, and asks for localhost.
+class TlsClient {
+ public:
+  TlsClient(std::uint16_t port, const std::string& ca_file, int version = TLS1_3_VERSION)
+      : fd_(::socket(AF_INET, SOCK_STREAM, 0)), context_(SSL_CTX_new(TLS_client_method())) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience{.tv_sec = 20, .tv_usec = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+        SSL_CTX_load_verify_locations(context_.get(), ca_file.c_str(), nullptr) != 1) {
+      throw std::runtime_error("cannot connect");
+    }
+    SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_min_proto_version(context_.get(), version);
+    SSL_CTX_set_max_proto_version(context_.get(), version);
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set1_host(ssl_.get(), "localhost");
+    SSL_set_fd(ssl_.get(), fd_);
+    is_connected_ = SSL_connect(ssl_.get()) == 1;
+    ERR_clear_error();
+  }
+  ~TlsClient() {
+    ssl_.reset();
+    ::close(fd_);
+  }
+  TlsClient(const TlsClient&) = delete;
+  TlsClient& operator=(const TlsClient&) = delete;
+
+  [[nodiscard]] bool is_connected() const { return is_connected_; }
+  // One record of it for each 16 KB.
+  void write(std::string_view text) {
+    std::size_t written = 0;
+    EXPECT_EQ(SSL_write_ex(ssl_.get(), text.data(), text.size(), &written), 1);
+    EXPECT_EQ(written, text.size());
+  }
+  // Until `enough` is in it, or the end.
+  std::string read(const std::string& enough) {
+    std::string text;
+    std::array<char, 20'000> buffer{};
+    std::size_t size = 0;
+    while (text.find(enough, text.size() - std::min(text.size(), enough.size() + size)) ==
+               std::string::npos &&
+           SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &size) == 1) {
+      text.append(buffer.data(), size);
+    }
+    return text;
+  }
+  // Whether the server has said farewell, so that nothing was cut off.
+  [[nodiscard]] bool has_ended_well() const {
+    return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
+  }
+
+ private:
+  int fd_;
+  OpenSsl<SSL_CTX> context_;
+  OpenSsl<SSL> ssl_;
+  bool is_connected_ = false;
+};
+
+// A folder with the identities of localhost that make_tls_identities writes: at first p256.
+class WithIdentities : public testing::Test {
+ protected:
+  WithIdentities() { make("p256"); }
+
+  // Folder KIND with ca.pem, server.pem and server.key.
+  void make(const std::string& kind) const {
+    const std::string command = test_support::identity_maker() + " " + kind + " " + at(kind);
+    if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+  }
+  [[nodiscard]] std::string at(const std::string& name) const {
+    return (scratch_.path() / name).string();
+  }
+  [[nodiscard]] std::shared_ptr<TlsIdentity> identity(const std::string& certificate,
+                                                      const std::string& key) {
+    return std::make_shared<TlsIdentity>(at(certificate), at(key), [this](std::string_view text) {
+      const std::scoped_lock lock(mutex_);
+      warnings_.emplace_back(text);
+    });
+  }
+  [[nodiscard]] std::string refusal(const std::string& certificate, const std::string& key) {
+    try {
+      static_cast<void>(identity(certificate, key));
+    } catch (const std::invalid_argument& error) {
+      std::string text = error.what();
+      const std::string folder = at("");
+      for (std::size_t place; (place = text.find(folder)) != std::string::npos;) {
+        text.erase(place, folder.size());
+      }
+      return text;
+    }
+    return "(accepted)";
+  }
+  [[nodiscard]] std::vector<std::string> warnings() {
+    const std::scoped_lock lock(mutex_);
+    return warnings_;
+  }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(at(name)) << text;
+  }
+  // As whoever renews a certificate does it.
+  void rename(const std::string& from, const std::string& to) const {
+    std::filesystem::rename(at(from), at(to));
+  }
+
+  const data::test::ScratchDirectory scratch_;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> warnings_;  // guarded by mutex_
+};
+
+}  // namespace disttf::net::test
