@@ -17,6 +17,7 @@
 #include "tests/process/process_test.h"
 #include "tests/support/engines.h"
 #include "tests/support/http_get.h"
+#include "tests/support/made_identities.h"
 
 namespace disttf::test_process {
 namespace {
@@ -385,6 +386,24 @@ TEST_F(Scraped, FindsTheTasksOfALaunchByItself) {
   EXPECT_EQ(value_of("sum(up)", 4), 4);
   EXPECT_EQ(value_of("sum(disttf_child_running)", 3), 3);
   EXPECT_EQ(value_of("count(count%20by%20(task)%20(disttf_build_info))", 4), 4);
+}
+
+// It is told by /targets that all of them speak https.
+TEST_F(Scraped, FindsTheTasksOfALaunchOverHttps) {
+  const std::string own = (scratch() / "p256/").string();
+  ASSERT_TRUE(exits(run_program(test_support::identity_maker(), {"p256", own}), kExitDone));
+  Process& job =
+      run("launch", Words{"launch", "--workers=2", "--metrics_port=0",
+                          "--tls_cert=" + own + "server.pem", "--tls_key=" + own + "server.key"} +
+                        endless() + data_flags());
+  ASSERT_TRUE(says(job, "metrics at https://"));
+  ASSERT_TRUE(says(job, "training step 1 done"));
+  const std::string trust = "tls_config: {ca_file: " + own + "ca.pem, server_name: localhost}\n";
+  start("  - job_name: launch\n    " + trust + "    http_sd_configs:\n      - url: " +
+        captured(job.standard_error(), "metrics at (https://[0-9.:]+)/") +
+        "/targets\n        refresh_interval: 1s\n        " + trust);
+  EXPECT_EQ(value_of("sum(up)", 4), 4);
+  EXPECT_EQ(value_of("sum(disttf_child_running)", 3), 3);
 }
 
 }  // namespace
