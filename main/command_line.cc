@@ -250,13 +250,12 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
               .metrics = flags.metrics};
 }
 
-// Of a task, or a launch. Its own tasks are told, whether they have something to show or not.
+// Of a task, or a launch.
 void check_https_of_task(const Flags& flags) {
   check_https_flags(flags.metrics.https);
-  if (!flags.metrics.https.certificate.empty() && !flags.page && !flags.metrics.port &&
-      flags.listen_fd < 0) {
+  if (!flags.metrics.https.certificate.empty() && !flags.page && !flags.metrics.port) {
     throw std::invalid_argument("--tls_cert: " + net::quoted(flags.metrics.https.certificate) +
-                                " has no effect without --page or --metrics_port");
+                                " has no effect where there is neither --metrics_port nor --page");
   }
 }
 

@@ -38,8 +38,8 @@ void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
 }
 
 bool is_metrics_word(const std::string& word) {
-  constexpr std::array<std::string_view, 3> kNames = {
-      "--metrics_port=", "--metrics_host=", "--metrics_textfile="};
+  constexpr std::array<std::string_view, 5> kNames = {
+      "--metrics_port=", "--metrics_host=", "--metrics_textfile=", "--tls_cert=", "--tls_key="};
   return std::ranges::any_of(kNames,
                              [&word](std::string_view name) { return word.starts_with(name); });
 }

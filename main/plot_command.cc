@@ -141,6 +141,9 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
     throw std::invalid_argument("show: " + net::quoted(runs[1]) +
                                 " is a second run, and only --page shows several");
   }
+  if (!page && !flags.metrics.https.certificate.empty()) {
+    throw std::invalid_argument("--tls_cert: has no effect without --page");
+  }
   if (flags.json && page) {
     throw std::invalid_argument("--json: not together with --page, whose programs ask /v1/run");
   }

@@ -108,7 +108,7 @@ class Needs {
   void metrics(const roles::MetricsOptions& metrics) {
     if (metrics.port) listen(*metrics.port);
     change_beside(metrics.textfile);
-    https(metrics.https);
+    https(metrics.https);  // refused where there is nothing to show
   }
   void https(const roles::HttpsFiles& files) {
     read_beside(files.certificate);

@@ -81,7 +81,7 @@ std::shared_ptr<net::Secrets> secrets_from(const Flags& flags, const Environment
   return std::make_shared<net::Secrets>(text, net::kSecretVariable);
 }
 
-void check_rendered_secret(const Flags& flags) {
+void check_rendered_secret(const Flags& flags, const char* advice) {
   check_insecure(flags);
   const std::string& secret = flags.render.secret;
   if (!secret.empty() && !flags.secret_file.empty()) {
@@ -95,10 +95,9 @@ void check_rendered_secret(const Flags& flags) {
   }
   if (secret.empty() && flags.secret_file.empty() && !flags.insecure) {
     throw std::invalid_argument(
-        "--secret: missing; the tasks are on several machines, and without a secret whoever "
-        "reaches "
-        "a port may be one of them. Name what the engine keeps it by (docs/targets/README.md says "
-        "how one is made), or give --secret_file with a path that they all have, or --insecure");
+        std::string("--secret: missing; the tasks are on several machines, and without a secret "
+                    "whoever reaches a port may be one of them. ") +
+        advice);
   }
 }
 

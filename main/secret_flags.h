@@ -23,8 +23,9 @@ void add_secret_flags(CLI::App& app, Flags& flags);
                                                          const net::Cluster& cluster);
 
 // Of tasks that render writes down, each of them for a machine of its own: throws
-// std::invalid_argument where they would have neither a secret nor --insecure.
-void check_rendered_secret(const Flags& flags);
+// std::invalid_argument where they would have neither a secret nor --insecure; `advice`: what to
+// do.
+void check_rendered_secret(const Flags& flags, const char* advice);
 
 // Where the tasks of a launch have theirs from. Throws std::invalid_argument.
 [[nodiscard]] roles::SecretOfRun secret_of_launch(const Flags& flags,

@@ -105,7 +105,7 @@ Action render_action(Words& words, Warnings& warnings) {
   }
   refuse_scheduling(flags.render, target);
   if (target.trains) {
-    check_rendered_secret(flags);
+    check_rendered_secret(flags, target.secret_advice);
   }
   render::Deployment deployment =
       make_deployment(flags.render, arguments_for_children(*words.app),

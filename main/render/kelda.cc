@@ -62,6 +62,13 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_serving(deployment, "kelda", "whose containers share no directory");
   refuse_gpus(deployment, "kelda");
   refuse_secret(deployment, "kelda", "whose containers mount nothing; its tasks speak in clear");
+  for (const std::string& flag : deployment.flags) {
+    constexpr std::string_view kFile = "--secret_file=";
+    if (flag.starts_with(kFile)) {
+      refuse("secret_file", std::string_view(flag).substr(kFile.size()),
+             "allowed for kelda, whose containers mount nothing");
+    }
+  }
   refuse_placement(deployment, "kelda");
   refuse_volumes(deployment, "kelda");
   refuse_resources(deployment, "kelda");

@@ -19,6 +19,10 @@ struct Target {
   std::string (*render)(const Deployment& deployment);
   bool makes_pods = false;  // of Kubernetes: Scheduling is for these
   bool trains = true;       // its tasks speak with each other
+  // How they get a secret, as advice.
+  const char* secret_advice =
+      "Name what the engine keeps it by (docs/targets/README.md says how one is made), or give "
+      "--secret_file with a path that they all have, or --insecure";
 };
 
 // In the order in which the help lists them.

@@ -22,8 +22,10 @@ constexpr std::array kTargets = {
     Target{"dcos", "a Marathon group of DC/OS from the TensorFlow package's options, JSON",
            render_dcos},
     Target{"nomad", "a Nomad batch job, JSON", render_nomad},
-    Target{"tfmesos", "a script that calls TFMesos' tfrun", render_tfmesos},
-    Target{"kelda", "a Kelda blueprint, main.js", render_kelda},
+    Target{"tfmesos", "a script that calls TFMesos' tfrun", render_tfmesos, false, true,
+           "Give --secret_file with a path that all machines have, or --insecure"},
+    Target{"kelda", "a Kelda blueprint, main.js", render_kelda, false, true,
+           "Its containers mount nothing, so there is only --insecure"},
     Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve, true,
            false},
 };

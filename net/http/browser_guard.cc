@@ -106,7 +106,7 @@ bool BrowserGuard::is_known_host(std::string_view host) const {
 // another Host, but then the page has one of the names that it is known by.
 bool BrowserGuard::is_own_origin(const HttpServerRequest& request) const {
   const std::optional<Url> origin = read_origin(request.origin);
-  if (!origin) return false;
+  if (!origin || (access_.is_https && origin->scheme != Scheme::kHttps)) return false;
   const std::optional<Url> host = read_host(scheme_name(origin->scheme), request.host);
   if (host && host->host == origin->host && host->port == origin->port) return true;
   return std::find(access_.names.begin(), access_.names.end(), origin->host) != access_.names.end();

@@ -39,7 +39,7 @@ struct BrowserAccess {
   std::string address = "127.0.0.1";
   // Names that it is reached by besides localhost, such as a reverse proxy's, lower case.
   std::vector<std::string> names = {};
-  bool is_https = false;  // then browsers say the cookie over https alone
+  bool is_https = false;  // then browsers say the cookie over https alone, and so does its page
   // What anybody may read who reaches it.
   std::function<bool(std::string_view path)> is_open;
 };

@@ -9,6 +9,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/generic/stream_protocol.hpp>
+#include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
 #include <exception>
@@ -141,6 +142,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       if (lines_ && state_->stopping) lines_->end();
       ++replies_;
       if (!co_await write_reply(std::move(reply))) co_return;
+      co_await let_others();
     } while (stays_open_ && !state_->stopping);
     if (!stays_open_) co_await linger();
   }
@@ -174,7 +176,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
   // Like the socket's own.
   asio::awaitable<std::pair<std::error_code, std::size_t>> read_some(std::span<char> into) {
-    while (tls_) {
+    while (tls_ && socket_.is_open()) {  // else its descriptor may be another one's by now
       std::error_code error;
       const std::size_t size = tls_->read_some(into, error);
       if (error != asio::error::would_block) co_return std::pair(error, size);
@@ -187,15 +189,20 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
   // All of it.
   asio::awaitable<std::error_code> write_all(std::string_view text) {
-    while (tls_ && !text.empty()) {
+    while (tls_ && socket_.is_open() && !text.empty()) {
       std::error_code error;
       text.remove_prefix(tls_->write_some(text, error));
       if (error == asio::error::would_block) error = co_await wait();
       if (error) co_return error;
     }
-    if (tls_) co_return std::error_code();
+    if (tls_ && text.empty()) co_return std::error_code();
     auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
     co_return error;
+  }
+
+  // What TLS has in store is read without waiting, so whoever keeps it full would keep the thread.
+  asio::awaitable<void> let_others() {
+    if (tls_) co_await asio::post(state_->context, asio::use_awaitable);
   }
 
   // For what TLS waits for.
@@ -259,6 +266,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
           std::error_code error;
           while (!error) {
             std::tie(error, std::ignore) = co_await self->read_some(ignored);
+            co_await self->let_others();
           }
           if (self->lines_) self->lines_->end();
         },

@@ -86,6 +86,7 @@ class HttpService::Connection final : public HttpExchange {
   bool is_asked = false;      // the handler has it
   bool is_last = false;       // closed once `out` is sent
   bool is_lingering = false;  // only to be read away
+  bool is_resumed = false;    // the loop has it in its list
   bool is_over = false;
   std::uint32_t watched = EPOLLIN;  // what the loop waits for
   bool has_continued = false;       // 100 was sent for this request
@@ -153,6 +154,10 @@ class HttpService::Loop {
   void receive_tls(Connection& connection);
   std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
   void wait_for(Connection& connection, std::uint32_t events);
+  // With the next turn, whether its socket has something or not.
+  void resume(Connection& connection) {
+    if (!std::exchange(connection.is_resumed, true)) resumed_.push_back(&connection);
+  }
   void take(Connection& connection, std::string_view bytes);
   bool feed(Connection& connection, std::string_view& bytes);
   void ask(Connection& connection);
@@ -181,7 +186,7 @@ class HttpService::Loop {
   // The thread's own.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> over_;
-  std::vector<Connection*> resumed_;  // were answered, and have a rest
+  std::vector<Connection*> resumed_;  // were answered and have a rest, or have had their share
   std::string buffer_;
   std::size_t held_bytes_ = 0;
   ServiceClock::time_point now_;
@@ -222,6 +227,7 @@ void HttpService::Loop::run() {
       on_event(event);
     }
     for (Connection* const connection : std::exchange(resumed_, {})) {
+      connection->is_resumed = false;
       const std::string bytes = std::exchange(connection->rest, {});
       if (!connection->is_over) take(*connection, bytes);
       if (connection->tls) receive_tls(*connection);
@@ -290,8 +296,12 @@ void HttpService::Loop::accept() {
 }
 
 void HttpService::Loop::take_inbox() {
-  const std::scoped_lock lock(mutex_);
-  for (const int socket : std::exchange(inbox_, {})) adopt(socket);
+  std::vector<int> sockets;
+  {
+    const std::scoped_lock lock(mutex_);
+    sockets.swap(inbox_);
+  }
+  for (const int socket : sockets) adopt(socket);
 }
 
 // `count_` has it already. nullptr: it could not be had.
@@ -320,16 +330,24 @@ void HttpService::Loop::receive(Connection& connection) {
   }
 }
 
-// What TLS has taken from the socket no epoll tells of: so all of it, or until there is a request.
+// What TLS has taken from the socket no epoll tells of: so it is read on, until there is a request,
+// or with the next turn, since others wait, too.
 void HttpService::Loop::receive_tls(Connection& connection) {
   const auto reads = [&connection] {
     return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
            connection.out.empty() && connection.rest.empty();
   };
+  std::size_t total = 0;
   while (reads()) {
+    if (total >= kReceiveBytes) {
+      resume(connection);
+      return;
+    }
     std::error_code error;
     const std::size_t size = connection.tls->read_some(buffer_, error);
+    total += size;
     if (!error) {
+      wait_for(connection, EPOLLIN);
       take(connection, std::string_view(buffer_).substr(0, size));
     } else if (error == asio::error::would_block) {
       wait_for(connection, connection.tls->waits_for() == POLLOUT ? EPOLLOUT : EPOLLIN);
@@ -440,6 +458,7 @@ void HttpService::Loop::wait_for(Connection& connection, std::uint32_t events) {
 }
 
 void HttpService::Loop::send(Connection& connection) {
+  const std::size_t sent_before = connection.out_sent;
   while (connection.out_sent < connection.out.size()) {
     std::error_code error;
     connection.out_sent +=
@@ -448,7 +467,7 @@ void HttpService::Loop::send(Connection& connection) {
       // Only room in the socket is of interest until the reply is gone. (TLS may want to hear
       // first.)
       const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
-      connection.deadline = now_ + options_.write_timeout;
+      if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
       wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
       return;
     }
@@ -467,7 +486,7 @@ void HttpService::Loop::after_sending(Connection& connection) {
   connection.out_sent = 0;
   wait_for(connection, EPOLLIN);
   if (!connection.rest.empty() || (connection.tls && connection.tls->has_bytes())) {
-    resumed_.push_back(&connection);
+    resume(connection);
   }
   if (connection.is_last) {
     if (connection.tls) connection.tls->finish();

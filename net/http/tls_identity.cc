@@ -9,6 +9,7 @@
 
 #include <asio/error.hpp>
 #include <cerrno>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -107,8 +108,8 @@ TlsIdentity::Context TlsIdentity::read() const {
   // A key of another kind than the certificate's is taken, for a certificate to come.
   if (is_other || (is_key && SSL_CTX_check_private_key(made.get()) != 1)) {
     ERR_clear_error();
-    throw unusable("--tls_key", key_file_,
-                   "is not the key of the certificate " + net::quoted(certificate_file_));
+    throw KeyOfAnother("--tls_key: " + net::quoted(key_file_) +
+                       " is not the key of the certificate " + net::quoted(certificate_file_));
   }
   if (!is_key) {
     throw unusable("--tls_key", key_file_, "is no file with a private key without a password, PEM");
@@ -130,10 +131,12 @@ void TlsIdentity::read_again() {
   }
 }
 
-SSL* TlsIdentity::session() {
+SSL* TlsIdentity::session() try {
   const std::lock_guard lock(mutex_);
   read_again();
   return SSL_new(context_.get());
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 std::unique_ptr<TlsAccepted> TlsAccepted::over(int fd, TlsIdentity& identity) {
@@ -166,8 +169,9 @@ std::error_code TlsAccepted::failure(int result) {
 }
 
 std::size_t TlsAccepted::read_some(std::span<char> into, std::error_code& error) {
-  error = {};
+  error = has_failed_ ? make_error_code(TlsError::kBroken) : std::error_code();
   std::size_t taken = 0;
+  if (error) return 0;
   ERR_clear_error();
   errno = 0;
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
@@ -177,8 +181,9 @@ std::size_t TlsAccepted::read_some(std::span<char> into, std::error_code& error)
 }
 
 std::size_t TlsAccepted::write_some(std::string_view bytes, std::error_code& error) {
-  error = {};
+  error = has_failed_ ? make_error_code(TlsError::kBroken) : std::error_code();
   std::size_t written = 0;
+  if (error) return 0;
   ERR_clear_error();
   errno = 0;
   const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &written);

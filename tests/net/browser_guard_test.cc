@@ -148,6 +148,24 @@ TEST_F(BrowserGuardTest, WantsThePagesOwnOriginForChanges) {
   EXPECT_EQ(status_of(asked), 0) << "a proxy that hands on another Host";
 }
 
+// Whoever is on the way can be the same host over http.
+TEST(BrowserGuardOverHttps, ItsOwnOriginIsOverHttps) {
+  BrowserGuard guard({.secret = kSecret,
+                      .cookie = "c",
+                      .names = {"train.example.org"},
+                      .is_https = true,
+                      .is_open = [](std::string_view) { return false; }});
+  HttpServerRequest asked;
+  asked.method = "POST";
+  asked.path = "/v1/stop";
+  asked.host = "train.example.org:8080";
+  asked.cookie = "c=" + std::string(kSecret);
+  asked.origin = "http://train.example.org:8080";
+  EXPECT_TRUE(guard.check(asked).has_value());
+  asked.origin = "https://train.example.org:8080";
+  EXPECT_FALSE(guard.check(asked).has_value());
+}
+
 TEST_F(BrowserGuardTest, GivesTheCookieForALinkOnce) {
   guard_.add_link("first");
   HttpServerRequest link = request("GET", "/");

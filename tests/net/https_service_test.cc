@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,10 +32,16 @@ using test::TlsClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// The path, as often as the query says; of /later not before the next turn.
+// The path, as often as the query says; of /later not before the next turn, and of /wait once all
+// is written.
 class Paths final : public HttpServiceHandler {
  public:
+  Paths(std::shared_future<void> wait, std::atomic<int>& most)
+      : wait_(std::move(wait)), most_in_a_turn_(most) {}
+
   void ask(HttpExchange& exchange) override {
+    if (exchange.request().path == "/wait") wait_.wait();
+    ++asked_;
     if (exchange.request().path == "/later") {
       later_.push_back(&exchange);
     } else {
@@ -40,6 +49,7 @@ class Paths final : public HttpServiceHandler {
     }
   }
   bool work() override {
+    most_in_a_turn_ = std::max(most_in_a_turn_.load(), std::exchange(asked_, 0));
     for (HttpExchange* const each : std::exchange(later_, {})) answer(*each);
     return false;
   }
@@ -53,6 +63,9 @@ class Paths final : public HttpServiceHandler {
     for (std::size_t i = 0; i < times; ++i) body += request.path + request.body + "\n";
     exchange.answer({.content_type = "text/plain", .body = body});
   }
+  const std::shared_future<void> wait_;
+  std::atomic<int>& most_in_a_turn_;
+  int asked_ = 0;  // since the last turn
   std::vector<HttpExchange*> later_;
 };
 
@@ -67,9 +80,10 @@ class HttpsServiceTest : public test::WithIdentities {
     options.identity = identity("p256/server.pem", "p256/server.key");
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
-    service_ = std::make_unique<HttpService>(
-        std::move(acceptor), options,
-        [](std::size_t /*thread*/) { return std::make_unique<Paths>(); });
+    service_ =
+        std::make_unique<HttpService>(std::move(acceptor), options, [this](std::size_t /*thread*/) {
+          return std::make_unique<Paths>(is_written_, most_in_a_turn_);
+        });
     for (std::size_t i = 0; i < 2; ++i) {
       threads_.emplace_back([this, i] { service_->run(i); });
     }
@@ -82,6 +96,9 @@ class HttpsServiceTest : public test::WithIdentities {
   std::unique_ptr<HttpService> service_;
   std::vector<std::thread> threads_;
   std::uint16_t port_ = 0;
+  std::promise<void> written_;
+  const std::shared_future<void> is_written_ = written_.get_future().share();
+  std::atomic<int> most_in_a_turn_ = 0;
 };
 
 TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
@@ -160,7 +177,48 @@ TEST_F(HttpsServiceTest, WhoShakesNoHandsHasNotForEver) {
   RawClient silent(port_);
   RawClient begins(port_);
   begins.write("\x16\x03\x01");
-  EXPECT_EQ(silent.read() + begins.read(), "");
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_TRUE(begins.is_closed());
+}
+
+// Of more than there may be each has to be told so, over TLS, and takes its time.
+TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
+  HttpServiceOptions options;
+  options.max_connections = 1;
+  options.write_timeout = milliseconds(50);
+  serve(options);
+  TlsClient first(port_, at("p256/ca.pem"));
+  ASSERT_TRUE(first.is_connected());
+  RawClient trickles(port_);
+  std::atomic<bool> ends = false;
+  std::thread writer([&trickles, &ends] {
+    trickles.write("\x16\x03\x01\x40");  // of a record of 16 KiB
+    for (int i = 0; i < 1000 && !ends; ++i) {
+      trickles.write(std::string(1, '\0'));
+      std::this_thread::sleep_for(milliseconds(20));  // a trickle
+    }
+  });
+  const bool is_closed = trickles.is_closed();
+  ends = true;
+  writer.join();
+  EXPECT_TRUE(is_closed);
+  first.write("GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(first.read("/first\n"), StartsWith("HTTP/1.1 200 OK"));
+}
+
+// All of it is there before the first is answered, and no wait for the socket is needed any more.
+TEST_F(HttpsServiceTest, WhoHasAskedMuchAtOnceHasNoMoreThanAShareOfATurn) {
+  serve();
+  TlsClient client(port_, at("p256/ca.pem"));
+  constexpr int kRequests = 8000;
+  std::string all = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (int i = 0; i < kRequests; ++i) all += "GET /now HTTP/1.1\r\nHost: x\r\n\r\n";
+  client.write(all + "GET /end HTTP/1.1\r\nHost: x\r\n\r\n");
+  written_.set_value();
+  EXPECT_THAT(client.read("/end\n"), StartsWith("HTTP/1.1 200 OK"));
+  // Two shares: as its socket has something, and as it had more than the last one.
+  EXPECT_LT(most_in_a_turn_, 2 * kRequests / 3);
+  EXPECT_GT(most_in_a_turn_, 100);
 }
 
 TEST_F(HttpsServiceTest, ANewCertificateIsShownToWhoConnectsNext) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -62,6 +63,14 @@ class RawClient {
       text.append(buffer.data(), static_cast<std::size_t>(size));
     }
     return text;
+  }
+  // Whether the peer closes it before the patience is over; what it still says is read away.
+  [[nodiscard]] bool is_closed() const {
+    std::array<char, 4096> buffer{};
+    ssize_t size = 0;
+    while ((size = recv(fd_, buffer.data(), buffer.size(), 0)) > 0) {
+    }
+    return size == 0 || errno == ECONNRESET;
   }
 
  private:

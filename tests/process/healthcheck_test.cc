@@ -101,6 +101,7 @@ TEST_F(Healthcheck, AsksTheAddressesOfALaunchOverHttps) {
       run("launch", Words{"launch", "--workers=1", "--page", "--metrics_port=0",
                           "--tls_cert=" + own + "server.pem", "--tls_key=" + own + "server.key"} +
                         endless() + data_flags());
+  ASSERT_TRUE(says(job, "ps:0.* metrics at https://"));
   ASSERT_TRUE(says(job, "worker:0.* metrics at https://"));
   ASSERT_TRUE(says(job, "the run's page is https://"));
   const std::string log = job.standard_error() + job.standard_output();

@@ -43,6 +43,10 @@ void add_metrics_words(std::vector<std::string>& words, const LocalTask& task,
   if (task.metrics_port) {
     words.push_back("--metrics_port=" + std::to_string(task.metrics_port->address().port));
     words.push_back("--metrics_host=" + of_launch.host);
+    if (!of_launch.https.certificate.empty()) {
+      words.push_back("--tls_cert=" + of_launch.https.certificate);
+      words.push_back("--tls_key=" + of_launch.https.key);
+    }
   }
   if (!of_launch.textfile.empty()) {
     words.push_back("--metrics_textfile=" + textfile_of(task.id, of_launch.textfile));

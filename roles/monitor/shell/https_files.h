@@ -19,7 +19,8 @@ struct HttpsFiles {
 };
 
 // Null: http. Closes the process's memory to others, as it holds a key from here on; what is wrong
-// with renewed files goes to the log. Throws Failure (kUsage) with one sentence.
+// with renewed files goes to the log. A key that does not fit yet is waited for for a moment.
+// Throws Failure (kUsage) with one sentence.
 [[nodiscard]] std::shared_ptr<net::TlsIdentity> identity_of(const HttpsFiles& files);
 
 }  // namespace disttf::roles

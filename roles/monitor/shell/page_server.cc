@@ -76,7 +76,11 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
   std::shared_ptr<net::TlsIdentity> identity = identity_of(options.https);
   tcp::acceptor acceptor = listen_at(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
-  address_ = std::string(options.https.scheme()) + "://" + link_address(endpoint);
+  // A certificate is for a name rather than for an address.
+  const bool has_name = identity != nullptr && !options.names.empty();
+  address_ = std::string(options.https.scheme()) + "://" +
+             (has_name ? options.names.front() + ":" + std::to_string(endpoint.port())
+                       : link_address(endpoint));
   guard_ = std::make_shared<net::BrowserGuard>(
       net::BrowserAccess{.secret = make_secret(),
                          .cookie = "disttf_" + std::to_string(endpoint.port()),

@@ -241,6 +241,8 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set volcano.enabled=true,schedulerName=mine"), HasSubstr("schedulerName"));
   EXPECT_THAT(says("--set secret=s,flags.secret_file=f"), HasSubstr("flags.secret_file"));
   EXPECT_THAT(says("--set secret=s,flags.insecure=true"), HasSubstr("flags.insecure"));
+  EXPECT_THAT(says("--set secret=,env[0].name=TZ,env[0].value=UTC"),
+              HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("is not a name"));
   EXPECT_THAT(says("--set nameOverride=" + std::string(55, 'a')), HasSubstr("64 characters"));

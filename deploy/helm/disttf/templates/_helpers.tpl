@@ -63,6 +63,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- range $flag, $value := $values.flags -}}
 {{- $words = append $words (printf "--%s=%s" $flag (include "disttf.text" $value | replace "$" "$$")) -}}
 {{- end -}}
+{{- $named := "" -}}
+{{- range $values.env -}}
+{{- if eq .name "DISTTF_SECRET" -}}
+{{- $named = .name -}}
+{{- end -}}
+{{- end -}}
 {{- if $values.secret -}}
 {{- range $other := list "secret_file" "insecure" -}}
 {{- if index $values.flags $other -}}
@@ -70,7 +76,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 {{- $words = append $words "--secret_file=/run/secrets/disttf/secret" -}}
-{{- else if not (or $values.flags.secret_file $values.flags.insecure $values.secrets $values.env) -}}
+{{- else if not (or $values.flags.secret_file $values.flags.insecure $values.secrets $named) -}}
 {{- fail "secret: missing; the pods are on several machines, and without a secret whoever reaches a port may be one of them. Give the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
 {{- end -}}
 {{- if $values.metrics.enabled -}}
