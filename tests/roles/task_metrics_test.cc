@@ -138,6 +138,12 @@ TEST(TaskMetrics, WhatIsNoneIsNothing) {
   EXPECT_FALSE(with("\"worker:3\"", "\"worker\""));
   EXPECT_FALSE(with("\"worker:3\"", "\"worker:99999999999999999999\""));
   EXPECT_FALSE(with("\"pid\":4711", "\"pid\":\"x\""));
+  // As JSON they are numbers; as ours they would be anything.
+  for (const char* number : {"2e67", "-1e300", "20000000000000000000000", "1.5", "true"}) {
+    EXPECT_FALSE(with("\"pid\":4711", std::string("\"pid\":") + number)) << number;
+    EXPECT_FALSE(with("\"threads\":", std::string("\"threads\":") + number + ",\"x\":")) << number;
+  }
+  EXPECT_FALSE(with("\"threads\":", "\"threads\":-1,\"x\":"));
   EXPECT_FALSE(with("\"samples\":[[", "\"samples\":[[[[["));
   EXPECT_FALSE(with("{", "{\"trace\":{},"));
   EXPECT_FALSE(with("{", "{\"trace\":{\"clock\":\"a\",\"more\":false,\"steps\":[[1]]},"));

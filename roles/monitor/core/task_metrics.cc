@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "data/json_depth.h"
@@ -16,6 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr float kMicroseconds = 1e6F;
 constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
+constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -25,6 +27,25 @@ std::string dumped(const Json& json) {
 std::int64_t whole(float seconds) {
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
   return limited < 0 ? -1 : std::llround(limited * kMicroseconds);
+}
+
+// A peer's numbers may be fractions, or larger than any of ours, which get<>() would convert all
+// the same.
+std::uint64_t count_of(const Json& json,
+                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > most) {
+    throw std::invalid_argument("no count");
+  }
+  return json.get<std::uint64_t>();
+}
+std::int64_t integer_of(const Json& json) {
+  const bool is_too_large =
+      json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+  if (!json.is_number_integer() || is_too_large) {
+    throw std::invalid_argument("no integer");
+  }
+  return json.get<std::int64_t>();
 }
 
 float seconds_of(const Json& json) { return json.get<float>() / kMicroseconds; }
@@ -44,7 +65,7 @@ float from_nanoseconds(const Json& json) {
 
 // Of a machine that has run for nine years, at most.
 std::int64_t time_of(const Json& json) {
-  const auto nanoseconds = json.get<std::int64_t>();
+  const std::int64_t nanoseconds = integer_of(json);
   if (nanoseconds < 0 || nanoseconds > std::int64_t{1} << 58U) {
     throw std::invalid_argument("no time");
   }
@@ -69,7 +90,7 @@ Json traced_json_of(const RangeSample& sample) {
 }
 
 void read_traced(const Json& json, TrainerSample& sample) {
-  sample.step = json.at(0).get<std::uint64_t>();
+  sample.step = count_of(json.at(0));
   sample.began = time_of(json.at(1));
   for (std::size_t stage = 0; stage < kStages; ++stage) {
     sample.seconds[stage] = from_nanoseconds(json.at(stage + 2));
@@ -77,7 +98,7 @@ void read_traced(const Json& json, TrainerSample& sample) {
 }
 
 void read_traced(const Json& json, RangeSample& sample) {
-  sample.step = json.at(0).get<std::uint64_t>();
+  sample.step = count_of(json.at(0));
   sample.began = time_of(json.at(1));
   sample.waited = from_nanoseconds(json.at(2));
   sample.apply = from_nanoseconds(json.at(3));
@@ -143,11 +164,11 @@ void put(Json& json, const net::TaskId& task, const ProcessFacts& process) {
 
 ProcessFacts process_of(const Json& json) {
   return {.host = net::one_line(json.at("host").get<std::string>()),
-          .pid = json.at("pid").get<std::int64_t>(),
-          .resident_bytes = json.at("rss_bytes").get<std::uint64_t>(),
+          .pid = integer_of(json.at("pid")),
+          .resident_bytes = count_of(json.at("rss_bytes")),
           .cpu_seconds = json.at("cpu_seconds").get<double>(),
-          .bytes_sent = json.at("bytes_sent").get<std::uint64_t>(),
-          .bytes_received = json.at("bytes_received").get<std::uint64_t>()};
+          .bytes_sent = count_of(json.at("bytes_sent")),
+          .bytes_received = count_of(json.at("bytes_received"))};
 }
 
 net::TaskId task_of(const Json& json) {
@@ -187,20 +208,20 @@ std::optional<Metrics> parsed(std::string_view text, Read read) {
 
 // An older one does not tell which ps was last.
 TrainerSample trainer_sample_of(const Json& json) {
-  TrainerSample sample{.step = json.at(0).get<std::uint64_t>()};
+  TrainerSample sample{.step = count_of(json.at(0))};
   for (std::size_t stage = 0; stage < kStages; ++stage) {
     sample.seconds[stage] = seconds_of(json.at(stage + 1));
   }
   if (json.size() > kStages + 2) {
-    sample.last_ps = {.index = json.at(kStages + 1).get<std::uint32_t>(),
-                      .seconds = seconds_of(json.at(kStages + 2))};
+    sample.last_ps = {
+        .index = static_cast<std::uint32_t>(count_of(json.at(kStages + 1), kMostIndex)),
+        .seconds = seconds_of(json.at(kStages + 2))};
   }
   return sample;
 }
 
 RangeSample range_sample_of(const Json& json) {
-  RangeSample sample{
-      .step = json.at(0).get<std::uint64_t>(), .apply = seconds_of(json.at(1)), .arrived = {}};
+  RangeSample sample{.step = count_of(json.at(0)), .apply = seconds_of(json.at(1)), .arrived = {}};
   if (json.at(2).size() > kMostRanks) {
     throw std::invalid_argument("too many ranks");
   }
@@ -279,10 +300,10 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
     TrainerMetrics metrics{.task = task_of(json),
                            .process = process_of(json),
                            .isa = net::one_line(json.at("isa").get<std::string>()),
-                           .threads = json.at("threads").get<std::size_t>(),
-                           .step = json.at("step").get<std::uint64_t>(),
-                           .pushes = json.at("pushes").get<std::uint64_t>(),
-                           .dropped = json.at("dropped").get<std::uint64_t>(),
+                           .threads = count_of(json.at("threads")),
+                           .step = count_of(json.at("step")),
+                           .pushes = count_of(json.at("pushes")),
+                           .dropped = count_of(json.at("dropped")),
                            .samples = {}};
     for (const Json& each : json.at("samples")) {
       metrics.samples.push_back(trainer_sample_of(each));
@@ -296,19 +317,19 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
   return parsed<PsMetrics>(text, [](const Json& json) {
     PsMetrics metrics{.task = task_of(json),
                       .process = process_of(json),
-                      .step = json.at("step").get<std::uint64_t>(),
-                      .generation = json.at("generation").get<std::uint64_t>(),
-                      .range_begin = json.at("range").at(0).get<std::uint64_t>(),
-                      .range_end = json.at("range").at(1).get<std::uint64_t>(),
-                      .pushes = json.at("pushes").get<std::uint64_t>(),
-                      .applied = json.at("applied").get<std::uint64_t>(),
-                      .repeats = json.at("repeats").get<std::uint64_t>(),
-                      .dropped = json.at("dropped").get<std::uint64_t>(),
-                      .staleness_sum = json.at("staleness_sum").get<std::uint64_t>(),
+                      .step = count_of(json.at("step")),
+                      .generation = count_of(json.at("generation")),
+                      .range_begin = count_of(json.at("range").at(0)),
+                      .range_end = count_of(json.at("range").at(1)),
+                      .pushes = count_of(json.at("pushes")),
+                      .applied = count_of(json.at("applied")),
+                      .repeats = count_of(json.at("repeats")),
+                      .dropped = count_of(json.at("dropped")),
+                      .staleness_sum = count_of(json.at("staleness_sum")),
                       .standing = net::one_line(json.at("standing").get<std::string>()),
                       .has_backup = json.at("has_backup").get<bool>(),
-                      .view = json.at("view").get<std::uint64_t>(),
-                      .lag_updates = json.at("lag_updates").get<std::uint64_t>(),
+                      .view = count_of(json.at("view")),
+                      .lag_updates = count_of(json.at("lag_updates")),
                       .present = {},
                       .samples = {}};
     for (const char each : json.at("present").get<std::string>()) {
