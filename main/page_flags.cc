@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
-#include "main/https_flags.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -43,7 +42,6 @@ void add_page_flags(CLI::App& app, Flags& flags) {
 
 std::optional<roles::PageOptions> page_options(const Flags& flags) {
   roles::PageOptions options;
-  check_https_flags(flags.metrics.https);
   if (!flags.page) {
     const char* const given = flags.page_port             ? "--page_port"
                               : !flags.page_host.empty()  ? "--page_host"

@@ -136,6 +136,7 @@ roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flag
 
 roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                 const net::Environment& environment) {
+  check_https_flags(flags.metrics.https);
   std::optional<roles::PageOptions> page = page_options(flags);
   if (runs.size() > 1 && !page) {
     throw std::invalid_argument("show: " + net::quoted(runs[1]) +

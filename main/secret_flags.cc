@@ -65,8 +65,7 @@ std::shared_ptr<net::Secrets> secrets_from(const Flags& flags, const Environment
       throw std::invalid_argument(
           "--secret_file: missing; " + net::to_string(*address) +
           " is on another machine, and without a secret whoever reaches a port may be a task of "
-          "the "
-          "run. Give all of its tasks the same secret, by --secret_file or " +
+          "the run. Give all of its tasks the same secret, by --secret_file or " +
           net::kSecretVariable + ", or all of them --insecure");
     }
     return nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -63,6 +65,13 @@ class RawClient {
       text.append(buffer.data(), static_cast<std::size_t>(size));
     }
     return text;
+  }
+  // Whether the peer closes it by then, having said nothing.
+  [[nodiscard]] bool is_closed_within(std::chrono::milliseconds time) const {
+    pollfd waits{.fd = fd_, .events = POLLIN, .revents = 0};
+    std::array<char, 1> byte{};
+    return poll(&waits, 1, static_cast<int>(time.count())) == 1 &&
+           recv(fd_, byte.data(), byte.size(), MSG_DONTWAIT) <= 0;
   }
   // Whether the peer closes it before the patience is over; what it still says is read away.
   [[nodiscard]] bool is_closed() const {

@@ -1,0 +1,378 @@
+#include "net/http/http_service_loop.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/error.hpp>
+#include <exception>
+#include <new>
+#include <span>
+
+namespace disttf::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Looks for connections whose time is over, and accepts again where there were no descriptors;
+// nobody waits for either to the millisecond.
+constexpr milliseconds kSweepInterval{500};
+// Who was refused may still send, and must be able to read the sentence: closing at once would
+// reset the connection.
+constexpr milliseconds kServiceLinger{1000};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+}  // namespace
+
+std::string HttpService::Connection::peer() const {
+  sockaddr_in6 address{};  // or an IPv4 one, which is smaller
+  socklen_t size = sizeof(address);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const auto* const v4 = reinterpret_cast<const sockaddr_in*>(&address);
+  if (::getpeername(socket(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  const bool is_v6 = address.sin6_family == AF_INET6;
+  const void* const host = is_v6 ? static_cast<const void*>(&address.sin6_addr) : &v4->sin_addr;
+  ::inet_ntop(address.sin6_family, host, text.data(), text.size());
+  const std::string_view name(text.data());
+  constexpr std::string_view kMapped = "::ffff:";
+  return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
+}
+
+void HttpService::Connection::answer(const HttpReply& reply) { loop_.answer(*this, reply); }
+
+void HttpService::Loop::run() {
+  std::array<epoll_event, 256> events{};
+  bool is_busy = false;
+  while (true) {
+    const bool waits = !is_busy && resumed_.empty();
+    const int timeout_ms = waits ? static_cast<int>(kSweepInterval.count()) : 0;
+    const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), timeout_ms);
+    if (count < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::system_category(), "epoll");
+    }
+    now_ = ServiceClock::now();
+    for (const epoll_event& event :
+         std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
+      on_event(event);
+    }
+    for (Connection* const connection : std::exchange(resumed_, {})) {
+      connection->is_resumed = false;
+      const std::string bytes = std::exchange(connection->rest, {});
+      if (!connection->is_over) take(*connection, bytes);
+      if (connection->tls) receive_tls(*connection);
+    }
+    is_busy = handler_->work();
+    if (now_ >= swept_ + kSweepInterval) sweep();
+    if (shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kStopping) {
+      stop_once();
+      bury();
+      if (connections_.empty() || now_ >= stop_at_) return;
+    }
+    bury();
+  }
+}
+
+void HttpService::Loop::on_event(const epoll_event& event) {
+  if (event.data.ptr == &wake_) {
+    std::uint64_t ignored = 0;
+    static_cast<void>(!::read(wake_.number(), &ignored, sizeof(ignored)));
+    take_inbox();
+    return;
+  }
+  if (event.data.ptr == &listener_) {
+    accept();
+    return;
+  }
+  Connection& connection = *static_cast<Connection*>(event.data.ptr);
+  if (connection.is_over) return;
+  if (!connection.out.empty()) {
+    send(connection);
+  } else if (connection.tls && !connection.is_lingering) {
+    receive_tls(connection);
+  } else if (!connection.is_asked && connection.rest.empty()) {  // else that comes first
+    receive(connection);
+  }
+}
+
+void HttpService::Loop::accept() {
+  constexpr int kMostAtOnce = 64;
+  for (int i = 0; i < kMostAtOnce && !listener_.empty(); ++i) {
+    const int socket =
+        ::accept4(listener_.front()->number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      // No descriptors, no memory: it is tried again, without keeping the thread busy meanwhile.
+      watch(listener_.front()->number(), 0, &listener_, EPOLL_CTL_MOD);
+      accept_pauses_ = true;
+      return;
+    }
+    std::size_t total = 0;
+    Loop* least = this;
+    for (const std::unique_ptr<Loop>& each : shared_.loops) {
+      total += each->count();
+      if (each->count() < least->count()) least = each.get();
+    }
+    if (total >= 2 * options_.max_connections) {
+      ::close(socket);  // not even a sentence
+    } else if (total >= options_.max_connections || least == this) {
+      ++count_;
+      Connection* const connection = adopt(socket);
+      if (connection != nullptr && total >= options_.max_connections) refuse(*connection, 503);
+    } else {
+      least->hand(socket);
+    }
+  }
+}
+
+void HttpService::Loop::take_inbox() {
+  std::vector<int> sockets;
+  {
+    const std::scoped_lock lock(mutex_);
+    sockets.swap(inbox_);
+  }
+  for (const int socket : sockets) adopt(socket);
+}
+
+// `count_` has it already. nullptr: it could not be had.
+HttpService::Connection* HttpService::Loop::adopt(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
+  connection->place = connections_.size();
+  connection->deadline = now_ + options_.request_timeout;
+  if (options_.identity) connection->tls = TlsAccepted::over(socket, *options_.identity);
+  if ((options_.identity && !connection->tls) ||
+      !watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
+    --count_;
+    return nullptr;
+  }
+  connections_.push_back(std::move(connection));
+  return connections_.back().get();
+}
+
+void HttpService::Loop::receive(Connection& connection) {
+  const ssize_t size = ::recv(connection.socket(), buffer_.data(), buffer_.size(), 0);
+  if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+    end(connection);
+  } else if (size > 0 && !connection.is_lingering) {
+    take(connection, std::string_view(buffer_.data(), static_cast<std::size_t>(size)));
+  }
+}
+
+// What TLS has taken from the socket no epoll tells of: so it is read on, until there is a request,
+// or with the next turn, since others wait, too.
+void HttpService::Loop::receive_tls(Connection& connection) {
+  const auto reads = [&connection] {
+    return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
+           connection.out.empty() && connection.rest.empty();
+  };
+  std::size_t total = 0;
+  while (reads()) {
+    if (total >= kReceiveBytes) {
+      resume(connection);
+      return;
+    }
+    std::error_code error;
+    const std::size_t size = connection.tls->read_some(buffer_, error);
+    total += size;
+    if (!error) {
+      wait_for(connection, EPOLLIN);
+      take(connection, std::string_view(buffer_).substr(0, size));
+    } else if (error == asio::error::would_block) {
+      wait_for(connection, connection.tls->waits_for() == POLLOUT ? EPOLLOUT : EPOLLIN);
+      return;
+    } else if (connection.tls->is_plain_http()) {
+      connection.tls.reset();  // whoever asks so can read no other answer
+      refuse(connection, error_reply(400, kHttpsAlone));
+    } else {
+      end(connection);
+    }
+  }
+}
+
+void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
+  while (!bytes.empty() && !connection.is_over && !connection.is_lingering) {
+    if (connection.is_asked || !connection.out.empty()) {
+      connection.rest.append(bytes);
+      return;
+    }
+    if (!feed(connection, bytes)) return;
+  }
+}
+
+// Takes what belongs to the request off the bytes. False: there is nothing more to be done.
+bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
+  HttpRequestParser& parser = connection.parser;
+  if (!parser.begun()) connection.deadline = now_ + options_.request_timeout;
+  if (const int refusal = parser.feed(bytes); refusal != 0) {
+    refuse(connection, refusal);
+    return false;
+  }
+  bytes.remove_prefix(parser.taken());
+  hold(connection, parser.request().body.size());
+  if (parser.complete()) {
+    ask(connection);
+    return true;
+  }
+  if (held_bytes_ > options_.max_held_bytes) {
+    refuse(connection, 503);
+    return false;
+  }
+  if (parser.head_complete() && !connection.has_continued && !parser.request().expect.empty()) {
+    connection.has_continued = true;
+    connection.out = kContinue;
+    send(connection);
+  }
+  return true;
+}
+
+void HttpService::Loop::ask(Connection& connection) {
+  connection.is_asked = true;
+  connection.asked_at = now_;
+  hold(connection, 0);  // bounded from here on by who answers
+  try {
+    handler_->ask(connection);
+  } catch (const std::bad_alloc&) {
+    if (connection.is_asked) connection.answer(error_reply(503, "there is not enough memory"));
+  } catch (const std::exception& error) {
+    if (connection.is_asked) connection.answer(error_reply(500, error.what()));
+  }
+}
+
+void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
+  const bool stays_open = connection.parser.may_be_followed() &&
+                          shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kServing;
+  connection.out = head_text(reply, stays_open);
+  if (connection.parser.request().method != "HEAD") connection.out += reply.body;
+  handler_->answered(connection, reply.status, connection.out.size());
+  connection.is_asked = false;
+  connection.is_last = !stays_open;
+  connection.has_continued = false;
+  connection.parser.reset();
+  connection.deadline = now_ + options_.write_timeout;
+  send(connection);
+}
+
+void HttpService::Loop::refuse(Connection& connection, int status) {
+  refuse(connection, error_reply(status, refusal_sentence(status, options_.max_body_bytes)));
+}
+
+void HttpService::Loop::refuse(Connection& connection, const HttpReply& reply) {
+  connection.out = head_text(reply, /*stays_open=*/false) + reply.body;
+  connection.asked_at = {};
+  handler_->answered(connection, reply.status, connection.out.size());
+  hold(connection, 0);
+  connection.is_last = true;
+  connection.deadline = now_ + options_.write_timeout;
+  send(connection);
+}
+
+std::size_t HttpService::Loop::send_some(Connection& connection, std::string_view bytes,
+                                         std::error_code& error) {
+  if (connection.tls) return connection.tls->write_some(bytes, error);
+  const ssize_t size = ::send(connection.socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (size >= 0) return static_cast<std::size_t>(size);
+  if (errno == EAGAIN) {
+    error = asio::error::would_block;
+  } else if (errno != EINTR) {
+    error = {errno, std::system_category()};
+  }
+  return 0;
+}
+
+void HttpService::Loop::wait_for(Connection& connection, std::uint32_t events) {
+  if (std::exchange(connection.watched, events) != events) {
+    watch(connection.socket(), events, &connection, EPOLL_CTL_MOD);
+  }
+}
+
+void HttpService::Loop::send(Connection& connection) {
+  const std::size_t sent_before = connection.out_sent;
+  while (connection.out_sent < connection.out.size()) {
+    std::error_code error;
+    connection.out_sent +=
+        send_some(connection, std::string_view(connection.out).substr(connection.out_sent), error);
+    if (error == asio::error::would_block) {
+      // Only room in the socket is of interest until the reply is gone. (TLS may want to hear
+      // first.)
+      const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
+      if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
+      wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
+      return;
+    }
+    if (error) {
+      end(connection);
+      return;
+    }
+  }
+  after_sending(connection);
+}
+
+void HttpService::Loop::after_sending(Connection& connection) {
+  constexpr std::size_t kKeptBytes = std::size_t{64} << 10U;
+  if (connection.out.capacity() > kKeptBytes) connection.out = std::string();
+  connection.out.clear();
+  connection.out_sent = 0;
+  wait_for(connection, EPOLLIN);
+  if (!connection.rest.empty() || (connection.tls && connection.tls->has_bytes())) {
+    resume(connection);
+  }
+  if (connection.is_last) {
+    if (connection.tls) connection.tls->finish();
+    ::shutdown(connection.socket(), SHUT_WR);
+    connection.is_lingering = true;
+    connection.deadline = now_ + kServiceLinger;
+  } else if (!connection.parser.begun()) {
+    connection.deadline = now_ + options_.idle_timeout;
+  }
+}
+
+void HttpService::Loop::end(Connection& connection) {
+  if (!std::exchange(connection.is_over, true)) over_.push_back(&connection);
+}
+
+void HttpService::Loop::bury() {
+  for (Connection* const each : over_) {
+    hold(*each, 0);
+    std::erase(resumed_, each);
+    const std::size_t place = each->place;
+    std::swap(connections_[place], connections_.back());
+    connections_[place]->place = place;
+    connections_.pop_back();
+    --count_;
+  }
+  over_.clear();
+}
+
+void HttpService::Loop::sweep() {
+  swept_ = now_;
+  if (std::exchange(accept_pauses_, false) && !listener_.empty()) {
+    watch(listener_.front()->number(), EPOLLIN, &listener_, EPOLL_CTL_MOD);
+  }
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (each->is_asked || now_ < each->deadline) continue;
+    if (each->parser.begun() && each->out.empty() && !each->is_lingering) {
+      refuse(*each, 408);
+    } else {
+      end(*each);
+    }
+  }
+}
+
+// With every turn from stop() on: whoever has nothing under way goes.
+void HttpService::Loop::stop_once() {
+  if (stop_at_ == ServiceClock::time_point::max()) {
+    stop_at_ = now_ + options_.stop_grace;
+    listener_.clear();
+    take_inbox();
+  }
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (each->is_idle()) end(*each);
+  }
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,179 @@
+// A thread of HttpService: its epoll set, its connections, its handler. For http_service*.cc alone.
+#pragma once
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "net/http/http_service.h"
+#include "net/transport/descriptor.h"
+
+namespace disttf::net {
+
+using ServiceClock = std::chrono::steady_clock;
+
+// Of one look at a socket. A request of an image has 3 KB.
+inline constexpr std::size_t kReceiveBytes = std::size_t{64} << 10U;
+
+// Throws std::system_error where the kernel had none.
+inline Descriptor opened(int number) {
+  if (number < 0) throw std::system_error(errno, std::system_category(), "no descriptor");
+  return Descriptor(number);
+}
+
+// Of one loop; it marks itself as over, and the loop removes it.
+class HttpService::Connection final : public HttpExchange {
+ public:
+  Connection(Loop& loop, int socket, std::size_t max_body_bytes)
+      : parser(max_body_bytes), loop_(loop), socket_(opened(socket)) {}
+
+  [[nodiscard]] const HttpServerRequest& request() const noexcept override {
+    return parser.request();
+  }
+  [[nodiscard]] ServiceClock::time_point begun() const noexcept override { return asked_at; }
+  [[nodiscard]] std::string peer() const override;
+  void answer(const HttpReply& reply) override;
+
+  [[nodiscard]] int socket() const noexcept { return socket_.number(); }
+  // Whether nothing of a request has come, nor is anything to be sent.
+  [[nodiscard]] bool is_idle() const noexcept {
+    return !is_asked && out.empty() && !parser.begun();
+  }
+
+  HttpRequestParser parser;
+  std::unique_ptr<TlsAccepted> tls;  // null: http
+  std::string rest;                  // what came behind a request that is not answered
+  std::string out;                   // what the peer has not taken
+  std::size_t out_sent = 0;          // of it
+  std::size_t held_bytes = 0;        // of the body, as the loop has counted it
+  std::size_t place = 0;             // in the loop's list
+  ServiceClock::time_point asked_at;
+  ServiceClock::time_point deadline;
+  bool is_asked = false;      // the handler has it
+  bool is_last = false;       // closed once `out` is sent
+  bool is_lingering = false;  // only to be read away
+  bool is_resumed = false;    // the loop has it in its list
+  bool is_over = false;
+  std::uint32_t watched = EPOLLIN;  // what the loop waits for
+  bool has_continued = false;       // 100 was sent for this request
+
+ private:
+  Loop& loop_;
+  Descriptor socket_;
+};
+
+struct HttpService::Shared {
+  enum class Stage : std::uint8_t { kServing, kDraining, kStopping };
+
+  HttpServiceOptions options;
+  std::atomic<Stage> stage{Stage::kServing};
+  std::vector<std::unique_ptr<Loop>> loops;
+};
+
+class HttpService::Loop {
+ public:
+  Loop(Shared& shared, std::unique_ptr<HttpServiceHandler> handler)
+      : shared_(shared),
+        options_(shared.options),
+        handler_(std::move(handler)),
+        epoll_(opened(::epoll_create1(EPOLL_CLOEXEC))),
+        wake_(opened(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+        buffer_(kReceiveBytes, '\0') {
+    must_watch(wake_.number(), &wake_);
+  }
+
+  void listen(int socket) {
+    listener_.emplace_back(std::make_unique<Descriptor>(opened(socket)));
+    must_watch(socket, &listener_);
+  }
+  void run();
+  // From any thread.
+  void wake() noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_.number(), &one, sizeof(one)));
+  }
+  void hand(int socket) {
+    ++count_;
+    const std::scoped_lock lock(mutex_);
+    inbox_.push_back(socket);
+    wake();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  void answer(Connection& connection, const HttpReply& reply);
+
+ private:
+  // False: the kernel has no memory for it.
+  bool watch(int socket, std::uint32_t events, void* whose, int operation) noexcept {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = whose;
+    return ::epoll_ctl(epoll_.number(), operation, socket, &event) == 0;
+  }
+  void must_watch(int socket, void* whose) {
+    if (!watch(socket, EPOLLIN, whose, EPOLL_CTL_ADD)) {
+      throw std::system_error(errno, std::system_category(), "epoll");
+    }
+  }
+  void on_event(const epoll_event& event);
+  void accept();
+  void take_inbox();
+  Connection* adopt(int socket);
+  void receive(Connection& connection);
+  void receive_tls(Connection& connection);
+  std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
+  void wait_for(Connection& connection, std::uint32_t events);
+  // With the next turn, whether its socket has something or not.
+  void resume(Connection& connection) {
+    if (!std::exchange(connection.is_resumed, true)) resumed_.push_back(&connection);
+  }
+  void take(Connection& connection, std::string_view bytes);
+  bool feed(Connection& connection, std::string_view& bytes);
+  void ask(Connection& connection);
+  void refuse(Connection& connection, int status);
+  void refuse(Connection& connection, const HttpReply& reply);
+  void send(Connection& connection);
+  void after_sending(Connection& connection);
+  void end(Connection& connection);
+  void bury();
+  void sweep();
+  void stop_once();
+  void hold(Connection& connection, std::size_t bytes) {
+    held_bytes_ += bytes - connection.held_bytes;
+    connection.held_bytes = bytes;
+  }
+
+  Shared& shared_;
+  const HttpServiceOptions& options_;
+  std::unique_ptr<HttpServiceHandler> handler_;
+  Descriptor epoll_;
+  Descriptor wake_;
+  std::vector<std::unique_ptr<Descriptor>> listener_;  // of the first loop: one
+  std::atomic<std::size_t> count_{0};
+  std::mutex mutex_;
+  std::vector<int> inbox_;  // guarded by mutex_
+  // The thread's own.
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> over_;
+  std::vector<Connection*> resumed_;  // were answered and have a rest, or have had their share
+  std::string buffer_;
+  std::size_t held_bytes_ = 0;
+  ServiceClock::time_point now_;
+  ServiceClock::time_point swept_;
+  ServiceClock::time_point stop_at_ = ServiceClock::time_point::max();
+  bool accept_pauses_ = false;  // until the next sweep
+};
+
+}  // namespace disttf::net
