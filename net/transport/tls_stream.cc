@@ -6,14 +6,11 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <asio/error.hpp>
 #include <cerrno>
-#include <cstring>
-
-#include "net/transport/last_error.h"
+#include <utility>
 
 namespace disttf::net {
 namespace {
@@ -21,10 +18,6 @@ namespace {
 // Both of one hash, SHA-256, to which a key is bound; the key names the first.
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 constexpr std::array<unsigned char, 2> kSuiteOfKey{0x13, 0x01};
-constexpr std::byte kHandshakeRecord{22};
-constexpr std::byte kAlertRecord{21};
-constexpr std::size_t kRecordBytes = 16 * 1024;
-constexpr std::size_t kInboxBytes = 2 * (kRecordBytes + 256 + 5);
 
 class TlsCategory final : public std::error_category {
  public:
@@ -99,72 +92,8 @@ std::string needs_secret(const std::string& whom) {
          "or DISTTF_SECRET)";
 }
 
-bool may_be_tls(std::span<const std::byte> prefix) noexcept {
-  return prefix.front() == kHandshakeRecord || prefix.front() == kAlertRecord;
-}
-
-// A record's type, and its version, which has been one of these since 1999.
-bool begins_tls(std::span<const std::byte> prefix) noexcept {
-  constexpr std::byte kMajor{3};
-  constexpr std::byte kLastMinor{4};
-  return prefix.front() == kHandshakeRecord && (prefix.size() < 2 || prefix[1] == kMajor) &&
-         (prefix.size() < kTlsBeginning || prefix[2] <= kLastMinor);
-}
-
 // What OpenSSL calls.
 struct TlsStream::Callbacks {
-  // SIGPIPE is no way to learn that a peer has gone.
-  static int write(BIO* bio, const char* bytes, int size) {
-    BIO_clear_retry_flags(bio);
-    const TlsStream& self = *static_cast<TlsStream*>(BIO_get_data(bio));
-    const ssize_t sent = ::send(self.fd_, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
-    return static_cast<int>(sent);
-  }
-
-  static int read(BIO* bio, char* bytes, int size) {
-    BIO_clear_retry_flags(bio);
-    TlsStream& self = *static_cast<TlsStream*>(BIO_get_data(bio));
-    if (self.begin_ == self.end_ && !self.inbox_.empty()) {
-      const int taken = take(self, bio, self.inbox_.data(), self.inbox_.size());
-      if (taken <= 0) return taken;
-      self.begin_ = 0;
-      self.end_ = static_cast<std::size_t>(taken);
-    }
-    if (self.begin_ == self.end_) return take(self, bio, bytes, static_cast<std::size_t>(size));
-    const std::size_t part = std::min(static_cast<std::size_t>(size), self.end_ - self.begin_);
-    std::memcpy(bytes, self.inbox_.data() + self.begin_, part);
-    self.begin_ += part;
-    self.note(std::as_bytes(std::span(bytes, part)));
-    return static_cast<int>(part);
-  }
-
-  static int take(TlsStream& self, BIO* bio, void* into, std::size_t size) {
-    const ssize_t taken = ::recv(self.fd_, into, size, 0);
-    if (taken < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
-    if (taken == 0) self.has_ended_ = true;
-    if (taken > 0 && self.inbox_.empty()) {
-      self.note(std::span(static_cast<const std::byte*>(into), static_cast<std::size_t>(taken)));
-    }
-    return static_cast<int>(taken);
-  }
-
-  static long control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
-    return command == BIO_CTRL_FLUSH ? 1 : 0;
-  }
-
-  static const BIO_METHOD* method() {
-    static const BIO_METHOD* const kMethod = [] {
-      BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "disttf");
-      if (made == nullptr) return made;
-      BIO_meth_set_write(made, &Callbacks::write);
-      BIO_meth_set_read(made, &Callbacks::read);
-      BIO_meth_set_ctrl(made, &Callbacks::control);
-      return made;
-    }();
-    return kMethod;
-  }
-
   static int offer(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** name,
                    std::size_t* size, SSL_SESSION** session) try {
     TlsStream& self = *stream_of(ssl);
@@ -234,13 +163,9 @@ struct TlsStream::Callbacks {
 
 bool TlsStream::make(bool accepts) {
   SSL_CTX* const context = Callbacks::context(accepts);
-  const BIO_METHOD* const method = Callbacks::method();
-  if (context == nullptr || method == nullptr) return false;
-  ssl_ = SSL_new(context);
-  BIO* const bio = ssl_ != nullptr ? BIO_new(method) : nullptr;
+  ssl_ = context != nullptr ? SSL_new(context) : nullptr;
+  BIO* const bio = ssl_ != nullptr ? socket_.make_bio() : nullptr;
   if (bio == nullptr) return false;
-  BIO_set_data(bio, this);
-  BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
   SSL_set_app_data(ssl_, this);
   if (accepts) {
@@ -253,8 +178,7 @@ bool TlsStream::make(bool accepts) {
 
 std::unique_ptr<TlsStream> TlsStream::connect(int fd, Secrets& secrets, const Hello& hello,
                                               bool reads_ahead) {
-  std::unique_ptr<TlsStream> stream(new TlsStream(fd, secrets));
-  if (reads_ahead) stream->inbox_.resize(kInboxBytes);
+  std::unique_ptr<TlsStream> stream(new TlsStream(fd, secrets, reads_ahead));
   stream->name_.resize(sizeof(Fingerprint));
   const std::vector<std::byte> context = pair_context(hello);
   stream->name_.insert(stream->name_.end(), context.begin(), context.end());
@@ -262,22 +186,17 @@ std::unique_ptr<TlsStream> TlsStream::connect(int fd, Secrets& secrets, const He
 }
 
 std::unique_ptr<TlsStream> TlsStream::accept(int fd, Secrets& secrets) {
-  std::unique_ptr<TlsStream> stream(new TlsStream(fd, secrets));
-  stream->inbox_.resize(kInboxBytes);
+  std::unique_ptr<TlsStream> stream(new TlsStream(fd, secrets, true /* reads ahead */));
   return stream->make(true) ? std::move(stream) : nullptr;
 }
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
-void TlsStream::note(std::span<const std::byte> first) noexcept {
-  if (!has_heard_ && !first.empty()) is_plain_ = !may_be_tls(first);
-  has_heard_ = true;
-}
-
 std::error_code TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_);
-  if (result != 1) return failure(result);
+  const std::error_code error = flushed(result != 1 ? failure(result) : std::error_code{});
+  if (error) return error;
   // There is no other way to have got here; but what is not so must not pass for it.
   if (SSL_session_reused(ssl_) != 1) {
     has_failed_ = true;
@@ -288,6 +207,14 @@ std::error_code TlsStream::shake_hands() {
   return {};
 }
 
+std::error_code TlsStream::flushed(std::error_code error) noexcept {
+  if (!socket_.has_unsent()) return error;
+  const std::error_code unsent = socket_.flush();
+  if (unsent == asio::error::would_block) waits_for_ = POLLOUT;
+  const bool may_go_on = !error || error == asio::error::would_block;
+  return unsent && may_go_on ? unsent : error;
+}
+
 std::error_code TlsStream::failure(int result) {
   const int system = errno;
   const int kind = SSL_get_error(ssl_, result);
@@ -295,8 +222,9 @@ std::error_code TlsStream::failure(int result) {
   if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return asio::error::would_block;
   if (kind == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
   has_failed_ = true;
-  if (has_ended_)
-    return is_shaken_ || has_heard_ ? TlsError::kCut : make_error_code(asio::error::eof);
+  if (socket_.has_ended()) {
+    return is_shaken_ || socket_.has_heard() ? TlsError::kCut : make_error_code(asio::error::eof);
+  }
   if (kind == SSL_ERROR_SYSCALL) return {system, std::system_category()};
   const std::error_code why = is_shaken_ ? TlsError::kBroken : why_not_shaken();
   ERR_clear_error();
@@ -304,7 +232,7 @@ std::error_code TlsStream::failure(int result) {
 }
 
 std::error_code TlsStream::why_not_shaken() noexcept {
-  if (is_plain_) return TlsError::kNotTls;
+  if (socket_.is_plain()) return TlsError::kNotTls;
   switch (ERR_GET_REASON(ERR_peek_error())) {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
     case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // so OpenSSL says it to the other side
@@ -319,18 +247,21 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
   error = {};
   std::size_t taken = 0;
   if (into.empty()) return 0;
+  socket_.expect(into.size());
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
-  if (result == 1) return taken;
-  error = failure(result);
-  return 0;
+  if (result != 1) error = failure(result);
+  socket_.expect(0);
+  // To read may be to answer: why there is an end, say. It is nothing that a reader waits for.
+  if (socket_.has_unsent()) static_cast<void>(socket_.flush());
+  return taken;
 }
 
-std::size_t TlsStream::write_some(std::span<const std::byte> header,
-                                  std::span<const std::byte> body, std::size_t sent,
-                                  std::error_code& error) {
-  error = {};
-  std::array<std::byte, kRecordBytes> first;  // header and the beginning of the body are one record
+// Header and the beginning of the body are one record.
+std::size_t TlsStream::write_record(std::span<const std::byte> header,
+                                    std::span<const std::byte> body, std::size_t sent,
+                                    std::error_code& error) {
+  std::array<std::byte, kRecordBytes> first;
   std::span<const std::byte> next;
   if (sent < header.size()) {
     const auto head = header.subspan(sent);
@@ -340,26 +271,37 @@ std::size_t TlsStream::write_some(std::span<const std::byte> header,
   } else {
     next = body.subspan(sent - header.size());
   }
-  if (next.empty()) return 0;
   std::size_t written = 0;
   ERR_clear_error();
   const int result = SSL_write_ex(ssl_, next.data(), next.size(), &written);
-  if (result == 1) return written;
-  error = failure(result);
-  return 0;
+  if (result != 1) error = failure(result);
+  return written;
 }
 
-bool TlsStream::has_bytes() const noexcept { return SSL_has_pending(ssl_) == 1 || begin_ != end_; }
+std::size_t TlsStream::write_some(std::span<const std::byte> header,
+                                  std::span<const std::byte> body, std::size_t sent,
+                                  std::error_code& error) {
+  error = {};
+  const std::size_t whole = header.size() + body.size();
+  // What the socket was too full for goes first, and alone.
+  const bool is_again = gathered_ != 0;
+  while (!is_again && sent + gathered_ < whole && socket_.has_room()) {
+    gathered_ += write_record(header, body, sent + gathered_, error);
+    if (error) return 0;
+  }
+  error = flushed({});
+  return error ? 0 : std::exchange(gathered_, 0);
+}
 
-void TlsStream::received(std::size_t bytes) noexcept {
-  begin_ = 0;
-  end_ = bytes;
+bool TlsStream::has_bytes() const noexcept {
+  return SSL_has_pending(ssl_) == 1 || socket_.has_bytes();
 }
 
 void TlsStream::finish() noexcept {
   if (!is_shaken_ || has_failed_) return;
   ERR_clear_error();
   SSL_shutdown(ssl_);
+  static_cast<void>(socket_.flush());
   ERR_clear_error();
 }
 

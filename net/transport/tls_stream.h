@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "net/transport/secrets.h"
+#include "net/transport/tls_socket.h"
 #include "net/wire/frame.h"
 
 using SSL = struct ssl_st;
@@ -35,13 +36,6 @@ enum class TlsError {
 [[nodiscard]] const std::error_category& tls_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;
 
-// Whether these can be the first bytes of TLS. REQUIRES: they are not empty.
-[[nodiscard]] bool may_be_tls(std::span<const std::byte> prefix) noexcept;
-// Whether so far it is how a client begins to speak TLS of any version since 1.0, which
-// kTlsBeginning bytes tell from noise.
-inline constexpr std::size_t kTlsBeginning = 3;
-[[nodiscard]] bool begins_tls(std::span<const std::byte> prefix) noexcept;
-
 // What one who connects to `whom` makes of such an error: no later attempt would end otherwise.
 // nullopt: one might.
 [[nodiscard]] std::optional<Refusal> tls_refusal(std::error_code error, const std::string& whom,
@@ -52,7 +46,7 @@ inline constexpr std::size_t kTlsBeginning = 3;
 class TlsStream {
  public:
   // `secrets` must outlive it. nullptr: out of memory.
-  // Without `reads_ahead` it takes from the socket what belongs to a record that is being read and
+  // Without `reads_ahead` it takes from the socket what belongs to the frame that is being read and
   // no more, so that poll() tells whether there is something to read: as long as the peer begins no
   // frame in the middle of a record, as write_some() does not.
   [[nodiscard]] static std::unique_ptr<TlsStream> connect(int fd, Secrets& secrets,
@@ -66,9 +60,11 @@ class TlsStream {
 
   // To be called again until it is not would_block.
   [[nodiscard]] std::error_code shake_hands();
+  // REQUIRES: `into` is not more than what is to come of the frame.
   [[nodiscard]] std::size_t read_some(std::span<std::byte> into, std::error_code& error);
-  // Of a frame, what follows after `sent` bytes of header and body. After would_block, again with
-  // the same bytes, or the same and more.
+  // Of a frame, what follows after `sent` bytes of header and body: some records of it at once.
+  // What it returns is in the kernel's hands. After would_block, again with the same bytes, or the
+  // same and more.
   [[nodiscard]] std::size_t write_some(std::span<const std::byte> header,
                                        std::span<const std::byte> body, std::size_t sent,
                                        std::error_code& error);
@@ -81,8 +77,8 @@ class TlsStream {
 
   // For whoever waits by reading: where bytes of the socket may be put, and how many have been.
   // REQUIRES: it reads ahead, would_block was just returned, and waits_for() is POLLIN.
-  [[nodiscard]] std::span<std::byte> inbox() noexcept { return inbox_; }
-  void received(std::size_t bytes) noexcept;
+  [[nodiscard]] std::span<std::byte> inbox() noexcept { return socket_.inbox(); }
+  void received(std::size_t bytes) noexcept { socket_.received(bytes); }
 
   // After the handshake, of one who accepts: whether it was made by the key for this HELLO.
   [[nodiscard]] bool fits(const Hello& hello) const;
@@ -91,26 +87,26 @@ class TlsStream {
 
  private:
   struct Callbacks;
-  TlsStream(int fd, Secrets& secrets) : fd_(fd), secrets_(secrets) {}
+  TlsStream(int fd, Secrets& secrets, bool reads_ahead)
+      : secrets_(secrets), socket_(fd, reads_ahead) {}
   [[nodiscard]] bool make(bool accepts);
-  void note(std::span<const std::byte> first) noexcept;
+  [[nodiscard]] std::size_t write_record(std::span<const std::byte> header,
+                                         std::span<const std::byte> body, std::size_t sent,
+                                         std::error_code& error);
+  // `error`, once what OpenSSL has written is with the kernel.
+  [[nodiscard]] std::error_code flushed(std::error_code error) noexcept;
   [[nodiscard]] std::error_code failure(int result);
   [[nodiscard]] std::error_code why_not_shaken() noexcept;
 
-  const int fd_;
   Secrets& secrets_;
+  TlsSocket socket_;
   SSL* ssl_ = nullptr;
   short waits_for_ = 0;
   bool is_shaken_ = false;
   bool has_failed_ = false;
-  bool has_ended_ = false;            // the socket
-  bool is_plain_ = false;             // the peer's first bytes are not TLS
-  bool has_heard_ = false;            // any bytes
+  std::size_t gathered_ = 0;          // bytes of a frame that the socket was too full for
   std::vector<std::byte> name_;       // of the key, in clear
   std::optional<Fingerprint> other_;  // not one of ours, or of a key that was not the same
-  std::vector<std::byte> inbox_;      // empty: only what is asked for is taken
-  std::size_t begin_ = 0;             // of what was taken and not yet asked for
-  std::size_t end_ = 0;
 };
 
 }  // namespace disttf::net

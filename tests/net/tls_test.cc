@@ -2,9 +2,11 @@
 // side is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
 #include <asio/use_future.hpp>
@@ -127,6 +129,55 @@ TEST_F(Tls, AFrameIsSentAheadAsWithout) {
   std::vector<std::byte> back(reply.body_size);
   ASSERT_FALSE(opened.channel->receive_body(back, patience()));
   EXPECT_EQ(back, body);
+}
+
+// What a frame's reader leaves is in the kernel, where poll() sees it: who waits for several
+// channels sleeps by that alone.
+TEST_F(Tls, NothingBeyondTheFrameThatIsReadIsTaken) {
+  serve(&one_);
+  const OpenedChannel opened = open(&one_);
+  ASSERT_TRUE(opened.channel) << opened.error.message();
+  const std::array<std::size_t, 7> sizes{0,       1, 16 * 1024 - kHeaderBytes, 16 * 1024, 40'000,
+                                         400'000, 3};
+  for (const std::size_t size : sizes) {
+    ASSERT_FALSE(opened.channel->send({.kind = FrameKind::kPushPull}, numbered(size), patience()));
+  }
+  for (const std::size_t size : sizes) {
+    EXPECT_FALSE(opened.channel->has_frame()) << size;
+    ASSERT_FALSE(wait_for(opened.channel->fd(), POLLIN, interrupt_, patience())) << size;
+    FrameHeader header;
+    ASSERT_FALSE(opened.channel->receive_header(header, patience()));
+    ASSERT_EQ(header.body_size, size);
+    std::vector<std::byte> body(size);
+    // In two pieces, as a run of several ps reads the parameters of one.
+    const auto front = std::span(body).first(size / 3);
+    ASSERT_FALSE(opened.channel->receive_body(front, patience()));
+    ASSERT_FALSE(opened.channel->receive_body(std::span(body).subspan(size / 3), patience()));
+    EXPECT_EQ(body, numbered(size));
+  }
+  EXPECT_FALSE(opened.channel->has_frame());
+}
+
+TEST(RecordBorder, IsFoundHoweverTheBytesCome) {
+  std::vector<std::byte> stream;
+  std::vector<std::size_t> borders{0};
+  for (const std::size_t size : std::array<std::size_t, 5>{1, 0, 255, 256, 16'384 + 17}) {
+    const std::size_t before = stream.size();
+    stream.resize(before + kRecordHeaderBytes + size, std::byte{0xEE});
+    stream[before + 3] = static_cast<std::byte>(size >> 8U);
+    stream[before + 4] = static_cast<std::byte>(size & 0xFFU);
+    borders.push_back(stream.size());
+  }
+  for (const std::size_t step : std::array<std::size_t, 7>{1, 2, 3, 5, 7, 300, 100'000}) {
+    RecordBorders found;
+    for (std::size_t at = 0; at < stream.size();) {
+      EXPECT_EQ(found.at_border(), std::ranges::binary_search(borders, at)) << step << " " << at;
+      const std::size_t part = std::min(step, stream.size() - at);
+      found.pass(std::span(stream).subspan(at, part));
+      at += part;
+    }
+    EXPECT_TRUE(found.at_border());
+  }
 }
 
 TEST_F(Tls, AnotherSecretIsRefusedWithBothFingerprints) {
