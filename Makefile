@@ -14,6 +14,7 @@ TEST_JOBS ?= $(shell expr 3 \* $(JOBS))
 TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
+FUZZ_HOURS ?= 8
 CHAOS_RUNS ?= 200
 CHAOS_NETWORK_RUNS ?= 40
 CHAOS_SEED ?= 1
@@ -29,7 +30,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build asan-units asan-processes tsan tsan-build fuzz fuzz-build
+.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build asan-units asan-processes tsan tsan-build fuzz fuzz-build fuzz-night fuzz-corpus fuzz-coverage fuzz-coverage-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -169,6 +170,20 @@ fuzz-build:
 	@.ci/install build test dev
 	@$(CONFIGURE) fuzz -DDISTTF_FUZZ_SECONDS=$(FUZZ_SECONDS)
 	@$(COMPILE) fuzz
+
+fuzz-night: fuzz-build ## all of them for FUZZ_HOURS=8 together, JOBS at once: inputs, and what was found
+	@tests/fuzz/night.sh build/fuzz $(FUZZ_HOURS) $(JOBS)
+
+fuzz-corpus: fuzz-build fuzz-coverage-build ## take over into the corpus what both found that reaches a line more
+	@tests/fuzz/grow_corpus.sh build/fuzz build/fuzz_coverage $(JOBS)
+
+fuzz-coverage: fuzz-coverage-build ## which lines of the decoders and sessions the corpus reaches
+	@tests/fuzz/coverage.sh build/fuzz_coverage
+
+fuzz-coverage-build:
+	@.ci/install build test dev
+	@$(CONFIGURE) fuzz_coverage
+	@$(COMPILE) fuzz_coverage
 
 clean: ## remove build/
 	rm -rf build

@@ -15,6 +15,7 @@
 #include "bench/benchmarks.h"
 #include "bench/exchange.h"
 #include "bench/launch.h"
+#include "bench/outsider.h"
 #include "bench/sides.h"
 
 namespace disttf::bench {
@@ -140,6 +141,45 @@ const std::array kJobs = {
     SecretJob{"secret/tcp_int8/mlp_1024", kWide + " --transport tcp --wire_dtype int8"},
 };
 
+// The run with somebody who tries to get in, and without, in turn; over TLS both.
+void run_outsider(const JobOptions& options, Reporter& reporter) {
+  constexpr int kLonger = 5;  // than others: by then all the silent connections are there
+  JobOptions longer = options;
+  longer.train_steps = std::to_string(kLonger * std::stoi(options.train_steps));
+  const std::string name = "secret/outsider/mlp_100";
+  const std::string arguments = kMlp + " --transport tcp";
+  Results with;
+  Results without;
+  std::string weights;
+  Outsider::Tally all;
+  double seconds = 0;
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    const bool plain_first = repetition % 2 == 0;
+    for (const bool plain : {plain_first, !plain_first}) {
+      std::optional<Outsider> outsider;
+      if (!plain) outsider.emplace();
+      const Result result = run_launch(arguments, false, longer);
+      if (weights.empty()) weights = result.weights;
+      if (result.weights != weights) throw std::runtime_error(name + ": the weights differ");
+      (plain ? without : with).add(result);
+      if (plain) continue;
+      const Outsider::Tally tally = outsider->end();
+      if (tally.got_in != 0) throw std::runtime_error(name + ": somebody got in");
+      all.attempts += tally.attempts;
+      all.silent += tally.silent;
+      all.cpu_seconds += tally.cpu_seconds;
+      seconds += result.wall_seconds;
+    }
+  }
+  reporter.add(without.figure(name + "/plain", {}));
+  Figure figure = with.figure(name, name + "/plain");
+  figure.ratio = ratio_of_pairs(with.rates, without.rates);
+  figure.extras["attempts"] = static_cast<double>(all.attempts);
+  figure.extras["silent_connections"] = static_cast<double>(all.silent);
+  figure.extras["outsiders_cpu_share"] = all.cpu_seconds / seconds;
+  reporter.add(figure);
+}
+
 }  // namespace
 
 void run_secret(const JobOptions& options, Reporter& reporter) {
@@ -153,6 +193,7 @@ void run_secret(const JobOptions& options, Reporter& reporter) {
     run_pairs({.name = job.name, .plain = job.arguments + " --insecure", .with = job.arguments},
               options, reporter);
   }
+  if (options.wants("secret/outsider/mlp_100")) run_outsider(options, reporter);
 }
 
 }  // namespace disttf::bench

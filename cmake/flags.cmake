@@ -32,7 +32,10 @@ if(DISTTF_UNITY)
   # that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
-if(DISTTF_FUZZ)
+if(DISTTF_FUZZ AND DISTTF_FUZZ_COVERAGE)
+  target_compile_options(disttf_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(disttf_flags INTERFACE -fprofile-instr-generate)
+elseif(DISTTF_FUZZ)
   target_compile_options(disttf_flags INTERFACE
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 endif()

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "net/transport/shared_memory.h"
 #include "net/wire/handshake.h"
+#include "net/wire/metrics_messages.h"
 #include "net/wire/order.h"
 #include "net/wire/replication.h"
 #include "net/wire/run_order.h"
@@ -36,12 +39,22 @@ void check_text(Body body) {
   if (disttf::net::decode(disttf::net::encode(value), again) || again != value) std::abort();
 }
 
+// Texts one after the other, as many as there are.
+void check_metrics(Body body) {
+  std::vector<std::string> texts;
+  if (disttf::net::decode_metrics(body, texts)) return;
+  const std::vector<std::byte> again = disttf::net::encode_metrics(texts);
+  const std::size_t whole = std::min(body.size(), disttf::net::kMaxMetricsReplyBytes);
+  if (again.size() > whole) std::abort();
+  if (!std::equal(again.begin(), again.end(), body.begin())) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Body body = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 12) {
+  switch (data[0] % 15) {
     case 0:
       check_exact<disttf::net::Hello>(body);
       break;
@@ -74,6 +87,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 11:
       check_text<disttf::net::TaskEnd>(body);
+      break;
+    case 12:
+      check_exact<disttf::net::FillTrainer>(body);
+      break;
+    case 13:
+      check_metrics(body);
+      break;
+    case 14:
+      check_exact<disttf::net::SharedOffer>(body);
       break;
     default:
       check_text<disttf::net::Refusal>(body);

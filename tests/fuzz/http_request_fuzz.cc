@@ -26,8 +26,7 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-Outcome read(std::string_view bytes, std::size_t piece_bytes) {
-  HttpRequestParser parser;
+Outcome read(HttpRequestParser& parser, std::string_view bytes, std::size_t piece_bytes) {
   Outcome outcome;
   const std::size_t all = bytes.size();
   while (!bytes.empty() && outcome.refusal == 0) {
@@ -55,7 +54,12 @@ Outcome read(std::string_view bytes, std::size_t piece_bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  require(read(bytes, bytes.size()) == read(bytes, 1U + data[0]));
+  HttpRequestParser parser;
+  HttpRequestParser in_pieces;
+  const Outcome outcome = read(parser, bytes, bytes.size());
+  require(read(in_pieces, bytes, 1U + data[0]) == outcome);
+  parser.reset();
+  require(read(parser, bytes, bytes.size()) == outcome);
   std::string text(bytes);
   const bool is_decoded = disttf::net::decode_percent(text);
   require(is_decoded ? text.size() <= bytes.size() : text == bytes);

@@ -13,6 +13,7 @@
 #include "net/wire/cut_messages.h"
 #include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/metrics_messages.h"
 
 namespace {
 
@@ -53,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             Heartbeat, GetConfig, Config, GetStatus, StatusReply, Ack, Fenced, Written, NotWritten,
             HelloFrame, WelcomeFrame, RefusedFrame, ShareFrame, SharedFrame, ViewFrame, ReportFrame,
             OrderFrame, ResultFrame, RunTaskFrame, TaskEndedFrame, CutRequest, CutReply,
-            WriteCutRequest, Watch, PublishToBackup, Fill, Update, Complete, Conclude>(header);
+            WriteCutRequest, Watch, PublishToBackup, Fill, Update, Complete, Conclude, Best,
+            TraceSteps, MetricsFrame, GetMetrics, MetricsReplyFrame>(header);
   return 0;
 }

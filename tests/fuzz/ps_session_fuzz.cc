@@ -25,10 +25,12 @@
 
 #include "net/wire/replication.h"
 #include "roles/ps/core/ps_core.h"
+#include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
 
 namespace {
 
+using disttf::fuzz::Input;
 using disttf::fuzz::require;
 using disttf::net::ChannelPurpose;
 using disttf::net::FrameHeader;
@@ -44,30 +46,6 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kTrainers = 3;
 constexpr std::size_t kMostConnections = 24;
 constexpr std::size_t kMostActions = 200;
-
-// The rest of an input. After its end everything is 0.
-class Input {
- public:
-  explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  [[nodiscard]] bool is_empty() const { return bytes_.empty(); }
-  std::uint8_t byte() {
-    if (bytes_.empty()) return 0;
-    const std::uint8_t first = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return first;
-  }
-  // One byte where a small number will do, after 0xFF eight.
-  std::uint64_t number() {
-    const std::uint8_t small = byte();
-    if (small != 0xFF) return small;
-    std::uint64_t all = 0;
-    for (int each = 0; each < 8; ++each) all = all << 8U | byte();
-    return all;
-  }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-};
 
 Task make_task() {
   Task task;

@@ -46,9 +46,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& text : texts) {
     if (const auto trainer = disttf::roles::trainer_metrics_from_json(text)) {
       show(*trainer, trace);
+      const std::string told = to_json(*trainer);
+      const auto again = disttf::roles::trainer_metrics_from_json(told);
+      disttf::fuzz::require(again && to_json(*again) == told);
     }
     if (const auto ps = disttf::roles::ps_metrics_from_json(text)) {
       show(*ps, trace);
+      const std::string told = to_json(*ps);
+      const auto again = disttf::roles::ps_metrics_from_json(told);
+      disttf::fuzz::require(again && to_json(*again) == told);
     }
   }
   disttf::fuzz::require(nlohmann::json::accept(trace.json()));

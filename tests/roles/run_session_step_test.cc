@@ -385,6 +385,26 @@ TEST_F(RunSessionTest, WhatWasAnsweredOfAnOlderGenerationDoesNotMatter) {
   EXPECT_EQ(session().range(0).last_answer(), (net::LastAnswer{.generation = 4, .step = 2}));
 }
 
+TEST_F(RunSessionTest, AnAnswerOfAnotherGenerationIsNoStep) {
+  join();
+  world_.host(1).misnames = 4;
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().generation(), 3U);
+  EXPECT_EQ(session().range(1).generation(), 3U);
+  EXPECT_EQ(session().range(1).acknowledged(), 0U);
+}
+
+TEST_F(RunSessionTest, APeekAtTwoGenerationsIsOfNone) {
+  join();
+  world_.host(1).misnames = 4;
+  session().begin_peek(world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  EXPECT_TRUE(session().reply().joined);
+  EXPECT_EQ(session().range(1).generation(), 3U);
+}
+
 TEST_F(RunSessionTest, WhoHasAnsweredIsReachedAgainAndNotAsked) {
   join_with_replicas();
   world_.host(1).is_mute = true;

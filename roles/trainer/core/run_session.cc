@@ -401,7 +401,7 @@ void RunSession::advance_exchange(Clock::time_point now) {
     const bool needs_one_step =
         operation_ == Operation::kAwaitStep ||
         ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) && context_.strict);
-    if (needs_one_step && !reply_.same_step) {
+    if ((needs_one_step && !reply_.same_step) || !reply_.same_generation) {
       begin_join(now);
       advance_join(now);
       return;

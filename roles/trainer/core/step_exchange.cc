@@ -115,6 +115,12 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
       close_and_lose(range, error, now);
       return ReplyPlan::kNothing;
     }
+    // No ps that keeps to its rules answers so: it fences.
+    const bool names_state = item.request.generation != 0;
+    if (names_state && item.reply.generation != item.request.generation) {
+      fenced(range);
+      return ReplyPlan::kNothing;
+    }
     item.state = State::kReading;
     return ReplyPlan::kParameters;
   }
@@ -403,6 +409,8 @@ StepResult StepExchange::result() const {
                     .share = first.share};
   for (std::size_t range = 0; range < items_.size(); ++range) {
     result.same_step = result.same_step && items_[range].reply.step == result.step;
+    result.same_generation =
+        result.same_generation && items_[range].reply.generation == result.generation;
     result.counts_from = std::max(result.counts_from, items_[range].reply.counts_from);
     result.dropped += was_dropped(range) ? 1U : 0U;
     // Strict: the chief may have ended the run at some of them alone before it was lost.

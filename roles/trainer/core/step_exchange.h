@@ -39,6 +39,7 @@ struct StepResult {
   net::Generation generation = 0;  // of the run's state
   bool finished = false;           // training is over, say all ps; not strict: ps 0
   bool same_step = true;           // all ps answered with parameters of the same step
+  bool same_generation = true;     // and of the same generation
   bool joined = false;             // the parameters are another state's: a gradient went nowhere
   net::StepShare share = {};       // elastic: what to compute of the step, as ps 0 dealt it
   std::uint64_t counts_from = 0;   // not elastic: what the next push is to be numbered above

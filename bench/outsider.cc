@@ -1,0 +1,206 @@
+#include "bench/outsider.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <span>
+#include <sstream>
+
+#include "net/transport/channel.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+
+namespace disttf::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostSilent = 10'000;
+constexpr std::size_t kMostOthers = 100;  // that are waiting for an answer
+constexpr std::size_t kSilentATurn = 10;  // connections
+constexpr milliseconds kTurn{10};         // of one attempt more
+constexpr std::size_t kTurnsBetweenLooks = 20;
+constexpr std::uint8_t kKinds = 43;  // of frames
+
+// Of 127.0.0.1, as the kernel lists them: "sl local_address rem_address st", in hexadecimal.
+std::set<std::uint16_t> listening_ports() {
+  std::set<std::uint16_t> ports;
+  std::ifstream list("/proc/net/tcp");
+  std::string line;
+  while (std::getline(list, line)) {
+    std::istringstream fields(line);
+    std::string number;
+    std::string local;
+    std::string remote;
+    std::string state;
+    fields >> number >> local >> remote >> state;
+    if (state == "0A" && local.starts_with("0100007F:")) {
+      ports.insert(static_cast<std::uint16_t>(std::stoul(local.substr(9), nullptr, 16)));
+    }
+  }
+  return ports;
+}
+
+std::vector<std::byte> hello_of_old_client() {
+  std::vector<std::byte> bytes(512);
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  SSL* const ssl = SSL_new(context);
+  BIO* const said = BIO_new(BIO_s_mem());
+  SSL_set_bio(ssl, BIO_new(BIO_s_mem()), said);
+  SSL_connect(ssl);
+  const int size = BIO_read(said, bytes.data(), static_cast<int>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max(size, 0)));
+  SSL_free(ssl);
+  SSL_CTX_free(context);
+  return bytes;
+}
+
+net::Hello hello_of_a_worker() {
+  return {.cluster = {},
+          .from = {.job = net::Job::kWorker, .index = 0},
+          .to = {.job = net::Job::kPs, .index = 0},
+          .purpose = net::ChannelPurpose::kStep};
+}
+
+std::vector<std::byte> frame(net::FrameKind kind, const std::vector<std::byte>& body) {
+  std::vector<std::byte> bytes(net::kHeaderBytes);
+  net::encode_header({.kind = kind, .body_size = body.size()},
+                     std::span<std::byte, net::kHeaderBytes>(bytes));
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+double own_cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+}  // namespace
+
+Outsider::Outsider()
+    : before_(listening_ports()),
+      old_hello_(hello_of_old_client()),
+      other_secret_("no secret of any run, however often it is tried", "outsider"),
+      thread_([this] { run(); }) {}
+
+Outsider::~Outsider() { static_cast<void>(end()); }
+
+Outsider::Tally Outsider::end() {
+  ends_ = true;
+  if (thread_.joinable()) thread_.join();
+  return tally_;
+}
+
+void Outsider::run() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  for (std::size_t count = 0; !ends_; ++count) {
+    if (count % kTurnsBetweenLooks == 0) find_ports();
+    if (!ports_.empty()) {
+      const std::uint16_t port = ports_[count % ports_.size()];
+      for (std::size_t each = 0; each < kSilentATurn && silent_.size() < kMostSilent; ++each) {
+        stay_silent(port);
+      }
+      attempt(port);
+      let_go(kMostSilent, kMostOthers);
+    }
+    std::this_thread::sleep_for(kTurn);
+  }
+  let_go(0, 0);
+  tally_.cpu_seconds = own_cpu_seconds();
+}
+
+void Outsider::find_ports() {
+  ports_.clear();
+  for (const std::uint16_t port : listening_ports()) {
+    if (!before_.contains(port)) ports_.push_back(port);
+  }
+}
+
+void Outsider::attempt(std::uint16_t port) {
+  ++tally_.attempts;
+  const std::size_t way = turn_++;
+  switch (way % 4) {
+    case 0:
+      return shake_hands(port);
+    case 1:
+      return say(port, old_hello_);
+    case 2: {
+      const auto kind = static_cast<net::FrameKind>(1 + way / 4 % kKinds);
+      return say(port, frame(kind, kind == net::FrameKind::kHello ? encode(hello_of_a_worker())
+                                                                  : std::vector<std::byte>()));
+    }
+    default: {
+      std::vector<std::byte> noise(200);
+      std::mt19937 random(static_cast<unsigned>(way));
+      for (std::byte& each : noise) each = static_cast<std::byte>(random());
+      return say(port, noise);
+    }
+  }
+}
+
+// Or with half of a handshake.
+void Outsider::stay_silent(std::uint16_t port) {
+  ++tally_.silent;
+  const bool is_half = tally_.silent % 2 == 0;
+  say(port, {old_hello_.begin(), old_hello_.begin() + (is_half ? 50 : 0)}, true);
+}
+
+void Outsider::say(std::uint16_t port, const std::vector<std::byte>& bytes, bool is_silent) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (fd < 0) return;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    ::close(fd);
+    return;
+  }
+  static_cast<void>(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  (is_silent ? silent_ : others_).push_back(fd);
+}
+
+void Outsider::shake_hands(std::uint16_t port) {
+  constexpr std::chrono::seconds kPatience{1};
+  std::error_code error;
+  if (net::connect_tls({.host = "127.0.0.1", .port = port}, other_secret_, hello_of_a_worker(),
+                       interrupt_, net::Clock::now() + kPatience, error)) {
+    ++tally_.got_in;
+  }
+}
+
+void Outsider::let_go(std::size_t most_silent, std::size_t most_others) {
+  const auto shorten = [this](std::deque<int>& held, std::size_t most) {
+    for (; held.size() > most; held.pop_front()) {
+      if (was_welcomed(held.front())) ++tally_.got_in;
+      ::close(held.front());
+    }
+  };
+  shorten(silent_, most_silent);
+  shorten(others_, most_others);
+}
+
+// A sentence that says why not is none.
+bool Outsider::was_welcomed(int fd) {
+  std::array<std::byte, net::kHeaderBytes> bytes{};
+  net::FrameHeader header;
+  return ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT) == ssize_t{bytes.size()} &&
+         !net::decode_header(bytes, header) && header.kind != net::FrameKind::kRefused;
+}
+
+}  // namespace disttf::bench

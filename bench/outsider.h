@@ -1,0 +1,59 @@
+// Somebody who reaches the ports of a run and has not its secret: tries to get in, all the time, in
+// every way but the right one, and counts whether anything did.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/transport/interrupt.h"
+#include "net/transport/secrets.h"
+
+namespace disttf::bench {
+
+class Outsider {
+ public:
+  // From now on, at every port of 127.0.0.1 that was not listened at before.
+  Outsider();
+  ~Outsider();
+  Outsider(const Outsider&) = delete;
+  Outsider& operator=(const Outsider&) = delete;
+
+  struct Tally {
+    std::size_t attempts = 0;  // but those that only connect
+    std::size_t silent = 0;    // connections that say nothing, or half a handshake
+    std::size_t got_in = 0;    // were welcomed
+    double cpu_seconds = 0;    // its own
+  };
+  // Ends it.
+  [[nodiscard]] Tally end();
+
+ private:
+  void run();
+  void find_ports();
+  void attempt(std::uint16_t port);
+  void stay_silent(std::uint16_t port);
+  void say(std::uint16_t port, const std::vector<std::byte>& bytes, bool is_silent = false);
+  void shake_hands(std::uint16_t port);
+  void let_go(std::size_t most_silent, std::size_t most_others);
+  [[nodiscard]] static bool was_welcomed(int fd);
+
+  const std::set<std::uint16_t> before_;
+  const std::vector<std::byte> old_hello_;  // how a client begins that knows TLS 1.2 at most
+  net::Secrets other_secret_;
+  net::Interrupt interrupt_;
+  std::vector<std::uint16_t> ports_;
+  std::deque<int> silent_;  // descriptors
+  std::deque<int> others_;
+  std::size_t turn_ = 0;
+  Tally tally_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace disttf::bench

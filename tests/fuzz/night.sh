@@ -1,0 +1,44 @@
+#!/bin/bash
+# Usage: tests/fuzz/night.sh BUILD HOURS JOBS
+#
+# Searches with every fuzz target that was built in BUILD, JOBS at once, until HOURS have passed, and
+# says for each how many inputs it has tried. What reaches more stays in BUILD/tests/fuzz/found, from
+# where grow_corpus.sh takes it. Exit status 1: something was found; each with the command that shows
+# it again.
+set -euo pipefail
+
+readonly build=$1 hours=$2 jobs=$3
+readonly logs=$build/tests/fuzz/logs findings=$build/tests/fuzz/findings
+mkdir -p "$logs" "$findings"
+
+targets=$(wc -l <"$build/tests/fuzz/targets.txt")
+seconds=$(awk -v hours="$hours" -v jobs="$jobs" -v targets="$targets" \
+  'BEGIN { print int(hours * 3600 * jobs / targets) + 1 }')
+readonly seconds
+echo "$targets targets, $seconds s each, $jobs at once"
+printf '%-24s %12s %10s %10s\n' target inputs 'a second' 'reach more'
+
+# search NAME CORPUS
+search() {
+  local log=$logs/$1.log found=$build/tests/fuzz/found/$1 status=0
+  mkdir -p "$found"
+  "$build/tests/fuzz/$1" -max_total_time="$seconds" -timeout=30 -print_final_stats=1 \
+    -artifact_prefix="$findings/$1-" "$found" "tests/fuzz/$2" >"$log" 2>&1 </dev/null || status=$?
+  awk -v name="$1" '/^stat::number_of_executed_units/ { inputs = $2 }
+                    /^stat::average_exec_per_sec/ { rate = $2 }
+                    /^stat::new_units_added/ { added = $2 }
+                    END { printf "%-24s %12d %10d %10d\n", name, inputs, rate, added }' "$log"
+  if [ "$status" != 0 ]; then
+    echo "$1 FOUND something ($log): $build/tests/fuzz/$1 $(find "$findings" -name "$1-*" -newer "$logs/begun" | head -n 1)"
+    return 1
+  fi
+}
+export -f search
+export build logs findings seconds
+
+touch "$logs/begun"
+status=0
+xargs -P "$jobs" -L 1 bash -c 'search "$@"' _ <"$build/tests/fuzz/targets.txt" | tee "$logs/table.txt" ||
+  status=1
+awk '$2 ~ /^[0-9]+$/ { sum += $2 } END { printf "%-24s %12d\n", "all", sum }' "$logs/table.txt"
+exit "$status"

@@ -1,0 +1,39 @@
+// A run's configuration, as a ps hands it to a trainer and as a checkpoint has it: what is accepted
+// keeps its limits and is written again to the same text; what is not is refused with a sentence.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "math/model_spec.h"
+#include "net/wire/handshake.h"
+#include "roles/run/run_config.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using disttf::fuzz::require;
+using disttf::roles::RunConfig;
+
+void check(const RunConfig& config) {
+  require(disttf::math::layout_of(config.model).size() <= disttf::roles::kMaxParameters);
+  require(config.trainers >= 1 && config.trainers <= disttf::roles::kMaxTrainers);
+  require(config.batch_size >= 1 && config.batch_size <= disttf::roles::kMaxBatchSize);
+  const std::string published = to_json(config);
+  require(to_json(disttf::roles::run_config_from_json(published)) == published);
+  const std::string saved = to_saved_json(config);
+  require(to_saved_json(disttf::roles::run_config_from_json(saved)) == saved);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    check(disttf::roles::run_config_from_json(text));
+  } catch (const std::invalid_argument& refused) {
+    require(*refused.what() != '\0');
+  }
+  return 0;
+}
