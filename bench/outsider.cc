@@ -14,6 +14,7 @@
 #include <random>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "net/transport/channel.h"
 #include "net/wire/frame.h"
@@ -80,6 +81,15 @@ std::vector<std::byte> frame(net::FrameKind kind, const std::vector<std::byte>& 
   return bytes;
 }
 
+// Of this process; returns what it was.
+rlimit raise_descriptor_limit() {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit most{.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &most);
+  return before;
+}
+
 double own_cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -90,7 +100,8 @@ double own_cpu_seconds() {
 }  // namespace
 
 Outsider::Outsider()
-    : before_(listening_ports()),
+    : limit_before_(raise_descriptor_limit()),
+      before_(listening_ports()),
       old_hello_(hello_of_old_client()),
       other_secret_("no secret of any run, however often it is tried", "outsider"),
       thread_([this] { run(); }) {}
@@ -99,15 +110,14 @@ Outsider::~Outsider() { static_cast<void>(end()); }
 
 Outsider::Tally Outsider::end() {
   ends_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+    setrlimit(RLIMIT_NOFILE, &limit_before_);
+  }
   return tally_;
 }
 
 void Outsider::run() {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
   for (std::size_t count = 0; !ends_; ++count) {
     if (count % kTurnsBetweenLooks == 0) find_ports();
     if (!ports_.empty()) {
@@ -132,7 +142,6 @@ void Outsider::find_ports() {
 }
 
 void Outsider::attempt(std::uint16_t port) {
-  ++tally_.attempts;
   const std::size_t way = turn_++;
   switch (way % 4) {
     case 0:
@@ -155,7 +164,6 @@ void Outsider::attempt(std::uint16_t port) {
 
 // Or with half of a handshake.
 void Outsider::stay_silent(std::uint16_t port) {
-  ++tally_.silent;
   const bool is_half = tally_.silent % 2 == 0;
   say(port, {old_hello_.begin(), old_hello_.begin() + (is_half ? 50 : 0)}, true);
 }
@@ -173,10 +181,12 @@ void Outsider::say(std::uint16_t port, const std::vector<std::byte>& bytes, bool
   }
   static_cast<void>(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   (is_silent ? silent_ : others_).push_back(fd);
+  ++(is_silent ? tally_.silent : tally_.attempts);
 }
 
 void Outsider::shake_hands(std::uint16_t port) {
   constexpr std::chrono::seconds kPatience{1};
+  ++tally_.attempts;
   std::error_code error;
   if (net::connect_tls({.host = "127.0.0.1", .port = port}, other_secret_, hello_of_a_worker(),
                        interrupt_, net::Clock::now() + kPatience, error)) {
@@ -187,7 +197,7 @@ void Outsider::shake_hands(std::uint16_t port) {
 void Outsider::let_go(std::size_t most_silent, std::size_t most_others) {
   const auto shorten = [this](std::deque<int>& held, std::size_t most) {
     for (; held.size() > most; held.pop_front()) {
-      if (was_welcomed(held.front())) ++tally_.got_in;
+      if (was_heard(held.front())) ++tally_.got_in;
       ::close(held.front());
     }
   };
@@ -195,12 +205,20 @@ void Outsider::let_go(std::size_t most_silent, std::size_t most_others) {
   shorten(others_, most_others);
 }
 
-// A sentence that says why not is none.
-bool Outsider::was_welcomed(int fd) {
-  std::array<std::byte, net::kHeaderBytes> bytes{};
+// A task with a secret has one thing to say to those who speak without: that it has one. Any other
+// frame is an answer to somebody who should not get any, be it a refusal.
+bool Outsider::was_heard(int fd) {
+  std::array<std::byte, 4096> bytes{};
+  const ssize_t size = ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
   net::FrameHeader header;
-  return ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT) == ssize_t{bytes.size()} &&
-         !net::decode_header(bytes, header) && header.kind != net::FrameKind::kRefused;
+  if (size < static_cast<ssize_t>(net::kHeaderBytes) ||
+      net::decode_header(std::span(bytes).first<net::kHeaderBytes>(), header)) {
+    return false;
+  }
+  const std::string_view said(reinterpret_cast<const char*>(bytes.data()),
+                              static_cast<std::size_t>(size));
+  return header.kind != net::FrameKind::kRefused ||
+         said.find("who has not its secret") == std::string_view::npos;
 }
 
 }  // namespace disttf::bench

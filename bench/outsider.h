@@ -2,6 +2,8 @@
 // every way but the right one, and counts whether anything did.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +29,7 @@ class Outsider {
   struct Tally {
     std::size_t attempts = 0;  // but those that only connect
     std::size_t silent = 0;    // connections that say nothing, or half a handshake
-    std::size_t got_in = 0;    // were welcomed
+    std::size_t got_in = 0;    // were heard, or shook hands
     double cpu_seconds = 0;    // its own
   };
   // Ends it.
@@ -41,8 +43,9 @@ class Outsider {
   void say(std::uint16_t port, const std::vector<std::byte>& bytes, bool is_silent = false);
   void shake_hands(std::uint16_t port);
   void let_go(std::size_t most_silent, std::size_t most_others);
-  [[nodiscard]] static bool was_welcomed(int fd);
+  [[nodiscard]] static bool was_heard(int fd);
 
+  const rlimit limit_before_;  // of descriptors
   const std::set<std::uint16_t> before_;
   const std::vector<std::byte> old_hello_;  // how a client begins that knows TLS 1.2 at most
   net::Secrets other_secret_;

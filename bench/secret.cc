@@ -165,6 +165,7 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
       if (plain) continue;
       const Outsider::Tally tally = outsider->end();
       if (tally.got_in != 0) throw std::runtime_error(name + ": somebody got in");
+      if (tally.attempts == 0 && !options.quick) throw std::runtime_error(name + ": nobody tried");
       all.attempts += tally.attempts;
       all.silent += tally.silent;
       all.cpu_seconds += tally.cpu_seconds;
@@ -174,8 +175,8 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
   reporter.add(without.figure(name + "/plain", {}));
   Figure figure = with.figure(name, name + "/plain");
   figure.ratio = ratio_of_pairs(with.rates, without.rates);
-  figure.extras["attempts"] = static_cast<double>(all.attempts);
-  figure.extras["silent_connections"] = static_cast<double>(all.silent);
+  figure.extras["attempts_per_second"] = static_cast<double>(all.attempts) / seconds;
+  figure.extras["silent_connections"] = static_cast<double>(all.silent) / options.repetitions;
   figure.extras["outsiders_cpu_share"] = all.cpu_seconds / seconds;
   reporter.add(figure);
 }

@@ -23,8 +23,9 @@ json json_of(const math::LayerSpec& layer) {
   }
   for (const auto& [name, value] : layer.fields) {
     if (const auto* const number = std::get_if<double>(&value)) {
-      const auto whole = static_cast<std::int64_t>(*number);
-      out[name] = static_cast<double>(whole) == *number ? json(whole) : json(*number);
+      const bool is_whole =
+          std::abs(*number) <= static_cast<double>(kMaxCount) && std::trunc(*number) == *number;
+      out[name] = is_whole ? json(static_cast<std::int64_t>(*number)) : json(*number);
     } else {
       out[name] = std::get<std::string>(value);
     }

@@ -20,5 +20,5 @@ while read -r name corpus; do
 done <"$build/tests/fuzz/targets.txt"
 llvm profdata merge -sparse -o "$profiles/all.profdata" "$profiles"/*.profraw
 llvm cov export -format=lcov -instr-profile "$profiles/all.profdata" "${objects[@]}" \
-  >"$profiles/lines.txt" 2>"$profiles/warnings.log"
+  >"$profiles/lines.txt" 2>"$profiles/warnings.log" || { cat "$profiles/warnings.log"; exit 1; }
 awk -v prefix="$build/" -f "$here/coverage.awk" "$here/covered.txt" "$profiles/lines.txt"

@@ -10,13 +10,13 @@ readonly build=$1 coverage=$2 jobs=$3 most_bytes=4096
 
 # lines PROFILE PROGRAM: how many are reached.
 lines() {
-  llvm-cov-14 export -format=lcov -ignore-filename-regex='^/usr' -instr-profile "$1" "$2" 2>/dev/null |
+  llvm-cov-14 export -format=lcov -ignore-filename-regex='^/usr' -instr-profile "$1" "$2" 2>"$1.log" |
     grep -c '^DA:[0-9]*,[1-9]'
 }
 
 # reach PROGRAM PROFILE INPUT..: makes the profile of these.
 reach() {
-  LLVM_PROFILE_FILE=$2.raw "$1" -runs=0 "${@:3}" >/dev/null 2>&1 </dev/null
+  LLVM_PROFILE_FILE=$2.raw "$1" -runs=0 "${@:3}" >"$2.log" 2>&1 </dev/null || { tail -n 40 "$2.log"; return 1; }
   llvm-profdata-14 merge -sparse -o "$2" "$2.raw"
 }
 
@@ -26,6 +26,8 @@ grow() {
   local work best now input before
   before=$(find "$corpus" -type f | wc -l)
   work=$(mktemp -d)
+  # shellcheck disable=SC2064  # this folder, now
+  trap "rm -rf '$work'" EXIT
   mkdir "$work/all"
   cp "$corpus"/* "$work/all"
   find "$found" -type f -size -"$most_bytes"c -exec cp -n -t "$work/all" {} +
@@ -37,7 +39,7 @@ grow() {
   best=$(lines "$work/profile" "$program")
   while IFS= read -r input; do
     [ ! -e "$corpus/$(basename "$input")" ] || continue
-    reach "$program" "$work/one" "$input" || continue
+    reach "$program" "$work/one" "$input" >/dev/null || continue
     llvm-profdata-14 merge -sparse -o "$work/both" "$work/profile" "$work/one"
     now=$(lines "$work/both" "$program")
     [ "$now" -gt "$best" ] || continue
@@ -45,7 +47,6 @@ grow() {
     mv "$work/both" "$work/profile"
     cp "$input" "$corpus"
   done < <(find "$work/some" -type f -printf '%s %p\n' | sort -n | cut -d ' ' -f 2-)
-  rm -rf "$work"
   echo "$1: $before, and $(($(find "$corpus" -type f | wc -l) - before)) more"
 }
 export -f lines reach grow

@@ -23,6 +23,9 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/cut_messages.h"
+#include "net/wire/messages.h"
+#include "net/wire/metrics_messages.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/fuzz/input.h"
@@ -46,6 +49,8 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kTrainers = 3;
 constexpr std::size_t kMostConnections = 24;
 constexpr std::size_t kMostActions = 200;
+// From here on a byte that says which kind a frame is asks for one that makes sense.
+constexpr std::uint8_t kFirstAsTasksSay = 215;
 
 Task make_task() {
   Task task;
@@ -217,9 +222,19 @@ class Host {
       read_body(id);
       return;
     }
+    const std::uint8_t kind = input_.byte();
+    const FrameHeader header = kind < kFirstAsTasksSay ? any_header(peer, kind) : said(peer);
+    peer.header = header;
+    peer.left = header.body_size;
+    took_plan(id, core_.header(id, header, now_));
+    read_body(id);
+  }
+
+  // Whatever fits into a header; its body is then body_, as far as it goes.
+  FrameHeader any_header(const Peer& peer, std::uint8_t kind) {
     const auto& range = core_.range(peer.hello.replica);
     FrameHeader header;
-    header.kind = static_cast<FrameKind>(1 + input_.byte() % 43);
+    header.kind = static_cast<FrameKind>(1 + kind % 43);
     header.request_id = input_.number();
     header.generation = range.state().generation() + input_.number();
     header.step = range.step() + input_.number();
@@ -237,10 +252,71 @@ class Host {
     if ((oddities & 16U) != 0) header.range_begin = input_.number();
     body_ = make_body(peer, header);
     header.body_size = (oddities & 32U) != 0 ? input_.number() : body_.size();
-    peer.header = header;
-    peer.left = header.body_size;
-    took_plan(id, core_.header(id, header, now_));
-    read_body(id);
+    return header;
+  }
+
+  // As a task says it that keeps to the rules, of the state that there is or of one near it.
+  FrameHeader said(const Peer& peer) {
+    namespace net = disttf::net;
+    const auto& range = core_.range(peer.hello.replica);
+    const std::uint8_t what = input_.byte();
+    const std::uint8_t how = input_.byte();
+    const std::uint64_t request_id = input_.byte();
+    const net::Generation generation = range.state().generation() + (how >> 6U == 3U ? 1U : 0U);
+    const std::uint64_t step = range.step() + (how >> 4U & 3U) % 3U;
+    const std::uint64_t push = how & 15U;
+    const bool is_odd = (how & 1U) != 0;
+    const std::uint64_t begin =
+        range.state().shard() ? range.state().shard()->range().begin : std::size_t{0};
+    FrameHeader header;
+    switch (what % 14) {
+      case 0:
+        header = net::Pull{request_id, is_odd, (how & 2U) != 0}.to_header();
+        break;
+      case 1:
+        header = net::AwaitStep{request_id, step, push, is_odd, generation}.to_header();
+        break;
+      case 2:
+        header = net::PushPull{request_id, step, push, is_odd, begin, generation}.to_header();
+        break;
+      case 3:
+        header = net::Push{request_id, step, push, begin, generation}.to_header();
+        break;
+      case 4:
+        header = net::Restore{request_id, step, begin, generation + 1, is_odd}.to_header();
+        break;
+      case 5:
+        header = net::Goodbye{request_id, generation}.to_header();
+        break;
+      case 6:
+        header = net::Shutdown{request_id, is_odd ? 0 : step, generation}.to_header();
+        break;
+      case 7:
+        header = net::Heartbeat{0, is_odd ? 0 : generation}.to_header();
+        break;
+      case 8:
+        header = net::GetConfig{request_id}.to_header();
+        break;
+      case 9:
+        header = net::GetStatus{request_id}.to_header();
+        break;
+      case 10:
+        header = net::Best{request_id, step, 0.5}.to_header();
+        break;
+      case 11:
+        header = net::TraceSteps{request_id, step, push}.to_header();
+        break;
+      case 12:
+        header = is_odd ? net::GetMetrics{request_id}.to_header()
+                        : net::MetricsFrame{request_id}.to_header();
+        break;
+      default:
+        header = net::Watch{request_id, step}.to_header();
+        break;
+    }
+    body_ = make_body(peer, header);
+    header.body_size = body_.size();
+    return header;
   }
 
   // Of the kind of body that the input names: what fits such frames, or any bytes.

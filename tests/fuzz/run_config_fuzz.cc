@@ -1,5 +1,6 @@
-// A run's configuration, as a ps hands it to a trainer and as a checkpoint has it: what is accepted
-// keeps its limits and is written again to the same text; what is not is refused with a sentence.
+// A run's configuration, as a ps hands it to a trainer and as a checkpoint has it: what is read is
+// written again to the same text, and what is valid then keeps its limits; what is not is refused
+// with a sentence.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -16,14 +17,20 @@ namespace {
 using disttf::fuzz::require;
 using disttf::roles::RunConfig;
 
+// Of what was written here, which is not refused.
+RunConfig read_again(const std::string& text) noexcept {
+  return disttf::roles::run_config_from_json(text);
+}
+
 void check(const RunConfig& config) {
+  const std::string published = to_json(config);
+  require(to_json(read_again(published)) == published);
+  const std::string saved = to_saved_json(config);
+  require(to_saved_json(read_again(saved)) == saved);
+  validate(config);
   require(disttf::math::layout_of(config.model).size() <= disttf::roles::kMaxParameters);
   require(config.trainers >= 1 && config.trainers <= disttf::roles::kMaxTrainers);
   require(config.batch_size >= 1 && config.batch_size <= disttf::roles::kMaxBatchSize);
-  const std::string published = to_json(config);
-  require(to_json(disttf::roles::run_config_from_json(published)) == published);
-  const std::string saved = to_saved_json(config);
-  require(to_saved_json(disttf::roles::run_config_from_json(saved)) == saved);
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ namespace {
 // What the index says of the run; of another release it may be anything.
 RunConfig config_in(const CheckpointReader& reader) {
   try {
-    return run_config_from_json(reader.index().config_json);
+    RunConfig config = run_config_from_json(reader.index().config_json);
+    math::validate(config.model);
+    return config;
   } catch (const std::invalid_argument& error) {
     throw Failure(kUsage,
                   net::quoted(reader.path().string()) +

@@ -397,7 +397,8 @@ void RunSession::advance_exchange(Clock::time_point now) {
     reply_ = exchange_.result();
     // Elastic: it had nothing to do, and the others went on without it. Strict: a ps has made the
     // next step already, with a gradient that this trainer pushed before it was set back to this
-    // one. No gradient may be computed of two steps.
+    // one. No gradient may be computed of two steps. And a peek does not say of which state, so its
+    // answers may be of two.
     const bool needs_one_step =
         operation_ == Operation::kAwaitStep ||
         ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) && context_.strict);
