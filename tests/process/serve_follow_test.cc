@@ -171,8 +171,10 @@ TEST_F(ServeFollow, ARunThatIsKilledAndBegunAnewIsFollowedAgain) {
   }
   EXPECT_TRUE(says(service.process, "cannot be reached: .*; version [0-9]+ goes on answering"));
   EXPECT_GE(version(service), before);
-  // Another run, with other settings.
-  const Tasks second = run_cluster(cluster, kLasting + Words{"--learning_rate=0.02"});
+  // Another run, with other settings; so long that the service looks at it several times, also
+  // where the machine has other work.
+  const Tasks second = run_cluster(cluster, {"--train_steps=150", "--debug_delay_ms=60",
+                                             "--print_weights_hash", "--learning_rate=0.02"});
   EXPECT_TRUE(all_exit(second.all(), kExitDone));
   EXPECT_TRUE(says(service.process, "The run has ended; version 150 goes on answering"));
   EXPECT_EQ(Asker(service.port).get("/v1/page").as_json()["weights"],
