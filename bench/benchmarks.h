@@ -23,8 +23,9 @@
 //   secret/exchange/BYTES/SIDE      one exchange with a ps over TLS    floor: the same over tcp;
 //                                   beside both the cipher's own passes
 //   secret/TRANSPORT/MODEL          the job with a secret; floor: the same without it
-//   secret/outsider/MODEL           the job over TLS while somebody tries to get in; floor: in
-//   peace price/WHAT                      2 workers and 1 ps with it; floor: the same without it
+//   secret/outsider/MODEL           the job over TLS while one without the secret tries to get in;
+//                                   floor: the same in peace
+//   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 #pragma once
 
 #include <array>

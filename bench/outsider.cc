@@ -30,7 +30,7 @@ constexpr std::size_t kMostOthers = 100;  // that are waiting for an answer
 constexpr std::size_t kSilentATurn = 10;  // connections
 constexpr milliseconds kTurn{10};         // of one attempt more
 constexpr std::size_t kTurnsBetweenLooks = 20;
-constexpr std::uint8_t kKinds = 43;  // of frames
+constexpr auto kKinds = static_cast<std::size_t>(net::FrameKind::kConclude);  // of frames
 
 // Of 127.0.0.1, as the kernel lists them: "sl local_address rem_address st", in hexadecimal.
 std::set<std::uint16_t> listening_ports() {

@@ -23,13 +23,12 @@
 #include <variant>
 #include <vector>
 
-#include "net/wire/cut_messages.h"
-#include "net/wire/messages.h"
-#include "net/wire/metrics_messages.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/task_frames.h"
+#include "tests/fuzz/task_of_run.h"
 
 namespace {
 
@@ -51,21 +50,6 @@ constexpr std::size_t kMostConnections = 24;
 constexpr std::size_t kMostActions = 200;
 // From here on a byte that says which kind a frame is asks for one that makes sense.
 constexpr std::uint8_t kFirstAsTasksSay = 215;
-
-Task make_task() {
-  Task task;
-  task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
-  for (std::size_t each = 0; each < kTrainers; ++each) {
-    task.cluster.workers.push_back({.host = "w" + std::to_string(each), .port = 2});
-  }
-  task.self = {.job = disttf::net::Job::kPs, .index = 0};
-  task.incarnation = 100;
-  task.timeouts = {.start = std::chrono::seconds(300),
-                   .peer = std::chrono::seconds(60),
-                   .worker = std::chrono::seconds(20),
-                   .silence = std::chrono::seconds(10)};
-  return task;
-}
 
 RunConfig make_run(std::uint8_t choice) {
   RunConfig config;
@@ -255,65 +239,13 @@ class Host {
     return header;
   }
 
-  // As a task says it that keeps to the rules, of the state that there is or of one near it.
   FrameHeader said(const Peer& peer) {
-    namespace net = disttf::net;
     const auto& range = core_.range(peer.hello.replica);
-    const std::uint8_t what = input_.byte();
-    const std::uint8_t how = input_.byte();
-    const std::uint64_t request_id = input_.byte();
-    const net::Generation generation = range.state().generation() + (how >> 6U == 3U ? 1U : 0U);
-    const std::uint64_t step = range.step() + (how >> 4U & 3U) % 3U;
-    const std::uint64_t push = how & 15U;
-    const bool is_odd = (how & 1U) != 0;
-    const std::uint64_t begin =
-        range.state().shard() ? range.state().shard()->range().begin : std::size_t{0};
-    FrameHeader header;
-    switch (what % 14) {
-      case 0:
-        header = net::Pull{request_id, is_odd, (how & 2U) != 0}.to_header();
-        break;
-      case 1:
-        header = net::AwaitStep{request_id, step, push, is_odd, generation}.to_header();
-        break;
-      case 2:
-        header = net::PushPull{request_id, step, push, is_odd, begin, generation}.to_header();
-        break;
-      case 3:
-        header = net::Push{request_id, step, push, begin, generation}.to_header();
-        break;
-      case 4:
-        header = net::Restore{request_id, step, begin, generation + 1, is_odd}.to_header();
-        break;
-      case 5:
-        header = net::Goodbye{request_id, generation}.to_header();
-        break;
-      case 6:
-        header = net::Shutdown{request_id, is_odd ? 0 : step, generation}.to_header();
-        break;
-      case 7:
-        header = net::Heartbeat{0, is_odd ? 0 : generation}.to_header();
-        break;
-      case 8:
-        header = net::GetConfig{request_id}.to_header();
-        break;
-      case 9:
-        header = net::GetStatus{request_id}.to_header();
-        break;
-      case 10:
-        header = net::Best{request_id, step, 0.5}.to_header();
-        break;
-      case 11:
-        header = net::TraceSteps{request_id, step, push}.to_header();
-        break;
-      case 12:
-        header = is_odd ? net::GetMetrics{request_id}.to_header()
-                        : net::MetricsFrame{request_id}.to_header();
-        break;
-      default:
-        header = net::Watch{request_id, step}.to_header();
-        break;
-    }
+    const auto& shard = range.state().shard();
+    FrameHeader header = disttf::fuzz::frame_of_a_task(
+        input_, {.generation = range.state().generation(),
+                 .step = range.step(),
+                 .range_begin = shard ? shard->range().begin : std::size_t{0}});
     body_ = make_body(peer, header);
     header.body_size = body_.size();
     return header;
@@ -522,7 +454,8 @@ class Host {
   Input input_;
   const RunConfig config_;
   const std::string json_;
-  const Task task_ = make_task();
+  const Task task_ =
+      disttf::fuzz::task_of_run({.job = disttf::net::Job::kPs, .index = 0}, kTrainers);
   Clock::time_point now_{std::chrono::hours(1)};
   PsCore core_{task_, 1, {}, now_};
   ConnectionId last_ = 0;

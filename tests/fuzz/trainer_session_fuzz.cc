@@ -21,6 +21,7 @@
 #include "roles/trainer/core/run_session.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/task_of_run.h"
 
 namespace {
 
@@ -44,16 +45,10 @@ constexpr std::uint8_t kLeaves = 3;  // instead of an operation
 constexpr std::size_t kMostWaits = 200'000;
 
 Task make_task(bool is_chief) {
-  Task task;
-  task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
-  task.cluster.workers = {{.host = "w0", .port = 2}, {.host = "w1", .port = 2}};
+  using disttf::net::Job;
+  Task task =
+      disttf::fuzz::task_of_run({.job = is_chief ? Job::kChief : Job::kWorker, .index = 0}, 2);
   if (is_chief) task.cluster.chief = {{.host = "c", .port = 3}};
-  task.self = {.job = is_chief ? disttf::net::Job::kChief : disttf::net::Job::kWorker, .index = 0};
-  task.incarnation = 100;
-  task.timeouts = {.start = std::chrono::seconds(300),
-                   .peer = std::chrono::seconds(60),
-                   .worker = std::chrono::seconds(20),
-                   .silence = std::chrono::seconds(10)};
   return task;
 }
 

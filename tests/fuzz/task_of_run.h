@@ -1,0 +1,27 @@
+// A task of a run of two ps, for the targets that play the others.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "roles/run/task.h"
+
+namespace disttf::fuzz {
+
+inline roles::Task task_of_run(net::TaskId self, std::size_t workers) {
+  roles::Task task;
+  task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
+  for (std::size_t each = 0; each < workers; ++each) {
+    task.cluster.workers.push_back({.host = "w" + std::to_string(each), .port = 2});
+  }
+  task.self = self;
+  task.incarnation = 100;
+  task.timeouts = {.start = std::chrono::seconds(300),
+                   .peer = std::chrono::seconds(60),
+                   .worker = std::chrono::seconds(20),
+                   .silence = std::chrono::seconds(10)};
+  return task;
+}
+
+}  // namespace disttf::fuzz
