@@ -17,6 +17,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_HOURS ?= 8
 CHAOS_RUNS ?= 200
 CHAOS_NETWORK_RUNS ?= 40
+CHAOS_TLS_RUNS ?= 40
 CHAOS_SEED ?= 1
 LAST_MOMENT_RUNS ?= 300
 LAST_MOMENT_SEED ?= 1
@@ -71,12 +72,13 @@ reproducible: ## build the commit twice, in two folders and without ccache: the 
 	@.ci/install build
 	@.ci/reproducible
 
-chaos: ## CHAOS_RUNS=200 runs, and CHAOS_NETWORK_RUNS=40, whose tasks are killed, frozen and cut off, each to the same bits
+chaos: ## CHAOS_RUNS=200 runs, CHAOS_NETWORK_RUNS=40 and CHAOS_TLS_RUNS=40, whose tasks are killed, frozen and cut off, each to the same bits
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
 	@$(COMPILE) $(PRESET) --target process_chaos_test
 	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) \
-	  DISTTF_CHAOS_NETWORK_RUNS=$(CHAOS_NETWORK_RUNS) DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
+	  DISTTF_CHAOS_NETWORK_RUNS=$(CHAOS_NETWORK_RUNS) DISTTF_CHAOS_TLS_RUNS=$(CHAOS_TLS_RUNS) \
+	  DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
 	  ./process_chaos_test </dev/null
 
 last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are about to end

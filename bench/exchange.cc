@@ -58,7 +58,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
     : config_(config_of(shape)), parameters_(math::layout_of(shape.model).size()) {
   task_.incarnation = 1;
   task_.transport = transport;
-  task_.secrets = std::move(secrets);
+  task_.credentials = std::move(secrets);
   task_.timeouts = {
       .start = kPatience, .peer = kPatience, .worker = kPatience, .silence = kPatience};
   task_.self = {.job = net::Job::kWorker, .index = 0};

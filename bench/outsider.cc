@@ -188,8 +188,9 @@ void Outsider::shake_hands(std::uint16_t port) {
   constexpr std::chrono::seconds kPatience{1};
   ++tally_.attempts;
   std::error_code error;
+  std::string detail;
   if (net::connect_tls({.host = "127.0.0.1", .port = port}, other_secret_, hello_of_a_worker(),
-                       interrupt_, net::Clock::now() + kPatience, error)) {
+                       interrupt_, net::Clock::now() + kPatience, error, detail)) {
     ++tally_.got_in;
   }
 }

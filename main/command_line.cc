@@ -9,12 +9,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "main/address_flags.h"
 #include "main/cluster_source.h"
 #include "main/command_words.h"
 #include "main/common_options.h"
 #include "main/completion.h"
+#include "main/credential_flags.h"
 #include "main/flag_values.h"
-#include "main/https_flags.h"
 #include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/libraries.h"
@@ -22,11 +23,11 @@
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
-#include "main/secret_flags.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
 #include "main/word_commands.h"
+#include "net/transport/secrets.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
@@ -70,7 +71,8 @@ roles::OnFinish on_finish_from(const std::string& name) {
 roles::Task task_from(const Flags& flags, const Environment& environment,
                       net::ClusterAndTask found) {
   using std::chrono::seconds;
-  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, found.cluster);
+  std::shared_ptr<net::Credentials> credentials =
+      credentials_from(flags, environment, found.cluster, found.task);
   return {.cluster = std::move(found.cluster),
           .self = found.task,
           .incarnation = roles::new_incarnation(),
@@ -84,7 +86,7 @@ roles::Task task_from(const Flags& flags, const Environment& environment,
           .on_finish = on_finish_from(flags.on_finish),
           .threads = flags.threads,
           .listen_fd = flags.listen_fd,
-          .secrets = std::move(secrets)};
+          .credentials = std::move(credentials)};
 }
 
 roles::TrainerOptions trainer_options(const Flags& flags, const Environment& environment,
@@ -186,9 +188,10 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
 
 RunPlus run_plus(const Flags& flags, const Environment& environment) {
   net::Cluster cluster = find_lists(flags, environment);
-  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, cluster);
+  std::shared_ptr<net::Credentials> credentials =
+      credentials_from(flags, environment, cluster, {.job = net::Job::kEvaluator, .index = 0});
   return {.options = {.cluster = std::move(cluster),
-                      .secrets = std::move(secrets),
+                      .credentials = std::move(credentials),
                       .verbose = flags.verbose,
                       .wait = std::chrono::seconds(flags.wait_s),
                       .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
@@ -251,11 +254,19 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
 }
 
 // Of a task, or a launch.
-void check_https_of_task(const Flags& flags) {
-  check_https_flags(flags.metrics.https);
-  if (!flags.metrics.https.certificate.empty() && !flags.page && !flags.metrics.port) {
-    throw std::invalid_argument("--tls_cert: " + net::quoted(flags.metrics.https.certificate) +
-                                " has no effect where there is neither --metrics_port nor --page");
+void check_address_of_task(const Flags& flags) {
+  check_address_flags(flags.metrics.files);
+  if (flags.page || flags.metrics.port) {
+    return;
+  }
+  const roles::AddressFiles& files = flags.metrics.files;
+  for (const auto& [flag, file] :
+       {std::pair{"--tls_cert: ", &files.certificate}, {"--token_file: ", &files.tokens}}) {
+    if (!file->empty()) {
+      throw std::invalid_argument(flag + net::quoted(*file) +
+                                  " has no effect where there is neither --metrics_port nor "
+                                  "--page");
+    }
   }
 }
 
@@ -330,7 +341,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = Print{.text = std::move(*help)};
     return invocation;
   }
-  check_https_of_task(flags);
+  check_address_of_task(flags);
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
   invocation.attempts = read_attempts(flags.debug_attempts);

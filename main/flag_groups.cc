@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "main/cluster_flags.h"
+#include "main/credential_flags.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
 #include "main/own_data_flags.h"
-#include "main/secret_flags.h"
 #include "main/setting_flags.h"
 #include "roles/download/datasets.h"
 #include "roles/run/run_config.h"
@@ -231,8 +231,8 @@ void add_timeouts(CLI::App& app, Flags& flags) {
   add_heartbeat_timeout(app, flags);
 }
 
-void add_transport(CLI::App& app, Flags& flags) {
-  add_secret_flags(app, flags);
+void add_transport(CLI::App& app, Command command, Flags& flags) {
+  add_credential_flags(app, command, flags);
   app.add_option("--transport", flags.transport,
                  "how tensors travel: `auto`, through shared memory between tasks of one machine, "
                  "else `tcp`; `shm`: no other way will do. Of a ps, `tcp` shares nothing")

@@ -28,7 +28,7 @@ void add_output(CLI::App& app, Flags& flags);
 void add_on_finish(CLI::App& app, Flags& flags);
 // Which data, and where they are had; `command` takes a part of it.
 void add_data(CLI::App& app, Command command, Flags& flags);
-void add_transport(CLI::App& app, Flags& flags);
+void add_transport(CLI::App& app, Command command, Flags& flags);
 void add_threads(CLI::App& app, Flags& flags);
 void add_log(CLI::App& app, Flags& flags);
 void add_confine(CLI::App& app, Flags& flags);

@@ -6,6 +6,7 @@
 #include "main/cluster_flags.h"
 #include "main/completion.h"
 #include "main/config_file.h"
+#include "main/credential_flags.h"
 #include "main/data_command.h"
 #include "main/doctor_command.h"
 #include "main/export_command.h"
@@ -21,7 +22,6 @@
 #include "main/page_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
-#include "main/secret_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "roles/run/run_config.h"
@@ -84,13 +84,13 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     add_find_flags(app, flags);
     add_data(app, command, flags);
     add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for an answer, or the next order");
-    add_transport(app, flags);
+    add_transport(app, command, flags);
     add_threads(app, flags);
     add_metrics_flags(app, flags.metrics);
     app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
     return;
   }
-  add_secret_flags(app, flags);
+  add_credential_flags(app, command, flags);
   app.add_flag("--verbose", flags.verbose,
                "a line for each task, too: round trip, version, and whom it reaches")
       ->transform(boolean())
@@ -230,7 +230,7 @@ void add_of_tasks(CLI::App& app, Command command, Flags& flags) {
   add_output(app, flags);
   add_data(app, command, flags);
   add_timeouts(app, flags);
-  add_transport(app, flags);
+  add_transport(app, command, flags);
   add_threads(app, flags);
   if (command != Command::kRender) {
     add_metrics_flags(app, flags.metrics);

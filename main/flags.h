@@ -130,6 +130,7 @@ struct Flags {
   std::size_t serve_threads = 0;       // 0: the CPUs
   std::size_t serve_follow_secs = 10;
   std::uint64_t healthcheck_timeout_s = 5;
+  std::string healthcheck_token_file;
   // Doctor
   std::optional<std::uint16_t> doctor_port;
   // Export
@@ -181,6 +182,9 @@ struct Flags {
   std::uint64_t heartbeat_timeout_s = 10;
   // Network
   std::string secret_file;
+  std::string task_cert;
+  std::string task_key;
+  std::string task_ca;
   bool insecure = false;
   std::string transport = "auto";
   std::uint64_t threads = 0;  // 0: as many as suit the task

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "main/credential_flags.h"
 #include "main/flag_values.h"
 #include "main/metrics_flags.h"
 #include "main/options_file.h"
@@ -15,7 +16,6 @@
 #include "main/parse_flags.h"
 #include "main/render/dcos_options.h"
 #include "main/render/deployment.h"
-#include "main/secret_flags.h"
 #include "main/training_flags.h"
 #include "net/wire/text.h"
 

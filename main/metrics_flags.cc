@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "main/address_flags.h"
 #include "main/flag_values.h"
-#include "main/https_flags.h"
 
 namespace disttf {
 namespace {
@@ -34,12 +34,13 @@ void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
                  "`launch`: of `x.prom`, its tasks' are `x.worker-1.prom` and so on")
       ->type_name("FILE")
       ->group(kMetricsGroup);
-  add_https_flags(app, options.https, "show metrics, and the page,", kMetricsGroup);
+  add_address_flags(app, options.files, "show metrics, and the page,", kMetricsGroup);
 }
 
 bool is_metrics_word(const std::string& word) {
-  constexpr std::array<std::string_view, 5> kNames = {
-      "--metrics_port=", "--metrics_host=", "--metrics_textfile=", "--tls_cert=", "--tls_key="};
+  constexpr std::array<std::string_view, 6> kNames = {
+      "--metrics_port=", "--metrics_host=", "--metrics_textfile=",
+      "--tls_cert=",     "--tls_key=",      "--token_file="};
   return std::ranges::any_of(kNames,
                              [&word](std::string_view name) { return word.starts_with(name); });
 }

@@ -53,7 +53,7 @@ std::optional<roles::PageOptions> page_options(const Flags& flags) {
     return std::nullopt;
   }
   options.port = flags.page_port.value_or(0);
-  options.https = flags.metrics.https;
+  options.files = flags.metrics.files;
   if (!flags.page_host.empty()) {
     options.host = flags.page_host;
   }

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "main/address_flags.h"
 #include "main/flag_values.h"
-#include "main/https_flags.h"
 #include "main/page_flags.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
@@ -80,7 +80,7 @@ void add_show_flags(CLI::App& app, Flags& flags) {
       "The --train_dir of a run, a file of its records, or one of --metrics_file; several together "
       "with --page");
   add_page_flags(app, flags);
-  add_https_flags(app, flags.metrics.https, "show the page", kPageGroup);
+  add_address_flags(app, flags.metrics.files, "show the page", kPageGroup);
   app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
   app.footer(
       "\nResult, settings that were given, curves, the stages of each task's steps, checkpoints, "
@@ -136,14 +136,16 @@ roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flag
 
 roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                 const net::Environment& environment) {
-  check_https_flags(flags.metrics.https);
+  check_address_flags(flags.metrics.files);
   std::optional<roles::PageOptions> page = page_options(flags);
   if (runs.size() > 1 && !page) {
     throw std::invalid_argument("show: " + net::quoted(runs[1]) +
                                 " is a second run, and only --page shows several");
   }
-  if (!page && !flags.metrics.https.certificate.empty()) {
-    throw std::invalid_argument("--tls_cert: has no effect without --page");
+  const roles::AddressFiles& files = flags.metrics.files;
+  if (!page && (!files.certificate.empty() || !files.tokens.empty())) {
+    throw std::invalid_argument((files.certificate.empty() ? "--token_file" : "--tls_cert") +
+                                std::string(": has no effect without --page"));
   }
   if (flags.json && page) {
     throw std::invalid_argument("--json: not together with --page, whose programs ask /v1/run");

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "net/http/tls.h"
-#include "net/transport/secrets.h"
+#include "net/transport/credentials.h"
 #include "roles/store/core/google_federation.h"
 #include "roles/store/core/store_url.h"
 #include "roles/store/shell/store_environment.h"
@@ -108,11 +108,12 @@ class Needs {
   void metrics(const roles::MetricsOptions& metrics) {
     if (metrics.port) listen(*metrics.port);
     change_beside(metrics.textfile);
-    https(metrics.https);  // refused where there is nothing to show
+    of_address(metrics.files);  // refused where there is nothing to show
   }
-  void https(const roles::HttpsFiles& files) {
+  void of_address(const roles::AddressFiles& files) {
     read_beside(files.certificate);
     read_beside(files.key);
+    read_beside(files.tokens);
   }
 
   void task(const roles::Task& task) {
@@ -124,7 +125,8 @@ class Needs {
     if (task.listen_fd < 0 && task.self.index < cluster.tasks_of(task.self.job).size()) {
       listen(cluster.address_of(task.self).port);
     }
-    if (task.secrets) read_beside(task.secrets->file());
+    if (!task.credentials) return;
+    for (const std::string& file : task.credentials->files()) read_beside(file);
   }
 
   void data(const roles::DataOptions& data) {
@@ -245,7 +247,7 @@ roles::Reach reach_of(const RunServe& run, const Environment& environment) {
   Needs needs(environment);
   needs.listen(options.port);
   needs.change_beside(options.access_log);
-  needs.https(options.https);
+  needs.of_address(options.files);
   if (options.follow) {
     needs.task(options.follow->task);
   } else {

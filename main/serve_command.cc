@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
+#include "main/address_flags.h"
 #include "main/cluster_source.h"
+#include "main/credential_flags.h"
 #include "main/flag_values.h"
-#include "main/https_flags.h"
-#include "main/secret_flags.h"
 #include "main/version.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
@@ -81,10 +81,11 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
 std::string flag_of_run(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
-    const bool is_of_run = group == kClusterGroup || group == kFindGroup ||
-                           option->check_lname("follow_secs") ||
-                           option->check_lname("heartbeat_timeout") ||
-                           option->check_lname("secret_file") || option->check_lname("insecure");
+    const bool is_of_run =
+        group == kClusterGroup || group == kFindGroup || option->check_lname("follow_secs") ||
+        option->check_lname("heartbeat_timeout") || option->check_lname("secret_file") ||
+        option->check_lname("insecure") || option->check_lname("task_cert") ||
+        option->check_lname("task_key") || option->check_lname("task_ca");
     if (is_of_run && option->count() > 0) {
       return "--" + option->get_lnames().front();
     }
@@ -103,12 +104,14 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
         "--ps_hosts: missing; --ps_hosts and --worker_hosts say which run is followed");
   }
   net::Cluster& cluster = resolution.found->cluster;
-  std::shared_ptr<net::Secrets> secrets = secrets_from(flags, environment, cluster);
+  const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
+  std::shared_ptr<net::Credentials> credentials =
+      credentials_from(flags, environment, cluster, self);
   return {.task = {.cluster = std::move(cluster),
-                   .self = {.job = net::Job::kEvaluator, .index = 0},
+                   .self = self,
                    .incarnation = roles::new_incarnation(),
                    .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)},
-                   .secrets = std::move(secrets)},
+                   .credentials = std::move(credentials)},
           .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
@@ -150,8 +153,8 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMostFollowSeconds))
       ->capture_default_str()
       ->group(kServeGroup);
-  add_https_flags(app, serve.https, "answer", kServeGroup);
-  add_secret_flags(app, flags);
+  add_address_flags(app, serve.files, "answer", kServeGroup);
+  add_credential_flags(app, Command::kServe, flags);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
       ->type_name("FILE")
@@ -186,7 +189,7 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
     throw std::invalid_argument("--name: " + net::quoted(options.name) +
                                 " is not a name of letters, digits, -, _ and .");
   }
-  check_https_flags(options.https);
+  check_address_flags(options.files);
   options.directory = directory;
   options.version = kVersion;
   options.threads =
@@ -210,6 +213,10 @@ void add_healthcheck_flags(CLI::App& app, Flags& flags) {
       ->group("Healthcheck");
   app.add_option("--ca_file", flags.ca_file,
                  "certificate authorities to trust, of an https URL, PEM [the system's file]")
+      ->type_name("FILE")
+      ->group("Healthcheck");
+  app.add_option("--token_file", flags.healthcheck_token_file,
+                 "file whose first [token](security.md#who-may-ask) is said")
       ->type_name("FILE")
       ->group("Healthcheck");
 }

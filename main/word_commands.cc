@@ -9,6 +9,7 @@
 #include "main/command_words.h"
 #include "main/common_options.h"
 #include "main/completion.h"
+#include "main/credential_flags.h"
 #include "main/data_command.h"
 #include "main/doctor_command.h"
 #include "main/export_command.h"
@@ -19,7 +20,6 @@
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
-#include "main/secret_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
@@ -105,7 +105,7 @@ Action render_action(Words& words, Warnings& warnings) {
   }
   refuse_scheduling(flags.render, target);
   if (target.trains) {
-    check_rendered_secret(flags, target.secret_advice);
+    check_rendered_credentials(flags, target.secret_advice);
   }
   render::Deployment deployment =
       make_deployment(flags.render, arguments_for_children(*words.app),
@@ -151,6 +151,7 @@ Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
   RunHealthcheck run{.options = {.url = take_healthcheck_word(words.arguments)}};
   words.read_flags();
   run.options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
+  run.options.token_file = words.flags.healthcheck_token_file;
   run.options.ca_file = words.flags.ca_file;
   return run;
 }

@@ -63,10 +63,12 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_gpus(deployment, "kelda");
   refuse_secret(deployment, "kelda", "whose containers mount nothing; its tasks speak in clear");
   for (const std::string& flag : deployment.flags) {
-    constexpr std::string_view kFile = "--secret_file=";
-    if (flag.starts_with(kFile)) {
-      refuse("secret_file", std::string_view(flag).substr(kFile.size()),
-             "allowed for kelda, whose containers mount nothing");
+    for (const std::string name : {"secret_file", "task_cert"}) {
+      const std::string start = "--" + name + "=";
+      if (flag.starts_with(start)) {
+        refuse(name, std::string_view(flag).substr(start.size()),
+               "allowed for kelda, whose containers mount nothing");
+      }
     }
   }
   refuse_placement(deployment, "kelda");

@@ -13,7 +13,6 @@ namespace disttf::net {
 namespace {
 
 constexpr int kSeeOther = 303;
-constexpr int kUnauthorized = 401;
 constexpr int kForbidden = 403;
 constexpr int kMisdirected = 421;
 
@@ -155,7 +154,11 @@ std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
     return follow_link(*token);
   }
   request.may_change = has_cookie(request.cookie);
-  if (reads && access_.is_open && access_.is_open(request.path)) return std::nullopt;
+  if (reads && access_.is_open && access_.is_open(request.path)) {
+    const bool may_read =
+        request.may_change || !access_.tokens || access_.tokens->admit(request.authorization);
+    return may_read ? std::nullopt : std::optional(unauthorized_reply());
+  }
   if (!request.may_change) {
     return error_reply(kUnauthorized,
                        "this needs the cookie that comes with the link printed at the start");

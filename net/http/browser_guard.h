@@ -5,10 +5,10 @@
 //
 //   Host      an address or a name that this page is known by, else 421: before anything is routed
 //   ?token=   of the link that was printed: once, for a cookie, and on to the page without it
-//   reading   of what is open to all: without more
+//   reading   of what is open to all: without more, or with a token where there is a file of them,
+//             or the cookie; else 401
 //   the rest  whatever the method: the cookie, else 401; and for more than reading the Origin of
-//   the
-//             page itself, else 403
+//             the page itself, else 403
 //
 // Every reply is sealed with the fields that keep others from framing, guessing and leaking it.
 // Decides, and knows no socket; one thread.
@@ -18,11 +18,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "net/http/access_tokens.h"
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
 
@@ -40,8 +42,9 @@ struct BrowserAccess {
   // Names that it is reached by besides localhost, such as a reverse proxy's, lower case.
   std::vector<std::string> names = {};
   bool is_https = false;  // then browsers say the cookie over https alone, and so does its page
-  // What anybody may read who reaches it.
+  // What anybody may read who reaches it, or who has one of the tokens.
   std::function<bool(std::string_view path)> is_open;
+  std::shared_ptr<AccessTokens> tokens = nullptr;  // null: none is asked for
 };
 
 class BrowserGuard {

@@ -131,6 +131,9 @@ std::string Transfer::request_text() const {
   if (absolute && !proxy_->authorization.empty()) {
     text += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
   }
+  if (!request_.token.empty() && visited_.empty()) {
+    text += "Authorization: Bearer " + request_.token + "\r\n";
+  }
   if (request_.resume_from > 0) {
     text += "Range: bytes=" + std::to_string(request_.resume_from) + "-\r\n";
   }

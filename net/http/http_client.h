@@ -35,6 +35,8 @@ struct HttpRequest {
   int max_redirects = 5;
   std::string ca_file;  // PEM; empty: find_ca_file()
   ProxySettings proxy;
+  // Said as "Authorization: Bearer" to `url`, and to nobody to whom it redirects; empty: none.
+  std::string token = {};
 };
 
 // What the header of a 200 or 206 says.

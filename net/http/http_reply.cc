@@ -8,7 +8,6 @@
 namespace disttf::net {
 namespace {
 
-constexpr int kNoToken = 401;
 constexpr int kNotModified = 304;
 
 }  // namespace
@@ -27,7 +26,7 @@ HttpReply error_reply(int status, std::string_view sentence) {
 
 std::string refusal_sentence(int status, std::size_t max_body_bytes) {
   switch (status) {
-    case 401:
+    case kUnauthorized:
       return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
     case 408:
       return "the request did not come whole within the time that is allowed";
@@ -56,7 +55,9 @@ std::string head_text(const HttpReply& reply, bool stays_open) {
   };
   if (reply.status != kNotModified) add("Content-Type", reply.content_type);
   add("Connection", stays_open ? "keep-alive" : "close");
-  if (reply.status == kNoToken) add("WWW-Authenticate", "Bearer");
+  if (reply.status == kUnauthorized && !reply.has_field("WWW-Authenticate")) {
+    add("WWW-Authenticate", "Bearer");
+  }
   for (const auto& [name, value] : reply.fields) add(name, value);
   if (reply.lines) {
     add("Transfer-Encoding", "chunked");

@@ -15,6 +15,8 @@
 
 namespace disttf::net {
 
+inline constexpr int kUnauthorized = 401;
+
 struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";

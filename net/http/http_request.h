@@ -41,6 +41,8 @@ struct HttpServerRequest {
   std::string json_bytes = {};  // Inference-Header-Content-Length: of a body, before its tensors
   // Whoever asks may change what runs: set by the server, from who it is.
   bool may_change = false;
+  // Who that is: "192.0.2.1:4711", or "uid 1000, pid 4711" of this machine. Set by the server.
+  std::string peer = {};
 };
 
 class HttpRequestParser {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <cstring>
 #include <exception>
 #include <list>
 #include <optional>
@@ -31,6 +33,8 @@ using Socket = asio::generic::stream_protocol::socket;
 
 // Accepting stops for this long when the process has no descriptors left.
 constexpr milliseconds kAcceptPause{100};
+// Whoever asks without being allowed to must not fill a log.
+constexpr milliseconds kAuditInterval{1000};
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
 
 std::string chunk(std::string_view text) {
@@ -38,11 +42,29 @@ std::string chunk(std::string_view text) {
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
+// Of another process of this machine the kernel says who it is.
+std::string peer_of(Socket& socket) {
+  std::error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error) return "somebody who has gone";
+  if (endpoint.protocol().family() == AF_UNIX) {
+    ucred who{};
+    socklen_t size = sizeof(who);
+    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return {};
+    return fmt::format("uid {}, pid {}", who.uid, who.pid);
+  }
+  asio::ip::tcp::endpoint of_tcp;
+  if (endpoint.size() > of_tcp.capacity()) return {};
+  std::memcpy(of_tcp.data(), endpoint.data(), endpoint.size());
+  return fmt::format("{}:{}", of_tcp.address().to_string(), of_tcp.port());
+}
+
 }  // namespace
 
 struct HttpServer::Listener {
   std::variant<asio::local::stream_protocol::acceptor, asio::ip::tcp::acceptor> acceptor;
-  std::string token = {};  // empty: none is asked for
+  std::string token = {};                          // empty: none is asked for
+  std::shared_ptr<AccessTokens> tokens = nullptr;  // the same: null
   std::shared_ptr<BrowserGuard> guard = nullptr;
   std::shared_ptr<TlsIdentity> identity = nullptr;  // null: http
   std::size_t connections = 0;
@@ -56,6 +78,7 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   asio::awaitable<void> accept_loop(Listener& listener);
   void stop();
   void forget(const Connection* connection);
+  void audit(const HttpServerRequest& request, int status);
   [[nodiscard]] std::size_t most_connections(const Listener& listener) const;
   bool make_room(const Listener& listener);
 
@@ -66,6 +89,7 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   std::list<Listener> listeners;
   std::vector<Connection*> connections;  // each holds itself until it is over; the oldest first
   bool stopping = false;
+  std::optional<Clock::time_point> audited_refusal;  // the last one
 };
 
 // A request and its reply; for a browser, one after the other. Held by its own coroutines.
@@ -75,6 +99,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       : state_(std::move(state)),
         listener_(listener),
         socket_(std::move(socket)),
+        peer_(peer_of(socket_)),
         deadline_(state_->context) {
     if (listener_.identity) {
       std::error_code ignored;
@@ -214,13 +239,22 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
   HttpReply answer() const {
     HttpServerRequest request = parser_->request();
+    request.peer = peer_;
+    HttpReply reply = answer(request);
+    state_->audit(request, reply.status);
+    return reply;
+  }
+
+  HttpReply answer(HttpServerRequest& request) const {
     request.may_change = true;  // whoever may ask here at all
     if (listener_.guard) {
       if (std::optional<HttpReply> reply = listener_.guard->check(request)) {
         return *std::move(reply);
       }
     } else if (!listener_.token.empty() && !is_bearer(request.authorization, listener_.token)) {
-      return error_reply(401, refusal_sentence(401));
+      return error_reply(kUnauthorized, refusal_sentence(kUnauthorized));
+    } else if (listener_.tokens && !listener_.tokens->admit(request.authorization)) {
+      return unauthorized_reply();
     }
     if (state_->stopping) return error_reply(503, "the run is ending");
     try {
@@ -310,6 +344,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<State> state_;
   Listener& listener_;
   Socket socket_;
+  const std::string peer_;
   std::unique_ptr<TlsAccepted> tls_;  // null: http
   asio::steady_timer deadline_;
   bool timed_out_ = false;
@@ -378,6 +413,16 @@ void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
       asio::detached);
 }
 
+void HttpServer::State::audit(const HttpServerRequest& request, int status) {
+  if (!options.audit || request.method == "GET" || request.method == "HEAD") return;
+  if (status == kUnauthorized || status == 403 || status == 421) {
+    const auto now = Clock::now();
+    if (audited_refusal && now - *audited_refusal < kAuditInterval) return;
+    audited_refusal = now;
+  }
+  options.audit(request, status);
+}
+
 void HttpServer::State::forget(const Connection* connection) {
   std::erase(connections, connection);
   if (stopping && connections.empty()) grace.cancel();
@@ -413,9 +458,10 @@ void HttpServer::listen(asio::local::stream_protocol::acceptor acceptor) {
   state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor)}));
 }
 
-void HttpServer::listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<TlsIdentity> identity) {
-  state_->listen(std::make_unique<Listener>(
-      Listener{.acceptor = std::move(acceptor), .identity = std::move(identity)}));
+void HttpServer::listen(asio::ip::tcp::acceptor acceptor, HttpAccess access) {
+  state_->listen(std::make_unique<Listener>(Listener{.acceptor = std::move(acceptor),
+                                                     .tokens = std::move(access.tokens),
+                                                     .identity = std::move(access.identity)}));
 }
 
 void HttpServer::listen(asio::ip::tcp::acceptor acceptor, const std::string& token) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "net/http/access_tokens.h"
 #include "net/http/browser_guard.h"
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
@@ -34,6 +35,17 @@ struct HttpServerOptions {
   // so many, whoever has been silent for longest makes room.
   std::size_t max_browser_connections = 64;
   std::chrono::milliseconds idle_timeout{30'000};  // between two requests of a browser
+  // Told of each request for more than reading, once it is answered: who has asked for what, and
+  // the reply's status; of those that were refused (401, 403, 421) one a second at most. May be
+  // empty.
+  std::function<void(const HttpServerRequest& request, int status)> audit = {};
+};
+
+// By whom a server over tcp is asked: all of it over https as `identity`, where there is one, and
+// by those alone who have one of `tokens`, where there are.
+struct HttpAccess {
+  std::shared_ptr<TlsIdentity> identity = nullptr;
+  std::shared_ptr<AccessTokens> tokens = nullptr;
 };
 
 class HttpServer {
@@ -49,8 +61,7 @@ class HttpServer {
 
   // Accepts once the context runs. The socket is not handed to child processes.
   void listen(asio::local::stream_protocol::acceptor acceptor);
-  // `identity`: over https, as this one; null: http.
-  void listen(asio::ip::tcp::acceptor acceptor, std::shared_ptr<TlsIdentity> identity = nullptr);
+  void listen(asio::ip::tcp::acceptor acceptor, HttpAccess access = {});
   // `token`: "Authorization: Bearer TOKEN" must be sent, or the reply is 401. REQUIRES: not empty.
   void listen(asio::ip::tcp::acceptor acceptor, const std::string& token);
   // For browsers. `guard` is asked on the context's thread.

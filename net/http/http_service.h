@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/http/access_tokens.h"
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
 #include "net/http/tls_identity.h"
@@ -37,6 +38,9 @@ struct HttpServiceOptions {
   std::chrono::milliseconds idle_timeout{120'000};    // between two requests
   std::chrono::milliseconds stop_grace{5000};         // for what is under way at stop()
   std::shared_ptr<TlsIdentity> identity = nullptr;    // https as this one; null: http
+  // Who has none of these is answered 401, but on what is open to all; null: none is asked for.
+  std::shared_ptr<AccessTokens> tokens = nullptr;
+  std::function<bool(std::string_view path)> is_open = nullptr;
 };
 
 // A request that has come whole, and where its answer goes. Of one thread.

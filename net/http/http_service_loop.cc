@@ -234,6 +234,12 @@ void HttpService::Loop::ask(Connection& connection) {
   connection.is_asked = true;
   connection.asked_at = now_;
   hold(connection, 0);  // bounded from here on by who answers
+  const HttpServerRequest& request = connection.request();
+  if (options_.tokens && !(options_.is_open && options_.is_open(request.path)) &&
+      !options_.tokens->admit(request.authorization)) {
+    connection.answer(unauthorized_reply());
+    return;
+  }
   try {
     handler_->ask(connection);
   } catch (const std::bad_alloc&) {

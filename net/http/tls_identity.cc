@@ -5,7 +5,6 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <asio/error.hpp>
 #include <cerrno>
@@ -14,30 +13,11 @@
 #include <utility>
 
 #include "net/http/tls.h"
-#include "net/transport/last_error.h"
-#include "net/transport/tls_stream.h"
-#include "net/wire/text.h"
+#include "net/transport/certificate_files.h"
+#include "net/transport/tls_error.h"
 
 namespace disttf::net {
 namespace {
-
-std::invalid_argument unusable(const char* flag, const std::string& file, std::string_view what) {
-  const char* const why = ERR_reason_error_string(ERR_peek_last_error());
-  std::string sentence = std::string(flag) + ": " + net::quoted(file) + " " + std::string(what);
-  if (why != nullptr) sentence += std::string(" (") + why + ")";
-  ERR_clear_error();
-  return std::invalid_argument(sentence);
-}
-
-void must_be_readable(const char* flag, const std::string& file) {
-  if (::access(file.c_str(), R_OK) != 0) {
-    throw std::invalid_argument(std::string(flag) + ": " + net::quoted(file) +
-                                " cannot be read: " + last_error().message());
-  }
-}
-
-// Nobody is there who could be asked for one.
-int no_passphrase(char* /*buffer*/, int /*size*/, int /*is_written*/, void* /*data*/) { return -1; }
 
 // OpenSSL's own writes to sockets end the process where the peer has gone.
 int write_socket(BIO* bio, const char* bytes, int size) {
@@ -87,7 +67,6 @@ TlsIdentity::TlsIdentity(std::string certificate_file, std::string key_file,
 
 TlsIdentity::Context TlsIdentity::read() const {
   ignore_openssl_config();
-  ERR_clear_error();
   Context made(SSL_CTX_new(TLS_server_method()));
   if (!made) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION);
@@ -95,25 +74,7 @@ TlsIdentity::Context TlsIdentity::read() const {
   SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                    SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_default_passwd_cb(made.get(), no_passphrase);
-  must_be_readable("--tls_cert", certificate_file_);
-  must_be_readable("--tls_key", key_file_);
-  if (SSL_CTX_use_certificate_chain_file(made.get(), certificate_file_.c_str()) != 1) {
-    throw unusable("--tls_cert", certificate_file_, "is no file with a certificate, PEM");
-  }
-  const bool is_key =
-      SSL_CTX_use_PrivateKey_file(made.get(), key_file_.c_str(), SSL_FILETYPE_PEM) == 1;
-  const bool is_other =
-      !is_key && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
-  // A key of another kind than the certificate's is taken, for a certificate to come.
-  if (is_other || (is_key && SSL_CTX_check_private_key(made.get()) != 1)) {
-    ERR_clear_error();
-    throw KeyOfAnother("--tls_key: " + net::quoted(key_file_) +
-                       " is not the key of the certificate " + net::quoted(certificate_file_));
-  }
-  if (!is_key) {
-    throw unusable("--tls_key", key_file_, "is no file with a private key without a password, PEM");
-  }
+  use_certificate(*made, {"--tls_cert", certificate_file_}, {"--tls_key", key_file_});
   return made;
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,12 +17,6 @@ using SSL_CTX = struct ssl_ctx_st;
 
 namespace disttf::net {
 
-// A key that is not the certificate's, as for a moment while both are being renewed.
-class KeyOfAnother : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
 // A certificate, with those between it and its authority behind it, and its key: two files, PEM.
 // They are looked at when somebody connects, and read again where they have changed, so that a
 // certificate can be renewed without a restart: files that do not fit each other yet, or cannot be
@@ -32,7 +25,8 @@ class KeyOfAnother : public std::invalid_argument {
 // Thread-safe.
 class TlsIdentity {
  public:
-  // Throws std::invalid_argument: the flag, the file, what is wrong with it; KeyOfAnother.
+  // Throws std::invalid_argument: the flag, the file, what is wrong with it; KeyOfAnother
+  // (net/transport/certificate_files.h).
   TlsIdentity(std::string certificate_file, std::string key_file,
               std::function<void(std::string_view)> warn);
 

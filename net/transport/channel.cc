@@ -32,7 +32,8 @@ class TcpChannel final : public Channel {
 
   [[nodiscard]] std::error_code connect(const tcp::endpoint& endpoint, Deadline deadline);
   // Once connected.
-  [[nodiscard]] std::error_code secure(Secrets& secrets, const Hello& hello, Deadline deadline);
+  [[nodiscard]] std::error_code secure(Credentials& credentials, const Hello& hello,
+                                       Deadline deadline, std::string& detail);
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
@@ -127,14 +128,16 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
   return {};
 }
 
-std::error_code TcpChannel::secure(Secrets& secrets, const Hello& hello, Deadline deadline) {
-  tls_ = TlsStream::connect(socket_.native_handle(), secrets, hello);
+std::error_code TcpChannel::secure(Credentials& credentials, const Hello& hello, Deadline deadline,
+                                   std::string& detail) {
+  tls_ = TlsStream::connect(socket_.native_handle(), credentials, hello);
   if (!tls_) return fail(std::make_error_code(std::errc::not_enough_memory));
   std::error_code error = tls_->shake_hands();
   while (error == asio::error::would_block) {
     error = wait(tls_->waits_for(), deadline);
     if (!error) error = tls_->shake_hands();
   }
+  if (error) detail = tls_->detail(error, "this task");
   return error ? fail(error) : error;
 }
 
@@ -219,10 +222,10 @@ void TcpChannel::close() noexcept {
   ahead_ = 0;
 }
 
-// `secrets` and `hello`: both or none.
-std::unique_ptr<Channel> connect(const Address& address, Secrets* secrets, const Hello* hello,
-                                 const Interrupt& interrupt, Deadline deadline,
-                                 std::error_code& error) {
+// `credentials`, `hello` and `detail`: all or none.
+std::unique_ptr<Channel> connect(const Address& address, Credentials* credentials,
+                                 const Hello* hello, const Interrupt& interrupt, Deadline deadline,
+                                 std::error_code& error, std::string* detail) {
   const std::vector<tcp::endpoint> endpoints = resolve(address, interrupt, deadline, error);
   std::unique_ptr<TcpChannel> channel;
   try {
@@ -236,7 +239,9 @@ std::unique_ptr<Channel> connect(const Address& address, Secrets* secrets, const
     const Deadline now = Clock::now();
     const auto share = (deadline - now) / static_cast<Clock::rep>(endpoints.size() - i);
     error = channel->connect(endpoints[i], now + share);
-    if (!error && secrets != nullptr) error = channel->secure(*secrets, *hello, now + share);
+    if (!error && credentials != nullptr) {
+      error = channel->secure(*credentials, *hello, now + share, *detail);
+    }
     if (!error) return channel;
     if (error == std::errc::operation_canceled) break;
   }
@@ -247,13 +252,14 @@ std::unique_ptr<Channel> connect(const Address& address, Secrets* secrets, const
 
 std::unique_ptr<Channel> connect_tcp(const Address& address, const Interrupt& interrupt,
                                      Deadline deadline, std::error_code& error) {
-  return connect(address, nullptr, nullptr, interrupt, deadline, error);
+  return connect(address, nullptr, nullptr, interrupt, deadline, error, nullptr);
 }
 
-std::unique_ptr<Channel> connect_tls(const Address& address, Secrets& secrets, const Hello& hello,
-                                     const Interrupt& interrupt, Deadline deadline,
-                                     std::error_code& error) {
-  return connect(address, &secrets, &hello, interrupt, deadline, error);
+std::unique_ptr<Channel> connect_tls(const Address& address, Credentials& credentials,
+                                     const Hello& hello, const Interrupt& interrupt,
+                                     Deadline deadline, std::error_code& error,
+                                     std::string& detail) {
+  return connect(address, &credentials, &hello, interrupt, deadline, error, &detail);
 }
 
 }  // namespace disttf::net

@@ -16,8 +16,8 @@
 
 namespace disttf::net {
 
-class Secrets;  // net/transport/secrets.h
-struct Hello;   // net/wire/handshake.h
+class Credentials;  // net/transport/credentials.h
+struct Hello;       // net/wire/handshake.h
 
 // Not thread-safe. After any error the channel is closed: part of a frame may be gone.
 // Errors: std::errc::timed_out (deadline), std::errc::operation_canceled (interrupt), WireError,
@@ -82,10 +82,12 @@ class Channel {
                                                    const Interrupt& interrupt, Deadline deadline,
                                                    std::error_code& error);
 
-// The same, and then TLS by a secret that both ends have (net/transport/tls_stream.h), for the
-// HELLO that is to follow. Errors: also TlsError. `secrets` is borrowed for the channel's life.
-[[nodiscard]] std::unique_ptr<Channel> connect_tls(const Address& address, Secrets& secrets,
+// The same, and then TLS by the credentials of the run (net/transport/tls_stream.h), for the HELLO
+// that is to follow. Errors: also TlsError, and `detail` says more about it then where there is
+// more to say. `credentials` is borrowed for the channel's life.
+[[nodiscard]] std::unique_ptr<Channel> connect_tls(const Address& address, Credentials& credentials,
                                                    const Hello& hello, const Interrupt& interrupt,
-                                                   Deadline deadline, std::error_code& error);
+                                                   Deadline deadline, std::error_code& error,
+                                                   std::string& detail);
 
 }  // namespace disttf::net

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "net/transport/as_tuple.h"
+#include "net/transport/credentials.h"
 #include "net/transport/same_host.h"
-#include "net/transport/tls_stream.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -46,18 +46,12 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
 
 // HELLO and its answer.
 asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout,
-                                Secrets* secrets) {
+                                Credentials* credentials) {
   ServerConnection& connection = *dialed.connection;
   connection.begin_handshake(timeout);
-  if (secrets != nullptr) {
-    dialed.error = co_await connection.connect_tls(*secrets, hello);
-    if (dialed.error) {
-      if (auto refusal = tls_refusal(dialed.error, connection.endpoint_text(), *secrets)) {
-        dialed.error = WireError::kRefused;
-        dialed.refusal = std::move(*refusal);
-      }
-      co_return;
-    }
+  if (credentials != nullptr) {
+    dialed.error = co_await connection.connect_tls(*credentials, hello);
+    if (dialed.error) co_return;
   }
   connection.send(HelloFrame{}.to_header(), encode(hello));
   FrameHeader header;
@@ -80,11 +74,21 @@ asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds
   if (!dialed.error) dialed.error = WireError::kRefused;
 }
 
+// Where the credentials say that no later attempt would end otherwise.
+void refuse_for(Credentials& credentials, Dialed& dialed) {
+  const ServerConnection& connection = *dialed.connection;
+  auto refusal = credentials.refusal(dialed.error, connection.endpoint_text(),
+                                     connection.tls_detail(dialed.error, "this task"));
+  if (!refusal) return;
+  dialed.error = WireError::kRefused;
+  dialed.refusal = std::move(*refusal);
+}
+
 }  // namespace
 
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
                              ConnectionLimits limits, milliseconds timeout, NameLookup& lookup,
-                             Secrets* secrets) {
+                             Credentials* credentials) {
   Dialed dialed;
   const std::vector<tcp::endpoint> endpoints = co_await lookup.resolve(
       context.get_executor(), address, Clock::now() + timeout, dialed.error);
@@ -95,10 +99,11 @@ asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello h
     if (dialed.error) continue;
     dialed.connection = std::make_shared<ServerConnection>(std::move(*socket), limits,
                                                            std::shared_ptr<const void>());
-    co_await introduce(dialed, hello, timeout, secrets);
+    co_await introduce(dialed, hello, timeout, credentials);
     break;
   }
   if (dialed.error && dialed.connection) {
+    if (credentials != nullptr) refuse_for(*credentials, dialed);
     dialed.connection->close();
     dialed.connection.reset();
   }

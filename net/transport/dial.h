@@ -27,10 +27,10 @@ struct Dialed {
 
 // Connects to `address` and introduces this task; name, connection and answer may each take
 // `timeout`. The loop goes on meanwhile. `lookup` is for whoever tries this address again and
-// again. `context`, `lookup` and `secrets` must outlive the call, the last the connection, too.
-// With `secrets` by TLS and not otherwise: a peer that has another one, or none, is kRefused.
+// again. `context`, `lookup` and `credentials` must outlive the call, the last the connection, too.
+// With `credentials` by TLS and not otherwise: a peer that has others, or none, is kRefused.
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
                              ConnectionLimits limits, std::chrono::milliseconds timeout,
-                             NameLookup& lookup, Secrets* secrets = nullptr);
+                             NameLookup& lookup, Credentials* credentials = nullptr);
 
 }  // namespace disttf::net

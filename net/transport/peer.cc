@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/tls_stream.h"
+#include "net/transport/credentials.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -37,18 +37,19 @@ void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
 }  // namespace
 
 OpenedChannel open_channel(const Address& address, const Hello& hello, const Interrupt& interrupt,
-                           Deadline deadline, Secrets* secrets) {
+                           Deadline deadline, Credentials* credentials) {
   OpenedChannel opened;
-  opened.channel = secrets != nullptr
-                       ? connect_tls(address, *secrets, hello, interrupt, deadline, opened.error)
-                       : connect_tcp(address, interrupt, deadline, opened.error);
-  if (secrets != nullptr && opened.error) {
-    if (auto refusal = tls_refusal(opened.error, to_string(address), *secrets)) {
+  std::string detail;
+  opened.channel = credentials != nullptr ? connect_tls(address, *credentials, hello, interrupt,
+                                                        deadline, opened.error, detail)
+                                          : connect_tcp(address, interrupt, deadline, opened.error);
+  if (opened.channel) introduce(opened, hello, deadline);
+  if (credentials != nullptr && opened.error) {
+    if (auto refusal = credentials->refusal(opened.error, to_string(address), detail)) {
       opened.error = WireError::kRefused;
       opened.refusal = std::move(*refusal);
     }
   }
-  if (opened.channel) introduce(opened, hello, deadline);
   if (opened.error == WireError::kBadVersion) {
     // Whatever it has answered, it will not be understood later either.
     opened.error = WireError::kRefused;

@@ -20,11 +20,11 @@ struct OpenedChannel {
 };
 
 // Connects to `address`, introduces this task and waits for the answer, all before `deadline`.
-// With `secrets` by TLS and not otherwise: a peer that has another one, or none, is kRefused.
+// With `credentials` by TLS and not otherwise: a peer that has others, or none, is kRefused.
 // Retrying is the caller's (net/wire/backoff.h): everything but kRefused may mend itself.
 [[nodiscard]] OpenedChannel open_channel(const Address& address, const Hello& hello,
                                          const Interrupt& interrupt, Deadline deadline,
-                                         Secrets* secrets = nullptr);
+                                         Credentials* credentials = nullptr);
 
 // Receives the body of a REFUSED frame whose header was just read. The channel is closed
 // afterwards, as the peer closes too. A body that does not decode gives a stock sentence.

@@ -1,16 +1,14 @@
 #include "net/transport/secrets.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/transport/last_error.h"
+#include "net/transport/private_file.h"
+#include "net/transport/secret_proof.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
@@ -70,42 +68,9 @@ std::vector<Secret> parse(std::string_view text, const std::string& source) {
   return secrets;
 }
 
-struct File {
-  explicit File(const std::string& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (fd >= 0) ::close(fd);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  const int fd;
-};
+constexpr std::size_t kMostFileBytes = (kMostSecretBytes + 2) * kMostSecrets;
 
-// What is looked at is the file that is read, not whatever has its name a moment later.
-std::string read_private(const std::string& path, struct stat& status) {
-  const std::string source = "--secret_file " + quoted(path);
-  const File file(path);
-  if (file.fd < 0 || ::fstat(file.fd, &status) != 0) {
-    throw std::invalid_argument(source + " cannot be read: " + last_error().message());
-  }
-  if (!S_ISREG(status.st_mode)) throw std::invalid_argument(source + " is not a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw std::invalid_argument(source +
-                                " can be read or written by others than its owner: its mode must "
-                                "be 0600 or 0400");
-  }
-  std::string text((kMostSecretBytes + 2) * kMostSecrets, '\0');
-  std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t part = ::read(file.fd, text.data() + have, text.size() - have);
-    if (part < 0)
-      throw std::invalid_argument(source + " cannot be read: " + last_error().message());
-    if (part == 0) break;
-    have += static_cast<std::size_t>(part);
-  }
-  if (have == text.size()) throw std::invalid_argument(source + " is too long for secrets");
-  text.resize(have);
-  return text;
-}
+std::string source_of(const std::string& path) { return "--secret_file " + quoted(path); }
 
 void put_task(std::vector<std::byte>& out, const TaskId& task) {
   out.push_back(static_cast<std::byte>(task.job));
@@ -153,10 +118,8 @@ Secrets::Secrets(std::string_view text, const std::string& source)
 
 Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
     : path_(std::move(path)), warn_(std::move(warn)) {
-  struct stat status {};
-  std::string text = read_private(path_, status);
-  seen_ = FileSeen::of(status);
-  secrets_ = parse(text, "--secret_file " + quoted(path_));
+  std::string text = read_private_file(path_, source_of(path_), kMostFileBytes, seen_);
+  secrets_ = parse(text, source_of(path_));
   OPENSSL_cleanse(text.data(), text.size());
 }
 
@@ -166,9 +129,8 @@ void Secrets::read_again() {
   if (now == FileSeen{} || now == seen_) return;  // being replaced: looked at again next time
   seen_ = now;
   try {
-    struct stat status {};
-    std::string text = read_private(path_, status);
-    secrets_ = parse(text, "--secret_file " + quoted(path_));
+    std::string text = read_private_file(path_, source_of(path_), kMostFileBytes, seen_);
+    secrets_ = parse(text, source_of(path_));
     OPENSSL_cleanse(text.data(), text.size());
   } catch (const std::invalid_argument& error) {
     if (warn_) warn_(std::string(error.what()) + "; the secrets of before stay");
@@ -188,6 +150,45 @@ std::optional<Secret> Secrets::find(std::span<const std::byte> fingerprint) {
     if (std::ranges::equal(secret.fingerprint(), fingerprint)) return secret;
   }
   return std::nullopt;
+}
+
+std::unique_ptr<Proof> Secrets::to_say(const Hello& hello) {
+  return std::make_unique<SecretProof>(*this, &hello);
+}
+
+std::unique_ptr<Proof> Secrets::to_accept() {
+  return std::make_unique<SecretProof>(*this, nullptr);
+}
+
+std::vector<std::string> Secrets::files() const {
+  return path_.empty() ? std::vector<std::string>() : std::vector{path_};
+}
+
+std::optional<Refusal> Secrets::refusal(std::error_code error, const std::string& whom,
+                                        const std::string& /*detail*/) {
+  const std::string ours = "the secret of this task has the fingerprint " + fingerprints();
+  if (error == TlsError::kOtherSecret) {
+    return Refusal{kExitMisconfigured, whom + " has another secret: " + ours +
+                                           ", which is to be compared with what is in its log"};
+  }
+  if (error == TlsError::kNotTls) {
+    return Refusal{kExitMisconfigured,
+                   whom +
+                       " speaks without TLS, and this task has a secret: give it the one with "
+                       "the fingerprint " +
+                       fingerprints() + " (--secret_file or DISTTF_SECRET)"};
+  }
+  if (error == TlsError::kNoSecret) {
+    return Refusal{kExitMisconfigured,
+                   whom + " did not agree to TLS 1.3 by a shared secret: " + ours};
+  }
+  return std::nullopt;
+}
+
+std::string Secrets::wanted_by(const std::string& whom) const {
+  return whom +
+         " speaks with nobody who has not its secret: give this task the same one (--secret_file "
+         "or DISTTF_SECRET)";
 }
 
 std::string Secrets::fingerprints() {

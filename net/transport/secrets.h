@@ -1,6 +1,6 @@
 // What the tasks of a run share so that nobody else is one of them: a secret, or several while one
 // takes the place of another. And the keys that are made of it, one for each pair of tasks and
-// direction, by which the two know each other (net/transport/tls_stream.h).
+// direction, by which the two know each other (net/transport/secret_proof.h).
 //
 // A secret itself is never shown: its fingerprint is, which tells two of them apart.
 #pragma once
@@ -8,13 +8,16 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "net/transport/credentials.h"
 #include "net/transport/file_seen.h"
 #include "net/wire/handshake.h"
 
@@ -49,7 +52,7 @@ class Secret {
 [[nodiscard]] std::vector<std::byte> pair_context(const Hello& hello);
 
 // Callable from any thread.
-class Secrets {
+class Secrets final : public Credentials {
  public:
   // One a line, the first is offered, each is accepted. Throws std::invalid_argument with one
   // sentence that begins with `source` and never shows a secret.
@@ -59,8 +62,13 @@ class Secrets {
   // Throws std::invalid_argument.
   Secrets(std::string path, std::function<void(std::string_view)> warn);
 
-  // Where they are read from; empty: they are of no file.
-  [[nodiscard]] const std::string& file() const noexcept { return path_; }
+  [[nodiscard]] std::unique_ptr<Proof> to_say(const Hello& hello) override;
+  [[nodiscard]] std::unique_ptr<Proof> to_accept() override;
+  [[nodiscard]] std::vector<std::string> files() const override;
+  [[nodiscard]] std::optional<Refusal> refusal(std::error_code error, const std::string& whom,
+                                               const std::string& detail) override;
+  [[nodiscard]] std::string wanted_by(const std::string& whom) const override;
+
   [[nodiscard]] Secret offered();
   [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint);
   // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.

@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "net/transport/as_tuple.h"
+#include "net/transport/credentials.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/same_host.h"
 #include "net/transport/spawn.h"
-#include "net/transport/tls_stream.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {
@@ -296,7 +296,9 @@ void Listener::Impl::drop_oldest() {
 asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id) {
   connection->begin_handshake(options_.handshake_timeout);
   std::error_code error;
-  if (options_.secrets != nullptr) error = co_await connection->accept_tls(*options_.secrets);
+  if (options_.credentials != nullptr) {
+    error = co_await connection->accept_tls(*options_.credentials);
+  }
   const bool is_plain = error == TlsError::kNotTls;
   if (error && !is_plain) {
     stranger(*connection, error);
@@ -306,8 +308,9 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
   error = co_await connection->read_first_header(header);
   if (error == TlsError::kNoSecret || (is_plain && !error)) {
     refuse(connection,
-           {kExitMisconfigured, is_plain ? needs_secret(options_.self_text)
-                                         : options_.self_text + " has no secret to speak TLS by"},
+           {kExitMisconfigured,
+            is_plain ? options_.credentials->wanted_by(options_.self_text)
+                     : options_.self_text + " has no secret or certificate to speak TLS by"},
            0);
     co_return;
   }
@@ -335,10 +338,8 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
     co_return;
   }
   if (stopped_) co_return;
-  if (options_.secrets != nullptr && !connection->fits(hello)) {
-    refuse(connection,
-           {kExitMisconfigured, options_.self_text + " got a HELLO that is not its key's"},
-           header.request_id);
+  if (const auto why = connection->tls_misfit(hello)) {
+    refuse(connection, {kExitMisconfigured, options_.self_text + " " + *why}, header.request_id);
     co_return;
   }
   connection->set_hello(hello);
@@ -391,10 +392,8 @@ void Listener::Impl::stranger(const ServerConnection& connection, std::error_cod
   ++strangers_;
   // Looking whether the port is open, and no more, is what health checks do every few seconds.
   if (error == asio::error::eof || error == asio::error::connection_reset) return;
-  if (error == TlsError::kOtherSecret && connection.other_secret()) {
-    report("closed " + connection.endpoint_text() + ": its secret has the fingerprint " +
-           to_string(*connection.other_secret()) + ", and that of " + options_.self_text + " " +
-           options_.secrets->fingerprints());
+  if (const auto why = connection.tls_detail(error, options_.self_text); !why.empty()) {
+    report("closed " + connection.endpoint_text() + ": " + why);
     return;
   }
   report("closed " + connection.endpoint_text() +

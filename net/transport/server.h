@@ -67,9 +67,9 @@ struct ServerOptions {
   // Accepting stops for this long when the process has no descriptors left.
   std::chrono::milliseconds accept_pause{100};
   ConnectionLimits limits;
-  // Not null: who connects must have one of them, and TLS is spoken with nobody else but to say so.
+  // Not null: who connects must be of the run by them, and nothing is said to anybody else but why.
   // They must outlive all connections.
-  Secrets* secrets = nullptr;
+  Credentials* credentials = nullptr;
 };
 
 // Called on the io_context's thread, and never after stop().

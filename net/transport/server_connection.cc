@@ -121,7 +121,7 @@ std::size_t ServerConnection::read_now(std::span<std::byte> body, std::error_cod
               : socket_.read_some(asio::buffer(body.data(), body.size()), error);
 }
 
-asio::awaitable<std::error_code> ServerConnection::accept_tls(Secrets& secrets) {
+asio::awaitable<std::error_code> ServerConnection::accept_tls(Credentials& credentials) {
   read_deadline_ = handshake_deadline_;
   watch(read_deadline_);
   auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAsTuple);
@@ -131,13 +131,13 @@ asio::awaitable<std::error_code> ServerConnection::accept_tls(Secrets& secrets) 
   }
   if (error || state_ != State::kOpen) co_return read_failed(error);
   if (!may_be_tls(std::span(&first, 1))) co_return TlsError::kNotTls;
-  tls_ = TlsStream::accept(socket_.native_handle(), secrets);
+  tls_ = TlsStream::accept(socket_.native_handle(), credentials);
   co_return co_await shake_hands();
 }
 
-asio::awaitable<std::error_code> ServerConnection::connect_tls(Secrets& secrets,
+asio::awaitable<std::error_code> ServerConnection::connect_tls(Credentials& credentials,
                                                                const Hello& hello) {
-  tls_ = TlsStream::connect(socket_.native_handle(), secrets, hello, true /* reads ahead */);
+  tls_ = TlsStream::connect(socket_.native_handle(), credentials, hello, true /* reads ahead */);
   co_return co_await shake_hands();
 }
 
@@ -153,7 +153,14 @@ asio::awaitable<std::error_code> ServerConnection::shake_hands() {
     if (!error && state_ == State::kOpen) error = tls_->shake_hands();
   }
   read_deadline_ = kNever;
-  co_return error || state_ != State::kOpen ? read_failed(error) : error;
+  if (!error && state_ == State::kOpen) co_return error;
+  // Why its certificate is not taken the peer reads when it has already begun to speak.
+  if (error == TlsError::kNotTrusted || error == TlsError::kNotValidNow ||
+      error == TlsError::kNoCertificate) {
+    finish();
+    co_return error;
+  }
+  co_return read_failed(error);
 }
 
 asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,

@@ -109,14 +109,17 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
   // From here on all bytes go through TLS; of the one who accepts, and of the one who connects. On
   // TlsError::kNotTls, which the first gets where a peer speaks without, the connection stays open
-  // as it is for a refusal. `secrets` must outlive the connection.
-  asio::awaitable<std::error_code> accept_tls(Secrets& secrets);
-  asio::awaitable<std::error_code> connect_tls(Secrets& secrets, const Hello& hello);
-  // Whether the key of the connection is for this HELLO. REQUIRES: accept_tls() has succeeded.
-  [[nodiscard]] bool fits(const Hello& hello) const { return tls_ && tls_->fits(hello); }
-  // Of the peer's secret, where that is another one than ours.
-  [[nodiscard]] std::optional<Fingerprint> other_secret() const {
-    return tls_ ? tls_->other() : std::nullopt;
+  // as it is for a refusal. `credentials` must outlive the connection.
+  asio::awaitable<std::error_code> accept_tls(Credentials& credentials);
+  asio::awaitable<std::error_code> connect_tls(Credentials& credentials, const Hello& hello);
+  // What is wrong with this HELLO from one who has shown who it is by TLS, as the rest of a
+  // sentence about this task; nullopt: nothing, or it is not by TLS.
+  [[nodiscard]] std::optional<std::string> tls_misfit(const Hello& hello) const {
+    return tls_ ? tls_->misfit(hello) : std::nullopt;
+  }
+  // More about an error of the handshake than its code says, see Proof::detail(); may be empty.
+  [[nodiscard]] std::string tls_detail(std::error_code error, const std::string& self) const {
+    return tls_ ? tls_->detail(error, self) : std::string();
   }
   // "10.0.0.7:51312"
   [[nodiscard]] const std::string& endpoint_text() const noexcept { return endpoint_text_; }

@@ -11,7 +11,6 @@
 #include <system_error>
 
 using BIO = struct bio_st;
-using BIO_METHOD = struct bio_method_st;
 
 namespace disttf::net {
 
@@ -80,8 +79,8 @@ class TlsSocket {
   bool is_plain_ = false;
   std::size_t expected_ = 0;
   RecordBorders borders_;  // in what OpenSSL was handed
-  std::unique_ptr<std::byte[]>
-      inbox_;  // NOLINT(*-avoid-c-arrays): it need not be filled with zeros
+  // They need not be filled with zeros.
+  std::unique_ptr<std::byte[]> inbox_;  // NOLINT(*-avoid-c-arrays)
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
   std::unique_ptr<std::byte[]> outbox_;  // NOLINT(*-avoid-c-arrays)

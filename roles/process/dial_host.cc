@@ -19,7 +19,7 @@ asio::awaitable<net::Dialed> dial_host(asio::io_context& context, const Task& ta
                                 .purpose = purpose,
                                 .replica = replica,
                                 .incarnation = task.incarnation},
-                               limits, kDialTimeout, lookup, task.secrets.get());
+                               limits, kDialTimeout, lookup, task.credentials.get());
 }
 
 }  // namespace disttf::roles

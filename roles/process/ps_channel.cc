@@ -26,7 +26,7 @@ net::OpenedChannel open_state_channel(const Task& task, std::size_t range, std::
                                    .purpose = net::ChannelPurpose::kState,
                                    .replica = replica,
                                    .incarnation = task.incarnation},
-                                  interrupt, deadline, task.secrets.get());
+                                  interrupt, deadline, task.credentials.get());
   throw_if_out_of_descriptors(
       opened.error, "connect to " + describe(task.cluster, {.job = net::Job::kPs, .index = range}));
   return opened;

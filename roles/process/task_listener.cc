@@ -44,7 +44,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   options.self = task.self;
   options.cluster = task.cluster;
   options.self_text = describe(task.cluster, task.self);
-  options.secrets = task.secrets.get();
+  options.credentials = task.credentials.get();
   net::Cluster servers = task.cluster;
   servers.chief.clear();
   const net::Cluster run = net::driven(servers);

@@ -10,7 +10,7 @@
 #include "roles/run/chaos_options.h"
 
 namespace disttf::net {
-class Secrets;  // net/transport/secrets.h
+class Credentials;  // net/transport/credentials.h
 }
 
 namespace disttf::roles {
@@ -56,9 +56,9 @@ struct Task {
   OnFinish on_finish = OnFinish::kExit;
   std::size_t threads = 0;  // that compute; 0: as many as suit the task, see machine.h
   int listen_fd = -1;  // a socket that listens already (`launch`); -1: open one on the own port
-  // What the tasks of the run share, so that nobody else is one of them; null: nothing, and all is
-  // said in clear.
-  std::shared_ptr<net::Secrets> secrets = {};
+  // By what the tasks of the run know each other, so that nobody else is one of them; null: by
+  // nothing, and all is said in clear.
+  std::shared_ptr<net::Credentials> credentials = {};
   Meters* meters = nullptr;  // of this process, which they outlive it in; null: nobody measures
 };
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "net/transport/server.h"
+#include "tests/data/scratch.h"
 #include "tests/net/raw_http_client.h"
 
 namespace disttf::net {
@@ -164,6 +166,26 @@ TEST_F(HttpServiceTest, WhoAsksWhetherToGoOnIsToldSo) {
   client.write(
       "POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_THAT(client.read("\r\n\r\n"), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+TEST_F(HttpServiceTest, WhoHasNoTokenIsAnsweredWhatIsOpenAlone) {
+  const data::test::ScratchDirectory scratch;
+  const std::string path = scratch.path() / "tokens";
+  const std::string token(32, 't');
+  data::test::write(path, data::test::bytes_of(token));
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  serve({.tokens = std::make_shared<AccessTokens>(path, [](std::string_view) {}),
+         .is_open = [](std::string_view asked) { return asked == "/health"; }});
+  RawClient client = connect();
+  client.write("GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string refused = client.read("TOKEN\"}\n");
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
+  EXPECT_THAT(refused, HasSubstr("WWW-Authenticate: Bearer realm=\"disttf\"\r\n"));
+  // On the same connection.
+  client.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read("GET /health"), HasSubstr("200 OK"));
+  client.write("GET /now HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + "\r\n\r\n");
+  EXPECT_THAT(client.read("GET /now"), HasSubstr("200 OK"));
 }
 
 TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {

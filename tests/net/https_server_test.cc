@@ -51,7 +51,7 @@ class HttpsServerTest : public test::WithIdentities {
     const auto who = identity("p256/server.pem", "p256/server.key");
     auto plain = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = plain.local_endpoint().port();
-    server_->listen(std::move(plain), who);
+    server_->listen(std::move(plain), {.identity = who});
     auto browsers = listen_on(context_, 0, ListenScope::kLoopback);
     browser_port_ = browsers.local_endpoint().port();
     auto guard = std::make_shared<BrowserGuard>(BrowserAccess{

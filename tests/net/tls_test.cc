@@ -48,7 +48,7 @@ std::vector<std::byte> numbered(std::size_t size) {
 class Tls : public ::testing::Test {
  protected:
   void serve(Secrets* secrets, ServerOptions options = ps0_options()) {
-    options.secrets = secrets;
+    options.credentials = secrets;
     server_.emplace(&echo_bodies, std::move(options));
     server_->start();
   }
@@ -205,7 +205,7 @@ TEST_F(Tls, WhoHasASecretDoesNotSpeakWithOneWhoHasNone) {
   EXPECT_EQ(opened.error, WireError::kRefused);
   EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
   EXPECT_THAT(opened.refusal.sentence, HasSubstr("speaks without TLS"));
-  EXPECT_TRUE(server_->events().wait_for("has no secret to speak TLS by"));
+  EXPECT_TRUE(server_->events().wait_for("has no secret or certificate to speak TLS by"));
 }
 
 TEST_F(Tls, OneOfSeveralSecretsIsEnough) {
@@ -242,7 +242,9 @@ TEST_F(Tls, AHelloThatIsNotItsKeysIsRefused) {
   std::error_code error;
   Hello other = hello_of_worker_1();
   other.from.index = 0;
-  auto channel = connect_tls(server_->address(), one_, other, interrupt_, patience(), error);
+  std::string detail;
+  auto channel =
+      connect_tls(server_->address(), one_, other, interrupt_, patience(), error, detail);
   ASSERT_TRUE(channel) << error.message();
   ASSERT_FALSE(channel->send(FrameHeader{.kind = FrameKind::kHello, .request_id = 1},
                              encode(hello_of_worker_1()), patience()));
@@ -270,7 +272,9 @@ TEST_F(Tls, AReplayedClientHelloGetsNobodyIn) {
   Middle middle(server_->address());
   auto opening = std::async(std::launch::async, [&] {
     std::error_code error;
-    return connect_tls(middle.address(), one_, hello_of_worker_1(), interrupt_, after(1s), error);
+    std::string detail;
+    return connect_tls(middle.address(), one_, hello_of_worker_1(), interrupt_, after(1s), error,
+                       detail);
   });
   middle.accept();
   const auto hello = Middle::some(middle.client());
@@ -347,7 +351,9 @@ TEST_F(Tls, WaitsEndAtTheDeadlineAndByTheInterrupt) {
   auto silent = listen_on(context, 0, ListenScope::kLoopback);  // in the kernel's queue for ever
   const Address address{"127.0.0.1", silent.local_endpoint().port()};
   std::error_code error;
-  EXPECT_FALSE(connect_tls(address, one_, hello_of_worker_1(), interrupt_, after(30ms), error));
+  std::string detail;
+  EXPECT_FALSE(
+      connect_tls(address, one_, hello_of_worker_1(), interrupt_, after(30ms), error, detail));
   EXPECT_EQ(error, std::errc::timed_out);
   serve(&one_);
   OpenedChannel opened = open(&one_);
@@ -359,7 +365,8 @@ TEST_F(Tls, WaitsEndAtTheDeadlineAndByTheInterrupt) {
   ASSERT_TRUE(second.channel);
   interrupt_.interrupt();
   EXPECT_EQ(second.channel->receive_header(header, patience()), std::errc::operation_canceled);
-  EXPECT_FALSE(connect_tls(address, one_, hello_of_worker_1(), interrupt_, patience(), error));
+  EXPECT_FALSE(
+      connect_tls(address, one_, hello_of_worker_1(), interrupt_, patience(), error, detail));
   EXPECT_EQ(error, std::errc::operation_canceled);
 }
 
@@ -406,7 +413,7 @@ TEST_F(SecretFile, IsRefusedWhereOthersCouldReadItOrItIsNoSecret) {
   EXPECT_THAT(refused(), HasSubstr("a secret of 31 bytes"));
   EXPECT_THAT(refused(), testing::Not(HasSubstr("xxx")));
   write(std::string(100'000, 'x'));
-  EXPECT_THAT(refused(), HasSubstr("too long"));
+  EXPECT_THAT(refused(), HasSubstr("is too long: it has more than"));
 }
 
 TEST_F(SecretFile, IsReadAgainWhereItHasChanged) {

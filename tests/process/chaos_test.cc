@@ -4,6 +4,8 @@
 //   DISTTF_CHAOS_RUNS           how many seeds, default 3; `make chaos` says 200
 //   DISTTF_CHAOS_NETWORK_RUNS   the same for a network that has more to lose than weights:
 //                               convolutions, batch norm, dropout and augmentation; default 1
+//   DISTTF_CHAOS_TLS_RUNS       the same where all that tasks say goes through TLS, as between
+//                               machines: otherwise a launch's tensors go through memory; default 1
 //   DISTTF_CHAOS_SEED           the first of them, default 1
 //
 // Every other run has an evaluator beside it, which is killed and frozen like all others: of each
@@ -115,6 +117,10 @@ class Chaos : public ProcessTest {
 
 TEST_F(Chaos, LeavesTheBitsAlone) {
   runs_to_the_same_bits({"--train_steps=200"}, "DISTTF_CHAOS_RUNS", 3);
+}
+
+TEST_F(Chaos, LeavesTheBitsAloneOverTls) {
+  runs_to_the_same_bits({"--train_steps=200", "--transport=tcp"}, "DISTTF_CHAOS_TLS_RUNS", 1);
 }
 
 TEST_F(Chaos, LeavesTheBitsOfANetworkAlone) {

@@ -1,6 +1,7 @@
 // `disttf healthcheck`: what an engine learns of a service, whatever that does.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <set>
 #include <string>
@@ -91,6 +92,49 @@ TEST_F(Healthcheck, TrustsTheAuthorityThatItIsTold) {
   Process& other = run("serve", {"serve", run_dir, "--tls_cert=none", "--tls_key=none"});
   EXPECT_TRUE(exits(other, kExitUsage));
   EXPECT_TRUE(says(other, "--tls_cert: \"none\" cannot be read: No such file"));
+}
+
+TEST_F(Healthcheck, SaysATokenWhereOneIsWanted) {
+  const auto write = [this](const std::string& name, const std::string& token) {
+    std::string path = (scratch() / name).string();
+    std::ofstream(path) << token << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+    return "--token_file=" + path;
+  };
+  const std::string right = write("right", std::string(32, 'r'));
+  const std::string wrong = write("wrong", std::string(32, 'w'));
+  const auto asks = [this](const std::string& url, const Words& flags) {
+    return run("healthcheck", Words{"healthcheck", url} + flags).wait().exit_code;
+  };
+  std::filesystem::create_directories(scratch() / "run");
+  Process& service = run("serve", {"serve", (scratch() / "run").string(), "--port=0", right});
+  ASSERT_TRUE(says(service, "serving at http"));
+  const std::string serve =
+      captured(service.standard_error(), "serving at (http://127.0.0.1:[0-9]+)/");
+  EXPECT_EQ(asks(serve + "/v2/health/live", {}), kExitDone) << "open to all";
+  EXPECT_EQ(asks(serve + "/metrics", {}), kExitError);
+  EXPECT_EQ(asks(serve + "/metrics", {wrong}), kExitError);
+  EXPECT_EQ(asks(serve + "/metrics", {right}), kExitDone);
+  EXPECT_EQ(asks(serve + "/metrics", {"--token_file=none"}), kExitUsage);
+  Process& job = run("launch", Words{"launch", "--workers=1", "--page", "--metrics_port=0", right} +
+                                   endless() + data_flags());
+  ASSERT_TRUE(says(job, "ps:0.* metrics at http://"));
+  ASSERT_TRUE(says(job, "the run's page is http://"));
+  const std::string log = job.standard_error() + job.standard_output();
+  const std::string page = captured(log, "page is (http://127.0.0.1:[0-9]+/)");
+  const std::string ps = captured(log, "ps:0.* metrics at (http://127.0.0.1:[0-9]+/metrics)");
+  for (const std::string& url : {page + "v1/run", ps}) {
+    EXPECT_EQ(asks(url, {}), kExitError) << url;
+    EXPECT_EQ(asks(url, {wrong}), kExitError) << url;
+    EXPECT_EQ(asks(url, {right}), kExitDone) << url;
+  }
+  Process& nothing = run("ps", Words{"ps", "--task_index=0", "--ps_hosts=127.0.0.1:1",
+                                     "--worker_hosts=127.0.0.1:2", right});
+  EXPECT_TRUE(exits(nothing, kExitUsage));
+  EXPECT_TRUE(says(nothing, "has no effect where there is neither --metrics_port nor --page"));
+  Process& none = run("serve", {"serve", (scratch() / "run").string(), "--token_file=none"});
+  EXPECT_TRUE(exits(none, kExitUsage));
+  EXPECT_TRUE(says(none, "--token_file: \"none\" cannot be read: No such file"));
 }
 
 // The page of a launch, its metrics, and those of its tasks.

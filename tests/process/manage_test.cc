@@ -127,6 +127,16 @@ TEST_F(Manage, PageIsALinkThatIsGoodForOneBrowser) {
   }
 }
 
+TEST_F(Manage, WhoChangesSomethingIsInTheLog) {
+  Process& job = launch(endless());
+  ASSERT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
+  Process& teller = tell({"pods", "restart", "worker-1"});
+  EXPECT_TRUE(exits(teller, kExitDone));
+  EXPECT_TRUE(says(job, "POST /v1/pods/worker:1/restart at the control address by uid " +
+                            std::to_string(::getuid()) + ", pid " + std::to_string(teller.pid()) +
+                            ": 20"));
+}
+
 TEST_F(Manage, LogsAreOfTheTaskAlone) {
   launch_slowly();
   const std::string log = told({"logs", "worker-1"});

@@ -8,6 +8,12 @@
 //   ca.pem        the authority
 //   server.pem    of localhost, and behind it the one between it and the authority; server.key
 //   expired.pem   of localhost, until an hour ago; the same key
+// KIND tasks: of tasks of the run spiffe://test/mnist, NAME.pem and NAME.key, each signed by one
+// that is behind it and is signed by ca.pem:
+//   ps-0, worker-0, worker-1, chief-0, evaluator-0: that task; worker: any of them
+//   other-run: worker 1 of spiffe://test/other; dns, two: worker 1 by no URI and by one of two
+//   expired: worker 1 until an hour ago; for-servers: worker 1, where the key is for servers alone
+//   foreign: worker 1, by another authority, foreign-ca.pem
 // KIND keys: private keys as other programs write them.
 //   pkcs8.key, rsa.key (PKCS#1), ec.key (SEC 1), x25519.key, encrypted.key (PBES2 with AES-256; its
 //   password is "password")
@@ -111,6 +117,67 @@ void write_identities(const std::string& kind, const Path& folder) {
   write_key(folder / "server.key", *server_key);
 }
 
+// An authority, and one between it and those that are signed.
+class Chain {
+ public:
+  explicit Chain(const std::string& name) : root_key_(make_key("p256")), key_(make_key("p256")) {
+    Certificate what{.name = name, .extension = NID_basic_constraints, .value = "critical,CA:TRUE"};
+    root_ = make_certificate(what, *root_key_, nullptr, *root_key_);
+    what.name = name + " between";
+    between_ = make_certificate(what, *key_, root_.get(), *root_key_);
+  }
+  void write_root(const Path& path) const {
+    write(path, [&](std::FILE* file) { return PEM_write_X509(file, root_.get()) == 1; });
+  }
+  void write_task(const Path& folder, const std::string& name, const Certificate& what) const {
+    const OpenSsl<EVP_PKEY> key = make_key("p256");
+    const OpenSsl<X509> made = make_certificate(what, *key, between_.get(), *key_);
+    write(folder / (name + ".pem"), [&](std::FILE* file) {
+      return PEM_write_X509(file, made.get()) == 1 && PEM_write_X509(file, between_.get()) == 1;
+    });
+    write_key(folder / (name + ".key"), *key);
+    std::filesystem::permissions(folder / (name + ".key"), std::filesystem::perms(0600));
+  }
+
+ private:
+  OpenSsl<EVP_PKEY> root_key_;
+  OpenSsl<EVP_PKEY> key_;  // of the one between
+  OpenSsl<X509> root_;
+  OpenSsl<X509> between_;
+};
+
+Certificate task_named(const std::string& alternative_names) {
+  return {
+      .name = "a task", .serial = 2, .extension = NID_subject_alt_name, .value = alternative_names};
+}
+
+void write_tasks(const Path& folder) {
+  const Chain chain("root");
+  const Chain foreign("foreign");
+  chain.write_root(folder / "ca.pem");
+  foreign.write_root(folder / "foreign-ca.pem");
+  const std::string run = "URI:spiffe://test/mnist/";
+  for (const auto& [name, end] : {std::pair{"ps-0", "ps/0"},
+                                  {"worker-0", "worker/0"},
+                                  {"worker-1", "worker/1"},
+                                  {"chief-0", "chief/0"},
+                                  {"evaluator-0", "evaluator/0"},
+                                  {"worker", "worker"}}) {
+    chain.write_task(folder, name, task_named(run + end));
+  }
+  const Certificate worker = task_named(run + "worker/1");
+  chain.write_task(folder, "other-run", task_named("URI:spiffe://test/other/worker/1"));
+  chain.write_task(folder, "dns", task_named("DNS:localhost"));
+  chain.write_task(folder, "two", task_named(worker.value + ",URI:https://test/"));
+  foreign.write_task(folder, "foreign", worker);
+  Certificate other = worker;
+  other.ends_s = -3600;
+  chain.write_task(folder, "expired", other);
+  other = worker;
+  other.usages = "serverAuth";
+  chain.write_task(folder, "for-servers", other);
+}
+
 void write_keys(const Path& folder) {
   const OpenSsl<EVP_PKEY> rsa = make_key("rsa");
   const OpenSsl<EVP_PKEY> ec = make_key("p256");
@@ -149,6 +216,8 @@ int main(int argc, char** argv) {
     const std::string kind = argv[1];
     if (kind == "keys") {
       write_keys(argv[2]);
+    } else if (kind == "tasks") {
+      write_tasks(argv[2]);
     } else {
       write_identities(kind, argv[2]);
     }

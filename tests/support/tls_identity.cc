@@ -55,6 +55,7 @@ OpenSsl<X509> make_certificate(const Certificate& what, EVP_PKEY& key, X509* iss
   X509& signer = issuer != nullptr ? *issuer : *certificate;
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(&signer));
   add_extension(*certificate, signer, what.extension, what.value);
+  if (!what.usages.empty()) add_extension(*certificate, signer, NID_ext_key_usage, what.usages);
   check(X509_sign(certificate.get(), &issuer_key, digest_for(issuer_key)) != 0,
         "sign a certificate");
   return certificate;

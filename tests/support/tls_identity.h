@@ -26,6 +26,7 @@ struct Certificate {
   long serial = 1;
   int extension = 0;  // NID of one, with its value as OpenSSL's configuration has it
   std::string value;
+  std::string usages = {};   // what the key may be used for (extendedKeyUsage); empty: anything
   long ends_s = 24L * 3600;  // from now; it began an hour ago, or two hours before its end
 };
 

@@ -27,6 +27,7 @@
 #include "roles/launch/shell/managed_job.h"
 #include "roles/launch/shell/task_processes.h"
 #include "roles/launch/shell/update_plan.h"
+#include "roles/monitor/shell/audit.h"
 #include "roles/monitor/shell/page_server.h"
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/monitor/shell/record_feed.h"
@@ -173,8 +174,9 @@ void Launcher::open_control() {
     log_info(std::string("this launch cannot be managed: ") + failure.what());
     return;
   }
-  server_.emplace(context_,
-                  [this](const net::HttpServerRequest& request) { return answer(request); });
+  server_.emplace(
+      context_, [this](const net::HttpServerRequest& request) { return answer(request); },
+      net::HttpServerOptions{.audit = audit_of("the control address")});
   server_->listen(control_->take_acceptor());
   if (options_.control->port) {
     open_port(*options_.control->port);

@@ -43,9 +43,12 @@ void add_metrics_words(std::vector<std::string>& words, const LocalTask& task,
   if (task.metrics_port) {
     words.push_back("--metrics_port=" + std::to_string(task.metrics_port->address().port));
     words.push_back("--metrics_host=" + of_launch.host);
-    if (!of_launch.https.certificate.empty()) {
-      words.push_back("--tls_cert=" + of_launch.https.certificate);
-      words.push_back("--tls_key=" + of_launch.https.key);
+    if (!of_launch.files.certificate.empty()) {
+      words.push_back("--tls_cert=" + of_launch.files.certificate);
+      words.push_back("--tls_key=" + of_launch.files.key);
+    }
+    if (!of_launch.files.tokens.empty()) {
+      words.push_back("--token_file=" + of_launch.files.tokens);
     }
   }
   if (!of_launch.textfile.empty()) {

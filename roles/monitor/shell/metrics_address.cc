@@ -106,7 +106,7 @@ class MetricsAddress::Impl {
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const std::string& target() const noexcept { return target_; }
-  [[nodiscard]] bool is_https() const noexcept { return !options_.https.certificate.empty(); }
+  [[nodiscard]] bool is_https() const noexcept { return !options_.files.certificate.empty(); }
   [[nodiscard]] std::string target_at(std::uint16_t port) const {
     return net::to_string(net::Address{
         .host = options_.host == net::kEveryAddress ? name_of_machine() : options_.host,
@@ -124,7 +124,8 @@ class MetricsAddress::Impl {
   }
 
   void listen() {
-    std::shared_ptr<net::TlsIdentity> identity = identity_of(options_.https);
+    std::shared_ptr<net::TlsIdentity> identity = identity_of(options_.files);
+    std::shared_ptr<net::AccessTokens> tokens = tokens_of(options_.files, options_.host);
     try {
       tcp::acceptor acceptor = net::listen_at(context_, options_.host, *options_.port);
       const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
@@ -139,8 +140,9 @@ class MetricsAddress::Impl {
                        : answer_scrape(request, meters_, targets());
           },
           net::HttpServerOptions{.stop_grace = kStopGrace});
-      server_->listen(std::move(acceptor), std::move(identity));
-      log_info(std::string("metrics at ") + options_.https.scheme() + "://" + target_ + "/metrics");
+      server_->listen(std::move(acceptor),
+                      {.identity = std::move(identity), .tokens = std::move(tokens)});
+      log_info(std::string("metrics at ") + options_.files.scheme() + "://" + target_ + "/metrics");
     } catch (const std::system_error& error) {
       throw Failure(kCannotListen, "--metrics_port: cannot listen on " + options_.host + ":" +
                                        std::to_string(*options_.port) + ": " +

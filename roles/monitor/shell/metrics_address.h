@@ -13,7 +13,7 @@
 
 #include "net/http/http_request.h"
 #include "net/http/http_server.h"
-#include "roles/monitor/shell/https_files.h"
+#include "roles/monitor/shell/address_files.h"
 #include "roles/monitor/shell/meters.h"
 
 namespace disttf::roles {
@@ -22,7 +22,7 @@ struct MetricsOptions {
   std::optional<std::uint16_t> port = {};  // 0: the system chooses; nullopt: no http
   std::string host = "127.0.0.1";          // an IP address, or "all"
   std::string textfile = {};               // empty: none
-  HttpsFiles https = {};
+  AddressFiles files = {};
 
   [[nodiscard]] bool any() const noexcept { return port.has_value() || !textfile.empty(); }
 };

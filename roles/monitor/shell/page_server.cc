@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/wire/text.h"
+#include "roles/monitor/shell/audit.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -72,13 +73,14 @@ net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler othe
 
 PageServer::PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
                        net::HttpServer::Handler others)
-    : page_(page), server_(context, handler_of(page, std::move(others))) {
-  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.https);
+    : page_(page),
+      server_(context, handler_of(page, std::move(others)), {.audit = audit_of("the page")}) {
+  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.files);
   tcp::acceptor acceptor = listen_at(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
   // A certificate is for a name rather than for an address.
   const bool has_name = identity != nullptr && !options.names.empty();
-  address_ = std::string(options.https.scheme()) + "://" +
+  address_ = std::string(options.files.scheme()) + "://" +
              (has_name ? options.names.front() + ":" + std::to_string(endpoint.port())
                        : link_address(endpoint));
   guard_ = std::make_shared<net::BrowserGuard>(
@@ -87,7 +89,8 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
                          .address = endpoint.address().to_string(),
                          .names = options.names,
                          .is_https = identity != nullptr,
-                         .is_open = &RunPage::is_open});
+                         .is_open = &RunPage::is_open,
+                         .tokens = tokens_of(options.files, options.host)});
   server_.listen(std::move(acceptor), guard_, std::move(identity));
 }
 

@@ -14,7 +14,7 @@
 
 #include "net/http/browser_guard.h"
 #include "net/http/http_server.h"
-#include "roles/monitor/shell/https_files.h"
+#include "roles/monitor/shell/address_files.h"
 #include "roles/monitor/shell/run_page.h"
 
 namespace disttf::roles {
@@ -24,7 +24,7 @@ struct PageOptions {
   std::uint16_t port = 0;          // 0: the system chooses
   // Names by which it is reached besides, such as a reverse proxy's, lower case.
   std::vector<std::string> names = {};
-  HttpsFiles https = {};
+  AddressFiles files = {};
 };
 
 class PageServer {

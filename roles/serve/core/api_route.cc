@@ -12,6 +12,9 @@
 namespace disttf::roles {
 namespace {
 
+constexpr std::string_view kLivePath = "/v2/health/live";
+constexpr std::string_view kReadyPath = "/v2/health/ready";
+
 constexpr int kNoSuchCall = 404;
 constexpr int kOtherMethod = 405;
 
@@ -89,13 +92,17 @@ bool take_path(std::string_view path, ApiRoute& route) {
   if (take(rest, "/v2/models/")) {
     return take_model(rest, /*is_rest=*/false, route);
   }
-  route.call = path == "/v2/health/live"    ? ApiCall::kLive
-               : path == "/v2/health/ready" ? ApiCall::kReady
-                                            : ApiCall::kServer;
+  route.call = path == kLivePath    ? ApiCall::kLive
+               : path == kReadyPath ? ApiCall::kReady
+                                    : ApiCall::kServer;
   return route.call != ApiCall::kServer || path == "/v2";
 }
 
 }  // namespace
+
+bool is_health_path(std::string_view path) noexcept {
+  return path == kLivePath || path == kReadyPath;
+}
 
 std::optional<ApiRoute> api_route(std::string_view method, std::string_view path) {
   const bool is_api = path.starts_with("/v1/models") || path == "/v2" || path.starts_with("/v2/");

@@ -39,4 +39,7 @@ struct ApiRoute {
 // version is no number, 404 where there is no such call, 405 where it wants another method.
 [[nodiscard]] std::optional<ApiRoute> api_route(std::string_view method, std::string_view path);
 
+// Whether it is asked by who looks after the service, and says nothing about a model.
+[[nodiscard]] bool is_health_path(std::string_view path) noexcept;
+
 }  // namespace disttf::roles

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
+#include "net/http/access_tokens.h"
 #include "net/http/http_client.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
@@ -23,6 +25,17 @@ class Unread : public net::HttpSink {
   std::error_code on_data(std::span<const std::byte> /*bytes*/) override { return {}; }
 };
 
+std::string token_in(const std::string& file) {
+  if (file.empty()) {
+    return {};
+  }
+  try {
+    return net::AccessTokens(file, {}).offered();
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kUsage, error.what());
+  }
+}
+
 }  // namespace
 
 int run_healthcheck(const HealthcheckOptions& options) {
@@ -34,6 +47,7 @@ int run_healthcheck(const HealthcheckOptions& options) {
   request.stall_timeout = options.timeout;
   request.deadline = net::Clock::now() + options.timeout;
   request.max_bytes = kMostAnswerBytes;
+  request.token = token_in(options.token_file);
   Unread sink;
   const net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
   stop.throw_if_stopped();

@@ -98,7 +98,8 @@ void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drai
 int run_serve(const ServeOptions& given) {
   StopSignal stop;
   ServeOptions options = given;
-  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.https);
+  std::shared_ptr<net::TlsIdentity> identity = identity_of(options.files);
+  std::shared_ptr<net::AccessTokens> tokens = tokens_of(options.files, options.host);
   Meters meters("serve", options.version, math::isa_name(math::supported_isas().front()));
   ServeMeters serve_meters(meters.metrics(), options.threads);
   ModelShelf shelf(options.threads, options.limits.max_batch, serve_meters);
@@ -127,14 +128,16 @@ int run_serve(const ServeOptions& given) {
       {.threads = options.threads,
        .max_body_bytes = options.limits.max_body_bytes,
        .max_connections = options.max_connections,
-       .identity = std::move(identity)},
+       .identity = std::move(identity),
+       .tokens = std::move(tokens),
+       .is_open = &is_health_path},
       [&parts](std::size_t thread) { return std::make_unique<ServeHandler>(parts, thread); });
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < options.threads; ++i) {
     threads.push_back(start_thread(stop, [&service, i] { service.run(i); }));
   }
   ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
-  log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.https.scheme(),
+  log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.files.scheme(),
                        to_string(address), options.name, options.threads,
                        options.threads == 1 ? "" : "s"));
   serve_meters.ready.set(shelf.now()->models.empty() ? 0 : 1);

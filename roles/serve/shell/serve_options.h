@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "roles/monitor/shell/https_files.h"
+#include "roles/monitor/shell/address_files.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -38,7 +38,7 @@ struct ServeOptions {
   ServeLimits limits;
   std::chrono::seconds drain{1};  // from a signal on, in which new requests are still answered
   std::string access_log;         // a file; empty: none
-  HttpsFiles https;
+  AddressFiles files;
   std::string version;  // of disttf
 };
 

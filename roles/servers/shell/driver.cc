@@ -148,7 +148,7 @@ asio::awaitable<void> FleetThread::dial(std::size_t server) {
                           .to = fleet_.task_of(server),
                           .purpose = net::ChannelPurpose::kOrder,
                           .incarnation = chief_.incarnation},
-                         {}, chief_.timeouts.silence, lookups_[server], chief_.secrets.get());
+                         {}, chief_.timeouts.silence, lookups_[server], chief_.credentials.get());
   throw_if_out_of_descriptors(dialed.error, "connect to " + fleet_.name_of(server));
   see_time();
   DialOutcome outcome = ServerReached{};

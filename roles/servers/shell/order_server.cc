@@ -203,7 +203,7 @@ asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
                           .to = other,
                           .purpose = net::ChannelPurpose::kOrder,
                           .incarnation = task_.incarnation},
-                         {}, task_.timeouts.silence, lookup, task_.secrets.get());
+                         {}, task_.timeouts.silence, lookup, task_.credentials.get());
   if (dialed.error == net::WireError::kRefused) {
     co_return dialed.refusal;
   }

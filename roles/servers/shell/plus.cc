@@ -134,7 +134,7 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
          .purpose = net::ChannelPurpose::kOrder,
          .incarnation = incarnation_},
         stop_.interrupt(), std::max(deadline, Clock::now() + std::chrono::seconds(1)),
-        options_.secrets.get());
+        options_.credentials.get());
     stop_.throw_if_stopped();
     if (opened.error == net::WireError::kRefused) {
       throw Failure(opened.refusal.exit_code, server.name + " says: " + opened.refusal.sentence);

@@ -10,14 +10,14 @@
 #include "net/wire/cluster.h"
 
 namespace disttf::net {
-class Secrets;  // net/transport/secrets.h
+class Credentials;  // net/transport/credentials.h
 }
 
 namespace disttf::roles {
 
 struct PlusOptions {
   net::Cluster cluster;
-  std::shared_ptr<net::Secrets> secrets = {};  // as Task's
+  std::shared_ptr<net::Credentials> credentials = {};  // as Task's
   bool verbose = false;           // a line for each task, too: round trip, version, whom it reaches
   std::chrono::seconds wait{10};  // for servers that are not there yet
   std::chrono::seconds silence{10};  // of a server that was reached

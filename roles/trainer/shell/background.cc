@@ -159,7 +159,7 @@ class Background::Impl {
                             .to = beat.ps,
                             .purpose = net::ChannelPurpose::kControl,
                             .incarnation = incarnation_},
-                           {}, kBeatConnectAttempt, beat.lookup, task_.secrets.get());
+                           {}, kBeatConnectAttempt, beat.lookup, task_.credentials.get());
     throw_if_out_of_descriptors(dialed.error,
                                 "send heartbeats to " + describe(task_.cluster, beat.ps));
     beat.connection = dialed.connection;

@@ -43,15 +43,16 @@ PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
 }
 
 DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
-  net::OpenedChannel opened = net::open_channel(task_.cluster.address_of(dial.host),
-                                                {.cluster = net::hash_of(task_.cluster),
-                                                 .from = task_.self,
-                                                 .to = dial.host,
-                                                 .purpose = net::ChannelPurpose::kStep,
-                                                 .replica = dial.replica,
-                                                 .incarnation = incarnation,
-                                                 .last = dial.last},
-                                                stop_.interrupt(), dial.until, task_.secrets.get());
+  net::OpenedChannel opened =
+      net::open_channel(task_.cluster.address_of(dial.host),
+                        {.cluster = net::hash_of(task_.cluster),
+                         .from = task_.self,
+                         .to = dial.host,
+                         .purpose = net::ChannelPurpose::kStep,
+                         .replica = dial.replica,
+                         .incarnation = incarnation,
+                         .last = dial.last},
+                        stop_.interrupt(), dial.until, task_.credentials.get());
   stop_.throw_if_stopped();
   if (opened.error == net::WireError::kRefused) {
     return std::move(opened.refusal);

@@ -219,7 +219,9 @@ TEST_F(Helm, TakesVariablesInThePlaceOfASecret) {
   for (const char* values :
        {"--set 'secrets={mnist-secret}'",
         "--set 'env[0].name=DISTTF_SECRET,env[0].valueFrom.secretKeyRef.name=mnist-secret'",
-        "--set flags.secret_file=/nfs/mnist.secret"}) {
+        "--set flags.secret_file=/nfs/mnist.secret",
+        "--set "
+        "flags.task_cert=/tls/tls.crt,flags.task_key=/tls/tls.key,flags.task_ca=/tls/ca.crt"}) {
     EXPECT_EQ(template_of(values).exit_code, 0) << values;
   }
 }
@@ -241,6 +243,7 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set volcano.enabled=true,schedulerName=mine"), HasSubstr("schedulerName"));
   EXPECT_THAT(says("--set secret=s,flags.secret_file=f"), HasSubstr("flags.secret_file"));
   EXPECT_THAT(says("--set secret=s,flags.insecure=true"), HasSubstr("flags.insecure"));
+  EXPECT_THAT(says("--set secret=s,flags.task_cert=c"), HasSubstr("flags.task_cert"));
   EXPECT_THAT(says("--set secret=,env[0].name=TZ,env[0].value=UTC"),
               HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));

@@ -244,7 +244,7 @@ TEST(RenderSecret, TheTasksTakeTheFileThatTheyAreTold) {
         word = "--secret_file=" + secret;
       }
     }
-    EXPECT_NE(options_of(task).task.secrets, nullptr);
+    EXPECT_NE(options_of(task).task.credentials, nullptr);
     tasks.push_back(std::move(task));
   }
   expect_one_cluster(tasks, {});
@@ -267,10 +267,17 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
       EXPECT_EQ(
           refusal(line + " --secret_file /nfs/s"),
           "--secret_file: \"/nfs/s\" is not allowed for kelda, whose containers mount nothing");
+      EXPECT_EQ(refusal(line + " --task_cert /c --task_key /k --task_ca /a"),
+                "--task_cert: \"/c\" is not allowed for kelda, whose containers mount nothing");
       continue;
     }
     EXPECT_THAT(std::get<Print>(parse(line + " --secret_file /nfs/s").action).text,
                 HasSubstr("--secret_file=/nfs/s"))
+        << target.name;
+    EXPECT_THAT(
+        std::get<Print>(parse(line + " --task_cert /c --task_key /k --task_ca /a").action).text,
+        testing::AllOf(HasSubstr("--task_cert=/c"), HasSubstr("--task_key=/k"),
+                       HasSubstr("--task_ca=/a")))
         << target.name;
   }
   EXPECT_EQ(render_refusal("compose --secret s --insecure"),
@@ -295,6 +302,8 @@ TEST(RenderSecret, RefusesANameThatTheEngineHasNot) {
   EXPECT_THAT(render_refusal("kelda --secret s"), StartsWith("--secret: \"s\" is not allowed"));
   EXPECT_EQ(render_refusal("compose --secret s --secret_file f"),
             "--secret: \"s\" is not allowed with --secret_file \"f\"; give one of them");
+  EXPECT_EQ(render_refusal("compose --secret s --task_cert c --task_key k --task_ca a"),
+            "--secret: \"s\" is not allowed with --task_cert \"c\"; give one of them");
 }
 
 }  // namespace

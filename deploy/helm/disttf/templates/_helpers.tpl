@@ -70,13 +70,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 {{- if $values.secret -}}
-{{- range $other := list "secret_file" "insecure" -}}
+{{- range $other := list "secret_file" "task_cert" "insecure" -}}
 {{- if index $values.flags $other -}}
 {{- fail (printf "secret: %q is not allowed with flags.%s; give one of them" $values.secret $other) -}}
 {{- end -}}
 {{- end -}}
 {{- $words = append $words "--secret_file=/run/secrets/disttf/secret" -}}
-{{- else if not (or $values.flags.secret_file $values.flags.insecure $values.secrets $named) -}}
+{{- else if not (or $values.flags.secret_file $values.flags.task_cert $values.flags.insecure $values.secrets $named) -}}
 {{- fail "secret: missing; the pods are on several machines, and without a secret whoever reaches a port may be one of them. Give the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
 {{- end -}}
 {{- if $values.metrics.enabled -}}

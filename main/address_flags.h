@@ -3,13 +3,14 @@
 
 #include <CLI/App.hpp>
 
-#include "roles/monitor/shell/https_files.h"
+#include "roles/monitor/shell/address_files.h"
 
 namespace disttf {
 
 // `what` of it: "answer", "show the page".
-void add_https_flags(CLI::App& app, roles::HttpsFiles& files, const char* what, const char* group);
+void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* what,
+                       const char* group);
 // Throws std::invalid_argument where one of them is missing.
-void check_https_flags(const roles::HttpsFiles& files);
+void check_address_flags(const roles::AddressFiles& files);
 
 }  // namespace disttf

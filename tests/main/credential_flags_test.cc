@@ -1,4 +1,4 @@
-// Who has a secret, who has to, and who reads one.
+// Who has a secret or a certificate, who has to, and who reads one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -34,7 +34,7 @@ TEST(CommandLine, TasksOnOtherMachinesHaveASecretOrTheWordForNone) {
         refusal(command + kOtherMachines),
         "--secret_file: missing; ps0:2222 is on another machine, and without a secret whoever "
         "reaches a port may be a task of the run. Give all of its tasks the same secret, by "
-        "--secret_file or DISTTF_SECRET, or all of them --insecure");
+        "--secret_file or DISTTF_SECRET, or certificates, or all of them --insecure");
     EXPECT_EQ(refusal(command + kOtherMachines + "--insecure=false"),
               refusal(command + kOtherMachines));
     EXPECT_EQ(refusal(command + kOtherMachines + "--insecure"), "(accepted)");
@@ -53,10 +53,32 @@ TEST(CommandLine, TasksOnOtherMachinesHaveASecretOrTheWordForNone) {
 
 TEST(CommandLine, TheWordForNoSecretCountsMoreThanTheVariable) {
   const Environment given = {{"DISTTF_SECRET", "short"}};
-  EXPECT_EQ(parse_task("ps --task_index=0" + kOtherMachines + "--insecure", given).task.secrets,
+  EXPECT_EQ(parse_task("ps --task_index=0" + kOtherMachines + "--insecure", given).task.credentials,
             nullptr);
   EXPECT_EQ(refusal("worker --task_index=0 --insecure --secret_file=/x" + kOtherMachines),
             "--insecure: true is not allowed with --secret_file \"/x\"; give one of them");
+}
+
+TEST(CommandLine, CertificatesAreWholeAndTheOnlyWay) {
+  const std::string all = "--task_cert=/c --task_key=/k --task_ca=/a ";
+  for (const std::string command : kWhoSpeaks) {
+    SCOPED_TRACE(command);
+    const std::string line = command + kOtherMachines;
+    // There they are looked for.
+    EXPECT_EQ(refusal(line + all), "--task_cert: \"/c\" cannot be read: No such file or directory");
+    EXPECT_EQ(refusal(line + "--task_cert=/c"),
+              "--task_key: missing; it belongs to --task_cert \"/c\"");
+    EXPECT_EQ(refusal(line + "--task_ca=/a"),
+              "--task_cert: missing; it belongs to --task_ca \"/a\"");
+    EXPECT_EQ(refusal(line + "--task_cert=/c --task_key=/k"),
+              "--task_ca: missing; it belongs to --task_cert \"/c\"");
+    EXPECT_EQ(refusal(line + all + "--insecure"),
+              "--insecure: true is not allowed with --task_cert \"/c\"; give one of them");
+    EXPECT_EQ(refusal(line + all + "--secret_file=/s"),
+              "--secret_file: \"/s\" is not allowed with --task_cert \"/c\"; give one of them");
+  }
+  EXPECT_THAT(refusal("train " + all), testing::HasSubstr("is not allowed without a cluster"));
+  EXPECT_THAT(refusal("launch " + all), testing::HasSubstr("--task_cert"));
 }
 
 // The tasks of a launch are told, too.
@@ -71,6 +93,7 @@ TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
   GTEST_SKIP() << "the leak detector looks into the process";
 #endif
   const auto dumpable = [](const Environment& environment) {
+    prctl(PR_SET_DUMPABLE, 1);  // whatever other tests have done before
     static_cast<void>(
         parse("ps --task_index=0 --ps_hosts=127.0.0.1:1 --worker_hosts=127.0.0.1:2", environment));
     _exit(prctl(PR_GET_DUMPABLE));

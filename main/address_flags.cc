@@ -1,4 +1,4 @@
-#include "main/https_flags.h"
+#include "main/address_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>
@@ -8,7 +8,8 @@
 
 namespace disttf {
 
-void add_https_flags(CLI::App& app, roles::HttpsFiles& files, const char* what, const char* group) {
+void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* what,
+                       const char* group) {
   app.add_option("--tls_cert", files.certificate,
                  std::string(what) +
                      " over [https](serve.md#over-https) alone, as the certificate in this file, "
@@ -19,9 +20,16 @@ void add_https_flags(CLI::App& app, roles::HttpsFiles& files, const char* what, 
   app.add_option("--tls_key", files.key, "its key, PEM, without a password")
       ->type_name("FILE")
       ->group(group);
+  app.add_option("--token_file", files.tokens,
+                 std::string(what) +
+                     " to those alone who say one of the [tokens](security.md#who-may-ask) in this "
+                     "file, one a line, 32 characters at least, and which its owner alone may "
+                     "read; read again where it has changed")
+      ->type_name("FILE")
+      ->group(group);
 }
 
-void check_https_flags(const roles::HttpsFiles& files) {
+void check_address_flags(const roles::AddressFiles& files) {
   if (files.certificate.empty() == files.key.empty()) {
     return;
   }

@@ -1,0 +1,138 @@
+#include "net/transport/secret_proof.h"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace disttf::net {
+namespace {
+
+constexpr std::array<unsigned char, 2> kSuiteOfKey{0x13, 0x01};  // TLS_AES_128_GCM_SHA256
+
+SSL_SESSION* session_of(SSL* ssl, std::span<const std::byte> key) {
+  SSL_SESSION* const session = SSL_SESSION_new();
+  const SSL_CIPHER* const suite = SSL_CIPHER_find(ssl, kSuiteOfKey.data());
+  if (session == nullptr || suite == nullptr || SSL_SESSION_set_cipher(session, suite) != 1 ||
+      SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1 ||
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.data()),
+                                  key.size()) != 1) {
+    SSL_SESSION_free(session);
+    return nullptr;
+  }
+  return session;
+}
+
+SecretProof* proof_of(const SSL* ssl) { return static_cast<SecretProof*>(SSL_get_app_data(ssl)); }
+
+}  // namespace
+
+// What OpenSSL calls.
+struct SecretProof::Callbacks {
+  static int offer(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** name,
+                   std::size_t* size, SSL_SESSION** session) try {
+    SecretProof& self = *proof_of(ssl);
+    const Secret secret = self.secrets_.offered();
+    const auto context = std::span<const std::byte>(self.name_).subspan(sizeof(Fingerprint));
+    std::ranges::copy(secret.fingerprint(), self.name_.begin());
+    *session = session_of(ssl, secret.key(context));
+    *name = reinterpret_cast<const unsigned char*>(self.name_.data());
+    *size = self.name_.size();
+    return *session != nullptr ? 1 : 0;
+  } catch (...) {  // out of memory: nothing may leave through OpenSSL
+    return 0;
+  }
+
+  // A key that nobody has is answered like one that is wrong: who asks learns nothing by it.
+  static int find(SSL* ssl, const unsigned char* name, std::size_t size,
+                  SSL_SESSION** session) try {
+    SecretProof& self = *proof_of(ssl);
+    const auto bytes = std::as_bytes(std::span(name, size));
+    *session = nullptr;
+    if (bytes.size() < sizeof(Fingerprint)) return 1;
+    self.name_.assign(bytes.begin(), bytes.end());
+    Fingerprint fingerprint{};
+    std::ranges::copy(bytes.first(fingerprint.size()), fingerprint.begin());
+    self.other_ = fingerprint;
+    std::array<std::byte, 32> key{};
+    if (const auto secret = self.secrets_.find(fingerprint)) {
+      key = secret->key(bytes.subspan(fingerprint.size()));
+    } else if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()),
+                          static_cast<int>(key.size())) != 1) {
+      return 0;
+    }
+    *session = session_of(ssl, key);
+    OPENSSL_cleanse(key.data(), key.size());
+    return 1;
+  } catch (...) {
+    return 0;
+  }
+
+  // One for all connections: what differs is with the proof.
+  static SSL_CTX* context() {
+    static SSL_CTX* const kContext = [] {
+      SSL_CTX* const made = make_task_context();
+      if (made == nullptr) return made;
+      SSL_CTX_set_psk_find_session_callback(made, &find);
+      SSL_CTX_set_psk_use_session_callback(made, &offer);
+      return made;
+    }();
+    return kContext;
+  }
+};
+
+SecretProof::SecretProof(Secrets& secrets, const Hello* hello)
+    : secrets_(secrets), accepts_(hello == nullptr) {
+  if (hello == nullptr) return;
+  name_.resize(sizeof(Fingerprint));
+  const std::vector<std::byte> context = pair_context(*hello);
+  name_.insert(name_.end(), context.begin(), context.end());
+}
+
+SSL* SecretProof::make() {
+  SSL_CTX* const context = Callbacks::context();
+  SSL* const ssl = context != nullptr ? SSL_new(context) : nullptr;
+  if (ssl == nullptr) return nullptr;
+  SSL_set_app_data(ssl, this);
+  // A certificate is no way in: there is nothing to check one by. (Of a client none is asked.)
+  if (!accepts_) SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
+  return ssl;
+}
+
+std::error_code SecretProof::check(SSL& ssl) {
+  // There is no other way to have got here; but what is not so must not pass for it.
+  if (SSL_session_reused(&ssl) != 1) return TlsError::kNoSecret;
+  other_.reset();
+  return {};
+}
+
+std::error_code SecretProof::why_not_shaken(SSL& /*ssl*/, int reason) {
+  switch (reason) {
+    case SSL_R_BINDER_DOES_NOT_VERIFY:
+    case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // so OpenSSL says it to the other side
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:      // as RFC 8446 has it
+      return TlsError::kOtherSecret;
+    default:
+      return TlsError::kNoSecret;
+  }
+}
+
+std::error_code SecretProof::why_ended(int /*reason*/) const { return TlsError::kBroken; }
+
+std::optional<std::string> SecretProof::misfit(const Hello& hello) const {
+  const std::vector<std::byte> context = pair_context(hello);
+  const bool fits = name_.size() == sizeof(Fingerprint) + context.size() &&
+                    std::ranges::equal(std::span(name_).subspan(sizeof(Fingerprint)), context);
+  return fits ? std::nullopt : std::optional<std::string>("got a HELLO that is not its key's");
+}
+
+std::string SecretProof::detail(std::error_code error, const std::string& self) const {
+  if (error != TlsError::kOtherSecret || !other_) return {};
+  return "its secret has the fingerprint " + to_string(*other_) + ", and that of " + self + " " +
+         secrets_.fingerprints();
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,283 @@
+#include "net/transport/task_certificates.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "net/transport/certificate_files.h"
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr const char* kCertificate = "--task_cert";
+constexpr const char* kKey = "--task_key";
+constexpr const char* kAuthorities = "--task_ca";
+constexpr const char* kAllFlags = "(--task_cert, --task_key, --task_ca)";
+
+struct Freed {
+  void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
+  void operator()(X509_STORE_CTX* context) const noexcept { X509_STORE_CTX_free(context); }
+};
+
+void must_be_private(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0) {
+    throw std::invalid_argument(std::string(kKey) + ": " + quoted(path) +
+                                " can be read or written by others than its owner and its group: "
+                                "its mode must be 0640, 0600 or 0400");
+  }
+}
+
+// The task's own certificate is looked at as its peers will: what they would say one by one, and
+// in their logs, it says at once.
+void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
+  STACK_OF(X509)* between = nullptr;
+  SSL_CTX_get0_chain_certs(&context, &between);
+  for (const int side : {X509_PURPOSE_SSL_CLIENT, X509_PURPOSE_SSL_SERVER}) {
+    const std::unique_ptr<X509_STORE_CTX, Freed> check(X509_STORE_CTX_new());
+    if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(&context),
+                                      SSL_CTX_get0_certificate(&context), between) != 1) {
+      throw std::bad_alloc();
+    }
+    X509_STORE_CTX_set_purpose(check.get(), side);
+    if (X509_verify_cert(check.get()) == 1) continue;
+    const int why = X509_STORE_CTX_get_error(check.get());
+    ERR_clear_error();
+    throw std::invalid_argument(std::string(kCertificate) + ": " + quoted(files.certificate) +
+                                " is not taken by who trusts " + kAuthorities + " " +
+                                quoted(files.authorities) + ": " +
+                                X509_verify_cert_error_string(why));
+  }
+}
+
+// What alerts of the peer say about the certificate that it was shown.
+std::optional<TlsError> said_by_alert(int reason) {
+  switch (reason) {
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+      return TlsError::kNotTaken;
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return TlsError::kNotValidNow;
+    default:
+      return std::nullopt;
+  }
+}
+
+class CertificateProof final : public Proof {
+ public:
+  // `peer`: who it is to be; nullopt: of one who accepts. `ours` must outlive it.
+  CertificateProof(TaskCertificates& ours, std::optional<TaskId> peer)
+      : ours_(ours), peer_(peer), run_(ours.run()) {}
+
+  [[nodiscard]] SSL* make() override { return ours_.session(); }
+
+  // Of one who accepts it is the HELLO that says who is to be there: misfit() answers it.
+  [[nodiscard]] std::error_code check(SSL& ssl) override {
+    const X509* const shown = SSL_get0_peer_certificate(&ssl);
+    if (shown == nullptr || SSL_get_verify_result(&ssl) != X509_V_OK) {
+      return TlsError::kNoCertificate;
+    }
+    id_ = spiffe_id_of(*shown, uri_, found_);
+    return !peer_ || is(*peer_) ? std::error_code() : TlsError::kOtherTask;
+  }
+
+  [[nodiscard]] std::error_code why_not_shaken(SSL& ssl, int reason) override {
+    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+      const long result = SSL_get_verify_result(&ssl);
+      found_ = X509_verify_cert_error_string(result);
+      const bool is_of_time =
+          result == X509_V_ERR_CERT_HAS_EXPIRED || result == X509_V_ERR_CERT_NOT_YET_VALID;
+      return is_of_time ? TlsError::kNotValidNow : TlsError::kNotTrusted;
+    }
+    return said_by_alert(reason).value_or(TlsError::kNoCertificate);
+  }
+
+  [[nodiscard]] std::error_code why_ended(int reason) const override {
+    // The last word of one who accepts comes when the one who connects has begun to speak.
+    if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) return TlsError::kNotTaken;
+    return said_by_alert(reason).value_or(TlsError::kBroken);
+  }
+
+  [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const override {
+    // A driver is the chief of its run, and to its servers an evaluator: none of their tasks.
+    const bool is_driver =
+        hello.from.job == Job::kEvaluator && is({.job = Job::kChief, .index = hello.from.index});
+    if (is(hello.from) || is_driver) return std::nullopt;
+    return "got a HELLO of " + to_string(hello.from) + " of " + one_line(run_) +
+           ", and the certificate that came with it " + shown();
+  }
+
+  [[nodiscard]] std::string detail(std::error_code error, const std::string& self) const override {
+    if (error == TlsError::kOtherTask) return "its certificate " + shown();
+    if (error != TlsError::kNotTrusted && error != TlsError::kNotValidNow) return {};
+    return found_.empty() ? std::string()
+                          : "its certificate is not taken by " + self + ": " + found_;
+  }
+
+ private:
+  [[nodiscard]] bool is(const TaskId& task) const {
+    return id_ && id_->run == run_ && id_->names(task);
+  }
+  [[nodiscard]] std::string shown() const {
+    return id_ ? "is of " + one_line(uri_) : "names no task: its URI " + found_;
+  }
+
+  TaskCertificates& ours_;
+  const std::optional<TaskId> peer_;
+  const std::string run_;
+  std::optional<SpiffeId> id_;  // the peer's
+  std::string uri_;             // and what it was read from
+  std::string found_;           // what is wrong with its certificate
+};
+
+}  // namespace
+
+std::optional<SpiffeId> spiffe_id_of(const X509& certificate, std::string& uri,
+                                     std::string& found) {
+  const std::unique_ptr<GENERAL_NAMES, Freed> names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)));
+  int uris = 0;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* const text = name->d.uniformResourceIdentifier;
+    uri.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+               static_cast<std::size_t>(ASN1_STRING_length(text)));
+    ++uris;
+  }
+  std::optional<SpiffeId> id;
+  if (uris == 1) {
+    id = parse_spiffe_id(uri);
+    if (!id) found = "is " + quoted(uri);
+  } else {
+    found = uris == 0 ? "is missing" : "is one of " + std::to_string(uris);
+  }
+  return id;
+}
+
+void TaskCertificates::Free::operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+
+TaskCertificates::TaskCertificates(TaskCertificateFiles files, const TaskId& self,
+                                   std::function<void(std::string_view)> warn)
+    : files_(std::move(files)), self_(self), warn_(std::move(warn)), seen_(look()), read_(read()) {}
+
+TaskCertificates::~TaskCertificates() = default;
+
+TaskCertificates::Seen TaskCertificates::look() const {
+  return {.certificate = FileSeen::of(files_.certificate),
+          .key = FileSeen::of(files_.key),
+          .authorities = FileSeen::of(files_.authorities)};
+}
+
+TaskCertificates::Read TaskCertificates::read() const {
+  Read made;
+  made.context.reset(make_task_context());
+  if (!made.context) throw std::bad_alloc();
+  SSL_CTX& context = *made.context;
+  const NamedFile certificate{kCertificate, files_.certificate};
+  use_certificate(context, certificate, {kKey, files_.key});
+  must_be_private(files_.key);
+  trust(context, {kAuthorities, files_.authorities});
+  must_be_taken(context, files_);
+  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  std::string uri;
+  std::string found;
+  const auto id = spiffe_id_of(*SSL_CTX_get0_certificate(&context), uri, found);
+  if (!id) {
+    throw std::invalid_argument(
+        std::string(kCertificate) + ": " + quoted(files_.certificate) + " names no task: its URI " +
+        found + "; wanted is one as spiffe://example.org/mnist/" +
+        std::string(job_name(self_.job)) + "/" + std::to_string(self_.index));
+  }
+  if (!id->names(self_)) {
+    throw std::invalid_argument(std::string(kCertificate) + ": " + quoted(files_.certificate) +
+                                " is of " + uri + ", and this task is " + to_string(self_));
+  }
+  made.run = id->run;
+  return made;
+}
+
+void TaskCertificates::read_again() {
+  const Seen now = look();
+  const bool are_there =
+      now.certificate != FileSeen{} && now.key != FileSeen{} && now.authorities != FileSeen{};
+  if (!are_there || now == seen_) return;  // being replaced: looked at again next time
+  seen_ = now;
+  try {
+    read_ = read();
+  } catch (const std::invalid_argument& error) {
+    if (warn_) warn_(std::string(error.what()) + "; the certificates of before stay");
+  }
+}
+
+std::string TaskCertificates::run() {
+  const std::lock_guard lock(mutex_);
+  return read_.run;
+}
+
+SSL* TaskCertificates::session() try {
+  const std::lock_guard lock(mutex_);
+  read_again();
+  return SSL_new(read_.context.get());
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+std::unique_ptr<Proof> TaskCertificates::to_say(const Hello& hello) {
+  return std::make_unique<CertificateProof>(*this, hello.to);
+}
+
+std::unique_ptr<Proof> TaskCertificates::to_accept() {
+  return std::make_unique<CertificateProof>(*this, std::nullopt);
+}
+
+std::vector<std::string> TaskCertificates::files() const {
+  return {files_.certificate, files_.key, files_.authorities};
+}
+
+std::optional<Refusal> TaskCertificates::refusal(std::error_code error, const std::string& whom,
+                                                 const std::string& detail) {
+  const std::string why = detail.empty() ? std::string() : ": " + detail;
+  const auto refused = [](std::string sentence) {
+    return Refusal{.exit_code = kExitMisconfigured, .sentence = std::move(sentence)};
+  };
+  if (error == TlsError::kNotTls) {
+    return refused(whom +
+                   " speaks without TLS, and this task has a certificate: give it one, too " +
+                   kAllFlags);
+  }
+  if (error == TlsError::kNoCertificate) {
+    return refused(whom +
+                   " did not agree to TLS 1.3 by certificates, as this task has one: give "
+                   "it one, too " +
+                   kAllFlags);
+  }
+  if (error == TlsError::kNotTrusted) {
+    return refused(whom + " has a certificate that " + kAuthorities + " " +
+                   quoted(files_.authorities) + " does not vouch for" + why);
+  }
+  if (error == TlsError::kNotTaken) {
+    return refused(whom + " does not take the certificate " + quoted(files_.certificate) +
+                   " of this task: its log says why, and the " + kAuthorities +
+                   " of both are to be compared");
+  }
+  if (error == TlsError::kOtherTask) {
+    return refused(whom + " is not the task that it should be of " + run() + why);
+  }
+  return std::nullopt;
+}
+
+std::string TaskCertificates::wanted_by(const std::string& whom) const {
+  return whom + " speaks with nobody who has no certificate: give this task its own " + kAllFlags;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,49 @@
+#include "net/transport/tls_error.h"
+
+#include <string>
+
+namespace disttf::net {
+namespace {
+
+class TlsCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "disttf tls"; }
+  [[nodiscard]] std::string message(int code) const override {
+    switch (static_cast<TlsError>(code)) {
+      case TlsError::kOtherSecret:
+        return "the peer has another secret";
+      case TlsError::kNotTls:
+        return "the peer speaks without TLS";
+      case TlsError::kNoSecret:
+        return "no TLS by a shared secret";
+      case TlsError::kCut:
+        return "the connection was cut off";
+      case TlsError::kBroken:
+        return "a TLS record was changed on its way";
+      case TlsError::kNoCertificate:
+        return "no TLS by certificates";
+      case TlsError::kNotTrusted:
+        return "the peer's certificate is of no authority that is trusted here";
+      case TlsError::kOtherTask:
+        return "the peer's certificate is another task's";
+      case TlsError::kNotTaken:
+        return "the peer does not take the certificate of this task";
+      case TlsError::kNotValidNow:
+        return "a certificate has expired, or is not valid yet";
+    }
+    return "unknown TLS error " + std::to_string(code);
+  }
+};
+
+}  // namespace
+
+const std::error_category& tls_category() noexcept {
+  static const TlsCategory category;
+  return category;
+}
+
+std::error_code make_error_code(TlsError error) noexcept {
+  return {static_cast<int>(error), tls_category()};
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,21 @@
+#include "roles/monitor/shell/audit.h"
+
+#include <string>
+
+#include "net/wire/text.h"
+#include "roles/process/log.h"
+
+namespace disttf::roles {
+
+std::function<void(const net::HttpServerRequest&, int)> audit_of(const char* where) {
+  return [where](const net::HttpServerRequest& request, int status) {
+    constexpr int kFirstError = 400;
+    const std::string target =
+        request.path + (request.query.empty() ? std::string() : "?" + request.query);
+    const std::string line = request.method + " " + net::one_line(target) + " at " + where +
+                             " by " + request.peer + ": " + std::to_string(status);
+    status < kFirstError ? log_info(line) : log_warning(line);
+  };
+}
+
+}  // namespace disttf::roles

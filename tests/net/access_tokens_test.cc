@@ -1,0 +1,224 @@
+// Who may ask: tokens of a file, as Authorization says them.
+#include "net/http/access_tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/post.hpp>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "net/http/http_server.h"
+#include "net/transport/server.h"
+#include "tests/data/scratch.h"
+#include "tests/net/raw_http_client.h"
+
+namespace disttf::net {
+namespace {
+
+using test::RawClient;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kOne(32, 'a');
+const std::string kTwo = "another_token-of.34~characters+/==";
+
+class AccessTokensTest : public testing::Test {
+ protected:
+  // As a file is replaced: by another one, whole.
+  void write(const std::string& text, std::filesystem::perms mode = std::filesystem::perms(0600)) {
+    data::test::write(scratch_.path() / "next", data::test::bytes_of(text));
+    std::filesystem::permissions(scratch_.path() / "next", mode);
+    std::filesystem::rename(scratch_.path() / "next", path_);
+  }
+  [[nodiscard]] std::string refused() const {
+    try {
+      static_cast<void>(AccessTokens(path_, {}));
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const data::test::ScratchDirectory scratch_;
+  const std::string path_ = scratch_.path() / "tokens";
+};
+
+TEST_F(AccessTokensTest, AreSaidAsABearerOrAsAPassword) {
+  write(kOne + "\n\n  " + kTwo + "\r\n");
+  AccessTokens tokens(path_, {});
+  EXPECT_EQ(tokens.offered(), kOne);
+  for (const std::string& good : std::vector<std::string>{
+           "Bearer " + kOne,
+           "Bearer " + kTwo,
+           "bearer  " + kOne + " ",
+           // printf 'x:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' | base64, and with no name
+           std::string("Basic eDphYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQ=="),
+           std::string("basic OmFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh"),
+       }) {
+    EXPECT_TRUE(tokens.admit(good)) << good;
+  }
+  for (const std::string& bad : std::vector<std::string>{
+           std::string(),
+           kOne,
+           "Bearer",
+           "Bearer ",
+           "Bearer " + kOne + "a",
+           "Bearer " + kOne.substr(1),
+           "Bearer " + kOne + " " + kTwo,
+           "Bearer " + kOne + "\n" + kTwo,
+           "Token " + kOne,
+           "Basic " + kOne,
+           std::string("Basic"),
+           std::string("Basic "),
+           std::string("Basic ===="),
+           // without a colon
+           std::string("Basic YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="),
+           // the token as the name
+           std::string("Basic YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE6"),
+           "Basic " + std::string(100'000, 'Y'),
+       }) {
+    EXPECT_FALSE(tokens.admit(bad)) << bad.substr(0, 100);
+  }
+}
+
+TEST_F(AccessTokensTest, OfAFileThatIsNoneAreRefusedWithoutShowingThem) {
+  EXPECT_EQ(refused(), "--token_file: \"" + path_ + "\" cannot be read: No such file or directory");
+  write(kOne, std::filesystem::perms(0640));
+  EXPECT_THAT(refused(), HasSubstr("its mode must be 0600 or 0400"));
+  write("");
+  EXPECT_THAT(refused(), HasSubstr("has 0 tokens: allowed are 1 to 64"));
+  for (const std::string& text : {kOne.substr(1), kOne + " " + kTwo, kOne + "\xc3\xa9"}) {
+    write(text);
+    EXPECT_THAT(refused(), HasSubstr("has a token of " + std::to_string(text.size()) + " bytes"));
+    EXPECT_THAT(refused(), testing::Not(HasSubstr("aaa")));
+  }
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += kOne + "\n";
+  write(many);
+  EXPECT_THAT(refused(), HasSubstr("has 65 tokens"));
+  write(std::string(100'000, 'a'));
+  EXPECT_THAT(refused(), HasSubstr("is too long"));
+}
+
+// The file is looked at once a second.
+TEST_F(AccessTokensTest, ComeAndGo) {
+  write(kOne);
+  std::string warned;
+  AccessTokens tokens(path_, [&](std::string_view sentence) { warned = sentence; });
+  EXPECT_TRUE(tokens.admit("Bearer " + kOne));
+  const auto comes_to = [&](const std::string& token, bool admitted) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (tokens.admit("Bearer " + token) != admitted) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  };
+  write(kTwo);
+  EXPECT_TRUE(comes_to(kTwo, true));
+  EXPECT_FALSE(tokens.admit("Bearer " + kOne));
+  write("short");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (warned.empty() && std::chrono::steady_clock::now() < until) {
+    EXPECT_TRUE(tokens.admit("Bearer " + kTwo));
+  }
+  EXPECT_THAT(warned, HasSubstr("; the tokens of before stay"));
+}
+
+class ServerWithTokens : public AccessTokensTest {
+ protected:
+  ~ServerWithTokens() override {
+    if (!thread_.joinable()) return;
+    asio::post(context_, [this] { server_->stop(); });
+    thread_.join();
+  }
+  void serve(std::function<void(HttpServer&, asio::ip::tcp::acceptor)> listen) {
+    write(kOne);
+    server_.emplace(
+        context_,
+        [](const HttpServerRequest& request) {
+          return HttpReply{.body = request.method + " " + request.path};
+        },
+        HttpServerOptions{.audit = [this](const HttpServerRequest& request, int status) {
+          audited_ += request.method + " " + request.path + " " + std::to_string(status) + " by " +
+                      request.peer + "\n";
+        }});
+    auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
+    port_ = acceptor.local_endpoint().port();
+    server_->listen(
+        asio::local::stream_protocol::acceptor(context_, {(scratch_.path() / "control").string()}));
+    listen(*server_, std::move(acceptor));
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  [[nodiscard]] std::string ask(const std::string& method, const std::string& fields) const {
+    return RawClient(port_)
+        .write(method + " /x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + fields +
+               "\r\n")
+        .read();
+  }
+  [[nodiscard]] std::shared_ptr<AccessTokens> tokens() const {
+    return std::make_shared<AccessTokens>(path_, [](std::string_view) {});
+  }
+
+  std::string audited_;  // the thread's, until it has ended
+  asio::io_context context_{1};
+  std::optional<HttpServer> server_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(ServerWithTokens, AnswersWhoSaysOneAndTellsOthersHow) {
+  serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
+    server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});
+  });
+  EXPECT_THAT(ask("GET", "Authorization: Bearer " + kOne + "\r\n"), HasSubstr("GET /x"));
+  const std::string reply = ask("GET", "");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
+  EXPECT_THAT(reply, HasSubstr("WWW-Authenticate: Bearer realm=\"disttf\"\r\n"
+                               "WWW-Authenticate: Basic realm=\"disttf\", charset=\"UTF-8\"\r\n"));
+  EXPECT_THAT(ask("GET", "Authorization: Bearer " + kTwo + "\r\n"), StartsWith("HTTP/1.1 401 "));
+}
+
+TEST_F(ServerWithTokens, OfAPageWantsTheCookieForChangesAsWell) {
+  serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
+    BrowserAccess access{.secret = std::string(32, 's'),
+                         .cookie = "page",
+                         .is_open = [](std::string_view path) { return path == "/x"; },
+                         .tokens = tokens()};
+    server.listen(std::move(acceptor), std::make_shared<BrowserGuard>(access));
+  });
+  const std::string bearer = "Authorization: Bearer " + kOne + "\r\n";
+  const std::string cookie = "Cookie: page=" + std::string(32, 's') + "\r\n";
+  EXPECT_THAT(ask("GET", ""), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(ask("GET", bearer), HasSubstr("GET /x"));
+  EXPECT_THAT(ask("GET", cookie), HasSubstr("GET /x"));
+  EXPECT_THAT(ask("POST", bearer + "Origin: http://127.0.0.1\r\n"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(ask("POST", cookie + "Origin: http://127.0.0.1\r\n"), HasSubstr("POST /x"));
+}
+
+TEST_F(ServerWithTokens, TellsWhoHasAskedForMoreThanReading) {
+  serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
+    server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});
+  });
+  const std::string bearer = "Authorization: Bearer " + kOne + "\r\n";
+  EXPECT_THAT(ask("GET", bearer), HasSubstr("GET /x"));
+  EXPECT_THAT(ask("POST", bearer), HasSubstr("POST /x"));
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(ask("DELETE", ""), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(
+      RawClient(scratch_.path() / "control").write("PUT /y HTTP/1.1\r\nHost: x\r\n\r\n").read(),
+      HasSubstr("PUT /y"));
+  asio::post(context_, [this] { server_->stop(); });
+  thread_.join();
+  EXPECT_THAT(audited_, testing::MatchesRegex("POST /x 200 by 127\\.0\\.0\\.1:[0-9]+\n"
+                                              "DELETE /x 401 by 127\\.0\\.0\\.1:[0-9]+\n"
+                                              "PUT /y 200 by uid [0-9]+, pid " +
+                                              std::to_string(::getpid()) + "\n"))
+      << "of refused ones one a second";
+}
+
+}  // namespace
+}  // namespace disttf::net
