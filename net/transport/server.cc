@@ -179,6 +179,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
  private:
   using ConnectionPtr = std::shared_ptr<ServerConnection>;
   using Id = std::uint64_t;
+  using OfTask = std::pair<Job, std::size_t>;
 
   asio::awaitable<void> accept_loop();
   asio::awaitable<void> pause_accepting(std::error_code error);
@@ -187,10 +188,14 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   asio::awaitable<void> handshake(ConnectionPtr connection, Id id);
   void answer(const ConnectionPtr& connection, Id id, const FrameHeader& header,
               const Hello& hello);
-  void serve(const ConnectionPtr& connection);
+  void serve(const ConnectionPtr& connection, Id id);
+  [[nodiscard]] bool make_room_for(const Hello& hello);
   void stranger(const ServerConnection& connection, std::error_code error);
   void refuse(const ConnectionPtr& connection, const Refusal& refusal, std::uint64_t request_id);
   void report(const std::string& sentence);
+  [[nodiscard]] static OfTask of_task(const Hello& hello) {
+    return {hello.from.job, hello.from.job == Job::kEvaluator ? 0 : hello.from.index};
+  }
   [[nodiscard]] auto to_owner() {
     return [self = shared_from_this()](const std::exception_ptr& failure) {
       if (self->hooks_.on_error) self->hooks_.on_error(failure);
@@ -205,6 +210,8 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   // Sockets that have not said a valid HELLO, or were refused: the oldest first. Weak, since the
   // coroutines own them; each takes itself off when it is closed or handed on.
   std::map<Id, std::weak_ptr<ServerConnection>> pending_;
+  // Those that were handed on, of each task; of all evaluators as if they were the first.
+  std::map<OfTask, std::map<Id, std::weak_ptr<ServerConnection>>> served_;
   Id next_id_ = 0;
   std::size_t open_ = 0;
   std::uint64_t strangers_ = 0;
@@ -366,21 +373,43 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
     refuse(connection, *refusal, header.request_id);
     return;
   }
+  const bool stays = hello.purpose != ChannelPurpose::kProbe;
+  if (stays && !make_room_for(hello)) {
+    report("closed " + connection->peer_text() + ": of evaluators there are " +
+           std::to_string(options_.max_of_task) + " connections already");
+    connection->close();
+    return;
+  }
   connection->send(WelcomeFrame{header.request_id}.to_header(), encode(std::get<Welcome>(reply)));
-  if (hello.purpose == ChannelPurpose::kProbe) {
+  if (!stays) {
     connection->finish();
     return;
   }
   pending_.erase(id);
-  serve(connection);
+  served_[of_task(hello)].emplace(id, connection);
+  serve(connection, id);
 }
 
-void Listener::Impl::serve(const ConnectionPtr& connection) {
+bool Listener::Impl::make_room_for(const Hello& hello) {
+  const auto found = served_.find(of_task(hello));
+  if (found == served_.end() || found->second.size() < options_.max_of_task) return true;
+  if (hello.from.job == Job::kEvaluator) return false;
+  if (const ConnectionPtr oldest = found->second.begin()->second.lock()) oldest->close();
+  found->second.erase(found->second.begin());
+  return true;
+}
+
+void Listener::Impl::serve(const ConnectionPtr& connection, Id id) {
   asio::co_spawn(
       acceptor_.get_executor(),
       // The callable, kept by co_spawn, outlives the coroutine that it makes.
       [on_connection = hooks_.on_connection, connection] { return on_connection(connection); },
-      [self = shared_from_this(), connection](const std::exception_ptr& failure) {
+      [self = shared_from_this(), connection, id](const std::exception_ptr& failure) {
+        const auto found = self->served_.find(of_task(connection->hello()));
+        if (found != self->served_.end()) {
+          found->second.erase(id);
+          if (found->second.empty()) self->served_.erase(found);
+        }
         connection->finish();
         if (failure) self->to_owner()(failure);
       });

@@ -64,6 +64,9 @@ struct ServerOptions {
   std::chrono::milliseconds handshake_timeout{5000};
   std::size_t max_pending = 256;  // handshakes and refusals under way; the oldest is dropped
   std::size_t max_connections = 4096;
+  // Of one task, and of all evaluators together, who need not be listed. The oldest of a task makes
+  // room for its newest; an evaluator too many is closed without an answer, and tries again.
+  std::size_t max_of_task = 64;
   // Accepting stops for this long when the process has no descriptors left.
   std::chrono::milliseconds accept_pause{100};
   ConnectionLimits limits;

@@ -8,6 +8,7 @@
 #include <asio/co_spawn.hpp>
 #include <list>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/net/test_server.h"
 
@@ -192,7 +193,7 @@ TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
   const auto refusal = refusal_in(client.read_to_end());
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->exit_code, kExitMisconfigured);
-  EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret to speak TLS by");
+  EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret or certificate to speak TLS by");
 }
 
 TEST_F(ListenerTest, TakesNoNoiseForTls) { expect_stranger("\x16\x17", "not a disttf frame"); }
@@ -250,6 +251,60 @@ TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
   const OpenedChannel second = open(server, hello_of_worker_1());
   EXPECT_TRUE(RawClient(server.address()).read_to_end().empty());
   EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 2U);
+}
+
+// Whoever is a task of the run is one, and not all that there is room for.
+TEST_F(ListenerTest, OfATaskTheOldestConnectionMakesRoom) {
+  ServerOptions options = ps0_options();
+  options.max_of_task = 3;
+  TestServer server(answer_every_header, options);
+  server.start();
+  Hello other = hello_of_worker_1();
+  other.from.index = 0;
+  const OpenedChannel stays = open(server, other);
+  std::list<OpenedChannel> of_one;
+  for (int i = 0; i < 5; ++i) {
+    of_one.push_back(open(server, hello_of_worker_1()));
+    ASSERT_TRUE(of_one.back().channel);
+  }
+  const auto is_answered = [](const OpenedChannel& opened) {
+    FrameHeader header{.kind = FrameKind::kPull, .request_id = 3};
+    return !opened.channel->send(header, {}, patience()) &&
+           !opened.channel->receive_header(header, patience());
+  };
+  EXPECT_TRUE(is_answered(stays));
+  std::vector<bool> answered;
+  for (const OpenedChannel& each : of_one) answered.push_back(is_answered(each));
+  EXPECT_THAT(answered, ::testing::ElementsAre(false, false, true, true, true));
+  // Who has gone counts no more.
+  for (auto& each : of_one) each.channel->close();
+  EXPECT_TRUE(is_answered(open(server, hello_of_worker_1())));
+}
+
+// They need not be listed, so that one could be many.
+TEST_F(ListenerTest, OfEvaluatorsTheNewestIsOneTooMany) {
+  ServerOptions options = ps0_options();
+  options.max_of_task = 2;
+  TestServer server(answer_every_header, options);
+  server.start();
+  Hello hello = hello_of_worker_1();
+  hello.from = {.job = Job::kEvaluator, .index = 0};
+  OpenedChannel first = open(server, hello);
+  const OpenedChannel second = open(server, hello);
+  ASSERT_TRUE(first.channel && second.channel);
+  const OpenedChannel third = open(server, hello);
+  EXPECT_FALSE(third.channel);
+  EXPECT_NE(third.error, WireError::kRefused) << "it may try again";
+  EXPECT_TRUE(server.events().wait_for("of evaluators there are 2 connections already"));
+  hello.purpose = ChannelPurpose::kProbe;
+  EXPECT_TRUE(open(server, hello).channel) << "which is closed at once";
+  first.channel->close();
+  hello.purpose = ChannelPurpose::kStep;
+  const auto until = Clock::now() + 30s;
+  OpenedChannel later;
+  while (!later.channel && Clock::now() < until) later = open(server, hello);
+  EXPECT_TRUE(later.channel);
+  EXPECT_TRUE(is_served(server)) << "a trainer is in nobody's way";
 }
 
 TEST_F(ListenerTest, OutlivesALackOfDescriptors) {

@@ -62,7 +62,7 @@ class TaskCertificate : public ::testing::Test {
   void serve(Credentials* credentials) {
     ServerOptions options = ps0_options();
     options.credentials = credentials;
-    server_.emplace(&answer_every_header, std::move(options));
+    server_.emplace(&echo_bodies, std::move(options));
     server_->start();
   }
   OpenedChannel open(Credentials* credentials, const Hello& hello = hello_of_worker_1()) {
@@ -107,7 +107,9 @@ TEST_F(TaskCertificate, OfTheTaskThatItSaysItIsIsServed) {
     ASSERT_FALSE(opened.channel->send({.kind = FrameKind::kPushPull}, body, patience()));
     FrameHeader header;
     ASSERT_FALSE(opened.channel->receive_header(header, patience()));
-    EXPECT_EQ(header.kind, FrameKind::kAck);
+    std::vector<std::byte> back(header.body_size);
+    ASSERT_FALSE(opened.channel->receive_body(back, patience()));
+    EXPECT_EQ(back, body);
   }
 }
 

@@ -99,6 +99,17 @@ inline asio::awaitable<void> answer_every_header(Connection connection) {
   }
 }
 
+// The same: what comes goes back.
+inline asio::awaitable<void> echo_bodies(Connection connection) {
+  FrameHeader header;
+  while (!co_await connection->read_header(header, std::chrono::milliseconds(0))) {
+    std::vector<std::byte> body(header.body_size);
+    if (co_await connection->read_body(body, std::chrono::milliseconds(0))) co_return;
+    connection->send({.kind = FrameKind::kParameters, .request_id = header.request_id},
+                     std::move(body));
+  }
+}
+
 class TestServer {
  public:
   using Serve = std::function<asio::awaitable<void>(Connection)>;

@@ -29,16 +29,6 @@ using testing::HasSubstr;
 const std::string kOne(32, '1');
 const std::string kTwo(32, '2');
 
-asio::awaitable<void> echo_bodies(Connection connection) {
-  FrameHeader header;
-  while (!co_await connection->read_header(header, 0ms)) {
-    std::vector<std::byte> body(header.body_size);
-    if (co_await connection->read_body(body, 0ms)) co_return;
-    connection->send({.kind = FrameKind::kParameters, .request_id = header.request_id},
-                     std::move(body));
-  }
-}
-
 std::vector<std::byte> numbered(std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
