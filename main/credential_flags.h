@@ -13,9 +13,8 @@
 
 namespace disttf {
 
-// --secret_file and --insecure; but for launch, whose tasks are several, --task_cert, --task_key
-// and
-// --task_ca.
+// --secret_file and --insecure; --task_cert, --task_key and --task_ca, but for launch, which has
+// several tasks.
 void add_credential_flags(CLI::App& app, Command command, Flags& flags);
 
 // Of --task_cert, or --secret_file, or else of the variable; null: the run has none, or is to have

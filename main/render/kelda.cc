@@ -62,15 +62,9 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_serving(deployment, "kelda", "whose containers share no directory");
   refuse_gpus(deployment, "kelda");
   refuse_secret(deployment, "kelda", "whose containers mount nothing; its tasks speak in clear");
-  for (const std::string& flag : deployment.flags) {
-    for (const std::string name : {"secret_file", "task_cert"}) {
-      const std::string start = "--" + name + "=";
-      if (flag.starts_with(start)) {
-        refuse(name, std::string_view(flag).substr(start.size()),
-               "allowed for kelda, whose containers mount nothing");
-      }
-    }
-  }
+  constexpr const char* kWhy = "kelda, whose containers mount nothing";
+  refuse_flag(deployment, "secret_file", kWhy);
+  refuse_flag(deployment, "task_cert", kWhy);
   refuse_placement(deployment, "kelda");
   refuse_volumes(deployment, "kelda");
   refuse_resources(deployment, "kelda");

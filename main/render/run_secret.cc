@@ -25,4 +25,19 @@ void refuse_secret(const Deployment& deployment, std::string_view target, std::s
   }
 }
 
+void refuse_flag(const Deployment& deployment, std::string_view name, std::string_view whose) {
+  const std::string start = "--" + std::string(name) + "=";
+  for (const std::string& flag : deployment.flags) {
+    if (flag.starts_with(start)) {
+      refuse(name, std::string_view(flag).substr(start.size()),
+             "allowed for " + std::string(whose));
+    }
+  }
+}
+
+void refuse_certificates(const Deployment& deployment, std::string_view target) {
+  refuse_flag(deployment, "task_cert",
+              std::string(target) + ", whose tasks have their files in common");
+}
+
 }  // namespace disttf::render

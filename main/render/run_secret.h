@@ -30,4 +30,10 @@ void check_secret(const Deployment& deployment, std::string_view besides, const 
 // Throws when there is one. `why`: "which knows no secrets".
 void refuse_secret(const Deployment& deployment, std::string_view target, std::string_view why);
 
+// Throws when a flag of the tasks is given. `whose`: "kelda, whose containers mount nothing".
+void refuse_flag(const Deployment& deployment, std::string_view name, std::string_view whose);
+// Of a target all of whose tasks see the same files at a path, and have one command line: each
+// needs a certificate of its own.
+void refuse_certificates(const Deployment& deployment, std::string_view target);
+
 }  // namespace disttf::render

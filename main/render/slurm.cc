@@ -108,6 +108,7 @@ std::string render_slurm(const Deployment& deployment) {
   refuse_metrics(deployment, "slurm");
   refuse_serving(deployment, "slurm", "whose jobs end");
   refuse_image(deployment, "slurm");
+  refuse_certificates(deployment, "slurm");
   refuse_gpus(deployment, "slurm");
   refuse_volumes(deployment, "slurm");
   refuse_ps_port(deployment, "slurm");

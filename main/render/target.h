@@ -22,7 +22,7 @@ struct Target {
   // How they get a secret, as advice.
   const char* secret_advice =
       "Name what the engine keeps it by (docs/targets/README.md says how one is made), or give "
-      "--secret_file with a path that they all have, or --insecure";
+      "--secret_file with a path that they all have, or --task_cert, or --insecure";
 };
 
 // In the order in which the help lists them.

@@ -43,6 +43,7 @@ std::string render_tfmesos(const Deployment& deployment) {
   refuse_serving(deployment, "tfmesos", "which starts ps and workers alone");
   refuse_secret(deployment, "tfmesos",
                 "which knows no secrets; --secret_file names a file that all machines have");
+  refuse_certificates(deployment, "tfmesos");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");
   if (deployment.group(net::Job::kChief) != nullptr) {

@@ -1,47 +1,23 @@
 #include "net/http/access_tokens.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include <algorithm>
-#include <stdexcept>
 #include <utility>
 
-#include "net/http/browser_guard.h"
+#include "net/http/same_secret.h"
 #include "net/transport/private_file.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kMostFileBytes = (kMostTokenBytes + 2) * kMostTokens;
+constexpr std::size_t kMostBase64Bytes = 2 * kMostTokenBytes;
 constexpr std::chrono::seconds kLookInterval{1};
-
-bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
-
-std::vector<std::string> parse(std::string_view text, const std::string& source) {
-  std::vector<std::string> tokens;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty()) continue;
-    if (line.size() < kLeastTokenBytes || line.size() > kMostTokenBytes ||
-        !std::ranges::all_of(line, is_visible)) {
-      throw std::invalid_argument(source + " has a token of " + std::to_string(line.size()) +
-                                  " bytes: allowed are " + std::to_string(kLeastTokenBytes) +
-                                  " to " + std::to_string(kMostTokenBytes) +
-                                  " visible characters of ASCII in a line, random ones");
-    }
-    tokens.emplace_back(line);
-  }
-  if (tokens.empty() || tokens.size() > kMostTokens) {
-    throw std::invalid_argument(source + " has " + std::to_string(tokens.size()) +
-                                " tokens: allowed are 1 to " + std::to_string(kMostTokens) +
-                                ", one a line");
-  }
-  return tokens;
-}
+constexpr SecretLines kTokenLines{.what = "token",
+                                  .least_bytes = kLeastTokenBytes,
+                                  .most_bytes = kMostTokenBytes,
+                                  .most_lines = kMostTokens,
+                                  .must_be_visible = true};
 
 // The rest of `text` behind a scheme's name, which is written in any case (RFC 9110, 11.1), and
 // blanks; empty: it is another scheme.
@@ -53,7 +29,7 @@ std::string_view behind_scheme(std::string_view text, std::string_view scheme) {
 
 // Of "name:password" in base64; empty: it is none.
 std::string password_in(std::string_view base64) {
-  if (base64.size() > kMostFileBytes || base64.size() % 4 != 0) return {};
+  if (base64.size() > kMostBase64Bytes || base64.size() % 4 != 0) return {};
   std::string text(base64.size() / 4 * 3, '\0');
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                    reinterpret_cast<const unsigned char*>(base64.data()),
@@ -68,35 +44,30 @@ std::string password_in(std::string_view base64) {
 }  // namespace
 
 AccessTokens::AccessTokens(std::string path, std::function<void(std::string_view)> warn)
-    : path_(std::move(path)), warn_(std::move(warn)) {
-  read();
-}
+    : path_(std::move(path)),
+      watch_({path_}, "the tokens of before stay", std::move(warn)),
+      tokens_(read(kTokenLines)) {}
 
-void AccessTokens::read() {
-  const std::string source = "--token_file: " + quoted(path_);
-  std::string text = read_private_file(path_, source, kMostFileBytes, seen_);
-  tokens_ = parse(text, source);
-  OPENSSL_cleanse(text.data(), text.size());
+std::vector<std::string> AccessTokens::read(const SecretLines& allowed) const {
+  return secret_lines_of_file(path_, "--token_file: " + quoted(path_), allowed);
 }
 
 void AccessTokens::read_again() {
   const auto now = std::chrono::steady_clock::now();
   if (now - looked_ < kLookInterval) return;
   looked_ = now;
-  const FileSeen seen = FileSeen::of(path_);
-  if (seen == FileSeen{} || seen == seen_) return;  // being replaced: looked at again next time
-  seen_ = seen;
-  try {
-    read();
-  } catch (const std::invalid_argument& error) {
-    if (warn_) warn_(std::string(error.what()) + "; the tokens of before stay");
-  }
+  watch_.read_where_due([this] {
+    // Whoever empties it means that nobody may ask any more.
+    SecretLines allowed = kTokenLines;
+    allowed.may_be_none = true;
+    tokens_ = read(allowed);
+  });
 }
 
 std::string AccessTokens::offered() {
   const std::lock_guard lock(mutex_);
   read_again();
-  return tokens_.front();
+  return tokens_.empty() ? std::string() : tokens_.front();
 }
 
 bool AccessTokens::admit(std::string_view authorization) {

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "net/http/http_reply.h"
-#include "net/transport/file_seen.h"
+#include "net/transport/file_watch.h"
+#include "net/transport/private_file.h"
 
 namespace disttf::net {
 
@@ -20,8 +21,8 @@ inline constexpr std::size_t kMostTokens = 64;
 
 // One token a line, of printable characters without blanks; the file is its owner's alone. It is
 // looked at once a second where somebody asks, and read again where it has changed, so that tokens
-// come and go without a restart: one that cannot be used then costs a warning, and the tokens of
-// before go on to count.
+// come and go without a restart: one that cannot be used then, or is gone, costs a warning, and the
+// tokens of before go on to count. With an empty one nobody may ask.
 //
 // Callable from any thread.
 class AccessTokens {
@@ -30,21 +31,20 @@ class AccessTokens {
   AccessTokens(std::string path, std::function<void(std::string_view)> warn);
 
   [[nodiscard]] const std::string& file() const noexcept { return path_; }
-  // For who asks somebody else: the first.
+  // For who asks somebody else: the first; empty: there is none any more.
   [[nodiscard]] std::string offered();
   // Whether a request's field Authorization has one: "Bearer TOKEN" (RFC 6750, 2.1), or "Basic"
   // with any name and the token as its password (RFC 7617), which browsers ask people for.
   [[nodiscard]] bool admit(std::string_view authorization);
 
  private:
-  void read();        // REQUIRES: mutex_ is held, or nobody else knows it yet
+  [[nodiscard]] std::vector<std::string> read(const SecretLines& allowed) const;
   void read_again();  // REQUIRES: mutex_ is held
 
   const std::string path_;
-  const std::function<void(std::string_view)> warn_;
   std::mutex mutex_;
-  FileSeen seen_;                                 // guarded by mutex_
-  std::vector<std::string> tokens_;               // guarded by mutex_; never empty
+  FileWatch watch_;                               // guarded by mutex_
+  std::vector<std::string> tokens_;               // guarded by mutex_
   std::chrono::steady_clock::time_point looked_;  // guarded by mutex_
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "net/http/same_secret.h"
 #include "net/http/url.h"
 #include "net/wire/text.h"
 
@@ -65,15 +66,6 @@ std::optional<std::string_view> token_in(std::string_view query) {
 }
 
 }  // namespace
-
-bool is_same_secret(std::string_view given, std::string_view secret) noexcept {
-  if (given.size() != secret.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t each = 0; each < secret.size(); ++each) {
-    difference |= static_cast<unsigned>(given[each] ^ secret[each]);
-  }
-  return difference == 0;
-}
 
 bool is_bearer(std::string_view authorization, std::string_view token) noexcept {
   constexpr std::string_view kBearer = "Bearer ";

@@ -72,9 +72,6 @@ class BrowserGuard {
   std::deque<std::string> links_;  // tokens that nobody has used yet
 };
 
-// Takes as long for a wrong text as for the right one of the same length.
-[[nodiscard]] bool is_same_secret(std::string_view given, std::string_view secret) noexcept;
-
 // Whether it is "Bearer " and the token.
 [[nodiscard]] bool is_bearer(std::string_view authorization, std::string_view token) noexcept;
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "net/transport/as_tuple.h"
+#include "net/transport/resolve.h"
 
 namespace disttf::net {
 namespace {
@@ -33,8 +34,6 @@ using Socket = asio::generic::stream_protocol::socket;
 
 // Accepting stops for this long when the process has no descriptors left.
 constexpr milliseconds kAcceptPause{100};
-// Whoever asks without being allowed to must not fill a log.
-constexpr milliseconds kAuditInterval{1000};
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
 
 std::string chunk(std::string_view text) {
@@ -46,17 +45,23 @@ std::string chunk(std::string_view text) {
 std::string peer_of(Socket& socket) {
   std::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  if (error) return "somebody who has gone";
-  if (endpoint.protocol().family() == AF_UNIX) {
+  asio::ip::tcp::endpoint of_tcp;
+  if (!error && endpoint.protocol().family() == AF_UNIX) {
     ucred who{};
     socklen_t size = sizeof(who);
-    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return {};
-    return fmt::format("uid {}, pid {}", who.uid, who.pid);
+    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
+      return fmt::format("uid {}, pid {}", who.uid, who.pid);
+    }
+  } else if (!error && endpoint.size() <= of_tcp.capacity()) {
+    std::memcpy(of_tcp.data(), endpoint.data(), endpoint.size());
+    return endpoint_text(of_tcp);
   }
-  asio::ip::tcp::endpoint of_tcp;
-  if (endpoint.size() > of_tcp.capacity()) return {};
-  std::memcpy(of_tcp.data(), endpoint.data(), endpoint.size());
-  return fmt::format("{}:{}", of_tcp.address().to_string(), of_tcp.port());
+  return "somebody who has gone";
+}
+
+bool changes_something(const HttpServerRequest& request) {
+  return request.method == "POST" || request.method == "PUT" || request.method == "PATCH" ||
+         request.method == "DELETE";
 }
 
 }  // namespace
@@ -90,6 +95,7 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   std::vector<Connection*> connections;  // each holds itself until it is over; the oldest first
   bool stopping = false;
   std::optional<Clock::time_point> audited_refusal;  // the last one
+  std::size_t unaudited = 0;                         // refusals since
 };
 
 // A request and its reply; for a browser, one after the other. Held by its own coroutines.
@@ -414,13 +420,21 @@ void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
 }
 
 void HttpServer::State::audit(const HttpServerRequest& request, int status) {
-  if (!options.audit || request.method == "GET" || request.method == "HEAD") return;
-  if (status == kUnauthorized || status == 403 || status == 421) {
-    const auto now = Clock::now();
-    if (audited_refusal && now - *audited_refusal < kAuditInterval) return;
-    audited_refusal = now;
+  if (!options.audit || !changes_something(request)) return;
+  constexpr int kForbidden = 403;
+  constexpr int kMisdirected = 421;
+  const bool is_refused = status == kUnauthorized || status == kForbidden || status == kMisdirected;
+  if (!is_refused) {
+    options.audit(request, status, 0);
+    return;
   }
-  options.audit(request, status);
+  const auto now = Clock::now();
+  if (audited_refusal && now - *audited_refusal < options.audit_interval) {
+    ++unaudited;
+    return;
+  }
+  audited_refusal = now;
+  options.audit(request, status, std::exchange(unaudited, 0));
 }
 
 void HttpServer::State::forget(const Connection* connection) {

@@ -35,10 +35,12 @@ struct HttpServerOptions {
   // so many, whoever has been silent for longest makes room.
   std::size_t max_browser_connections = 64;
   std::chrono::milliseconds idle_timeout{30'000};  // between two requests of a browser
-  // Told of each request for more than reading, once it is answered: who has asked for what, and
-  // the reply's status; of those that were refused (401, 403, 421) one a second at most. May be
-  // empty.
-  std::function<void(const HttpServerRequest& request, int status)> audit = {};
+  // Told of each request that is to change something (POST, PUT, PATCH, DELETE), once it is
+  // answered: who has asked for what, and the reply's status; of those that were refused (401, 403,
+  // 421) one each `audit_interval` at most, with the number of those before it of which nobody was
+  // told. May be empty.
+  std::function<void(const HttpServerRequest& request, int status, std::size_t untold)> audit = {};
+  std::chrono::milliseconds audit_interval{1000};
 };
 
 // By whom a server over tcp is asked: all of it over https as `identity`, where there is one, and

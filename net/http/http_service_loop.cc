@@ -218,6 +218,11 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
     ask(connection);
     return true;
   }
+  // Who may not ask is told before anything is kept of what he asks.
+  if (parser.head_complete() && !may_ask(connection)) {
+    refuse(connection, unauthorized_reply());
+    return false;
+  }
   if (held_bytes_ > options_.max_held_bytes) {
     refuse(connection, 503);
     return false;
@@ -230,13 +235,17 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   return true;
 }
 
+bool HttpService::Loop::may_ask(const Connection& connection) const {
+  const HttpServerRequest& request = connection.request();
+  return !options_.tokens || (options_.is_open && options_.is_open(request.path)) ||
+         options_.tokens->admit(request.authorization);
+}
+
 void HttpService::Loop::ask(Connection& connection) {
   connection.is_asked = true;
   connection.asked_at = now_;
   hold(connection, 0);  // bounded from here on by who answers
-  const HttpServerRequest& request = connection.request();
-  if (options_.tokens && !(options_.is_open && options_.is_open(request.path)) &&
-      !options_.tokens->admit(request.authorization)) {
+  if (!may_ask(connection)) {
     connection.answer(unauthorized_reply());
     return;
   }

@@ -141,6 +141,7 @@ class HttpService::Loop {
   }
   void take(Connection& connection, std::string_view bytes);
   bool feed(Connection& connection, std::string_view& bytes);
+  [[nodiscard]] bool may_ask(const Connection& connection) const;
   void ask(Connection& connection);
   void refuse(Connection& connection, int status);
   void refuse(Connection& connection, const HttpReply& reply);

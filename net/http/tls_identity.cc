@@ -60,9 +60,7 @@ TlsIdentity::TlsIdentity(std::string certificate_file, std::string key_file,
                          std::function<void(std::string_view)> warn)
     : certificate_file_(std::move(certificate_file)),
       key_file_(std::move(key_file)),
-      warn_(std::move(warn)),
-      certificate_seen_(FileSeen::of(certificate_file_)),
-      key_seen_(FileSeen::of(key_file_)),
+      watch_({certificate_file_, key_file_}, "the certificate of before stays", std::move(warn)),
       context_(read()) {}
 
 TlsIdentity::Context TlsIdentity::read() const {
@@ -79,17 +77,7 @@ TlsIdentity::Context TlsIdentity::read() const {
 }
 
 void TlsIdentity::read_again() {
-  const FileSeen certificate = FileSeen::of(certificate_file_);
-  const FileSeen key = FileSeen::of(key_file_);
-  const bool is_there = certificate != FileSeen{} && key != FileSeen{};
-  if (!is_there || (certificate == certificate_seen_ && key == key_seen_)) return;
-  certificate_seen_ = certificate;
-  key_seen_ = key;
-  try {
-    context_ = read();
-  } catch (const std::invalid_argument& error) {
-    if (warn_) warn_(std::string(error.what()) + "; the certificate of before stays");
-  }
+  watch_.read_where_due([this] { context_ = read(); });
 }
 
 SSL* TlsIdentity::session() try {

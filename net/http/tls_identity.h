@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "net/transport/file_seen.h"
+#include "net/transport/file_watch.h"
 
 using SSL = struct ssl_st;
 using SSL_CTX = struct ssl_ctx_st;
@@ -25,7 +25,7 @@ namespace disttf::net {
 // Thread-safe.
 class TlsIdentity {
  public:
-  // Throws std::invalid_argument: the flag, the file, what is wrong with it; KeyOfAnother
+  // Throws std::invalid_argument: the flag, the file, what is wrong with it; NotFittingYet
   // (net/transport/certificate_files.h).
   TlsIdentity(std::string certificate_file, std::string key_file,
               std::function<void(std::string_view)> warn);
@@ -43,11 +43,9 @@ class TlsIdentity {
 
   const std::string certificate_file_;
   const std::string key_file_;
-  const std::function<void(std::string_view)> warn_;
   std::mutex mutex_;
-  FileSeen certificate_seen_;  // guarded by mutex_
-  FileSeen key_seen_;          // guarded by mutex_
-  Context context_;            // guarded by mutex_
+  FileWatch watch_;  // guarded by mutex_
+  Context context_;  // guarded by mutex_
 };
 
 // For who asks such an address by http.

@@ -45,8 +45,8 @@ void use_certificate(SSL_CTX& context, const NamedFile& certificate, const Named
   // A key of another kind than the certificate's is taken, for a certificate to come.
   if (is_other || (is_key && SSL_CTX_check_private_key(&context) != 1)) {
     ERR_clear_error();
-    throw KeyOfAnother(std::string(key.flag) + ": " + quoted(key.path) +
-                       " is not the key of the certificate " + quoted(certificate.path));
+    throw NotFittingYet(std::string(key.flag) + ": " + quoted(key.path) +
+                        " is not the key of the certificate " + quoted(certificate.path));
   }
   if (!is_key) throw unusable(key, "is no file with a private key without a password, PEM");
 }

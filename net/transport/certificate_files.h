@@ -16,8 +16,9 @@ struct NamedFile {
   std::string path;
 };
 
-// A key that is not the certificate's, as for a moment while both are being renewed.
-class KeyOfAnother : public std::invalid_argument {
+// Files that are not each other's, as for a moment while they are being renewed: a key of another
+// certificate, a certificate of another authority.
+class NotFittingYet : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
@@ -25,15 +26,15 @@ class KeyOfAnother : public std::invalid_argument {
 // All throw std::invalid_argument: the flag, the file, what is wrong with it.
 
 // The certificate, with those between it and its authority behind it, and its key, which has no
-// password; KeyOfAnother.
+// password; NotFittingYet.
 void use_certificate(SSL_CTX& context, const NamedFile& certificate, const NamedFile& key);
 // What these have signed is trusted, also where another one has signed them.
 void trust(SSL_CTX& context, const NamedFile& authorities);
 // `what` is wrong with the file, and OpenSSL's last error.
 [[nodiscard]] std::invalid_argument unusable(const NamedFile& file, const std::string& what);
 
-// Who is started again while certificate and key are renewed must not end for good: what make()
-// returns, once it is not KeyOfAnother any more or 3 s are over.
+// Who is started again while files are renewed must not end for good: what make() returns, once it
+// does not throw NotFittingYet any more; after 3 s it may.
 template <class Make>
 [[nodiscard]] auto while_renewed(const Make& make) {
   constexpr std::chrono::seconds kRenewal{3};
@@ -42,7 +43,7 @@ template <class Make>
   while (true) {
     try {
       return make();
-    } catch (const KeyOfAnother&) {
+    } catch (const NotFittingYet&) {
       if (std::chrono::steady_clock::now() >= until) throw;
     }
     std::this_thread::sleep_for(kPause);

@@ -39,6 +39,8 @@ class Proof {
   // Of one who accepts: what is wrong with this HELLO from the peer, as the rest of a sentence
   // about this task; nullopt: nothing.
   [[nodiscard]] virtual std::optional<std::string> misfit(const Hello& hello) const = 0;
+  // Whether the peer may order servers about as their driver (net/wire/run_order.h).
+  [[nodiscard]] virtual bool may_drive() const = 0;
   // More about an error than its code says; `self`: this task. Empty: there is no more.
   [[nodiscard]] virtual std::string detail(std::error_code error,
                                            const std::string& self) const = 0;

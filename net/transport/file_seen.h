@@ -9,12 +9,16 @@
 namespace disttf::net {
 
 struct FileSeen {
-  timespec changed{};
+  timespec changed{};   // its text
+  timespec touched{};   // that, its name, or who may read it
   long long size = -1;  // none has been seen
   unsigned long long inode = 0;
 
   [[nodiscard]] static FileSeen of(const struct stat& status) noexcept {
-    return {.changed = status.st_mtim, .size = status.st_size, .inode = status.st_ino};
+    return {.changed = status.st_mtim,
+            .touched = status.st_ctim,
+            .size = status.st_size,
+            .inode = status.st_ino};
   }
   // Of one that is not there: as if none had been seen.
   [[nodiscard]] static FileSeen of(const std::string& path) noexcept {
@@ -22,7 +26,10 @@ struct FileSeen {
     return ::stat(path.c_str(), &status) == 0 ? of(status) : FileSeen{};
   }
   [[nodiscard]] bool operator==(const FileSeen& other) const noexcept {
-    return changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec &&
+    const auto is_same = [](const timespec& one, const timespec& two) {
+      return one.tv_sec == two.tv_sec && one.tv_nsec == two.tv_nsec;
+    };
+    return is_same(changed, other.changed) && is_same(touched, other.touched) &&
            size == other.size && inode == other.inode;
   }
 };

@@ -1,19 +1,22 @@
 #include "net/transport/private_file.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "net/transport/descriptor.h"
 #include "net/transport/last_error.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
+namespace {
 
 // What is looked at is the file that is read, not whatever has its name a moment later.
-std::string read_private_file(const std::string& path, const std::string& source, std::size_t most,
-                              FileSeen& seen) {
+std::string read_private(const std::string& path, const std::string& source, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
@@ -25,7 +28,6 @@ std::string read_private_file(const std::string& path, const std::string& source
                                 " can be read or written by others than its owner: its mode must "
                                 "be 0600 or 0400");
   }
-  seen = FileSeen::of(status);
   std::string text(most + 1, '\0');
   std::size_t have = 0;
   while (have < text.size()) {
@@ -42,6 +44,46 @@ std::string read_private_file(const std::string& path, const std::string& source
   }
   text.resize(have);
   return text;
+}
+
+bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
+
+}  // namespace
+
+std::vector<std::string> secret_lines(std::string_view text, const std::string& source,
+                                      const SecretLines& allowed) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trim(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    const bool is_good = !allowed.must_be_visible || std::ranges::all_of(line, is_visible);
+    if (!is_good || line.size() < allowed.least_bytes || line.size() > allowed.most_bytes) {
+      throw std::invalid_argument(
+          source + " has a " + allowed.what + " of " + std::to_string(line.size()) +
+          " bytes: allowed are " + std::to_string(allowed.least_bytes) + " to " +
+          std::to_string(allowed.most_bytes) +
+          (allowed.must_be_visible ? " visible characters of ASCII, random ones in a line"
+                                   : " random ones in a line"));
+    }
+    lines.emplace_back(line);
+  }
+  if ((lines.empty() && !allowed.may_be_none) || lines.size() > allowed.most_lines) {
+    throw std::invalid_argument(source + " has " + std::to_string(lines.size()) + " " +
+                                allowed.what + "s: allowed are 1 to " +
+                                std::to_string(allowed.most_lines) + ", one a line");
+  }
+  return lines;
+}
+
+std::vector<std::string> secret_lines_of_file(const std::string& path, const std::string& source,
+                                              const SecretLines& allowed) {
+  // Room for what ends a line, too.
+  std::string text = read_private(path, source, (allowed.most_bytes + 2) * allowed.most_lines);
+  std::vector<std::string> lines = secret_lines(text, source, allowed);
+  OPENSSL_cleanse(text.data(), text.size());
+  return lines;
 }
 
 }  // namespace disttf::net

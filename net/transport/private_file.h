@@ -1,17 +1,30 @@
-// Files that hold secrets: of their owner alone.
+// Files that hold secrets, a line each: of their owner alone.
 #pragma once
 
 #include <cstddef>
 #include <string>
-
-#include "net/transport/file_seen.h"
+#include <string_view>
+#include <vector>
 
 namespace disttf::net {
 
-// All of a file that nobody but its owner may read or write, and what was seen of it. `source` is
-// how a sentence names it, "--secret_file \"x\"". Throws std::invalid_argument, also where it is
-// not a regular file, or has more than `most` bytes.
-[[nodiscard]] std::string read_private_file(const std::string& path, const std::string& source,
-                                            std::size_t most, FileSeen& seen);
+struct SecretLines {
+  const char* what = "";  // each is called, "secret"
+  std::size_t least_bytes = 1;
+  std::size_t most_bytes = 1;
+  std::size_t most_lines = 1;
+  bool must_be_visible = false;  // printable characters of ASCII without blanks
+  bool may_be_none = false;
+};
+
+// What stands in the lines of `text`, without blanks around it and without empty lines. `source` is
+// how a sentence names it. Throws std::invalid_argument, and shows nothing of the text.
+[[nodiscard]] std::vector<std::string> secret_lines(std::string_view text,
+                                                    const std::string& source,
+                                                    const SecretLines& allowed);
+// The same of a file that nobody but its owner may read or write.
+[[nodiscard]] std::vector<std::string> secret_lines_of_file(const std::string& path,
+                                                            const std::string& source,
+                                                            const SecretLines& allowed);
 
 }  // namespace disttf::net

@@ -22,4 +22,12 @@ std::vector<tcp::endpoint> resolve(const Address& address, const Interrupt& inte
   return result_of(*lookup, error);
 }
 
+std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint) {
+  asio::ip::address host = endpoint.address();
+  if (host.is_v6() && host.to_v6().is_v4_mapped()) {
+    host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
+  }
+  return to_string(Address{host.to_string(), endpoint.port()});
+}
+
 }  // namespace disttf::net

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -20,5 +21,8 @@ namespace disttf::net {
                                                            const Interrupt& interrupt,
                                                            Deadline deadline,
                                                            std::error_code& error);
+
+// "10.0.0.7:51312", "[fe80::1]:51312"; an IPv4 address as one, also where it came mapped into IPv6.
+[[nodiscard]] std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace disttf::net

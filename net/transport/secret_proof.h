@@ -26,6 +26,8 @@ class SecretProof final : public Proof {
   [[nodiscard]] std::error_code why_not_shaken(SSL& ssl, int reason) override;
   [[nodiscard]] std::error_code why_ended(int reason) const override;
   [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const override;
+  // Each that has the secret may do all.
+  [[nodiscard]] bool may_drive() const override { return true; }
   [[nodiscard]] std::string detail(std::error_code error, const std::string& self) const override;
 
  private:

@@ -38,37 +38,19 @@ Digest expand(const Digest& root, std::span<const std::byte> context) {
   return hmac_sha256(root, message);
 }
 
-std::string_view trimmed(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = line.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kBlank) - first + 1);
-}
+constexpr SecretLines kSecretLines{.what = "secret",
+                                   .least_bytes = kLeastSecretBytes,
+                                   .most_bytes = kMostSecretBytes,
+                                   .most_lines = kMostSecrets};
 
-std::vector<Secret> parse(std::string_view text, const std::string& source) {
+std::vector<Secret> secrets_of(std::vector<std::string> lines) {
   std::vector<Secret> secrets;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty()) continue;
-    if (line.size() < kLeastSecretBytes || line.size() > kMostSecretBytes) {
-      throw std::invalid_argument(source + " has a secret of " + std::to_string(line.size()) +
-                                  " bytes: allowed are " + std::to_string(kLeastSecretBytes) +
-                                  " to " + std::to_string(kMostSecretBytes) +
-                                  " random ones in a line");
-    }
+  for (std::string& line : lines) {
     secrets.emplace_back(line);
-  }
-  if (secrets.empty() || secrets.size() > kMostSecrets) {
-    throw std::invalid_argument(source + " has " + std::to_string(secrets.size()) +
-                                " secrets: allowed are 1 to " + std::to_string(kMostSecrets) +
-                                ", one a line");
+    OPENSSL_cleanse(line.data(), line.size());
   }
   return secrets;
 }
-
-constexpr std::size_t kMostFileBytes = (kMostSecretBytes + 2) * kMostSecrets;
 
 std::string source_of(const std::string& path) { return "--secret_file " + quoted(path); }
 
@@ -114,27 +96,20 @@ std::vector<std::byte> pair_context(const Hello& hello) {
 }
 
 Secrets::Secrets(std::string_view text, const std::string& source)
-    : secrets_(parse(text, source)) {}
+    : secrets_(secrets_of(secret_lines(text, source, kSecretLines))) {}
 
 Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
-    : path_(std::move(path)), warn_(std::move(warn)) {
-  std::string text = read_private_file(path_, source_of(path_), kMostFileBytes, seen_);
-  secrets_ = parse(text, source_of(path_));
-  OPENSSL_cleanse(text.data(), text.size());
+    : path_(std::move(path)),
+      watch_(std::in_place, std::vector{path_}, "the secrets of before stay", std::move(warn)) {
+  read();
+}
+
+void Secrets::read() {
+  secrets_ = secrets_of(secret_lines_of_file(path_, source_of(path_), kSecretLines));
 }
 
 void Secrets::read_again() {
-  if (path_.empty()) return;
-  const FileSeen now = FileSeen::of(path_);
-  if (now == FileSeen{} || now == seen_) return;  // being replaced: looked at again next time
-  seen_ = now;
-  try {
-    std::string text = read_private_file(path_, source_of(path_), kMostFileBytes, seen_);
-    secrets_ = parse(text, source_of(path_));
-    OPENSSL_cleanse(text.data(), text.size());
-  } catch (const std::invalid_argument& error) {
-    if (warn_) warn_(std::string(error.what()) + "; the secrets of before stay");
-  }
+  if (watch_) watch_->read_where_due([this] { read(); });
 }
 
 Secret Secrets::offered() {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "net/transport/credentials.h"
-#include "net/transport/file_seen.h"
+#include "net/transport/file_watch.h"
 #include "net/wire/handshake.h"
 
 namespace disttf::net {
@@ -75,13 +75,13 @@ class Secrets final : public Credentials {
   [[nodiscard]] std::string fingerprints();
 
  private:
+  void read();        // REQUIRES: mutex_ is held, or nobody else knows it yet
   void read_again();  // REQUIRES: mutex_ is held
 
   std::mutex mutex_;
-  const std::string path_;  // empty: they are not of a file
-  const std::function<void(std::string_view)> warn_;
-  FileSeen seen_;                // guarded by mutex_
-  std::vector<Secret> secrets_;  // guarded by mutex_; never empty
+  const std::string path_;          // empty: they are not of a file
+  std::optional<FileWatch> watch_;  // guarded by mutex_; none: the same
+  std::vector<Secret> secrets_;     // guarded by mutex_; never empty
 };
 
 }  // namespace disttf::net

@@ -313,7 +313,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
   }
   FrameHeader header;
   error = co_await connection->read_first_header(header);
-  if (error == TlsError::kNoSecret || (is_plain && !error)) {
+  if (error == TlsError::kNotSpoken || (is_plain && !error)) {
     refuse(connection,
            {kExitMisconfigured,
             is_plain ? options_.credentials->wanted_by(options_.self_text)

@@ -14,6 +14,7 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/gather.h"
 #include "net/transport/interrupt.h"
+#include "net/transport/resolve.h"
 #include "net/transport/same_host.h"
 #include "net/transport/spawn.h"
 #include "net/wire/address.h"
@@ -29,12 +30,7 @@ constexpr std::size_t kDiscardBytes = 16 * 1024;
 [[nodiscard]] std::string text_of_peer(const tcp::socket& socket) {
   std::error_code error;
   const tcp::endpoint endpoint = socket.remote_endpoint(error);
-  if (error) return "a peer that has gone";
-  asio::ip::address host = endpoint.address();
-  if (host.is_v6() && host.to_v6().is_v4_mapped()) {
-    host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
-  }
-  return to_string(Address{host.to_string(), endpoint.port()});
+  return error ? "a peer that has gone" : endpoint_text(endpoint);
 }
 
 }  // namespace
@@ -226,7 +222,7 @@ asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader
     have += received;
     const auto first = std::span<const std::byte>(bytes).first(have);
     if (!tls_ && begins_tls(first)) {
-      if (have >= kTlsBeginning) co_return TlsError::kNoSecret;
+      if (have >= kTlsBeginning) co_return TlsError::kNotSpoken;
       continue;
     }
     if (!may_be_frame(first)) co_return read_failed(WireError::kBadMagic);

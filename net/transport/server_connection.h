@@ -104,7 +104,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void begin_handshake(std::chrono::milliseconds timeout);
   void set_hello(const Hello& hello);
   // The first frame's header, but returns kBadMagic as soon as a byte shows that no frame comes.
-  // On kBadVersion, and on TlsError::kNoSecret where TLS comes and none is spoken, the connection
+  // On kBadVersion, and on TlsError::kNotSpoken where TLS comes and none is spoken, the connection
   // stays open for a refusal.
   asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
   // From here on all bytes go through TLS; of the one who accepts, and of the one who connects. On
@@ -117,6 +117,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   [[nodiscard]] std::optional<std::string> tls_misfit(const Hello& hello) const {
     return tls_ ? tls_->misfit(hello) : std::nullopt;
   }
+  // Whether the peer may order servers about as their driver: who has a certificate only where it
+  // is the chief's.
+  [[nodiscard]] bool may_drive() const { return !tls_ || tls_->may_drive(); }
   // More about an error of the handshake than its code says, see Proof::detail(); may be empty.
   [[nodiscard]] std::string tls_detail(std::error_code error, const std::string& self) const {
     return tls_ ? tls_->detail(error, self) : std::string();

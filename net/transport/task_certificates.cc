@@ -25,6 +25,7 @@ struct Freed {
   void operator()(X509_STORE_CTX* context) const noexcept { X509_STORE_CTX_free(context); }
 };
 
+// One that is not there is found out by who reads it.
 void must_be_private(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0) {
@@ -49,10 +50,9 @@ void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
     if (X509_verify_cert(check.get()) == 1) continue;
     const int why = X509_STORE_CTX_get_error(check.get());
     ERR_clear_error();
-    throw std::invalid_argument(std::string(kCertificate) + ": " + quoted(files.certificate) +
-                                " is not taken by who trusts " + kAuthorities + " " +
-                                quoted(files.authorities) + ": " +
-                                X509_verify_cert_error_string(why));
+    throw NotFittingYet(std::string(kCertificate) + ": " + quoted(files.certificate) +
+                        " is not taken by who trusts " + kAuthorities + " " +
+                        quoted(files.authorities) + ": " + X509_verify_cert_error_string(why));
   }
 }
 
@@ -64,6 +64,7 @@ std::optional<TlsError> said_by_alert(int reason) {
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:  // another authority of the same name has signed it
       return TlsError::kNotTaken;
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
       return TlsError::kNotValidNow;
@@ -72,11 +73,37 @@ std::optional<TlsError> said_by_alert(int reason) {
   }
 }
 
+// Whether it means that the peer goes by something else than certificates: a secret, an older
+// version. Anything else may be otherwise the next time.
+bool has_none(int reason) {
+  switch (reason) {
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_WRONG_VERSION_NUMBER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One that begins later is told as one that has expired is: OpenSSL would call it a bad one, and a
+// peer end for it, where a clock is behind by a second.
+int check_chain(int is_right, X509_STORE_CTX* context) {
+  if (X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_NOT_YET_VALID) {
+    X509_STORE_CTX_set_error(context, X509_V_ERR_CERT_HAS_EXPIRED);
+  }
+  return is_right;
+}
+
 class CertificateProof final : public Proof {
  public:
   // `peer`: who it is to be; nullopt: of one who accepts. `ours` must outlive it.
-  CertificateProof(TaskCertificates& ours, std::optional<TaskId> peer)
-      : ours_(ours), peer_(peer), run_(ours.run()) {}
+  CertificateProof(TaskCertificates& ours, std::optional<TaskId> peer) : ours_(ours), peer_(peer) {}
 
   [[nodiscard]] SSL* make() override { return ours_.session(); }
 
@@ -93,12 +120,13 @@ class CertificateProof final : public Proof {
   [[nodiscard]] std::error_code why_not_shaken(SSL& ssl, int reason) override {
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
       const long result = SSL_get_verify_result(&ssl);
-      found_ = X509_verify_cert_error_string(result);
-      const bool is_of_time =
-          result == X509_V_ERR_CERT_HAS_EXPIRED || result == X509_V_ERR_CERT_NOT_YET_VALID;
+      const bool is_of_time = result == X509_V_ERR_CERT_HAS_EXPIRED;
+      found_ = is_of_time ? "it has expired, or is not valid yet"
+                          : X509_verify_cert_error_string(result);
       return is_of_time ? TlsError::kNotValidNow : TlsError::kNotTrusted;
     }
-    return said_by_alert(reason).value_or(TlsError::kNoCertificate);
+    if (const auto said = said_by_alert(reason)) return *said;
+    return has_none(reason) ? TlsError::kNoCertificate : TlsError::kNotShaken;
   }
 
   [[nodiscard]] std::error_code why_ended(int reason) const override {
@@ -109,12 +137,13 @@ class CertificateProof final : public Proof {
 
   [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const override {
     // A driver is the chief of its run, and to its servers an evaluator: none of their tasks.
-    const bool is_driver =
-        hello.from.job == Job::kEvaluator && is({.job = Job::kChief, .index = hello.from.index});
+    const bool is_driver = hello.from.job == Job::kEvaluator && may_drive();
     if (is(hello.from) || is_driver) return std::nullopt;
-    return "got a HELLO of " + to_string(hello.from) + " of " + one_line(run_) +
+    return "got a HELLO of " + to_string(hello.from) + " of " + ours_.run() +
            ", and the certificate that came with it " + shown();
   }
+
+  [[nodiscard]] bool may_drive() const override { return is({.job = Job::kChief, .index = 0}); }
 
   [[nodiscard]] std::string detail(std::error_code error, const std::string& self) const override {
     if (error == TlsError::kOtherTask) return "its certificate " + shown();
@@ -125,15 +154,14 @@ class CertificateProof final : public Proof {
 
  private:
   [[nodiscard]] bool is(const TaskId& task) const {
-    return id_ && id_->run == run_ && id_->names(task);
+    return id_ && id_->run == ours_.run() && id_->names(task);
   }
   [[nodiscard]] std::string shown() const {
-    return id_ ? "is of " + one_line(uri_) : "names no task: its URI " + found_;
+    return id_ ? "is of " + uri_ : "names no task: its URI " + found_;
   }
 
   TaskCertificates& ours_;
   const std::optional<TaskId> peer_;
-  const std::string run_;
   std::optional<SpiffeId> id_;  // the peer's
   std::string uri_;             // and what it was read from
   std::string found_;           // what is wrong with its certificate
@@ -168,66 +196,53 @@ void TaskCertificates::Free::operator()(SSL_CTX* context) const noexcept { SSL_C
 
 TaskCertificates::TaskCertificates(TaskCertificateFiles files, const TaskId& self,
                                    std::function<void(std::string_view)> warn)
-    : files_(std::move(files)), self_(self), warn_(std::move(warn)), seen_(look()), read_(read()) {}
+    : files_(std::move(files)),
+      self_(self),
+      watch_(TaskCertificates::files(), "the certificates of before stay", std::move(warn)),
+      context_(read(run_)) {}
 
 TaskCertificates::~TaskCertificates() = default;
 
-TaskCertificates::Seen TaskCertificates::look() const {
-  return {.certificate = FileSeen::of(files_.certificate),
-          .key = FileSeen::of(files_.key),
-          .authorities = FileSeen::of(files_.authorities)};
-}
-
-TaskCertificates::Read TaskCertificates::read() const {
-  Read made;
-  made.context.reset(make_task_context());
-  if (!made.context) throw std::bad_alloc();
-  SSL_CTX& context = *made.context;
-  const NamedFile certificate{kCertificate, files_.certificate};
-  use_certificate(context, certificate, {kKey, files_.key});
+TaskCertificates::Context TaskCertificates::read(std::string& run) const {
+  Context made(make_task_context());
+  if (!made) throw std::bad_alloc();
+  const std::string whose = std::string(kCertificate) + ": " + quoted(files_.certificate);
   must_be_private(files_.key);
-  trust(context, {kAuthorities, files_.authorities});
-  must_be_taken(context, files_);
-  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  use_certificate(*made, {kCertificate, files_.certificate}, {kKey, files_.key});
+  trust(*made, {kAuthorities, files_.authorities});
+  must_be_taken(*made, files_);
+  SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, &check_chain);
   std::string uri;
   std::string found;
-  const auto id = spiffe_id_of(*SSL_CTX_get0_certificate(&context), uri, found);
+  const auto id = spiffe_id_of(*SSL_CTX_get0_certificate(made.get()), uri, found);
   if (!id) {
-    throw std::invalid_argument(
-        std::string(kCertificate) + ": " + quoted(files_.certificate) + " names no task: its URI " +
-        found + "; wanted is one as spiffe://example.org/mnist/" +
-        std::string(job_name(self_.job)) + "/" + std::to_string(self_.index));
+    throw std::invalid_argument(whose + " names no task: its URI " + found +
+                                "; wanted is one as spiffe://example.org/mnist/" +
+                                std::string(job_name(self_.job)) + "/" +
+                                std::to_string(self_.index));
   }
   if (!id->names(self_)) {
-    throw std::invalid_argument(std::string(kCertificate) + ": " + quoted(files_.certificate) +
-                                " is of " + uri + ", and this task is " + to_string(self_));
+    throw std::invalid_argument(whose + " is of " + uri + ", and this task is " + to_string(self_));
   }
-  made.run = id->run;
+  if (!run.empty() && id->run != run) {
+    throw std::invalid_argument(whose + " is of the run " + id->run + ", and this task is of " +
+                                run);
+  }
+  run = id->run;
   return made;
 }
 
 void TaskCertificates::read_again() {
-  const Seen now = look();
-  const bool are_there =
-      now.certificate != FileSeen{} && now.key != FileSeen{} && now.authorities != FileSeen{};
-  if (!are_there || now == seen_) return;  // being replaced: looked at again next time
-  seen_ = now;
-  try {
-    read_ = read();
-  } catch (const std::invalid_argument& error) {
-    if (warn_) warn_(std::string(error.what()) + "; the certificates of before stay");
-  }
-}
-
-std::string TaskCertificates::run() {
-  const std::lock_guard lock(mutex_);
-  return read_.run;
+  watch_.read_where_due([this] {
+    std::string run = run_;
+    context_ = read(run);
+  });
 }
 
 SSL* TaskCertificates::session() try {
   const std::lock_guard lock(mutex_);
   read_again();
-  return SSL_new(read_.context.get());
+  return SSL_new(context_.get());
 } catch (const std::bad_alloc&) {
   return nullptr;
 }

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "net/transport/credentials.h"
-#include "net/transport/file_seen.h"
+#include "net/transport/file_watch.h"
 #include "net/transport/spiffe_id.h"
 
 using X509 = struct x509_st;
@@ -31,7 +31,7 @@ struct TaskCertificateFiles {
 };
 
 // The one URI of a certificate that names a task. nullopt: it has none, several, or another one;
-// `found` says then what it has instead, as the end of a sentence: "has none".
+// `found` says then what is wrong with it, as the end of a sentence: "is missing".
 [[nodiscard]] std::optional<SpiffeId> spiffe_id_of(const X509& certificate, std::string& uri,
                                                    std::string& found);
 
@@ -42,7 +42,7 @@ struct TaskCertificateFiles {
 // the ones of before go on to count. Connections keep theirs.
 class TaskCertificates final : public Credentials {
  public:
-  // Throws std::invalid_argument, one sentence: the flag, the file, what is wrong; KeyOfAnother.
+  // Throws std::invalid_argument, one sentence: the flag, the file, what is wrong; NotFittingYet.
   // The certificate must be one that the authorities take now, and name `self`.
   TaskCertificates(TaskCertificateFiles files, const TaskId& self,
                    std::function<void(std::string_view)> warn);
@@ -55,8 +55,9 @@ class TaskCertificates final : public Credentials {
                                                const std::string& detail) override;
   [[nodiscard]] std::string wanted_by(const std::string& whom) const override;
 
-  // What the certificate says before the job: the same of all tasks of the run.
-  [[nodiscard]] std::string run();
+  // What the certificate says before the job: the same of all tasks of the run, and for the life of
+  // this object.
+  [[nodiscard]] const std::string& run() const noexcept { return run_; }
   // Of a new connection; the caller frees it. nullptr: out of memory.
   [[nodiscard]] SSL* session();
 
@@ -64,24 +65,17 @@ class TaskCertificates final : public Credentials {
   struct Free {
     void operator()(SSL_CTX* context) const noexcept;
   };
-  struct Read {
-    std::unique_ptr<SSL_CTX, Free> context;
-    std::string run;
-  };
-  struct Seen {
-    FileSeen certificate, key, authorities;
-    friend bool operator==(const Seen&, const Seen&) = default;
-  };
-  [[nodiscard]] Seen look() const;
-  [[nodiscard]] Read read() const;
+  using Context = std::unique_ptr<SSL_CTX, Free>;
+  // `run`: empty, any; else the certificate must be of this one. It is what it is of afterwards.
+  [[nodiscard]] Context read(std::string& run) const;
   void read_again();  // REQUIRES: mutex_ is held
 
   const TaskCertificateFiles files_;
   const TaskId self_;
-  const std::function<void(std::string_view)> warn_;
   std::mutex mutex_;
-  Seen seen_;  // guarded by mutex_
-  Read read_;  // guarded by mutex_
+  FileWatch watch_;  // guarded by mutex_
+  std::string run_;
+  Context context_;  // guarded by mutex_
 };
 
 }  // namespace disttf::net

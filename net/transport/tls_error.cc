@@ -30,6 +30,10 @@ class TlsCategory final : public std::error_category {
         return "the peer does not take the certificate of this task";
       case TlsError::kNotValidNow:
         return "a certificate has expired, or is not valid yet";
+      case TlsError::kNotShaken:
+        return "the handshake of TLS failed";
+      case TlsError::kNotSpoken:
+        return "TLS where none is spoken";
     }
     return "unknown TLS error " + std::to_string(code);
   }

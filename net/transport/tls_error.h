@@ -16,6 +16,8 @@ enum class TlsError {
   kOtherTask,        // the peer's certificate names another task than it should
   kNotTaken,         // the peer does not take ours
   kNotValidNow,      // either of the two has expired, or begins later
+  kNotShaken,        // the handshake has failed for another reason
+  kNotSpoken,        // the peer speaks TLS, and this task none
 };
 [[nodiscard]] const std::error_category& tls_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;

@@ -65,6 +65,8 @@ class TlsStream {
   [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const {
     return proof_->misfit(hello);
   }
+  // Whether the peer may order servers about as their driver.
+  [[nodiscard]] bool may_drive() const { return proof_->may_drive(); }
   // More about an error of the handshake than its code says; `self`: this task. Empty: there is no
   // more.
   [[nodiscard]] std::string detail(std::error_code error, const std::string& self) const {

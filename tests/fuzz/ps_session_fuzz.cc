@@ -119,17 +119,35 @@ class Host {
         reach();
         break;
       case 4:
-        if (input_.byte() % 16 == 0) {
-          core_.stop(
-              input_.byte() % 2 == 0 ? disttf::roles::kInterrupted : disttf::roles::kTerminated,
-              "SIGTERM", now_);
-        }
+        happen();
         break;
       default:
         if (const ConnectionId id = choose(); id != 0) frame(id);
         break;
     }
     settle();
+  }
+
+  // What no peer says.
+  void happen() {
+    switch (input_.byte() % 16) {
+      case 0:
+        core_.stop(
+            input_.byte() % 2 == 0 ? disttf::roles::kInterrupted : disttf::roles::kTerminated,
+            "SIGTERM", now_);
+        break;
+      case 1:
+        core_.forgive(std::chrono::seconds(input_.byte()), now_);
+        break;
+      case 2:
+        if (input_.byte() % 4 == 0) core_.broke("there is no memory");
+        break;
+      default:
+        if (core_.awaits_clock()) core_.clock(now_);
+        require(core_.take_metrics().task == task_.self);
+        static_cast<void>(core_.take_told());
+        break;
+    }
   }
 
   [[nodiscard]] std::vector<ConnectionId> open() const {
@@ -200,7 +218,10 @@ class Host {
 
   void frame(ConnectionId id) {
     Peer& peer = peers_.at(id);
-    if (!peer.is_frames) return;
+    if (!peer.is_frames) {
+      cut(peer);
+      return;
+    }
     replies_.erase(id);  // it has had what it was sent
     if (peer.left != 0 || peer.plan.is_body()) {
       read_body(id);
@@ -212,6 +233,17 @@ class Host {
     peer.left = header.body_size;
     took_plan(id, core_.header(id, header, now_));
     read_body(id);
+  }
+
+  // What a state channel asks for is served beside the frames, of a state as it was at one moment.
+  void cut(const Peer& peer) {
+    auto& range = core_.range(peer.hello.replica);
+    const std::uint8_t how = input_.byte();
+    const auto made = range.state().make_cut(
+        {.name = how % 8U,
+         .now = (how & 8U) != 0,
+         .generation = range.state().generation() + (how >= 0xF0 ? 1U : 0U)});
+    if (made) require(made->sequence == how % 8U && how < 0xF0);
   }
 
   // Whatever fits into a header; its body is then body_, as far as it goes.

@@ -3,6 +3,7 @@
 // with a sentence.
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "math/model_spec.h"
 #include "net/wire/handshake.h"
 #include "roles/run/run_config.h"
+#include "roles/run/setting.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -29,6 +31,15 @@ void check(const RunConfig& config) {
   require(to_saved_json(read_again(saved)) == saved);
   validate(config);
   require(disttf::math::layout_of(config.model).size() <= disttf::roles::kMaxParameters);
+  // What tasks and checkpoints of the same configuration say of each other.
+  require(!difference(config, saved));
+  require(evaluates_alike(config, saved));
+  require(stops_alike(config, saved) == config.stops_early());
+  std::set<std::string> all;
+  for (const disttf::roles::Setting& setting : disttf::roles::settings()) {
+    all.emplace(setting.name);
+  }
+  require(!contradiction(config, all, config));
   require(config.trainers >= 1 && config.trainers <= disttf::roles::kMaxTrainers);
   require(config.batch_size >= 1 && config.batch_size <= disttf::roles::kMaxBatchSize);
 }

@@ -73,7 +73,9 @@ class Trainer {
     session_.prepare({.size = kFloats, .strict = is_strict_, .elastic = is_elastic_});
     if (is_chief_) lead();
     if (!pull()) return;
-    for (std::size_t count = 0; count < kMostOperations; ++count) {
+    // Some are about the end of the run alone.
+    const std::size_t most = (choice_ & 64U) != 0 ? 0 : kMostOperations;
+    for (std::size_t count = 0; count < most; ++count) {
       const std::uint8_t which = input_.byte() % 8;
       if (which == kLeaves || input_.is_empty()) break;
       if (!operate(which)) return;

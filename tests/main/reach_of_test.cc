@@ -89,6 +89,13 @@ TEST_F(ReachOf, ASecretMayBeChangedByRenaming) {
   EXPECT_THAT(found.read, Contains(fs::path(at("keys"))));
 }
 
+TEST_F(ReachOf, TokensMayBeChangedByRenaming) {
+  fs::create_directory(at("web"));
+  const roles::Reach found = reach<RunTask>(
+      "ps --task_index=0 --metrics_port=0 --token_file=" + at("web/tokens") + kLists);
+  EXPECT_THAT(found.read, Contains(fs::path(at("web"))));
+}
+
 TEST_F(ReachOf, TheTokenThatCredentialsOfAWorkloadNameIsRead) {
   fs::create_directory(at("tokens"));
   const std::string credentials =

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <asio/post.hpp>
+#include <asio/use_future.hpp>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -121,12 +122,28 @@ TEST_F(AccessTokensTest, ComeAndGo) {
   write(kTwo);
   EXPECT_TRUE(comes_to(kTwo, true));
   EXPECT_FALSE(tokens.admit("Bearer " + kOne));
+  write("\n");
+  EXPECT_TRUE(comes_to(kTwo, false)) << "nobody may ask any more";
+  EXPECT_EQ(tokens.offered(), "");
+  write(kTwo);
+  EXPECT_TRUE(comes_to(kTwo, true));
+  EXPECT_EQ(warned, "");
   write("short");
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (warned.empty() && std::chrono::steady_clock::now() < until) {
     EXPECT_TRUE(tokens.admit("Bearer " + kTwo));
   }
   EXPECT_THAT(warned, HasSubstr("; the tokens of before stay"));
+  // What is mended is taken, though the text is the same.
+  warned.clear();
+  write(kOne, std::filesystem::perms(0644));
+  const auto warns_by = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (warned.empty() && std::chrono::steady_clock::now() < warns_by) {
+    EXPECT_FALSE(tokens.admit("Bearer " + kOne));
+  }
+  EXPECT_THAT(warned, HasSubstr("its mode must be 0600 or 0400"));
+  std::filesystem::permissions(path_, std::filesystem::perms(0600));
+  EXPECT_TRUE(comes_to(kOne, true));
 }
 
 class ServerWithTokens : public AccessTokensTest {
@@ -143,10 +160,13 @@ class ServerWithTokens : public AccessTokensTest {
         [](const HttpServerRequest& request) {
           return HttpReply{.body = request.method + " " + request.path};
         },
-        HttpServerOptions{.audit = [this](const HttpServerRequest& request, int status) {
-          audited_ += request.method + " " + request.path + " " + std::to_string(status) + " by " +
-                      request.peer + "\n";
-        }});
+        HttpServerOptions{
+            .audit =
+                [this](const HttpServerRequest& request, int status, std::size_t untold) {
+                  audited_ += request.method + " " + request.path + " " + std::to_string(status) +
+                              " by " + request.peer + " +" + std::to_string(untold) + "\n";
+                },
+            .audit_interval = audit_interval_});
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
     server_->listen(
@@ -164,6 +184,7 @@ class ServerWithTokens : public AccessTokensTest {
     return std::make_shared<AccessTokens>(path_, [](std::string_view) {});
   }
 
+  std::chrono::milliseconds audit_interval_ = std::chrono::hours(1);
   std::string audited_;  // the thread's, until it has ended
   asio::io_context context_{1};
   std::optional<HttpServer> server_;
@@ -205,7 +226,9 @@ TEST_F(ServerWithTokens, TellsWhoHasAskedForMoreThanReading) {
     server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});
   });
   const std::string bearer = "Authorization: Bearer " + kOne + "\r\n";
-  EXPECT_THAT(ask("GET", bearer), HasSubstr("GET /x"));
+  for (const char* method : {"GET", "HEAD", "OPTIONS"}) {
+    EXPECT_THAT(ask(method, bearer), StartsWith("HTTP/1.1 200 "));
+  }
   EXPECT_THAT(ask("POST", bearer), HasSubstr("POST /x"));
   for (int i = 0; i < 3; ++i) EXPECT_THAT(ask("DELETE", ""), StartsWith("HTTP/1.1 401 "));
   EXPECT_THAT(
@@ -213,11 +236,29 @@ TEST_F(ServerWithTokens, TellsWhoHasAskedForMoreThanReading) {
       HasSubstr("PUT /y"));
   asio::post(context_, [this] { server_->stop(); });
   thread_.join();
-  EXPECT_THAT(audited_, testing::MatchesRegex("POST /x 200 by 127\\.0\\.0\\.1:[0-9]+\n"
-                                              "DELETE /x 401 by 127\\.0\\.0\\.1:[0-9]+\n"
+  EXPECT_THAT(audited_, testing::MatchesRegex("POST /x 200 by 127\\.0\\.0\\.1:[0-9]+ .0\n"
+                                              "DELETE /x 401 by 127\\.0\\.0\\.1:[0-9]+ .0\n"
                                               "PUT /y 200 by uid [0-9]+, pid " +
-                                              std::to_string(::getpid()) + "\n"))
-      << "of refused ones one a second";
+                                              std::to_string(::getpid()) + " .0\n"))
+      << "of those that were refused one each interval";
+}
+
+TEST_F(ServerWithTokens, TellsHowManyRefusedOnesNobodyWasToldOf) {
+  audit_interval_ = std::chrono::milliseconds(200);
+  serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
+    server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});
+  });
+  // Until there is a line after some of which there was none.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  int asked = 0;
+  std::string told;
+  while (told.find('\n') == told.rfind('\n') && std::chrono::steady_clock::now() < until) {
+    static_cast<void>(ask("DELETE", ""));
+    ++asked;
+    told = asio::post(context_, asio::use_future([this] { return audited_; })).get();
+  }
+  const std::string last = told.substr(told.find('\n') + 1);
+  EXPECT_EQ(std::stoi(last.substr(last.rfind('+'))), asked - 2) << told;
 }
 
 }  // namespace

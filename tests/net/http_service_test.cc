@@ -186,6 +186,10 @@ TEST_F(HttpServiceTest, WhoHasNoTokenIsAnsweredWhatIsOpenAlone) {
   EXPECT_THAT(client.read("GET /health"), HasSubstr("200 OK"));
   client.write("GET /now HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + "\r\n\r\n");
   EXPECT_THAT(client.read("GET /now"), HasSubstr("200 OK"));
+  // And before the body has come.
+  RawClient waits = connect();
+  waits.write("POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n");
+  EXPECT_THAT(waits.read(), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
 }
 
 TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {

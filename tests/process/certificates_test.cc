@@ -90,9 +90,12 @@ TEST_F(TaskCertificates, AreRenewedWhileTasksAreKilled) {
   Tasks tasks = run_with_certificates(cluster_, flags);
   ASSERT_TRUE(says(tasks.chief(), "training step 10 done"));
   concatenate();
+  // The chief lives on, and has to take what the next authority has signed.
   replace("ca.pem", "both.pem");
-  replace("worker-1.pem", "foreign.pem");  // of the next authority
-  replace("worker-1.key", "foreign.key");
+  for (const auto& [name, next] : {std::pair{"worker-1", "foreign"}, {"ps-0", "foreign-ps"}}) {
+    replace(name + std::string(".pem"), next + std::string(".pem"));
+    replace(name + std::string(".key"), next + std::string(".key"));
+  }
   for (Process* task : {tasks.ps[0], tasks.trainers[1]}) {
     task->send(SIGKILL);
     ASSERT_TRUE(killed(*task, SIGKILL));

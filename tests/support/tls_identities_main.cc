@@ -12,8 +12,9 @@
 // that is behind it and is signed by ca.pem:
 //   ps-0, worker-0, worker-1, chief-0, evaluator-0: that task; worker: any of them
 //   other-run: worker 1 of spiffe://test/other; dns, two: worker 1 by no URI and by one of two
-//   expired: worker 1 until an hour ago; for-servers: worker 1, where the key is for servers alone
-//   foreign: worker 1, by another authority, foreign-ca.pem
+//   expired, later: worker 1 until an hour ago, and from in an hour on; for-servers: worker 1,
+//   where the key is for servers alone foreign, foreign-ps: worker 1 and ps 0, by another
+//   authority, foreign-ca.pem
 // KIND keys: private keys as other programs write them.
 //   pkcs8.key, rsa.key (PKCS#1), ec.key (SEC 1), x25519.key, encrypted.key (PBES2 with AES-256; its
 //   password is "password")
@@ -170,9 +171,13 @@ void write_tasks(const Path& folder) {
   chain.write_task(folder, "dns", task_named("DNS:localhost"));
   chain.write_task(folder, "two", task_named(worker.value + ",URI:https://test/"));
   foreign.write_task(folder, "foreign", worker);
+  foreign.write_task(folder, "foreign-ps", task_named(run + "ps/0"));
   Certificate other = worker;
   other.ends_s = -3600;
   chain.write_task(folder, "expired", other);
+  other = worker;
+  other.begins_s = 3600;
+  chain.write_task(folder, "later", other);
   other = worker;
   other.usages = "serverAuth";
   chain.write_task(folder, "for-servers", other);

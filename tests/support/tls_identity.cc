@@ -46,7 +46,8 @@ OpenSsl<X509> make_certificate(const Certificate& what, EVP_PKEY& key, X509* iss
   check(certificate != nullptr, "make a certificate");
   X509_set_version(certificate.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), what.serial);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), std::min(-3600L, what.ends_s - 7200));
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()),
+                  std::min(what.begins_s, what.ends_s - 7200));
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), what.ends_s);
   check(X509_set_pubkey(certificate.get(), &key) == 1, "write a key into a certificate");
   X509_NAME* const subject = X509_get_subject_name(certificate.get());

@@ -27,7 +27,8 @@ struct Certificate {
   int extension = 0;  // NID of one, with its value as OpenSSL's configuration has it
   std::string value;
   std::string usages = {};   // what the key may be used for (extendedKeyUsage); empty: anything
-  long ends_s = 24L * 3600;  // from now; it began an hour ago, or two hours before its end
+  long ends_s = 24L * 3600;  // from now
+  long begins_s = -3600;     // the same; two hours before its end at the latest
 };
 
 // `key`'s, signed by `issuer` with its key; by itself where `issuer` is null. Throws

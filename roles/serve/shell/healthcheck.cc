@@ -8,6 +8,7 @@
 
 #include "net/http/access_tokens.h"
 #include "net/http/http_client.h"
+#include "net/transport/same_host.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
@@ -48,6 +49,11 @@ int run_healthcheck(const HealthcheckOptions& options) {
   request.deadline = net::Clock::now() + options.timeout;
   request.max_bytes = kMostAnswerBytes;
   request.token = token_in(options.token_file);
+  if (!request.token.empty() && options.url.scheme == net::Scheme::kHttp &&
+      !net::is_loopback_host(options.url.host)) {
+    log_warning("--token_file: the token goes to " + options.url.host +
+                " in clear, for everybody on the way to see");
+  }
   Unread sink;
   const net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
   stop.throw_if_stopped();

@@ -244,6 +244,13 @@ OrderAnswer OrderServer::lost(const net::TaskId& other, const std::string& why) 
 // Its task of a run, until it ends or the channel breaks. nullopt: it has been started.
 std::optional<net::Refusal> OrderServer::train(ServerConnectionId id, const Connection& connection,
                                                const net::RunOrder& order) {
+  if (!connection->may_drive()) {
+    return net::Refusal{
+        .exit_code = static_cast<std::uint8_t>(kUsage),
+        .sentence = self_text() +
+                    " trains at the order of the chief alone, and the certificate of " +
+                    connection->peer_text() + " is another task's"};
+  }
   auto refusal = controller_.ordered(id, connection->peer_text(), net::Clock::now());
   if (!refusal) {
     order_ = order;

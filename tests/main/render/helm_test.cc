@@ -244,6 +244,8 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set secret=s,flags.secret_file=f"), HasSubstr("flags.secret_file"));
   EXPECT_THAT(says("--set secret=s,flags.insecure=true"), HasSubstr("flags.insecure"));
   EXPECT_THAT(says("--set secret=s,flags.task_cert=c"), HasSubstr("flags.task_cert"));
+  EXPECT_THAT(says("--set secret=,flags.task_cert=c,flags.task_key=k"),
+              HasSubstr("needs flags.task_key and flags.task_ca"));
   EXPECT_THAT(says("--set secret=,env[0].name=TZ,env[0].value=UTC"),
               HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));

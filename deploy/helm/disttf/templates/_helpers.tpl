@@ -79,6 +79,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- else if not (or $values.flags.secret_file $values.flags.task_cert $values.flags.insecure $values.secrets $named) -}}
 {{- fail "secret: missing; the pods are on several machines, and without a secret whoever reaches a port may be one of them. Give the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
 {{- end -}}
+{{- if $values.flags.task_cert -}}
+{{- if not (and $values.flags.task_key $values.flags.task_ca) -}}
+{{- fail (printf "flags.task_cert: %q needs flags.task_key and flags.task_ca" $values.flags.task_cert) -}}
+{{- end -}}
+{{- end -}}
 {{- if $values.metrics.enabled -}}
 {{- $words = append $words (printf "--metrics_port=%d" (int $values.metrics.port)) -}}
 {{- $words = append $words "--metrics_host=all" -}}

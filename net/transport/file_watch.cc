@@ -1,0 +1,65 @@
+#include "net/transport/file_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "net/wire/text.h"
+
+namespace disttf::net {
+namespace {
+
+constexpr std::chrono::seconds kRetry{1};
+constexpr std::chrono::seconds kGone{10};
+
+std::vector<FileSeen> look_at(const std::vector<std::string>& paths) {
+  std::vector<FileSeen> seen;
+  seen.reserve(paths.size());
+  for (const std::string& path : paths) seen.push_back(FileSeen::of(path));
+  return seen;
+}
+
+}  // namespace
+
+FileWatch::FileWatch(std::vector<std::string> paths, std::string stays, Warn warn)
+    : paths_(std::move(paths)),
+      stays_(std::move(stays)),
+      warn_(std::move(warn)),
+      read_(look_at(paths_)),
+      tried_(read_) {}
+
+bool FileWatch::is_due() {
+  std::vector<FileSeen> now = look_at(paths_);
+  look_for_gone(now);
+  if (gone_since_ || now == read_) return false;
+  if (now == tried_ && Clock::now() - tried_at_ < kRetry) return false;
+  tried_ = std::move(now);
+  tried_at_ = Clock::now();
+  return true;
+}
+
+void FileWatch::look_for_gone(const std::vector<FileSeen>& now) {
+  const auto gone = std::ranges::find(now, FileSeen{});
+  if (gone == now.end()) {
+    gone_since_.reset();
+    has_told_of_gone_ = false;
+    return;
+  }
+  if (!gone_since_) gone_since_ = Clock::now();
+  if (has_told_of_gone_ || Clock::now() - *gone_since_ < kGone) return;
+  has_told_of_gone_ = true;
+  const std::string& path = paths_[static_cast<std::size_t>(gone - now.begin())];
+  if (warn_) warn_(quoted(path) + " is not there any more; " + stays_);
+}
+
+void FileWatch::succeeded() {
+  read_ = tried_;
+  warned_.clear();
+}
+
+void FileWatch::failed(std::string_view why) {
+  if (tried_ == warned_) return;
+  warned_ = tried_;
+  if (warn_) warn_(std::string(why) + "; " + stays_);
+}
+
+}  // namespace disttf::net
