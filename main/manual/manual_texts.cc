@@ -346,9 +346,11 @@ constexpr std::array kVariables = {
         "GROUP_RANK, LOCAL_RANK, LOCAL_WORLD_SIZE",
         Reads::kCluster,
         "Set by launchers that tell ranks and no addresses: refused with a sentence."},
-    VariableText{"DISTTF_SECRET", Reads::kCluster,
-                 "What all tasks of the run share, where no --secret_file says it: they speak TLS "
-                 "with each other then. launch makes one for its tasks."},
+    VariableText{
+        "DISTTF_SECRET", Reads::kCluster,
+        "What all tasks of the run share, where neither --secret_file nor --task_cert says it: "
+        "they speak TLS "
+        "with each other then. launch makes one for its tasks."},
     VariableText{"http_proxy, https_proxy, all_proxy, no_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
                  Reads::kDownloads, "Through whom data sets are downloaded."},
     VariableText{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN", Reads::kStores,
