@@ -76,8 +76,8 @@ struct HttpServer::Listener {
 };
 
 struct HttpServer::State : std::enable_shared_from_this<State> {
-  State(asio::io_context& io, Handler function, const HttpServerOptions& limits)
-      : context(io), handler(std::move(function)), options(limits), grace(io) {}
+  State(asio::io_context& io, Handler function, HttpServerOptions limits)
+      : context(io), handler(std::move(function)), options(std::move(limits)), grace(io) {}
 
   void listen(std::unique_ptr<Listener> listener);
   asio::awaitable<void> accept_loop(Listener& listener);
