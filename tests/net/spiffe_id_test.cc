@@ -64,6 +64,10 @@ TEST(SpiffeIdTest, IsRefusedWhereItIsNone) {
            "spiffe://d/mnist/Worker/1",
            "spiffe://d/mnist/master/0",
            "spiffe://d/mnist/coworker/1",
+           "spiffe://d/mnist/-worker-1",
+           "spiffe://d/mnist--worker-1",
+           "spiffe://d/mnist/worker--1",
+           "spiffe://d/-worker-1",
            "worker-1",
        }) {
     EXPECT_FALSE(parse_spiffe_id(uri)) << uri;
