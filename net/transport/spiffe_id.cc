@@ -81,8 +81,8 @@ std::optional<SpiffeId> parse_spiffe_id(std::string_view uri) {
     word = take_last(rest);
   }
   const std::optional<Job> job = parse_job(word);
-  // One separator stands before the job: a run's name does not end in one.
-  const bool is_run = rest.empty() || kSeparators.find(rest.back()) == std::string_view::npos;
+  // One separator stands before the job, and what is before it is a path by itself.
+  const bool is_run = rest.empty() || (!rest.ends_with('-') && is_path(rest));
   if (!job || !is_run) return std::nullopt;
   id.job = *job;
   id.run = std::string(uri.substr(0, path)) + std::string(rest);

@@ -68,6 +68,8 @@ TEST(SpiffeIdTest, IsRefusedWhereItIsNone) {
            "spiffe://d/mnist--worker-1",
            "spiffe://d/mnist/worker--1",
            "spiffe://d/-worker-1",
+           "spiffe://d/..-worker-1",
+           "spiffe://d/a/.-worker-1",
            "worker-1",
        }) {
     EXPECT_FALSE(parse_spiffe_id(uri)) << uri;
