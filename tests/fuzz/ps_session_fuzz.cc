@@ -27,6 +27,7 @@
 #include "roles/ps/core/ps_core.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/run_of_choice.h"
 #include "tests/fuzz/task_frames.h"
 #include "tests/fuzz/task_of_run.h"
 
@@ -51,34 +52,12 @@ constexpr std::size_t kMostActions = 200;
 // From here on a byte that says which kind a frame is asks for one that makes sense.
 constexpr std::uint8_t kFirstAsTasksSay = 215;
 
-RunConfig make_run(std::uint8_t choice) {
-  RunConfig config;
-  config.dataset = "MNIST";
-  config.data_checksum = "0";
-  config.model.kind = disttf::math::ModelKind::kSoftmax;
-  config.model.input = {.channels = 6};
-  config.model.classes = 2;
-  config.optimizer.kind = (choice & 1U) != 0 ? disttf::math::OptimizerKind::kMomentum
-                                             : disttf::math::OptimizerKind::kSgd;
-  config.trainers = kTrainers;
-  config.train_steps = 6;
-  config.sync_replicas = (choice & 6U) != 2;
-  config.replicas_to_aggregate = (choice & 6U) == 4 ? 2 : 0;
-  config.ps_replicas = (choice & 8U) != 0 ? 2 : 1;
-  if ((choice & 6U) == 6 && config.ps_replicas == 1) {
-    config.micro_batches = 4;
-    config.min_workers = 1;
-  } else if ((choice & 16U) != 0) {
-    config.wire_dtype = disttf::roles::WireDtype::kBf16;
-  }
-  if (!config.sync_replicas && (choice & 32U) != 0) config.max_staleness = 1;
-  return config;
-}
-
 class Host {
  public:
   explicit Host(Input input)
-      : input_(input), config_(make_run(input_.byte())), json_(to_json(config_)) {}
+      : input_(input),
+        config_(disttf::fuzz::run_of_choice(input_.byte(), kTrainers)),
+        json_(to_json(config_)) {}
 
   void run() {
     for (std::size_t count = 0; count < kMostActions && !input_.is_empty(); ++count) {

@@ -1,0 +1,37 @@
+// A small run's configuration, of which a byte of the input says how it trains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "roles/run/run_config.h"
+
+namespace disttf::fuzz {
+
+// Its model has 14 parameters. Bits of `choice`: 1 momentum; 6, the way in which gradients count;
+// 8 two hosts of a range; 16 bf16 on the wire; 32 bounded staleness, where steps do not wait.
+inline roles::RunConfig run_of_choice(std::uint8_t choice, std::size_t trainers) {
+  roles::RunConfig config;
+  config.dataset = "MNIST";
+  config.data_checksum = "0";
+  config.model.kind = math::ModelKind::kSoftmax;
+  config.model.input = {.channels = 6};
+  config.model.classes = 2;
+  config.optimizer.kind =
+      (choice & 1U) != 0 ? math::OptimizerKind::kMomentum : math::OptimizerKind::kSgd;
+  config.trainers = trainers;
+  config.train_steps = 6;
+  config.sync_replicas = (choice & 6U) != 2;
+  config.replicas_to_aggregate = (choice & 6U) == 4 ? 2 : 0;
+  config.ps_replicas = (choice & 8U) != 0 ? 2 : 1;
+  if ((choice & 6U) == 6 && config.ps_replicas == 1) {
+    config.micro_batches = 4;
+    config.min_workers = 1;
+  } else if ((choice & 16U) != 0) {
+    config.wire_dtype = roles::WireDtype::kBf16;
+  }
+  if (!config.sync_replicas && (choice & 32U) != 0) config.max_staleness = 1;
+  return config;
+}
+
+}  // namespace disttf::fuzz
