@@ -20,11 +20,10 @@ namespace disttf::roles {
                                                                 net::ServerHooks hooks,
                                                                 bool is_server = false);
 
-// Listens where the lists say that a server is. Where another process has it, which may be the task
-// of a server that was killed and is dying, that is waited for for a moment. Throws
+// Listens where the lists say that a task is, after its predecessor (predecessor.h). Throws
 // std::system_error.
-[[nodiscard]] asio::ip::tcp::acceptor listen_after_predecessor(asio::io_context& context,
-                                                               const net::Address& listed);
+[[nodiscard]] asio::ip::tcp::acceptor listen_where_listed(asio::io_context& context,
+                                                          const net::Address& listed);
 
 // Why the task ends that could not listen: because of the port, or for lack of descriptors.
 [[nodiscard]] Failure cannot_listen(const Task& task, const std::system_error& error);

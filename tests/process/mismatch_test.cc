@@ -2,6 +2,8 @@
 // documented exit code, and so do those who wait for it.
 #include <sys/socket.h>
 
+#include <optional>
+
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -56,6 +58,17 @@ TEST_F(Mismatch, PsPortThatIsTaken) {
   EXPECT_TRUE(exits(ps, kExitCannotListen));
   EXPECT_TRUE(says(ps, "ps 0 \\(127.0.0.1:" + port + "\\) cannot listen on 127.0.0.1 port " + port +
                            ": Address already in use"));
+}
+
+// As a killed task holds its port for a moment in which an engine has started the next.
+TEST_F(Mismatch, PsPortThatIsFreedMeanwhile) {
+  std::optional<ReservedPort> taken(std::in_place);
+  ASSERT_EQ(listen(taken->socket(), 1), 0);
+  const std::string port = std::to_string(taken->number());
+  Process& ps = run_with(Job::kPs, 0, "127.0.0.1:" + port, worker0_);
+  EXPECT_TRUE(says(ps, "127.0.0.1:" + port + " is in use; if that is a process which is ending"));
+  taken.reset();
+  EXPECT_TRUE(says(ps, "Started server with target: tcp://127.0.0.1:" + port));
 }
 
 TEST_F(Mismatch, WorkerWithAFlagThatContradictsTheChiefs) {

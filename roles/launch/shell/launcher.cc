@@ -33,6 +33,7 @@
 #include "roles/monitor/shell/record_feed.h"
 #include "roles/monitor/shell/record_file.h"
 #include "roles/process/log.h"
+#include "roles/process/predecessor.h"
 #include "roles/process/progress.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
@@ -186,7 +187,9 @@ void Launcher::open_control() {
 // Every user of the machine can connect to it, so it asks for a token that only this one can read.
 void Launcher::open_port(std::uint16_t port) {
   try {
-    asio::ip::tcp::acceptor acceptor = net::listen_on(context_, port, net::ListenScope::kLoopback);
+    asio::ip::tcp::acceptor acceptor = listen_after_predecessor(
+        "--control_port " + std::to_string(port),
+        [&] { return net::listen_on(context_, port, net::ListenScope::kLoopback); });
     control_url_ = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
     server_->listen(std::move(acceptor), control_->make_token());
   } catch (const std::system_error& error) {

@@ -21,6 +21,7 @@
 #include "net/wire/text.h"
 #include "roles/monitor/shell/process_metrics.h"
 #include "roles/process/log.h"
+#include "roles/process/predecessor.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/outcome.h"
 
@@ -127,7 +128,9 @@ class MetricsAddress::Impl {
     std::shared_ptr<net::TlsIdentity> identity = identity_of(options_.files);
     std::shared_ptr<net::AccessTokens> tokens = tokens_of(options_.files, options_.host);
     try {
-      tcp::acceptor acceptor = net::listen_at(context_, options_.host, *options_.port);
+      tcp::acceptor acceptor = listen_after_predecessor(
+          "--metrics_port " + std::to_string(*options_.port),
+          [this] { return net::listen_at(context_, options_.host, *options_.port); });
       const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
       target_ = target_at(acceptor.local_endpoint().port());
       server_.emplace(

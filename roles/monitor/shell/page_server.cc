@@ -9,6 +9,7 @@
 
 #include "net/wire/text.h"
 #include "roles/monitor/shell/audit.h"
+#include "roles/process/predecessor.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -18,35 +19,25 @@ using asio::ip::tcp;
 
 constexpr int kNotFound = 404;
 
+// Throws std::system_error.
 tcp::acceptor listen_at(asio::io_context& context, const PageOptions& options) {
-  const auto fail = [&options](const std::error_code& error) {
-    throw Failure(kCannotListen, "the page cannot be at " + net::quoted(options.host) + " port " +
-                                     std::to_string(options.port) + ": " + error.message());
-  };
-  std::error_code error;
   tcp::resolver resolver(context);
-  const auto found =
-      resolver.resolve(options.host, std::to_string(options.port),
-                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
-  if (error) {
-    fail(error);
+  const tcp::endpoint endpoint =
+      *resolver
+           .resolve(options.host, std::to_string(options.port),
+                    tcp::resolver::passive | tcp::resolver::numeric_service)
+           .begin();
+  return {context, endpoint};  // with SO_REUSEADDR, and listening
+}
+
+tcp::acceptor listen_as_asked(asio::io_context& context, const PageOptions& options) {
+  try {
+    return listen_after_predecessor("--page_port " + std::to_string(options.port),
+                                    [&] { return listen_at(context, options); });
+  } catch (const std::system_error& error) {
+    throw Failure(kCannotListen, "the page cannot be at " + net::quoted(options.host) + " port " +
+                                     std::to_string(options.port) + ": " + error.code().message());
   }
-  const tcp::endpoint endpoint = *found.begin();
-  tcp::acceptor acceptor(context);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) {
-    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  }
-  if (!error) {
-    acceptor.bind(endpoint, error);
-  }
-  if (!error) {
-    acceptor.listen(asio::socket_base::max_listen_connections, error);
-  }
-  if (error) {
-    fail(error);
-  }
-  return acceptor;
 }
 
 // As it stands in a link. Where every address is meant, that of this machine for itself is one.
@@ -76,7 +67,7 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
     : page_(page),
       server_(context, handler_of(page, std::move(others)), {.audit = audit_of("the page")}) {
   std::shared_ptr<net::TlsIdentity> identity = identity_of(options.files);
-  tcp::acceptor acceptor = listen_at(context, options);
+  tcp::acceptor acceptor = listen_as_asked(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
   // A certificate is for a name rather than for an address.
   const bool has_name = identity != nullptr && !options.names.empty();

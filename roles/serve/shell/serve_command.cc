@@ -14,6 +14,7 @@
 #include "net/transport/server.h"
 #include "net/wire/address.h"
 #include "roles/process/log.h"
+#include "roles/process/predecessor.h"
 #include "roles/process/start_thread.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
@@ -46,7 +47,9 @@ std::size_t body_bytes_for(const Shelf& shelf) {
 
 asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOptions& options) {
   try {
-    return net::listen_at(context, options.host, options.port);
+    return listen_after_predecessor("--port " + std::to_string(options.port), [&] {
+      return net::listen_at(context, options.host, options.port);
+    });
   } catch (const std::system_error& error) {
     throw Failure(kCannotListen, std::string("--port: ") + error.what());
   }

@@ -112,9 +112,8 @@ int OrderServer::run() {
 void OrderServer::listen() {
   const net::Address& listed = task_.cluster.address_of(task_.self);
   try {
-    port_ = data::FileDescriptor(task_.listen_fd >= 0
-                                     ? task_.listen_fd
-                                     : listen_after_predecessor(context_, listed).release());
+    port_ = data::FileDescriptor(
+        task_.listen_fd >= 0 ? task_.listen_fd : listen_where_listed(context_, listed).release());
   } catch (const std::system_error& error) {
     throw cannot_listen(task_, error);
   }
