@@ -92,6 +92,7 @@ last-moment: ## LAST_MOMENT_RUNS=300 runs whose tasks are killed when they are a
 engines: build ## what `disttf render` writes, on a real Kubernetes of one node, built from its sources
 	@.ci/install kubernetes
 	@.ci/engines_build
+	@.ci/tools helm
 	@python3 -B tests/engines/kubernetes_test.py $(BUILD)/disttf build/engines ../shared/mnist $(ENGINE_TESTS) </dev/null
 
 flags-document: ## write the tables of docs/flags.md, and the flags of the chart, anew from the flags themselves

@@ -17,11 +17,11 @@
 #include "bench/launch.h"
 #include "bench/outsider.h"
 #include "bench/sides.h"
+#include "net/transport/tls_socket.h"
 
 namespace disttf::bench {
 namespace {
 
-constexpr std::size_t kRecord = 16384;  // the most that a record of TLS holds
 constexpr std::size_t kTag = 16;
 constexpr const char* kSecret = "a secret that only this benchmark has, and nobody needs";
 
@@ -35,7 +35,7 @@ class CipherPasses {
         plain_(bytes, 1),
         secret_(bytes),
         back_(bytes),
-        tags_((bytes + kRecord - 1) / kRecord) {}
+        tags_((bytes + net::kRecordBytes - 1) / net::kRecordBytes) {}
   ~CipherPasses() {
     EVP_CIPHER_CTX_free(context_);
     EVP_CIPHER_free(cipher_);
@@ -65,8 +65,8 @@ class CipherPasses {
     is_right_ &=
         EVP_CipherInit_ex2(context_, cipher_, key.data(), nullptr, encrypts ? 1 : 0, nullptr) == 1;
     for (std::size_t record = 0; record < tags_.size(); ++record) {
-      const std::size_t begin = record * kRecord;
-      const auto size = static_cast<int>(std::min(kRecord, from.size() - begin));
+      const std::size_t begin = record * net::kRecordBytes;
+      const auto size = static_cast<int>(std::min(net::kRecordBytes, from.size() - begin));
       std::array<unsigned char, 12> nonce{};
       nonce[0] = static_cast<unsigned char>(record);
       nonce[1] = static_cast<unsigned char>(record >> 8U);

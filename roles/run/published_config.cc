@@ -365,6 +365,9 @@ RunConfig run_config_from_json(std::string_view text) {
   RunConfig config;
   for (const Setting& setting : settings()) {
     const auto found = parsed.find(setting.name);
+    if (found == parsed.end() && setting.may_be_missing) {
+      continue;
+    }
     if (found == parsed.end()) {
       throw std::invalid_argument("the published configuration lacks --" +
                                   std::string(setting.name));

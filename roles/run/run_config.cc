@@ -173,6 +173,10 @@ void validate(const RunConfig& config) {
     refuse_setting("min_workers", std::to_string(config.min_workers),
                    "from 1 to the number of trainers, " + std::to_string(trainers));
   }
+  if (config.max_gradient_norm != 0 && config.max_gradient_norm < config.clip_norm) {
+    refuse_setting("max_gradient_norm", shortest_text(config.max_gradient_norm),
+                   "0 or at least --clip_norm, " + shortest_text(config.clip_norm));
+  }
   if (config.sync_replicas && config.max_staleness) {
     refuse_setting("max_staleness", std::to_string(*config.max_staleness),
                    "allowed without --sync_replicas=false");

@@ -27,6 +27,10 @@ inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16
 [[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;
 [[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
+// What a ps does with a gradient that no step should be made of (roles/ps/core/gradient_check.h).
+enum class BadGradients : std::uint8_t { kRefuse, kCount };
+inline constexpr std::array<std::string_view, 2> kBadGradientsNames = {"refuse", "count"};
+
 // What somebody must know who asks the trained model, besides its weights and layers: found out
 // from the data set by the chief, and saved with every checkpoint. No setting: nobody chooses it.
 struct ExampleFacts {
@@ -69,7 +73,9 @@ struct RunConfig {
   // Less than f32: gradients are computed at parameters that are rounded to it, and are rounded,
   // too. The parameters that the ps keep, and the final ones, are not.
   WireDtype wire_dtype = WireDtype::kF32;
-  float clip_norm = 0;            // of the gradient of a batch, at most; 0: any
+  float clip_norm = 0;          // of the gradient of a batch, at most; 0: any
+  float max_gradient_norm = 0;  // that a ps takes; of its range; 0: any
+  BadGradients bad_gradients = BadGradients::kRefuse;
   float top_k = 0;                // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;   // global steps between evaluations by the chief; 0 = at the end
   std::uint64_t test_shifts = 0;  // pixels that an image which is evaluated is shifted by, at most

@@ -156,6 +156,9 @@ struct Setting {
   // False: a run that goes on with another value ends with the same weights.
   bool changes_weights = true;
   std::string_view other_name{};  // of the flag
+  // A configuration that lacks it, of a checkpoint from before there was this row, has the value of
+  // a RunConfig{}.
+  bool may_be_missing = false;
 
   [[nodiscard]] bool is_flag() const noexcept { return !about.empty(); }
 };

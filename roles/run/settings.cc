@@ -1,5 +1,5 @@
 // The table of the settings of a run. To add one: its member in RunConfig (run_config.h), whose
-// initialiser is its default, and a row here; then where it acts.
+// initialiser is its default, and a row here, which may_be_missing; then where it acts.
 #include <map>
 
 #include "math/kernels.h"
@@ -113,6 +113,21 @@ std::vector<Setting> make_settings() {
        .about = "the [longest](operations.md#the-optimizer) that the gradient of a batch may be: a "
                 "longer one is scaled to it; 0: any",
        .argument = "NORM"},
+      {.name = "bad_gradients",
+       .value = Choice{[](auto& run) -> auto& { return run.bad_gradients; }, kBadGradientsNames},
+       .about = "what a ps does with a gradient that has [values which are no numbers](operations.md#bad-gradients), "
+                "or is longer than `--max_gradient_norm`: `refuse`: who pushed it ends, and no step is made of "
+                "it; `count`: it is used, and counted",
+       .argument = "NAME",
+       .changes_weights = false,
+       .may_be_missing = true},
+      {.name = "max_gradient_norm",
+       .value = Fraction{.place = [](auto& run) -> auto& { return run.max_gradient_norm; },
+                         .range = Range::kZeroOrMore},
+       .about = "a gradient that is longer, of the range that a ps has, is a bad one; 0: none is",
+       .argument = "NORM",
+       .changes_weights = false,
+       .may_be_missing = true},
       {.name = "loss",
        .value = Choice{[](auto& run) -> auto& { return run.model.loss; }, math::loss_names()},
        .about = "what is [made small](operations.md#the-loss): " + names_text(math::loss_names()) +

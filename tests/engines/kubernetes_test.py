@@ -2,7 +2,7 @@
 """Usage: kubernetes_test.py DISTTF ENGINES MNIST [TEST...]
 
 What `disttf render` writes, on a real Kubernetes. Its API server takes all of it (`accepted`). And it is run: kubernetes,
-statefulset, tfjob under the training operator, jobset under its controller. Pods come up, train, say the result and end
+statefulset, the chart as helm installs it, tfjob under the training operator, jobset under its controller. Pods come up, train, say the result and end
 with the weights of `launch`, which also has a secret; pods are deleted and killed in mid-run; images are wrong, flags are wrong, memory is short.
 ENGINES: what .ci/engines_build has built. MNIST: the folder of the real one; where it is not the built-in digits do. It
 prints what is seen over time.
@@ -22,6 +22,7 @@ import cluster
 import machine
 
 PODS = "/api/v1/namespaces/default/pods"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 OBJECTS = {"job": "/apis/batch/v1/namespaces/default/jobs", "tfjob": "/apis/kubeflow.org/v1/namespaces/default/tfjobs",
            "jobset": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"}
 SIZE = ["--ps=2", "--workers=2", "--chief"]
@@ -245,6 +246,28 @@ class Tests:
             self.expect_result(trainer)
         self.delete(text)
 
+    def chart(self):
+        """A release, whose end helm waits for; and nothing of it is left behind."""
+        self.need_node()
+        settings = ["chief=true", "ps=2", "workers=2", f"secret={SECRET}"]
+        settings += ["flags." + flag.removeprefix("--") if "=" in flag else f"flags.{flag.removeprefix('--')}=true"
+                     for flag in (*RUN, *self.data) if not flag.startswith("--volumes")]
+        for number, flag in enumerate(each for each in self.data if each.startswith("--volumes")):
+            host, path, _ = flag.removeprefix("--volumes=").split(":")
+            settings += [f"volumes[{number}].{key}={value}" for key, value in
+                         (("hostPath", host), ("path", path), ("readOnly", "true"))]
+        helm = [ROOT / "build/tools/helm/helm", f"--kubeconfig={self.cluster.kubeconfig}"]
+        homes = {f"HELM_{kind}_HOME": str(self.folder / "helm" / kind) for kind in ("CACHE", "CONFIG", "DATA")}
+        environment = {**os.environ, **homes}
+        self.began, self.seen = time.monotonic(), None
+        self.say("helm install " + " ".join(settings))
+        machine.run(*helm, "install", "mnist", ROOT / "deploy/helm/disttf", "--wait", "--wait-for-jobs", "--timeout=2m",
+                    "--set-string=image.tag=1", *(f"--set={each}" for each in settings), env=environment)
+        self.say("helm has installed it, and its Jobs are Complete")
+        self.expect_all_end(("mnist-chief-0", "mnist-worker-0", "mnist-worker-1"))
+        machine.run(*helm, "uninstall", "mnist", "--wait", env=environment)
+        self.wait_for("the end of all pods", lambda: not self.pods())
+
     def statefulset(self):
         text = self.render("statefulset")
         self.apply(text)
@@ -362,7 +385,7 @@ class Tests:
                       lambda: self.pod(part)["metadata"]["uid"] != pod["metadata"]["uid"])
 
 
-ALL = ("accepted", "kubernetes", "kubernetes_permanent", "kubernetes_deleted", "statefulset", "tfjob", "tfjob_killed",
+ALL = ("accepted", "kubernetes", "kubernetes_permanent", "kubernetes_deleted", "chart", "statefulset", "tfjob", "tfjob_killed",
        "tfjob_deleted", "tfjob_permanent", "tfjob_wrong_image", "tfjob_little_memory", "jobset")
 
 
@@ -387,6 +410,8 @@ def main():
     program, engines, mnist = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
     names = sys.argv[4:] or ALL
     wanted = [*cluster.API_PROGRAMS, *(cluster.NODE_PROGRAMS if set(names) != {"accepted"} else ())]
+    if "chart" in names:
+        wanted.append(ROOT / "build/tools/helm/helm")  # made by .ci/tools helm
     wanted += [engine for target, engine in (("tfjob", "training-operator"), ("jobset", "jobset"))
                if any(name.startswith(target) for name in names)]
     why = cluster.missing_programs(engines, wanted)

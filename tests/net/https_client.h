@@ -34,7 +34,8 @@ using test_support::OpenSsl;
 // Somebody who trusts the authority of `ca_file`, and asks for localhost.
 class TlsClient {
  public:
-  TlsClient(std::uint16_t port, const std::string& ca_file, int version = TLS1_3_VERSION)
+  TlsClient(std::uint16_t port, const std::string& ca_file, int version = TLS1_3_VERSION,
+            const std::string& ciphers = "DEFAULT")
       : fd_(::socket(AF_INET, SOCK_STREAM, 0)), context_(SSL_CTX_new(TLS_client_method())) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -46,7 +47,8 @@ class TlsClient {
         SSL_CTX_load_verify_locations(context_.get(), ca_file.c_str(), nullptr) != 1) {
       throw std::runtime_error("cannot connect");
     }
-    SSL_CTX_set_cipher_list(context_.get(), "DEFAULT@SECLEVEL=0");  // else none of TLS 1.1
+    // Of TLS 1.2 and below; without the level none of TLS 1.1.
+    EXPECT_EQ(SSL_CTX_set_cipher_list(context_.get(), (ciphers + "@SECLEVEL=0").c_str()), 1);
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_min_proto_version(context_.get(), version);
     SSL_CTX_set_max_proto_version(context_.get(), version);

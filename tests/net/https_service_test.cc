@@ -75,9 +75,9 @@ class HttpsServiceTest : public test::WithIdentities {
     if (service_) service_->stop();
     for (std::thread& each : threads_) each.join();
   }
-  void serve(HttpServiceOptions options = {}) {
+  void serve(HttpServiceOptions options = {}, const std::string& kind = "p256") {
     options.threads = 2;
-    options.identity = identity("p256/server.pem", "p256/server.key");
+    options.identity = identity(kind + "/server.pem", kind + "/server.key");
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
     service_ =
@@ -86,6 +86,17 @@ class HttpsServiceTest : public test::WithIdentities {
         });
     for (std::size_t i = 0; i < 2; ++i) {
       threads_.emplace_back([this, i] { service_->run(i); });
+    }
+  }
+  [[nodiscard]] bool speaks(const std::string& kind, const std::string& cipher) const {
+    return TlsClient(port_, at(kind + "/ca.pem"), TLS1_2_VERSION, cipher).is_connected();
+  }
+  void expect_new_ciphers_alone(const std::string& kind, const std::string& signs) const {
+    for (const char* cipher : {"AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"}) {
+      EXPECT_TRUE(speaks(kind, "ECDHE-" + signs + "-" + cipher)) << cipher;
+    }
+    for (const char* cipher : {"AES128-SHA", "AES128-SHA256", "AES256-SHA384"}) {
+      EXPECT_FALSE(speaks(kind, "ECDHE-" + signs + "-" + cipher)) << cipher;
     }
   }
   [[nodiscard]] bool takes(const std::string& authority) const {
@@ -115,6 +126,20 @@ TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
     }
   }
   EXPECT_FALSE(TlsClient(port_, at("p256/ca.pem"), TLS1_1_VERSION).is_connected());
+}
+
+// Of TLS 1.2 only what keeps secret what was said before a key was lost, and needs no padding.
+TEST_F(HttpsServiceTest, OldCiphersAreNotSpoken) {
+  serve({}, "p256");
+  expect_new_ciphers_alone("p256", "ECDSA");
+}
+
+TEST_F(HttpsServiceTest, NorAreThoseThatSendAKeyUnderTheServers) {
+  make("rsa");
+  serve({}, "rsa");
+  expect_new_ciphers_alone("rsa", "RSA");
+  EXPECT_FALSE(speaks("rsa", "AES128-GCM-SHA256"));
+  EXPECT_FALSE(speaks("rsa", "AES128-SHA"));
 }
 
 // Of requests that come in one record the later ones are in no socket any more.

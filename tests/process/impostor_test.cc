@@ -4,6 +4,7 @@
 #include "tests/process/impostor.h"
 
 #include <csignal>
+#include <cstring>
 #include <limits>
 #include <system_error>
 
@@ -131,6 +132,44 @@ TEST_F(Impostor, PushesForAFutureStep) {
       frame({.kind = FrameKind::kPushPull, .step = 7, .generation = 1}, gradient_bytes()),
       "a gradient for step 7 came while the parameters are at step 0");
   expect_parameters_unchanged();
+}
+
+// One value that is no number would make all parameters such in the step after the next.
+TEST_F(Impostor, PushesValuesThatAreNoNumbers) {
+  start_run();
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    Bytes gradient = gradient_bytes();
+    std::memcpy(gradient.data() + 5 * sizeof value, &value, sizeof value);
+    expect_refused(connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient),
+                   "the gradient for step 0 has values that are no numbers, 1 of " +
+                       std::to_string(size_) + ": ");
+  }
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesALongerGradientThanTheRunAllows) {
+  config_.max_gradient_norm = 2;
+  start_run();
+  expect_refused(connect(),
+                 frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient_bytes()),
+                 "has a norm of 88.6341 here, --max_gradient_norm is 2");
+  expect_parameters_unchanged();
+}
+
+TEST_F(Impostor, PushesWhatIsBadWhereThatIsCounted) {
+  config_.max_gradient_norm = 2;
+  config_.bad_gradients = roles::BadGradients::kCount;
+  start_run();
+  const RawPeer peer = connect();
+  Bytes parameters;
+  EXPECT_EQ(reply_to(peer,
+                     frame({.kind = FrameKind::kPushPull, .sequence = 1, .generation = 1},
+                           gradient_bytes()),
+                     parameters),
+            FrameKind::kParameters);
+  EXPECT_NE(parameters, Bytes(size_ * sizeof(float)));
+  EXPECT_TRUE(says(*ps_, "the gradient for step 0 has a norm of .*; it is used"));
 }
 
 TEST_F(Impostor, PushesForAnotherGeneration) {

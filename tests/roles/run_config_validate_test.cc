@@ -121,6 +121,12 @@ const std::vector<Invalid>& invalid_configs() {
        },
        "--compress: topk:0.01 is not allowed with --min_workers, --max_workers or --micro_batches: "
        "whoever computes a micro-batch must come to the same gradient"},
+      {"ShorterGradientsThanThoseThatAreClipped",
+       [](RunConfig& c) {
+         c.clip_norm = 2;
+         c.max_gradient_norm = 1.5F;
+       },
+       "--max_gradient_norm: 1.5 is not 0 or at least --clip_norm, 2"},
       {"BlocksOfRunningStatistics",
        [](RunConfig& c) {
          c.model.layers = {{.type = "batch_norm", .name = {}, .fields = {}}};

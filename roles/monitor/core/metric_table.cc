@@ -62,6 +62,8 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
      "Gradients of the step under way that have not come yet"},
     {Metric::kPsPushes, "disttf_ps_pushes", kCounter, "", "range, result", kPs,
      "Gradients that were used, dropped since they came too late, or had been seen before"},
+    {Metric::kPsBadGradients, "disttf_ps_bad_gradients", kCounter, "", "range", kPs,
+     "Gradients with values that are no numbers, or longer than --max_gradient_norm"},
     {Metric::kPsApplySeconds, "disttf_ps_apply_seconds", kHistogram, "seconds", "range", kPs,
      "Time to take the gradient that completes a step, and to update the parameters"},
     {Metric::kPsWaitForLastSeconds, "disttf_ps_wait_for_last_seconds", kHistogram, "seconds",

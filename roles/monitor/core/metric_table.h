@@ -45,6 +45,7 @@ enum class Metric : std::uint8_t {
   kPsTrainers,
   kPsMissingGradients,
   kPsPushes,
+  kPsBadGradients,
   kPsApplySeconds,
   kPsWaitForLastSeconds,
   kPsStaleness,

@@ -94,6 +94,7 @@ struct PsRangeMeters {
   Counter& used;
   Counter& dropped;
   Counter& repeated;
+  Counter& bad;
   Histogram& apply;
   Histogram& wait_for_last;
   Histogram& staleness;

@@ -68,8 +68,9 @@ struct PeerConnection {
   net::FrameHeader header;
   std::shared_ptr<Shard> shard;  // that it goes into: kept while it does
   PushId push;
-  std::span<float> gradient;     // where a packed one is unpacked to
-  std::vector<std::byte> bytes;  // a body that is no tensor
+  std::span<const float> gradient;  // that is pushed, once it has come whole
+  std::span<float> destination;     // of one that does not stay where it lies
+  std::vector<std::byte> bytes;     // a body that is no tensor
   std::vector<std::span<std::byte>> places;
   std::shared_ptr<BackupReceiver> copy;  // of a primary: what it is copied to
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "net/wire/messages.h"
@@ -40,7 +41,7 @@ BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point n
     case Part::kFencedGradient:
       return ended(from, false, now);
     case Part::kPackedGradient:
-      if (unpack_gradient(from.shard->wire(), from.places.front(), from.gradient)) {
+      if (unpack_gradient(from.shard->wire(), from.places.front(), from.destination)) {
         return from.refuse(
             out_, kError,
             "a sparse gradient whose components are not ascending ones of the range of " +
@@ -82,10 +83,13 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
   }
   from.shard = state_.shard();
   if (from.push.in_place) {
+    const std::span<const std::byte> bytes = in_place.bytes;
+    from.gradient = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
     return commit(from, in_place, now);
   }
+  from.destination = admission.destination;
+  from.gradient = admission.destination;
   if ((header.flags & net::kTensorForms) != 0) {
-    from.gradient = admission.destination;
     return from.into(Part::kPackedGradient, from.shard->packed_inbox(from.rank, header.body_size));
   }
   return from.into(Part::kGradient, std::as_writable_bytes(admission.destination));
@@ -101,13 +105,20 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
   // The state may have been replaced while the gradient was on its way.
   const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
   if (stands) {
+    if (const auto fault = shard->fault_in(from.gradient)) {
+      const std::string sentence =
+          "the gradient for step " + std::to_string(from.push.step) + " " + *fault;
+      if (shard->config().bad_gradients == BadGradients::kRefuse) {
+        return from.refuse(out_, kError, sentence);
+      }
+      if (shard->counters().bad == 1) {
+        out_.warn(from.peer + ": " + sentence + "; it is used, others will be counted only");
+      }
+    }
     const std::uint64_t step = shard->step();
     times_.arrived(from.rank, from.push.step, now);
     if (from.push.in_place) {
-      const std::span<const std::byte> bytes = in_place.bytes;
-      shard->commit(from.push,
-                    {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
-                    in_place.owner);
+      shard->commit(from.push, from.gradient, in_place.owner);
     } else {
       shard->commit(from.push);
     }

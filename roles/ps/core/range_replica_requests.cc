@@ -194,6 +194,7 @@ std::string RangeReplica::status() const {
     out["applied"] = counters.applied;
     out["repeats"] = counters.repeats;
     out["dropped"] = counters.dropped;
+    out["bad"] = counters.bad;
     out["staleness_sum"] = counters.staleness_sum;
     out["staleness_max"] = counters.staleness_max;
   }

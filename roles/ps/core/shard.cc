@@ -36,6 +36,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       range_(range),
       strict_(config_.every_gradient_counts()),
       wire_(wire_format_of(config_)),
+      check_(config_, range_),
       arena_owner_(std::move(arena.owner)),
       optimizer_(config_.optimizer, range.size(), config_.isa, threads,
                  math::layout_of(config_.model).decaying(range),
@@ -255,6 +256,15 @@ void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
   trainer.dropped = true;
   trainer.settled = step + 1;
   ++counters_.dropped;
+}
+
+std::optional<std::string> Shard::fault_in(std::span<const float> gradient) {
+  assert(gradient.size() == range_.size());
+  std::optional<std::string> fault = check_.fault_in(gradient);
+  if (fault) {
+    ++counters_.bad;
+  }
+  return fault;
 }
 
 void Shard::commit(const PushId& push) {

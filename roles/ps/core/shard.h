@@ -5,7 +5,8 @@
 //   admit()   when its header has come: where its gradient belongs, or that it is not wanted. One
 //             that lies in memory which the trainer shares is read there, and stays there unchanged
 //             until the push is answered
-//   commit()  when its gradient has come whole; applies the step when it was the last one missing.
+//   fault_in() of the gradient, when it has come whole; whether a bad one is used the caller
+//   decides commit()  then; applies the step when it was the last one missing.
 //             One whose connection broke on the way is never committed; it may be admitted again
 //   answer()  when answerable() says so: the parameters to reply with
 //
@@ -50,6 +51,7 @@
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
 #include "net/wire/replication.h"
+#include "roles/ps/core/gradient_check.h"
 #include "roles/ps/core/staleness_clocks.h"
 #include "roles/run/cut.h"
 #include "roles/run/run_config.h"
@@ -97,6 +99,7 @@ struct ShardCounters {
   std::uint64_t staleness_sum =
       0;  // async: updates by others between a trainer's read and its push
   std::uint64_t staleness_max = 0;
+  std::uint64_t bad = 0;  // gradients with a fault; of this process alone: a copy begins at 0
 };
 
 // One update of the parameters, for whoever keeps a copy of the shard. Both spans are valid during
@@ -164,6 +167,8 @@ class Shard {
   void take_update(const PushId& push, std::span<const std::uint64_t> trainers);
 
   [[nodiscard]] Admission admit(const PushId& push);
+  // Before a commit(): what is bad about this gradient of the range, if anything is; counted.
+  [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient);
   // The gradient of the admitted push lies whole in its destination.
   void commit(const PushId& push);
   // The same, in_place: there it lies, in `memory`, which is kept for as long as it is needed.
@@ -303,6 +308,7 @@ class Shard {
   math::Range range_;
   bool strict_;  // config_.every_gradient_counts: parameters stay put until all have been answered
   WireFormat wire_;
+  GradientCheck check_;
 
   // Strict: a step is made from one buffer into the other, so that the older parameters stay and
   // a reply that is still leaving is not disturbed. Else only the first one is used.

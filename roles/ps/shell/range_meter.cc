@@ -100,6 +100,7 @@ void RangeMeter::copy_counters() noexcept {
     counted_.applied += newest_.applied;  // of a run before this one
     counted_.dropped += newest_.dropped;
     counted_.repeats += newest_.repeats;
+    counted_.bad += newest_.bad;
   }
   newest_ = counters;
   meters_->step.set(static_cast<double>(shard->step()));
@@ -108,6 +109,7 @@ void RangeMeter::copy_counters() noexcept {
   meters_->used.set(counted_.applied + counters.applied);
   meters_->dropped.set(counted_.dropped + counters.dropped);
   meters_->repeated.set(counted_.repeats + counters.repeats);
+  meters_->bad.set(counted_.bad + counters.bad);
 }
 
 void RangeMeter::copy_replication() noexcept {
