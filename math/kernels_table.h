@@ -221,6 +221,9 @@ struct Kernels {
 
   // The sum of values[i]^2: math/clip.h has its order.
   double (*sum_of_squares)(const float* values, std::size_t count) noexcept;
+  // The largest of values[i] without their signs, as bits: those of infinity, 0x7f800000, or more
+  // where one of them is no number. 0 of none.
+  std::uint32_t (*largest_magnitude)(const float* values, std::size_t count) noexcept;
   // values[i] *= factor
   void (*scale)(float* values, float factor, std::size_t count) noexcept;
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "math/clip.h"
+#include "math/finite.h"
 #include "math/model.h"
 
 namespace disttf::roles {
@@ -23,20 +24,17 @@ GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
   std::size_t begin = 0;
   for (const math::RunningRange& running : math::layout_of(config.model).running(range)) {
     if (begin < running.range.begin) {
-      gradients_.push_back({.begin = begin, .end = running.range.begin});
+      trained_.push_back({.begin = begin, .end = running.range.begin});
     }
     begin = running.range.end;
   }
   if (begin < range.size()) {
-    gradients_.push_back({.begin = begin, .end = range.size()});
+    trained_.push_back({.begin = begin, .end = range.size()});
   }
 }
 
 std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradient) const {
-  // Squares of floats do not overflow in double, so the sum of all is a number if they all are.
-  const math::Range whole{.begin = 0, .end = gradient.size()};
-  double norm = math::norm_of(gradient, {&whole, 1}, isa_);
-  if (!std::isfinite(norm)) {
+  if (!math::all_finite(gradient, isa_)) {
     const auto count =
         std::ranges::count_if(gradient, [](float each) { return !std::isfinite(each); });
     return fmt::format(
@@ -46,9 +44,7 @@ std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradie
   if (max_norm_ == 0) {
     return std::nullopt;
   }
-  if (gradients_.size() != 1 || gradients_.front().size() != gradient.size()) {
-    norm = math::norm_of(gradient, gradients_, isa_);
-  }
+  const double norm = math::norm_of(gradient, trained_, isa_);
   if (norm > kRounding * double{max_norm_}) {
     return fmt::format("has a norm of {:g} here, --max_gradient_norm is {:g}", norm, max_norm_);
   }

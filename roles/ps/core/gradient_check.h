@@ -29,8 +29,8 @@ class GradientCheck {
 
  private:
   math::Isa isa_;
-  float max_norm_;                      // 0: any
-  std::vector<math::Range> gradients_;  // what is not a running statistic, from the range's begin
+  float max_norm_;                    // 0: any
+  std::vector<math::Range> trained_;  // what is no running statistic, from the range's begin
 };
 
 }  // namespace disttf::roles
