@@ -75,7 +75,7 @@ TlsIdentity::Context TlsIdentity::read() const {
   SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION);
   if (SSL_CTX_set_cipher_list(made.get(), kCiphers) != 1 ||
       SSL_CTX_set1_groups_list(made.get(), kGroups) != 1) {
-    throw std::bad_alloc();
+    throw std::logic_error("OpenSSL knows none of the ciphers or groups of https");
   }
   SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);

@@ -16,7 +16,8 @@ constexpr std::chrono::milliseconds kPause{20};
 }  // namespace
 
 asio::ip::tcp::acceptor listen_after_predecessor(
-    const std::string& what, const std::function<asio::ip::tcp::acceptor()>& listen) {
+    const std::string& what, const std::function<asio::ip::tcp::acceptor()>& listen,
+    const StopSignal* stop) {
   const auto until = std::chrono::steady_clock::now() + kPredecessor;
   bool said = false;
   while (true) {
@@ -32,7 +33,11 @@ asio::ip::tcp::acceptor listen_after_predecessor(
       said = true;
       log_info(what + " is in use; if that is a process which is ending, it will soon be free");
     }
-    std::this_thread::sleep_for(kPause);
+    if (stop == nullptr) {
+      std::this_thread::sleep_for(kPause);
+    } else if (stop->interrupt().wait_until(net::Clock::now() + kPause)) {
+      stop->throw_if_stopped();
+    }
   }
 }
 

@@ -10,13 +10,16 @@
 #include "roles/process/predecessor.h"
 
 namespace disttf::roles {
-asio::ip::tcp::acceptor listen_where_listed(asio::io_context& context, const net::Address& listed) {
-  return listen_after_predecessor(net::to_string(listed),
-                                  [&] { return net::listen_as(context, listed); });
+
+asio::ip::tcp::acceptor listen_where_listed(asio::io_context& context, const net::Address& listed,
+                                            const StopSignal& stop) {
+  return listen_after_predecessor(
+      net::to_string(listed), [&] { return net::listen_as(context, listed); }, &stop);
 }
 
 std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
-                                                  net::ServerHooks hooks, bool is_server) {
+                                                  net::ServerHooks hooks, const StopSignal& stop,
+                                                  bool is_server) {
   const net::Address& own = task.cluster.address_of(task.self);
   net::ServerOptions options;
   options.self = task.self;
@@ -34,7 +37,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   hooks.log = [](std::string_view sentence) { log_warning(sentence); };
   try {
     auto acceptor = task.listen_fd >= 0 ? net::adopt_listening(context, task.listen_fd)
-                                        : listen_where_listed(context, own);
+                                        : listen_where_listed(context, own, stop);
     auto listener = std::make_unique<net::Listener>(context, std::move(acceptor),
                                                     std::move(options), std::move(hooks));
     log_info("Started server with target: tcp://" + net::to_string(own));

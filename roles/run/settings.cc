@@ -115,16 +115,17 @@ std::vector<Setting> make_settings() {
        .argument = "NORM"},
       {.name = "bad_gradients",
        .value = Choice{[](auto& run) -> auto& { return run.bad_gradients; }, kBadGradientsNames},
-       .about = "what a ps does with a gradient that has [values which are no numbers](operations.md#bad-gradients), "
-                "or is longer than `--max_gradient_norm`: `refuse`: who pushed it ends, and no step is made of "
-                "it; `count`: it is used, and counted",
+       .about = "what a ps does with a [bad gradient](operations.md#bad-gradients), one with values that are no "
+                "numbers or longer than `--max_gradient_norm`: `refuse`: no step is made of it, and who pushed "
+                "it ends with 1; `count`: it is used, and counted",
        .argument = "NAME",
        .changes_weights = false,
        .may_be_missing = true},
       {.name = "max_gradient_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.max_gradient_norm; },
                          .range = Range::kZeroOrMore},
-       .about = "a gradient that is longer, of the range that a ps has, is a bad one; 0: none is",
+       .about = "the longest [gradient](operations.md#bad-gradients) that a ps takes, of the range that it "
+                "has: a longer one is bad; 0: any",
        .argument = "NORM",
        .changes_weights = false,
        .may_be_missing = true},

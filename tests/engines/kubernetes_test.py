@@ -267,6 +267,10 @@ class Tests:
         self.expect_all_end(("mnist-chief-0", "mnist-worker-0", "mnist-worker-1"))
         machine.run(*helm, "uninstall", "mnist", "--wait", env=environment)
         self.wait_for("the end of all pods", lambda: not self.pods())
+        left = self.cluster.kubectl("get", "jobs,services,secrets", "--selector=app.kubernetes.io/instance=mnist",
+                                    "--output=name")
+        if left:
+            fail(f"helm has left behind:\n{left}")
 
     def statefulset(self):
         text = self.render("statefulset")

@@ -9,7 +9,8 @@
 namespace disttf::fuzz {
 
 // Its model has 14 parameters. Bits of `choice`: 1 momentum; 6, the way in which gradients count;
-// 8 two hosts of a range; 16 bf16 on the wire; 32 bounded staleness, where steps do not wait.
+// 8 two hosts of a range; 16 bf16 on the wire; 32 bounded staleness, where steps do not wait; 64
+// bad gradients are used; 128 long ones are bad.
 inline roles::RunConfig run_of_choice(std::uint8_t choice, std::size_t trainers) {
   roles::RunConfig config;
   config.dataset = "MNIST";
@@ -31,6 +32,8 @@ inline roles::RunConfig run_of_choice(std::uint8_t choice, std::size_t trainers)
     config.wire_dtype = roles::WireDtype::kBf16;
   }
   if (!config.sync_replicas && (choice & 32U) != 0) config.max_staleness = 1;
+  if ((choice & 64U) != 0) config.bad_gradients = roles::BadGradients::kCount;
+  if ((choice & 128U) != 0) config.max_gradient_norm = 1;
   return config;
 }
 

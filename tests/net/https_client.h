@@ -35,7 +35,8 @@ using test_support::OpenSsl;
 class TlsClient {
  public:
   TlsClient(std::uint16_t port, const std::string& ca_file, int version = TLS1_3_VERSION,
-            const std::string& ciphers = "DEFAULT")
+            const std::string& ciphers = "DEFAULT",
+            const std::string& groups = "X25519:P-256:P-384")
       : fd_(::socket(AF_INET, SOCK_STREAM, 0)), context_(SSL_CTX_new(TLS_client_method())) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -49,6 +50,7 @@ class TlsClient {
     }
     // Of TLS 1.2 and below; without the level none of TLS 1.1.
     EXPECT_EQ(SSL_CTX_set_cipher_list(context_.get(), (ciphers + "@SECLEVEL=0").c_str()), 1);
+    EXPECT_EQ(SSL_CTX_set1_groups_list(context_.get(), groups.c_str()), 1);
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_min_proto_version(context_.get(), version);
     SSL_CTX_set_max_proto_version(context_.get(), version);

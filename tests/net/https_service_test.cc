@@ -142,6 +142,19 @@ TEST_F(HttpsServiceTest, NorAreThoseThatSendAKeyUnderTheServers) {
   EXPECT_FALSE(speaks("rsa", "AES128-SHA"));
 }
 
+TEST_F(HttpsServiceTest, KeysAreExchangedOverThreeGroups) {
+  serve();
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    for (const auto& [group, is_spoken] : {std::pair("X25519:P-256", true),
+                                           {"P-256", true},
+                                           {"P-384:P-256", true},
+                                           {"P-521", false}}) {
+      const TlsClient client(port_, at("p256/ca.pem"), version, "DEFAULT", group);
+      EXPECT_EQ(client.is_connected(), is_spoken) << group;
+    }
+  }
+}
+
 // Of requests that come in one record the later ones are in no socket any more.
 TEST_F(HttpsServiceTest, RequestsOfOneRecordAreAnsweredInOrder) {
   serve();

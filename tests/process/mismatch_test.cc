@@ -61,6 +61,52 @@ TEST_F(Mismatch, PsPortThatIsTaken) {
 }
 
 // As a killed task holds its port for a moment in which an engine has started the next.
+class PortInUse : public ProcessTest {
+ protected:
+  // A program that is told to use a port which somebody listens on, and then nobody. It has no
+  // other way to say what it says then.
+  void expect_patience(const std::string& flag, const Words& words, const std::string& then) {
+    std::optional<ReservedPort> taken(std::in_place);
+    ASSERT_EQ(listen(taken->socket(), 1), 0);
+    const std::string port = std::to_string(taken->number());
+    Process& waits = run(flag, words + Words{"--" + flag + "=" + port});
+    EXPECT_TRUE(says(waits, "--" + flag + " " + port + " is in use; if that is a process"));
+    taken.reset();
+    EXPECT_TRUE(says(waits, then + ".*127.0.0.1:" + port));
+  }
+  const Words launch_ = Words{"launch", "--train_steps=20"} + data_flags();
+};
+
+TEST_F(PortInUse, OfMetricsIsWaitedFor) {
+  expect_patience("metrics_port", launch_, "metrics at http://");
+}
+
+TEST_F(PortInUse, OfThePageIsWaitedFor) {
+  expect_patience("page_port", launch_ + Words{"--page"}, "http://");
+}
+
+TEST_F(PortInUse, OfTheControlAddressIsWaitedFor) {
+  expect_patience("control_port", launch_, "managed at http://");
+}
+
+TEST_F(PortInUse, OfAServiceIsWaitedFor) {
+  Process& trains = run("launch", launch_ + Words{"--train_dir=run"});
+  ASSERT_TRUE(exits(trains, kExitDone));
+  expect_patience("port", {"serve", "run"}, "http://");
+}
+
+// What is told to end while it waits ends as if it were told later.
+TEST_F(PortInUse, WhoIsToldToEndMeanwhileEnds) {
+  const ReservedPort taken;
+  ASSERT_EQ(listen(taken.socket(), 1), 0);
+  const std::string own = "127.0.0.1:" + std::to_string(taken.number());
+  Process& ps =
+      run("ps", {"ps", "--task_index=0", "--ps_hosts=" + own, "--worker_hosts=127.0.0.1:1"});
+  ASSERT_TRUE(says(ps, own + " is in use"));
+  ps.send(SIGTERM);
+  EXPECT_TRUE(exits(ps, kExitTerminated));
+}
+
 TEST_F(Mismatch, PsPortThatIsFreedMeanwhile) {
   std::optional<ReservedPort> taken(std::in_place);
   ASSERT_EQ(listen(taken->socket(), 1), 0);

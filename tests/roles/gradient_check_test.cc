@@ -52,7 +52,17 @@ TEST(GradientCheck, FindsWhatIsLongerThanTheRunAllowsButForRounding) {
   EXPECT_EQ(fault_in({3.02F, -4.02F}, 5), std::nullopt);
   EXPECT_THAT(fault_in({3.1F, -4.1F}, 5),
               Optional(HasSubstr("has a norm of 5.14004 here, --max_gradient_norm is 5")));
-  EXPECT_EQ(fault_in(Values(1000, kLargest), 0), std::nullopt);
+}
+
+// In blocks of 16 numbers with one exponent and 4 bits each, those of a long one may grow by a
+// half.
+TEST(GradientCheck, LetsPassWhatRoundingToFewBitsAdds) {
+  RunConfig config = sgd_config(1);
+  config.wire_dtype = WireDtype::kInt4;
+  config.max_gradient_norm = 5;
+  const GradientCheck check(config, {.begin = 0, .end = 2});
+  EXPECT_EQ(check.fault_in(Values{3.8F, -5.1F}), std::nullopt);
+  EXPECT_NE(check.fault_in(Values{4.0F, -5.3F}), std::nullopt);
 }
 
 // A running mean has no gradient: what lies in its place is how long it is, and may be long.
@@ -76,6 +86,17 @@ TEST(GradientCheck, RunningStatisticsAreNoPartOfTheNormButMustBeNumbers) {
   gradient.back() = 0;
   gradient[running.front().range.begin] = kNone;
   EXPECT_THAT(check.fault_in(gradient), Optional(HasSubstr("no numbers, 1 of")));
+
+  // As a ps sees it whose range begins between the statistics.
+  const std::size_t begin = running.front().range.end;
+  const GradientCheck second(config, {.begin = begin, .end = whole.end});
+  const std::vector<math::RunningRange> behind = layout.running({.begin = begin, .end = whole.end});
+  ASSERT_FALSE(behind.empty());
+  Values part(whole.end - begin);
+  part[behind.front().range.begin] = 100;
+  EXPECT_EQ(second.fault_in(part), std::nullopt);
+  part.back() = 100;
+  EXPECT_THAT(second.fault_in(part), Optional(HasSubstr("has a norm of 100 here")));
 }
 
 }  // namespace

@@ -59,10 +59,18 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
   return initial;
 }
 
-// What the looser modes cost: late gradients dropped, staleness.
+// Gradients that were bad; and what the looser modes cost: late gradients dropped, staleness.
 void log_summary(const RunConfig& config, const std::string& status) {
   const auto counters = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
-  if (!counters.is_object() || config.every_gradient_counts()) {
+  if (!counters.is_object()) {
+    return;
+  }
+  if (const auto bad = counters.value("bad", 0ULL); bad > 0) {
+    log_warning(
+        "Bad gradients on ps 0: " + std::to_string(bad) +
+        (config.bad_gradients == BadGradients::kCount ? ", used all the same" : ", refused"));
+  }
+  if (config.every_gradient_counts()) {
     return;
   }
   const double applied = counters.value("applied", 0.0);

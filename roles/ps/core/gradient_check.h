@@ -1,7 +1,8 @@
 // What no step should be made of: a gradient with values that are no numbers, or longer than the
-// run allows (--max_gradient_norm). Of a trainer gone bad, or of a machine whose memory is.
+// run allows (--max_gradient_norm). It comes of a run that diverges, of a machine that errs, or of
+// a trainer gone bad. (A trainer looks at its loss alone, which may be a number where a gradient is
+// none.)
 //
-// An honest trainer ends by itself before it pushes such a one, as soon as its loss is no number.
 // A value. Const: callable from any thread.
 #pragma once
 
@@ -23,12 +24,13 @@ class GradientCheck {
   GradientCheck(const RunConfig& config, math::Range range);
 
   // "has a norm of 31 here, --max_gradient_norm is 10"; nullopt: it may be used. `gradient`: of the
-  // range, whose norm is never above that of the whole. One pass, in a fixed order: the same
-  // verdict on every instruction set.
+  // range; its norm is never above that of the whole. One pass, and with --max_gradient_norm
+  // another, whose order is fixed: the same verdict on every instruction set.
   [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient) const;
 
  private:
   math::Isa isa_;
+  double most_;                       // norm, with what rounding may add to it
   float max_norm_;                    // 0: any
   std::vector<math::Range> trained_;  // what is no running statistic, from the range's begin
 };

@@ -70,6 +70,7 @@ struct PeerConnection {
   PushId push;
   std::span<const float> gradient;  // that is pushed, once it has come whole
   std::span<float> destination;     // of one that does not stay where it lies
+  bool has_pushed_bad = false;      // a gradient that was used all the same, and told of
   std::vector<std::byte> bytes;     // a body that is no tensor
   std::vector<std::span<std::byte>> places;
   std::shared_ptr<BackupReceiver> copy;  // of a primary: what it is copied to

@@ -105,14 +105,15 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
   // The state may have been replaced while the gradient was on its way.
   const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
   if (stands) {
-    if (const auto fault = shard->fault_in(from.gradient)) {
+    if (const auto fault = shard->fault_in(from.push, from.gradient)) {
       const std::string sentence =
           "the gradient for step " + std::to_string(from.push.step) + " " + *fault;
       if (shard->config().bad_gradients == BadGradients::kRefuse) {
         return from.refuse(out_, kError, sentence);
       }
-      if (shard->counters().bad == 1) {
-        out_.warn(from.peer + ": " + sentence + "; it is used, others will be counted only");
+      if (!std::exchange(from.has_pushed_bad, true)) {
+        out_.warn(from.peer + ": " + sentence +
+                  "; it is used, and others of it will be counted only");
       }
     }
     const std::uint64_t step = shard->step();

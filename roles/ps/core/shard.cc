@@ -212,7 +212,7 @@ Admission Shard::admit(const PushId& push) {
     if (push.wants_cut) {
       make_cut(push.sequence);
     }
-  } else if (!repeat && (is_concluded_ || (!config_.sync_replicas && finished()))) {
+  } else if (!repeat && is_too_late()) {
     drop(trainer, step_);
   }
   if (repeat || late || finished() || is_concluded_) {
@@ -258,8 +258,13 @@ void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
   ++counters_.dropped;
 }
 
-std::optional<std::string> Shard::fault_in(std::span<const float> gradient) {
+std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const float> gradient) {
   assert(gradient.size() == range_.size());
+  const bool is_overtaken =
+      config_.sync_replicas && (push.step < step_ || is_repeat(trainers_[push.trainer], push));
+  if (is_overtaken || is_too_late()) {
+    return std::nullopt;
+  }
   std::optional<std::string> fault = check_.fault_in(gradient);
   if (fault) {
     ++counters_.bad;
@@ -291,8 +296,7 @@ void Shard::settle(const PushId& push) {
     cut_wanted_ = push.sequence;
   }
   // While it was on its way others have made the last step, or the chief has fetched the result.
-  const bool is_too_late = is_concluded_ || (!config_.sync_replicas && finished());
-  if (is_too_late) {
+  if (is_too_late()) {
     drop(trainers_[push.trainer], step_);
   } else if (config_.sync_replicas) {
     commit_sync(push);

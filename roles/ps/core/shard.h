@@ -1,14 +1,15 @@
 // A shard: the range of the parameter vector that one ps owns, and the rules by which gradients
 // change it. No socket and no clock here: the ps's connections call this, and so can a test.
 //
-// A push goes through three calls:
-//   admit()   when its header has come: where its gradient belongs, or that it is not wanted. One
-//             that lies in memory which the trainer shares is read there, and stays there unchanged
-//             until the push is answered
-//   fault_in() of the gradient, when it has come whole; whether a bad one is used the caller
-//   decides commit()  then; applies the step when it was the last one missing.
-//             One whose connection broke on the way is never committed; it may be admitted again
-//   answer()  when answerable() says so: the parameters to reply with
+// A push goes through these calls:
+//   admit()     when its header has come: where its gradient belongs, or that it is not wanted. One
+//               that lies in memory which the trainer shares is read there, and stays there
+//               unchanged until the push is answered
+//   fault_in()  when its gradient has come whole: whether that is a bad one. Whether a bad one is
+//               used the caller decides
+//   commit()    then; applies the step when it was the last one missing. A push whose connection
+//               broke on the way is never committed; it may be admitted again
+//   answer()    when answerable() says so: the parameters to reply with
 //
 // Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
 // gradient is (step, trainer): a repeat is answered, never added twice.
@@ -167,8 +168,10 @@ class Shard {
   void take_update(const PushId& push, std::span<const std::uint64_t> trainers);
 
   [[nodiscard]] Admission admit(const PushId& push);
-  // Before a commit(): what is bad about this gradient of the range, if anything is; counted.
-  [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient);
+  // What is bad about the gradient of the admitted push, if anything is; counted. nullopt, too, of
+  // one that commit() will not use, since it has been overtaken on its way.
+  [[nodiscard]] std::optional<std::string> fault_in(const PushId& push,
+                                                    std::span<const float> gradient);
   // The gradient of the admitted push lies whole in its destination.
   void commit(const PushId& push);
   // The same, in_place: there it lies, in `memory`, which is kept for as long as it is needed.
@@ -282,6 +285,10 @@ class Shard {
     return config_.replicas_to_aggregate != 0;
   }
   [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
+  // What is committed now is of no step: the run is over here.
+  [[nodiscard]] bool is_too_late() const noexcept {
+    return is_concluded_ || (!config_.sync_replicas && finished());
+  }
   [[nodiscard]] std::span<float> inbox_of(const PushId& push);
   void drop(Trainer& trainer, std::uint64_t step) noexcept;
   [[nodiscard]] std::span<float> own_memory(Slot& slot);

@@ -68,7 +68,7 @@ int ParameterServer::run() {
   };
   hooks.on_connection = [this](ConnectionPtr connection) { return serve(std::move(connection)); };
   hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
-  listener_ = open_task_listener(context_, task_, std::move(hooks));
+  listener_ = open_task_listener(context_, task_, std::move(hooks), stop);
   spawn([this] { return watch(); });
   loop();
   publish_meters();

@@ -96,7 +96,8 @@ void RangeMeter::copy_counters() noexcept {
     return;
   }
   const ShardCounters& counters = shard->counters();
-  if (counters.pushes < newest_.pushes || counters.repeats < newest_.repeats) {
+  if (counters.pushes < newest_.pushes || counters.repeats < newest_.repeats ||
+      counters.bad < newest_.bad) {
     counted_.applied += newest_.applied;  // of a run before this one
     counted_.dropped += newest_.dropped;
     counted_.repeats += newest_.repeats;

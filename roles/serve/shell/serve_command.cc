@@ -45,11 +45,12 @@ std::size_t body_bytes_for(const Shelf& shelf) {
   return std::clamp(inputs * kBodyRows * kBodyBytesAValue, kLeastBodyBytes, kMostBodyBytes);
 }
 
-asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOptions& options) {
+asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOptions& options,
+                                        const StopSignal& stop) {
   try {
-    return listen_after_predecessor("--port " + std::to_string(options.port), [&] {
-      return net::listen_at(context, options.host, options.port);
-    });
+    return listen_after_predecessor(
+        "--port " + std::to_string(options.port),
+        [&] { return net::listen_at(context, options.host, options.port); }, &stop);
   } catch (const std::system_error& error) {
     throw Failure(kCannotListen, std::string("--port: ") + error.what());
   }
@@ -122,7 +123,7 @@ int run_serve(const ServeOptions& given) {
       .serve_meters = serve_meters,
       .access_log = options.access_log.empty() ? nullptr : open_access_log(options.access_log)};
   asio::io_context context{1};  // the acceptor's; it does not run
-  asio::ip::tcp::acceptor acceptor = listen_as_asked(context, options);
+  asio::ip::tcp::acceptor acceptor = listen_as_asked(context, options, stop);
   const net::Address address{
       .host = options.host == net::kEveryAddress ? "127.0.0.1" : options.host,
       .port = acceptor.local_endpoint().port()};

@@ -82,6 +82,7 @@ class OrderServer {
   void spawn(asio::awaitable<void> work);
 
   const Task& task_;
+  const StopSignal* stop_ = nullptr;  // run()'s
   const std::string version_;
   asio::io_context context_{1};
   asio::steady_timer timer_;                 // at the controller's deadline, if there is one
@@ -102,6 +103,7 @@ int OrderServer::run() {
       act();
     });
   });
+  stop_ = &stop;
   listen();
   act();
   context_.run();
@@ -112,8 +114,9 @@ int OrderServer::run() {
 void OrderServer::listen() {
   const net::Address& listed = task_.cluster.address_of(task_.self);
   try {
-    port_ = data::FileDescriptor(
-        task_.listen_fd >= 0 ? task_.listen_fd : listen_where_listed(context_, listed).release());
+    port_ = data::FileDescriptor(task_.listen_fd >= 0
+                                     ? task_.listen_fd
+                                     : listen_where_listed(context_, listed, *stop_).release());
   } catch (const std::system_error& error) {
     throw cannot_listen(task_, error);
   }
@@ -290,7 +293,7 @@ void OrderServer::carry_out(const OpenServerPort& /*order*/) {
   if (task.listen_fd < 0) {
     throw std::system_error(errno, std::generic_category(), "cannot listen again");
   }
-  listener_ = open_task_listener(context_, task, std::move(hooks), true);
+  listener_ = open_task_listener(context_, task, std::move(hooks), *stop_, true);
   log_info("Waiting for orders");
 }
 

@@ -47,7 +47,7 @@ class Background::Impl {
       co_return;  // welcome() lets nobody but probes in
     };
     hooks.on_error = log_exception;
-    listener_ = open_task_listener(context_, task, std::move(hooks));
+    listener_ = open_task_listener(context_, task, std::move(hooks), stop);
     for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
       beats_.push_back(std::make_unique<Beat>(context_, index));
       net::spawn(
