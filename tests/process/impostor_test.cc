@@ -26,7 +26,19 @@ using net::FrameHeader;
 using net::FrameKind;
 using net::Job;
 
-class Impostor : public ImpostorFixture {};
+class Impostor : public ImpostorFixture {
+ protected:
+  // Of ones, which is the first and makes a step.
+  [[nodiscard]] Bytes parameters_after_a_push() const {
+    Bytes parameters;
+    EXPECT_EQ(reply_to(connect(),
+                       frame({.kind = FrameKind::kPushPull, .sequence = 1, .generation = 1},
+                             gradient_bytes()),
+                       parameters),
+              FrameKind::kParameters);
+    return parameters;
+  }
+};
 
 TEST_F(Impostor, PublishesSomethingElseThanJson) {
   expect_refused(connect(), frame({.kind = FrameKind::kPublish}, bytes_of("{{{{")),
@@ -161,13 +173,7 @@ TEST_F(Impostor, PushesWhatIsBadWhereThatIsCounted) {
   config_.max_gradient_norm = 2;
   config_.bad_gradients = roles::BadGradients::kCount;
   start_run();
-  const RawPeer peer = connect();
-  Bytes parameters;
-  EXPECT_EQ(reply_to(peer,
-                     frame({.kind = FrameKind::kPushPull, .sequence = 1, .generation = 1},
-                           gradient_bytes()),
-                     parameters),
-            FrameKind::kParameters);
+  const Bytes parameters = parameters_after_a_push();
   EXPECT_NE(parameters, Bytes(size_ * sizeof(float)));
   EXPECT_TRUE(says(*ps_, "the gradient for step 0 has a norm of .*; it is used"));
 }
@@ -312,13 +318,7 @@ TEST_F(Impostor, AsksForTheWritingOfACutThatIsNotThere) {
 
 TEST_F(Impostor, HonestPushIsApplied) {
   start_run();
-  const RawPeer peer = connect();
-  Bytes parameters;
-  EXPECT_EQ(reply_to(peer,
-                     frame({.kind = FrameKind::kPushPull, .sequence = 1, .generation = 1},
-                           gradient_bytes()),
-                     parameters),
-            FrameKind::kParameters);
+  const Bytes parameters = parameters_after_a_push();
   EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "or the other cases prove nothing";
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <new>
 #include <utility>
 
 namespace disttf::roles {
@@ -431,31 +430,6 @@ void Shard::begin_step() noexcept {
 void Shard::keep_result() {
   if (strict_ && finished() && optimizer_.averages()) {
     std::ranges::copy(optimizer_.average(), results_[result_].begin());
-  }
-}
-
-void Shard::make_cut(std::uint64_t sequence) {
-  cut_wanted_.reset();
-  auto cut = std::make_shared<Cut>();
-  cut->sequence = sequence;
-  cut->step = step_;
-  try {
-    cut->values = math::AlignedVector(state_size());
-  } catch (const std::bad_alloc&) {
-    return;  // training goes on; whoever asks for this cut is told that there is none
-  }
-  float* to = std::ranges::copy(newest(), cut->values.data()).out;
-  for (const math::StateTensor& tensor : optimizer_.state()) {
-    to = std::ranges::copy(tensor.values, to).out;
-  }
-  cut_ = std::move(cut);
-}
-
-void Shard::want_cut(std::uint64_t sequence, std::uint64_t step) {
-  if (step <= step_) {
-    make_cut(sequence);
-  } else {
-    cut_wanted_ = sequence;
   }
 }
 
