@@ -22,6 +22,15 @@ std::size_t line_end(std::size_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+std::size_t whole_pages(std::size_t bytes) noexcept {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+// Behind the gradients, on a cache line of its own: the word that says whether the trainer sleeps.
+std::size_t sleep_word_behind(std::size_t bytes, std::size_t count) noexcept {
+  return (count - 1) * whole_pages(bytes) + line_end(bytes);
+}
+
 }  // namespace
 
 // A channel to one ps, which it is sent frames over as ever.
@@ -79,6 +88,7 @@ class InPlaceChannel final : public Channel {
 
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
+  std::uint64_t renewals_ = 0;              // of the memory that was agreed upon
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors cross the channel
   std::uint64_t answers_at_ = 0;            // where in it answers appear; 0: they are frames
   std::uint64_t heard_ = 0;                 // answer_count() of the newest that was received
@@ -89,10 +99,12 @@ class InPlaceChannel final : public Channel {
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) {
-  heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
-  if (view_ && lies_in(body, memory_.gradient())) {
+  if (header.kind != FrameKind::kPush) {  // that one has no answer, and another's may be here
+    heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+  }
+  if (view_ && renewals_ == memory_.renewals_ && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
-    header.place = static_cast<std::uint64_t>(body.data() - memory_.gradient().data());
+    header.place = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
     header.body_size = body.size();
     body = {};
   }
@@ -251,6 +263,7 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
     return false;  // the ps would leave answers where nobody can look
   }
   view_ = std::move(view);
+  renewals_ = memory_.renewals_;
   answers_at_ = offer.signal;
   heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
   return true;
@@ -258,26 +271,47 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
 
 // ------------------------------------------------------------------------------------- the memory
 
-GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes)
-    : memory_(std::move(memory)), bytes_(bytes) {}
+GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
+                               std::size_t count)
+    : memory_(std::move(memory)), bytes_(bytes), count_(count) {}
 
-// Behind the gradient, on a cache line of its own: the word that says whether the trainer sleeps.
-std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes) {
+std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes, std::size_t count) {
   std::error_code error;  // whatever it is, frames will do
-  auto memory = SharedMemory::create(line_end(bytes) + kLineBytes, error);
-  return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), bytes))
-                : nullptr;
+  auto memory = SharedMemory::create(sleep_word_behind(bytes, count) + kLineBytes, error);
+  return memory
+             ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), bytes, count))
+             : nullptr;
 }
 
-std::size_t GradientMemory::largest(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes;
+std::size_t GradientMemory::largest(std::size_t bytes, std::size_t count) noexcept {
+  return count * whole_pages(bytes) + kPageBytes;
+}
+
+std::span<std::byte> GradientMemory::gradient(std::size_t number) const noexcept {
+  return memory_->bytes().subspan(number * whole_pages(bytes_), bytes_);
+}
+
+// Ps that have the old one must not take this trainer for awake because of a word there that nobody
+// writes any more.
+bool GradientMemory::renew() {
+  std::error_code error;  // whatever it is, frames will do
+  auto memory = SharedMemory::create(memory_->bytes().size(), error);
+  if (!memory) {
+    return false;
+  }
+  set_asleep(true);
+  memory_ = std::move(memory);
+  ++renewals_;
+  return true;
 }
 
 std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel) {
   return std::make_unique<InPlaceChannel>(std::move(channel), *this);
 }
 
-std::size_t GradientMemory::sleep_word() const noexcept { return line_end(bytes_); }
+std::size_t GradientMemory::sleep_word() const noexcept {
+  return sleep_word_behind(bytes_, count_);
+}
 
 void GradientMemory::set_asleep(bool asleep) noexcept {
   net::set_asleep(SleepWord(memory_->bytes().subspan(sleep_word(), kSleepWordBytes)), asleep);

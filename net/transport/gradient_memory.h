@@ -1,8 +1,9 @@
 // Memory in which a trainer computes gradients, for ps on its machine to read them there; and
 // channels over which these need not be sent therefore, nor parameters received.
 //
-// A trainer has one, of the whole vector, for its channels to all ps. Over each of them it offers
-// the memory (Channel::agree()), and is offered the ps's: net/transport/parameter_memory.h.
+// A trainer has one, of one or more gradients of the whole vector, for its channels to all ps. Over
+// each of them it offers the memory (Channel::agree()), and is offered the ps's:
+// net/transport/parameter_memory.h.
 //
 // Not thread-safe.
 #pragma once
@@ -19,15 +20,24 @@ namespace disttf::net {
 
 class GradientMemory {
  public:
-  // For gradients of so many bytes; zeroed. nullptr where the system has no memory to share.
-  [[nodiscard]] static std::unique_ptr<GradientMemory> create(std::size_t bytes);
+  // For `count` gradients of so many bytes each; zeroed. nullptr where the system has no memory to
+  // share.
+  [[nodiscard]] static std::unique_ptr<GradientMemory> create(std::size_t bytes,
+                                                              std::size_t count = 1);
   // The most that a trainer has a use for.
-  [[nodiscard]] static std::size_t largest(std::size_t bytes) noexcept;
+  [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t count = 1) noexcept;
 
-  // On a page boundary.
-  [[nodiscard]] std::span<std::byte> gradient() const noexcept {
-    return memory_->bytes().first(bytes_);
+  // REQUIRES: number < count(). On a page boundary.
+  [[nodiscard]] std::span<std::byte> gradient(std::size_t number = 0) const noexcept;
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  // Whether a body lies in it: a ps that has agreed is not sent that.
+  [[nodiscard]] bool holds(std::span<const std::byte> body) const noexcept {
+    return lies_in(body, memory_->bytes().first(sleep_word()));
   }
+  // Other memory takes its place; whoever has been handed the old one keeps it, as it is. All
+  // channels are to agree anew: until then they send what lies in it. False: the system has no
+  // more, and nothing has changed.
+  [[nodiscard]] bool renew();
   // The channel, which has yet to agree; it must go before the memory.
   [[nodiscard]] std::unique_ptr<Channel> carry(std::unique_ptr<Channel> channel);
   // Whether the trainer sleeps: then a ps that has answered makes a channel's fd() ready, too. See
@@ -36,12 +46,14 @@ class GradientMemory {
 
  private:
   friend class InPlaceChannel;
-  GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes);
-  // Where in the memory the word lies that says so.
+  GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t count);
+  // Where in the memory the word lies that says whether the trainer sleeps.
   [[nodiscard]] std::size_t sleep_word() const noexcept;
 
-  const std::unique_ptr<SharedMemory> memory_;
-  const std::size_t bytes_;
+  std::unique_ptr<SharedMemory> memory_;
+  std::uint64_t renewals_ = 0;
+  const std::size_t bytes_;  // of a gradient
+  const std::size_t count_;
 };
 
 }  // namespace disttf::net

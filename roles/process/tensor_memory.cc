@@ -1,20 +1,42 @@
 #include "roles/process/tensor_memory.h"
 
+#include <algorithm>
+
+#include "math/parameter_layout.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {
 
+// Elastic: a trainer that takes over what others were to compute has room for that too, if it takes
+// no more than this.
+constexpr std::size_t kSmallBytes = std::size_t{64} << 20U;
+
 std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + net::kPageBytes - 1) / net::kPageBytes * net::kPageBytes;
 }
 
+std::size_t gradient_bytes(const RunConfig& config) {
+  return math::layout_of(config.model).size() * sizeof(float);
+}
+
 }  // namespace
 
-std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats) {
-  return task.transport == Transport::kTcp ? nullptr
-                                           : net::GradientMemory::create(floats * sizeof(float));
+std::size_t gradients_in_memory(const RunConfig& config) {
+  if (!config.elastic()) {
+    return 1;
+  }
+  const std::size_t own_share = (config.micro_batches + config.trainers - 1) / config.trainers;
+  const std::size_t small = kSmallBytes / std::max<std::size_t>(gradient_bytes(config), 1);
+  return std::min(config.micro_batches, std::max(own_share, small));
+}
+
+std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats,
+                                                          std::size_t count) {
+  return task.transport == Transport::kTcp
+             ? nullptr
+             : net::GradientMemory::create(floats * sizeof(float), count);
 }
 
 std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, std::size_t floats,
@@ -24,8 +46,8 @@ std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, st
              : net::ParameterMemory::create(floats * sizeof(float), trainers);
 }
 
-std::size_t most_of_trainer(std::size_t floats) noexcept {
-  return net::GradientMemory::largest(floats * sizeof(float));
+std::size_t most_of_trainer(const RunConfig& config) {
+  return net::GradientMemory::largest(gradient_bytes(config), gradients_in_memory(config));
 }
 
 // Its range as often as it may need it: two times, and once for each trainer besides.

@@ -10,21 +10,27 @@
 
 #include "net/transport/gradient_memory.h"
 #include "net/transport/parameter_memory.h"
+#include "roles/run/run_config.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
 
-// A trainer's, for a gradient of so many floats. nullptr: it lies in no special memory, and is
-// sent.
+// How many gradients a trainer of the run has memory for, so that ps on its machine can read them
+// there: 1; elastic, as many as it pushes in a step while all trainers are here, or more where they
+// are small. What it pushes besides is sent.
+[[nodiscard]] std::size_t gradients_in_memory(const RunConfig& config);
+// A trainer's, for `count` gradients of so many floats. nullptr: they lie in no special memory, and
+// are sent.
 [[nodiscard]] std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task,
-                                                                        std::size_t floats);
+                                                                        std::size_t floats,
+                                                                        std::size_t count);
 // A ps's, for an arena of so many floats.
 [[nodiscard]] std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task,
                                                                           std::size_t floats,
                                                                           std::size_t trainers);
-// The most that a ps has a use for of a trainer's, where the vector has so many floats; and a
-// trainer of a ps's, whose range has. In bytes.
-[[nodiscard]] std::size_t most_of_trainer(std::size_t floats) noexcept;
+// The most that a ps has a use for of a trainer's, in bytes; and a trainer of a ps's, whose range
+// has so many floats.
+[[nodiscard]] std::size_t most_of_trainer(const RunConfig& config);
 [[nodiscard]] std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept;
 
 // What a trainer has agreed on with a ps. Throws Failure where --transport insists on another way.

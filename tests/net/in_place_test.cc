@@ -143,6 +143,64 @@ TEST_F(InPlaceTest, WhoSleepsIsRung) {
   EXPECT_TRUE(channel_->is_in_place());
 }
 
+// Elastic: a trainer pushes what others have not when the answer to its pull is there already.
+TEST_F(InPlaceTest, APushThatIsNotAnsweredLeavesTheAnswerToAnotherFrameToBeSeen) {
+  connect();
+  agree();
+  push(gradient_->gradient());
+  await_answer();
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, {}, patience()));
+  ASSERT_TRUE(channel_->has_frame());
+  expect_parameters(/*in_place=*/true);
+}
+
+TEST_F(InPlaceTest, EachOfSeveralGradientsIsReadWhereItLies) {
+  gradient_ = GradientMemory::create(kGradient, 3);
+  terms_.most = GradientMemory::largest(kGradient, 3);
+  connect();
+  agree();
+  ASSERT_TRUE(channel_->is_in_place());
+  for (int number = 0; number < 3; ++number) {
+    const auto gradient = gradient_->gradient(static_cast<std::size_t>(number));
+    ASSERT_EQ(gradient.size(), kGradient);
+    gradient.front() = static_cast<std::byte>(number);
+    push(gradient);
+    EXPECT_TRUE(happened_.wait_for("first byte " + std::to_string(number)));
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+  }
+}
+
+// A ps that was frozen may come to read a gradient when the trainer has long given it up.
+TEST_F(InPlaceTest, WhoWasHandedMemoryKeepsItAsItIsWhenAnotherTakesItsPlace) {
+  connect();
+  agree();
+  const auto second_page = [this] { return gradient_->gradient().subspan(kPageBytes, kPageBytes); };
+  second_page().front() = std::byte{5};
+  ASSERT_TRUE(gradient_->renew());
+  second_page().front() = std::byte{6};
+  const FrameHeader late{.kind = FrameKind::kPushPull,
+                         .flags = kFlagInPlace,
+                         .request_id = 4,
+                         .body_size = kPageBytes,
+                         .place = kPageBytes};
+  ASSERT_FALSE(channel_->send(late, {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("first byte 5")) << "in the old memory";
+  ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience())) << "it is rung";
+  expect_parameters(/*in_place=*/true);
+  push(second_page());
+  EXPECT_TRUE(happened_.wait_for("sent 4096 bytes")) << "of the new one it has not been told";
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  agree();
+  second_page().front() = std::byte{7};
+  push(second_page());
+  EXPECT_TRUE(happened_.wait_for("first byte 7"));
+  await_answer();
+  EXPECT_FALSE(is_ready()) << "awake";
+  expect_parameters(/*in_place=*/true);
+}
+
 TEST_F(InPlaceTest, ABodyThatLiesElsewhereIsSent) {
   connect();
   agree();

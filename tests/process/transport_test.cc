@@ -31,6 +31,34 @@ TEST_F(Transport, IsSharedMemoryOnOneMachineUnlessToldOtherwise) {
   EXPECT_EQ(count_of(job.standard_error(), "shares memory with 2 of 2 ps"), 3U);
 }
 
+TEST_F(Transport, ElasticRunsTakeSharedMemoryToo) {
+  const Words elastic = {"--min_workers=1", "--micro_batches=5"};
+  Process& shared = launch(elastic + Words{"--transport=shm"});
+  Process& tcp = launch(elastic + Words{"--transport=tcp"});
+  ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
+  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+  EXPECT_EQ(count_of(shared.standard_error(), "shares memory with 2 of 2 ps"), 3U);
+}
+
+// One that is alone has memory for six of the eight gradients of a step, of 9.5 MB each.
+TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
+  const Words large = Words{"launch",
+                            "--ps=2",
+                            "--workers=1",
+                            "--max_workers=8",
+                            "--min_workers=1",
+                            "--micro_batches=8",
+                            "--hidden_units=3000",
+                            "--batch_size=5",
+                            "--train_steps=8",
+                            "--print_weights_hash"} +
+                      few_images();
+  Process& shared = run("shared", large + Words{"--transport=shm"});
+  Process& tcp = run("tcp", large + Words{"--transport=tcp"});
+  ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
+  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+}
+
 TEST_F(Transport, AsyncTakesSharedMemoryToo) {
   Process& job = launch({"--transport=shm", "--sync_replicas=false"});
   ASSERT_TRUE(exits(job, kExitDone));

@@ -43,6 +43,27 @@ TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
   expect(host_, chief, FrameKind::kWork);  // 1
 }
 
+// A copy of a push that comes late may tell of memory in which the trainer computes another
+// gradient.
+TEST_F(RangeReplicaTest, WhatAnElasticTrainerHasPushedBeforeItPulledIsNotRead) {
+  RunConfig config = small_run();
+  config.micro_batches = 2;
+  config.min_workers = 1;
+  const ConnectionId chief = host_.connect(0, 7);
+  begin_run(host_, chief, config);
+  ASSERT_TRUE(host_.say(chief, {.kind = FrameKind::kPull, .request_id = 9}));
+  expect(host_, chief, FrameKind::kParameters);
+  const auto push = [&](std::uint64_t request, std::uint64_t slot) {
+    return host_.say(
+        chief, {.kind = FrameKind::kPush, .request_id = request, .sequence = slot, .generation = 1},
+        gradient(1));
+  };
+  ASSERT_TRUE(push(8, 0));
+  EXPECT_EQ(host_.core.state().shard()->counters().pushes, 0U);
+  ASSERT_TRUE(push(10, 0));
+  EXPECT_EQ(host_.core.state().shard()->counters().pushes, 1U);
+}
+
 // A host of three workers, of which a step takes two.
 class AFewOfThree : public RangeReplicaTest {
  protected:

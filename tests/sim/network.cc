@@ -98,7 +98,7 @@ void Network::send(ConnectionId id, const Process& from, const net::FrameHeader&
 
 void Network::send(ConnectionId id, const Process& from, Frame frame) {
   Connection& through = at(id);
-  frame.header.body_size = frame.body.size();
+  frame.header.body_size = std::max(frame.body.size(), frame.in_place.bytes.size());
   for (const std::size_t end : {kDialer, kListener}) {
     if (through.ends[end] == &from) {
       if (through.broken) {  // its system is told so

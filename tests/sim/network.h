@@ -23,12 +23,14 @@ namespace disttf::sim {
 using roles::ConnectionId;
 using Bytes = std::vector<std::byte>;
 
-// What crosses a connection. The body is not copied: `owner` keeps it as it is.
+// What crosses a connection. The body is not copied: `owner` keeps it as it is. Or it does not
+// cross, as it lies in memory of the sender's that the other end reads: `in_place`.
 struct Frame {
   net::FrameHeader header;
   std::span<const std::byte> body = {};
   std::shared_ptr<const void> owner = {};
   std::uint64_t sum = 0;  // of a borrowed body when it was sent; 0: not taken
+  net::BodyInPlace in_place = {};
 };
 [[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;
 [[nodiscard]] std::string_view name_of(net::FrameKind kind) noexcept;

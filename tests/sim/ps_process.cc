@@ -91,7 +91,15 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   if (frame.header.kind == FrameKind::kPushPull) {
     served.push = frame.header;
   }
-  served.plan = core_->header(id, frame.header, now());
+  const std::span<const std::byte> in_place = frame.in_place.bytes;
+  served.plan = core_->header(id, frame.header, now(), frame.in_place);
+  if (!in_place.empty() && served.plan.is_body()) {  // all of it is there
+    read(id, served, {.header = frame.header, .body = in_place}, in_place.size());
+    return;
+  }
+  if (!in_place.empty()) {
+    world_.mark(Mark::kInPlace);
+  }
   const BodyPlan::Next next = served.plan.next;
   const net::Hello from = served.hello;
   do_effects();

@@ -359,6 +359,10 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
   }
   draw_evaluator(scenario);
+  if (Dice sharing(seed, Draw::kSharing); sharing.one_in(2)) {
+    scenario.pace.gradients_in_memory =
+        scenario.config.elastic() ? sharing.between(1, scenario.config.micro_batches) : 1;
+  }
   return scenario;
 }
 
@@ -408,6 +412,10 @@ std::string to_string(const Scenario& scenario) {
     text += config.target_accuracy != 0 ? ", with a target" : "";
   }
   text += scenario.clocks_differ ? ", clocks that differ" : "";
+  if (const std::size_t gradients = scenario.pace.gradients_in_memory; gradients != 0) {
+    text += ", shared memory";
+    text += config.elastic() ? " for " + std::to_string(gradients) + " gradients" : "";
+  }
   if (scenario.launch) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";
   }

@@ -34,7 +34,9 @@ TrainerProcess::TrainerProcess(World& world, Network& network, Checks& checks,
       parameters_(size),
       incarnation_(task_.incarnation),
       config_json_(roles::to_json(config)),
-      links_(task_.cluster.ps.size()) {}
+      links_(task_.cluster.ps.size()),
+      coming_(links_.size()),
+      stay_(links_.size()) {}
 
 void TrainerProcess::throw_if_stopped() const {
   if (told_to_stop_) {
@@ -106,7 +108,21 @@ Routine<roles::StepResult> TrainerProcess::run_step(Fiber& fiber, Values& into) 
   into_ = &into;
   co_await run(fiber);
   has_joined_ = true;
+  if (session_.outcome() != roles::RunSession::Outcome::kNeedsWork) {
+    stay_ = std::exchange(coming_, {});
+    coming_.resize(links_.size());
+    may_stay_ = false;
+  }
   co_return session_.reply();
+}
+
+void TrainerProcess::read_again(Values& parameters) const {
+  for (std::size_t range = 0; range < stay_.size(); ++range) {
+    const std::span<const std::byte> body = stay_[range].body;
+    if (!body.empty()) {
+      std::memcpy(parameters.data() + session_.range(range).range.begin, body.data(), body.size());
+    }
+  }
 }
 
 Routine<void> TrainerProcess::await_some(Fiber& fiber) {
@@ -179,6 +195,7 @@ void TrainerProcess::receive(std::size_t index) {
       const math::Range range = session_.range(index).range;
       if (frame.body.size() == range.size() * sizeof(float) && !frame.body.empty()) {
         std::memcpy(into_->data() + range.begin, frame.body.data(), frame.body.size());
+        coming_[index] = may_stay_ && frame.owner ? frame : Frame();
       }
       break;
     }
@@ -250,8 +267,12 @@ void TrainerProcess::send(const roles::SendRequest& order) {
       break;
     }
     case RequestBody::kGradient:
-      frame.body = part_of(*gradient_, order.range);
-      frame.owner = gradient_;
+      if (is_shared_) {
+        frame.in_place = {.bytes = part_of(*gradient_, order.range), .owner = gradient_};
+      } else {
+        frame.body = part_of(*gradient_, order.range);
+        frame.owner = gradient_;
+      }
       break;
   }
   if (order.header.kind == FrameKind::kRestore && (order.header.flags & net::kFlagFinished) != 0) {
@@ -301,6 +322,7 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
   if (welcome != nullptr && session_.range(order.range).is_open() &&
       std::exchange(link.incarnation, welcome->incarnation) != 0) {
     world_.mark(Mark::kReconnect);
+    was_opened_again_ = true;
   }
 }
 

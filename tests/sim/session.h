@@ -61,6 +61,8 @@ class TrainerProcess : public FiberProcess {
   // Of the state of each range that this trainer works on.
   [[nodiscard]] StateName state_of(std::size_t range) const;
   [[nodiscard]] std::span<const std::byte> part_of(const Values& values, std::size_t range) const;
+  // What the ps have now where they have left the parameters that the last operation brought.
+  void read_again(Values& parameters) const;
 
   Checks& checks_;
   const roles::RunConfig config_;
@@ -68,7 +70,11 @@ class TrainerProcess : public FiberProcess {
   roles::RunSession session_;
   Values parameters_;
   std::shared_ptr<const Values> gradient_;  // what is pushed
-  net::FreezeWatch awake_{kBeginning};      // while an operation is under way
+  bool is_shared_ = false;                  // it lies in memory that ps read
+  // Of the operation that was begun: parameters stay in the ps's memory.
+  bool may_stay_ = false;
+  bool was_opened_again_ = false;       // a link
+  net::FreezeWatch awake_{kBeginning};  // while an operation is under way
   bool told_to_stop_ = false;
   bool was_replaced_ = false;  // that is why
   std::uint64_t incarnation_;  // that the ps know
@@ -89,7 +95,10 @@ class TrainerProcess : public FiberProcess {
 
   const std::string config_json_;
   std::vector<Link> links_;
-  Values* into_ = &parameters_;      // where parameters go that come
+  Values* into_ = &parameters_;  // where parameters go that come
+  // By range: where they lie, of the operation under way and of the last one that has ended.
+  std::vector<Frame> coming_;
+  std::vector<Frame> stay_;
   std::optional<SavedState> state_;  // what the ps are being set to
   bool has_joined_ = false;
   std::uint64_t incarnations_ = 0;  // taken

@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kDialAttempt{2000};
+constexpr float kHalfComputed = 12345.0F;
 
 }  // namespace
 
@@ -122,12 +123,30 @@ Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components
   if (pace_.slow_one_in != 0 && (bits & 0xFFFFU) % pace_.slow_one_in == 0) {
     us += 20'000'000;
   }
+  const std::shared_ptr<Values> gradient = place_of_gradient();
+  std::ranges::fill(*gradient, kHalfComputed);  // whoever reads it now has broken a promise
   co_await sleep(fiber, std::chrono::microseconds(us));
-  const auto gradient = std::make_shared<Values>(size_);
+  read_again(parameters_);
   const roles::Stepper::Batch& batch = stepper_.batch();
   checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient);
   gradient_ = gradient;
   stepper_.computed();
+}
+
+std::shared_ptr<Values> WorkerProcess::place_of_gradient() {
+  is_shared_ = pushed_ < pace_.gradients_in_memory;
+  if (!is_shared_) {
+    return std::make_shared<Values>(size_);
+  }
+  if (std::exchange(was_opened_again_, false)) {
+    memory_.clear();
+  }
+  memory_.resize(pace_.gradients_in_memory);
+  std::shared_ptr<Values>& place = memory_[pushed_];
+  if (!place) {
+    place = std::make_shared<Values>(size_);
+  }
+  return place;
 }
 
 Routine<bool> WorkerProcess::connect(Fiber& fiber) {
@@ -142,6 +161,7 @@ Routine<bool> WorkerProcess::connect(Fiber& fiber) {
 Routine<void> WorkerProcess::train(Fiber& fiber) {
   session_.begin_pull(begin_now());
   reply_ = co_await run_step(fiber, parameters_);
+  pushed_ = 0;
   stepper_.replied(reply_);
   while (stepper_.next() != roles::Stepper::Action::kLeave) {
     const bool ends = co_await ends_here(fiber);
@@ -188,6 +208,7 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   co_await compute(fiber, components);
   const std::uint64_t sequence = stepper_.sequence();
   session_.begin_push_pull(sequence, cut, begin_now());
+  may_stay_ = pace_.gradients_in_memory != 0;
   reply_ = co_await run_step(fiber, parameters_);
   for (std::size_t index = 0; index < components.size() && !reply_.joined; ++index) {
     if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
@@ -209,10 +230,12 @@ Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
       co_await compute(fiber, {});
       session_.push(stepper_.batch().slot);
       co_await perform(fiber);
+      ++pushed_;
       stepper_.pushed();
     }
     const bool goes_on = session_.outcome() == roles::RunSession::Outcome::kNeedsWork;
     session_.begin_await_step(stepper_.sequence(), cut, goes_on ? awake_.now() : begin_now());
+    may_stay_ = pace_.gradients_in_memory != 0;
     const roles::StepResult next = co_await run_step(fiber, next_parameters_);
     if (session_.outcome() != roles::RunSession::Outcome::kNeedsWork) {
       reply_ = next;
@@ -221,6 +244,7 @@ Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
     stepper_.needs(session_.work());
   }
   std::swap(parameters_, next_parameters_);
+  pushed_ = 0;
 }
 
 Routine<bool> WorkerProcess::leave(Fiber& fiber) {

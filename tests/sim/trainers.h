@@ -17,6 +17,9 @@ struct Pace {
   std::uint64_t compute_us = 500;  // a gradient, about
   std::uint64_t slow_one_in = 0;   // takes twenty seconds; 0: none
   std::uint64_t load_ms = 10;      // before a process is ready to train
+  // Of a step, that the trainer has memory for which it shares with the ps: these read gradients
+  // there, and it reads parameters in theirs. 0: all are sent.
+  std::size_t gradients_in_memory = 0;
 };
 
 // roles/trainer/shell/worker.cc, trainer.cc and background.cc, with simulated gradients.
@@ -58,6 +61,8 @@ class WorkerProcess : public TrainerProcess {
   };
   Routine<void> beat(Fiber& fiber, std::size_t index);
   Routine<void> compute(Fiber& fiber, Checks::Components components);
+  // Where the next gradient of a step is computed.
+  [[nodiscard]] std::shared_ptr<Values> place_of_gradient();
   Routine<void> take_step(Fiber& fiber);
   Routine<void> end_here(Fiber& fiber);
   Routine<void> push_pull(Fiber& fiber, bool cut);
@@ -69,6 +74,8 @@ class WorkerProcess : public TrainerProcess {
   std::vector<Fiber*> beating_;
   net::Generation generation_ = 0;
   std::uint64_t computed_ = 0;
+  std::vector<std::shared_ptr<Values>> memory_;  // of gradients, shared
+  std::size_t pushed_ = 0;                       // elastic: of the step
   Values next_parameters_;  // elastic: while gradients of the others are computed
   Values kept_result_;
 };

@@ -59,7 +59,8 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "set to an early end again",
                                                                   "cut scored",
                                                                   "torn cut",
-                                                                  "result scored"};
+                                                                  "result scored",
+                                                                  "gradient read in place"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

@@ -42,6 +42,7 @@ enum class Draw : std::uint32_t {
   kRunning,
   kEarlyEnd,
   kEvaluator,
+  kSharing,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -88,6 +89,7 @@ enum class Mark : std::uint8_t {
   kCutScored,
   kTornCut,
   kResultScored,
+  kInPlace,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

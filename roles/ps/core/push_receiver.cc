@@ -31,6 +31,9 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
   if (state_.shard()->config().elastic() != (header.kind == FrameKind::kPush)) {
     return from.refuse(out_, kError, "a push of another mode than the run's");
   }
+  if (header.kind == FrameKind::kPush && header.request_id < from.pulled) {
+    return discard(from, Part::kOutdatedGradient, now);
+  }
   return admit(from, in_place, now);
 }
 
@@ -40,6 +43,8 @@ BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point n
       return ended(from, state_.is_of(from.header.generation), now);
     case Part::kFencedGradient:
       return ended(from, false, now);
+    case Part::kOutdatedGradient:
+      return {};
     case Part::kPackedGradient:
       if (unpack_gradient(from.shard->wire(), from.places.front(), from.destination)) {
         return from.refuse(
@@ -69,8 +74,7 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
                .sequence = push_pull.push,
                .wants_cut = from.rank == 0 && push_pull.cut,
                .micro_batch = static_cast<std::size_t>(push.micro_batch),
-               .in_place = !in_place.bytes.empty() && !is_elastic &&
-                           (header.flags & net::kTensorForms) == 0};
+               .in_place = !in_place.bytes.empty() && (header.flags & net::kTensorForms) == 0};
   const Admission admission = state_.shard()->admit(from.push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     return from.refuse(out_, kLostPeers, admission.why);

@@ -156,6 +156,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     case PeerConnection::Part::kPackedGradient:
     case PeerConnection::Part::kUnwantedGradient:
     case PeerConnection::Part::kFencedGradient:
+    case PeerConnection::Part::kOutdatedGradient:
       return took_push(pushes_.body(from, part, now_));
     case PeerConnection::Part::kView: {
       net::View view;

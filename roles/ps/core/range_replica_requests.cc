@@ -91,6 +91,7 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
     if (request.concludes && is_training()) {
       conclude();
     }
+    from.pulled = request.request_id;
   }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
     if (awaits_state() || request.generation != state_.generation()) {

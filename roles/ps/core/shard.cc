@@ -282,8 +282,8 @@ void Shard::commit(const PushId& push) {
 
 void Shard::commit(const PushId& push, std::span<const float> gradient,
                    std::shared_ptr<const void> memory) {
-  assert(!config_.elastic() && gradient.size() == range_.size());
-  Slot& slot = slots_[push.trainer];
+  assert(push.in_place && gradient.size() == range_.size());
+  Slot& slot = slot_of(push);
   slot.gradient = gradient;
   slot.memory = std::move(memory);
   settle(push);
@@ -317,8 +317,8 @@ void Shard::commit_sync(const PushId& push) {
     }
     return;
   }
-  Slot& slot = slots_[config_.elastic() ? push.micro_batch : push.trainer];
-  if (config_.elastic()) {
+  Slot& slot = slot_of(push);
+  if (config_.elastic() && !push.in_place) {
     std::swap(slot.own, trainer.inbox);
     slot.gradient = slot.own.span();
   }

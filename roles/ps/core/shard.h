@@ -68,7 +68,7 @@ struct PushId {
   std::uint64_t sequence = 0;     // the trainer's number of the push; see Shard::counts_from()
   bool wants_cut = false;         // keep a copy of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
-  bool in_place = false;          // the gradient is to be read where it lies; not elastic
+  bool in_place = false;          // the gradient is to be read where it lies
 };
 
 struct Admission {
@@ -291,6 +291,9 @@ class Shard {
   }
   [[nodiscard]] std::span<float> inbox_of(const PushId& push);
   void drop(Trainer& trainer, std::uint64_t step) noexcept;
+  [[nodiscard]] Slot& slot_of(const PushId& push) noexcept {
+    return slots_[config_.elastic() ? push.micro_batch : push.trainer];
+  }
   [[nodiscard]] std::span<float> own_memory(Slot& slot);
   void settle(const PushId& push);
   void commit_sync(const PushId& push);
@@ -341,7 +344,7 @@ class Shard {
   std::size_t arrived_ = 0;  // sync: filled slots
   // Gradients added up so far, in slot order. Strict: those of slots [0, folded_), while others are
   // still on their way; the sum is the same as adding all at the end.
-  std::span<const float> sum_;   // in the only slot so far, or
+  std::span<const float> sum_;   // where the only one so far lies, or
   math::AlignedVector sum_own_;  // here; empty until needed
   std::size_t folded_ = 0;
   net::RankSet used_;  // whose gradients the update under way is made of; not elastic

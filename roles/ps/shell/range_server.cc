@@ -140,13 +140,13 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
 
 net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
   const Shard* const shard = core_.state().shard().get();
-  if (shard == nullptr || shard->config().elastic()) {
+  if (shard == nullptr) {
     return {};
   }
   return {.memory = memory_,
           .trainer = rank,
           .least = shard->range().end * sizeof(float),
-          .most = most_of_trainer(math::layout_of(shard->config().model).size())};
+          .most = most_of_trainer(shard->config())};
 }
 
 // --------------------------------------------------------------------------------------- effects

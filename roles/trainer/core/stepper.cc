@@ -56,6 +56,15 @@ void Stepper::next_micro_batch() {
   }
 }
 
+Stepper::Batch Stepper::batch_after() const noexcept {
+  if (run_.micro_batches == 0) {
+    return {batch_.step + 1, batch_.slot};
+  }
+  const net::StepShare& share = reply_.share;
+  return share.stride == 0 || share.first >= pushed_.size() ? batch_
+                                                            : Batch{reply_.step + 1, share.first};
+}
+
 void Stepper::computed() noexcept {
   next_ = run_.micro_batches == 0 ? Action::kPushPull : Action::kPush;
 }

@@ -52,8 +52,8 @@ class Stepper {
     friend bool operator==(const Batch&, const Batch&) = default;
   };
   [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
-  // Which one is likely to be the next: not elastic.
-  [[nodiscard]] Batch batch_after() const noexcept { return {batch_.step + 1, batch_.slot}; }
+  // Which one is likely to be the first of the next step; elastic, if the same trainers share it.
+  [[nodiscard]] Batch batch_after() const noexcept;
   // Of the step that is being made: what its push is numbered by, above whatever any ps has told to
   // count from; see roles/ps/core/shard.h.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return numbered_ + 1; }

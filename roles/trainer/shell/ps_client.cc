@@ -18,6 +18,10 @@ using net::FrameHeader;
 // Else the ranges of several ps could not be read as one vector.
 static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
 
+std::span<float> floats_of(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
 }  // namespace
 
 PsClient::PsClient(const Task& task, const StopSignal& stop)
@@ -51,18 +55,11 @@ std::string PsClient::get_config() {
 }
 
 void PsClient::prepare(const Run& run) {
-  const std::size_t size = run.size;
-  // Elastic: the gradient of a micro-batch is overwritten before the ps say that they have it.
-  if (!run.elastic) {
-    memory_ = make_gradient_memory(task_, size);
-  }
-  if (memory_) {
-    gradient_ = {reinterpret_cast<float*>(memory_->gradient().data()), size};
-  } else {
-    own_memory_ = math::AlignedVector(size);
-    gradient_ = own_memory_.span();
-  }
-  session_.prepare({.size = size, .strict = run.strict, .elastic = run.elastic});
+  size_ = run.size;
+  memory_ = make_gradient_memory(task_, size_, run.gradients);
+  own_memory_ = math::AlignedVector(memory_ && run.micro_batches <= run.gradients ? 0 : size_);
+  static_cast<void>(begin_gradient());
+  session_.prepare({.size = size_, .strict = run.strict, .elastic = run.micro_batches != 0});
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const math::Range range = session_.range(index).range;
     links_[index].prepare({.range = range,
@@ -82,7 +79,31 @@ void PsClient::lead(std::string config_json, std::function<TrainingState()> prov
 
 StepReply PsClient::pull(std::span<float> parameters) {
   session_.begin_pull(begin_now());
-  return run_step(parameters);
+  const StepReply reply = run_step(parameters);
+  pushed_ = 0;
+  return reply;
+}
+
+void PsClient::leave_memory() {
+  if (!std::exchange(is_memory_left_, false) || !memory_) {
+    return;
+  }
+  if (!memory_->renew()) {
+    throw Failure(kError, describe(task_.cluster, task_.self) +
+                              " has not the memory for another gradient, of " +
+                              std::to_string(size_) + " parameters");
+  }
+  for (PsLink& link : links_) {
+    link.unsettle();
+  }
+}
+
+// One that is sent is free again at once.
+std::span<float> PsClient::begin_gradient() {
+  leave_memory();
+  gradient_ = memory_ && pushed_ < memory_->count() ? floats_of(memory_->gradient(pushed_))
+                                                    : own_memory_.span();
+  return gradient_;
 }
 
 std::pair<std::uint64_t, std::uint64_t> PsClient::traffic() const noexcept {
@@ -147,18 +168,26 @@ std::vector<math::Range> PsClient::dropped_ranges() const {
 void PsClient::push(std::uint64_t micro_batch) {
   session_.push(micro_batch);
   perform();
+  ++pushed_;
 }
 
 bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                          StepReply& reply, std::vector<std::uint64_t>& missing) {
+                          StepReply& reply, std::vector<std::uint64_t>& missing,
+                          const std::function<void()>& meanwhile) {
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
+  if (!goes_on) {
+    std::ranges::fill(places_, net::BodyPlace{});
+  }
   session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
-  const StepReply next = run_step(parameters);
+  may_stay_ = true;
+  const StepReply next = run_step(parameters, meanwhile);
   if (session_.outcome() == RunSession::Outcome::kNeedsWork) {
     missing.assign(session_.work().begin(), session_.work().end());
     return false;  // `reply` stays what these are computed from
   }
   reply = next;
+  reply.parameters = joined(parameters);
+  pushed_ = 0;
   return true;
 }
 
@@ -436,6 +465,7 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
 
 void PsClient::apply(const Dial& effect) {
   check_awake(effect.until);
+  is_memory_left_ = is_memory_left_ || links_[effect.range].was_open();
   const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();
   session_.dialed(effect.range, effect.attempt, answer, awake_.now());

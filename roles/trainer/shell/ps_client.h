@@ -90,16 +90,20 @@ class PsClient {
 
   // Of the run, known from its configuration.
   struct Run {
-    std::size_t size = 0;  // floats of the parameter vector
-    bool strict = true;    // every gradient counts
-    bool elastic = false;
+    std::size_t size = 0;           // floats of the parameter vector
+    bool strict = true;             // every gradient counts
+    std::size_t micro_batches = 0;  // elastic: of a step; 0: not elastic
     std::size_t trainers = 0;
+    std::size_t gradients = 1;  // how many of a step lie in memory that a ps may read
     WireFormat wire = {};
   };
   // Before the calls below.
   void prepare(const Run& run);
-  // After prepare(): where gradients are to be computed, [size]; on a page boundary. A ps may read
-  // them there.
+  // After prepare(): where the next gradient is to be computed, [size]; on a page boundary. Ps may
+  // read it there once it is pushed; those that were pushed before are left alone, as long as a ps
+  // may have to read them. Elastic: another one after each push().
+  [[nodiscard]] std::span<float> begin_gradient();
+  // That one.
   [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
 
   // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
@@ -142,9 +146,11 @@ class PsClient {
   void push(std::uint64_t micro_batch);
   // Elastic: waits until the step has been made; `parameters` must not be those that gradients
   // are computed from. False: first the micro-batches in `missing` are to be pushed, then this is
-  // to be called again, with the same arguments.
+  // to be called again, with the same arguments. Where the parameters of all ps can be read where
+  // they lie, they stay there: see StepReply.
   [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                                StepReply& reply, std::vector<std::uint64_t>& missing);
+                                StepReply& reply, std::vector<std::uint64_t>& missing,
+                                const std::function<void()>& meanwhile = {});
 
   // Chief: the parameters as they are now, on every ps for itself, are the run's result: into
   // `parameters` once all have come. No step is made any more. Overwrites gradient().
@@ -222,14 +228,20 @@ class PsClient {
     const math::Range range = session_.range(index).range;
     return whole.subspan(range.begin, range.size());
   }
+  // Where a channel was given up, the ps at its end may have gradients still to read: it keeps that
+  // memory, and the next ones are computed in another.
+  void leave_memory();
   // What all have answered with, as one vector: where it lies, or else in `parameters`.
   [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
 
   const Task& task_;
   const StopSignal& stop_;
   RunSession session_;
-  std::unique_ptr<net::GradientMemory> memory_;  // of the gradient; null: it lies in
-  math::AlignedVector own_memory_;               // this
+  std::size_t size_ = 0;                         // floats of the vector
+  std::unique_ptr<net::GradientMemory> memory_;  // of gradients; null: they lie in
+  math::AlignedVector own_memory_;               // this, and so do those that are one too many
+  bool is_memory_left_ = false;                  // to a ps over whose channel nothing is said now
+  std::size_t pushed_ = 0;                       // elastic: gradients of the step
   std::vector<PsLink> links_;                    // by ps index
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::uint64_t incarnation_;

@@ -75,6 +75,10 @@ class PsLink {
   // a channel that was opened since. Waits for an answer, until settle_until() at the latest.
   [[nodiscard]] std::error_code settle();
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
+  // The memory that gradients lie in is another one: settle() before the next push.
+  void unsettle() noexcept { is_settled_ = false; }
+  // It was opened, and opened again: another channel was given up.
+  [[nodiscard]] bool was_open() const noexcept { return was_open_; }
   [[nodiscard]] net::Deadline settle_until() const {
     return net::Clock::now() + task_.timeouts.silence;
   }

@@ -15,6 +15,7 @@
 #include "roles/monitor/shell/process_facts.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/trainer/core/result_text.h"
 #include "roles/trainer/shell/run_data.h"
 #include "roles/trainer/shell/run_evaluation.h"
@@ -99,8 +100,9 @@ void Trainer::allocate(const RunConfig& config) {
                                 .micro_batches = config.micro_batches});
   client_.prepare({.size = size,
                    .strict = config.every_gradient_counts(),
-                   .elastic = config.elastic(),
+                   .micro_batches = config.micro_batches,
                    .trainers = config.trainers,
+                   .gradients = gradients_in_memory(config),
                    .wire = wire_});
 }
 
@@ -188,7 +190,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
   const float loss = [&] {
     const Timed timed(meter_.gradient());
-    return model_->gradient_of_batch(reply_.parameters, client_.gradient(), on_ready);
+    return model_->gradient_of_batch(reply_.parameters, client_.begin_gradient(), on_ready);
   }();
   meter_.computed(config_.batch_size, loss);
   if (!std::isfinite(loss)) {
@@ -235,6 +237,15 @@ void Trainer::load(const Stepper::Batch& batch) {
   loaded_ = batch;
 }
 
+// What is likely to be computed next, while the ps are at work.
+void Trainer::load_ahead() {
+  const Stepper::Batch next = stepper_->batch_after();
+  if (next != loaded_) {
+    load(next);
+  }
+  stages_.mark(Stage::kOverlapped);
+}
+
 void Trainer::delay(std::uint64_t local_step) {
   if (options_.max_injected_delay.count() > 0) {
     const std::uint64_t bits =
@@ -272,8 +283,7 @@ void Trainer::take_step(const StepHooks& hooks) {
       const Timed timed(meter_.push_pull());
       reply_ = client_.push_pull(sequence, parameters_.span(), cut, [this] {
         stages_.mark(Stage::kPush);
-        load(stepper_->batch_after());
-        stages_.mark(Stage::kOverlapped);
+        load_ahead();
       });
     }
     ++counts_.pushes;
@@ -372,13 +382,15 @@ float Trainer::take_elastic_step(bool cut) {
       stepper_->pushed();
     }
     const Timed timed(meter_.push_pull());
-    if (client_.await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing)) {
+    if (client_.await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing,
+                           [this] { load_ahead(); })) {
       break;
     }
     stepper_->needs(missing);
   }
-  std::swap(parameters_, next_parameters_);
-  reply_.parameters = parameters_.span();
+  if (reply_.parameters.data() == next_parameters_.data()) {
+    std::swap(parameters_, next_parameters_);
+  }
   return loss;
 }
 

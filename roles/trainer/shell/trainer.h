@@ -140,6 +140,7 @@ class Trainer {
   // The parameters that came become those that a gradient is computed from.
   void round_parameters();
   void load(const Stepper::Batch& batch);
+  void load_ahead();
   void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
