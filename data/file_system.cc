@@ -33,12 +33,17 @@ void create_below(FileSystem& files, const Path& path, const Path& whole) {
 
 }  // namespace
 
-void write_durably(FileSystem& files, const Path& path,
-                   std::span<const std::span<const std::uint8_t>> parts) {
+void write_synced(FileSystem& files, const Path& path,
+                  std::span<const std::span<const std::uint8_t>> parts) {
   const std::unique_ptr<NewFile> file = files.create(path);
   for (const auto& part : parts) file->write(part);
   file->sync();  // before it has its name: else a power cut could leave the name and no contents
   file->take_name();
+}
+
+void write_durably(FileSystem& files, const Path& path,
+                   std::span<const std::span<const std::uint8_t>> parts) {
+  write_synced(files, path, parts);
   files.sync_directory(parent_of(path));
 }
 

@@ -90,6 +90,9 @@ class FileSystem {
 // it has the new contents, and may lose them again with a power cut.
 void write_durably(FileSystem& files, const std::filesystem::path& path,
                    std::span<const std::span<const std::uint8_t>> parts);
+// The same, but for the name: that is durable once the directory is synced.
+void write_synced(FileSystem& files, const std::filesystem::path& path,
+                  std::span<const std::span<const std::uint8_t>> parts);
 
 // The directory and those above it, each durable in the one that it is in.
 void create_directories(FileSystem& files, const std::filesystem::path& path);

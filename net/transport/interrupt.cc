@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "net/transport/last_error.h"
 
@@ -20,6 +21,9 @@ namespace {
 // How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
 constexpr std::chrono::microseconds kEagerness{2000};
 constexpr unsigned kMostAsleep = 63;
+// Longer than a task of the run needs the processor for an answer to whoever gives way to it; less
+// than a turn of a program that always has something to compute, three milliseconds or more.
+constexpr std::chrono::microseconds kLongTurn{1000};
 // Far more than a busy machine delays a thread that is awake by, far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
@@ -94,12 +98,33 @@ Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
   return missed;
 }
 
-std::optional<Deadline> Eagerness::begin() noexcept {
+bool Eagerness::begin(Deadline deadline, Deadline now) noexcept {
   if (asleep_ > 0) {
     --asleep_;
-    return std::nullopt;
+    return false;
   }
-  return Clock::now() + kEagerness;
+  gave_way_ = false;
+  looked_ = now;
+  until_ = std::min(deadline, looked_ + kEagerness);
+  return true;
+}
+
+bool Eagerness::give_way() noexcept {
+  ::sched_yield();
+  return goes_on(Clock::now());
+}
+
+bool Eagerness::goes_on(Deadline now) noexcept {
+  const Deadline before = std::exchange(looked_, now);
+  gave_way_ = true;
+  if (now - before < kLongTurn && now < until_) return true;
+  was_in_vain();
+  return false;
+}
+
+// What was there at once says nothing of how long a look takes.
+void Eagerness::helped() noexcept {
+  if (gave_way_) penalty_ = 0;
 }
 
 void Eagerness::was_in_vain() noexcept {
@@ -109,8 +134,7 @@ void Eagerness::was_in_vain() noexcept {
 
 std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                         Deadline deadline, Lookout* lookout) noexcept {
-  if (const auto until = eagerness_.begin()) {
-    const Deadline end = std::min(deadline, *until);
+  if (eagerness_.begin(deadline)) {
     do {
       std::error_code error;
       if (lookout == nullptr || !lookout->sees()) {
@@ -120,9 +144,7 @@ std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& 
         eagerness_.helped();
         return error;
       }
-      ::sched_yield();
-    } while (Clock::now() < end);
-    eagerness_.was_in_vain();
+    } while (eagerness_.give_way());
   }
   return sleep(fds, interrupt, deadline, lookout);
 }

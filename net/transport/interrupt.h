@@ -69,20 +69,32 @@ class FreezeWatch {
 
 // How long to look for something before sleeping until it comes: to wake a processor from its sleep
 // takes longer than something that is about to come. Where looking did not help, because it took
-// longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63.
+// longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63. So they are
+// where others have the processor for long when they are given way: who is awake waits for their
+// turn to end, and who is woken takes the processor from them.
 //
 // Not thread-safe.
 class Eagerness {
  public:
-  // Until when to look; nullopt: not at all this time.
-  [[nodiscard]] std::optional<Deadline> begin() noexcept;
-  // How the look ended.
-  void helped() noexcept { penalty_ = 0; }
-  void was_in_vain() noexcept;
+  // It is `now`. True: look, until then at most, and give_way() between one look and the next.
+  // False: not at all this time.
+  [[nodiscard]] bool begin(Deadline deadline = Deadline::max(),
+                           Deadline now = Clock::now()) noexcept;
+  // To other threads. False: sleep now.
+  [[nodiscard]] bool give_way() noexcept;
+  // The same when others have been given way, and it is `now`.
+  [[nodiscard]] bool goes_on(Deadline now) noexcept;
+  // It has come.
+  void helped() noexcept;
 
  private:
-  unsigned asleep_ = 0;   // times that are still slept through
-  unsigned penalty_ = 0;  // as many as those will be, where the next look does not help
+  void was_in_vain() noexcept;
+
+  Deadline until_{};       // the look under way ends
+  Deadline looked_{};      // last
+  bool gave_way_ = false;  // in this look
+  unsigned asleep_ = 0;    // times that are still slept through
+  unsigned penalty_ = 0;   // as many as those will be, where the next look does not help
 };
 
 // For so long the reader of a frame that has begun to come, or is awaited next, looks for its rest

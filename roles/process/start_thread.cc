@@ -1,10 +1,18 @@
 #include "roles/process/start_thread.h"
 
+#include <sys/resource.h>
+
 #include <exception>
 #include <system_error>
 #include <utility>
 
 namespace disttf::roles {
+namespace {
+
+// A ninth of the weight of a thread at 0.
+constexpr int kBackgroundNice = 10;
+
+}  // namespace
 
 std::thread start_thread(std::function<void()> body) {
   try {
@@ -14,6 +22,14 @@ std::thread start_thread(std::function<void()> body) {
                             "cannot start a thread, for lack of memory or by a limit on threads "
                             "(ulimit -v, ulimit -u)");
   }
+}
+
+std::thread start_background_thread(std::function<void()> body) {
+  return start_thread([body = std::move(body)] {
+    // On Linux a thread has a nice value of its own. One that cannot be had changes nothing.
+    static_cast<void>(setpriority(PRIO_PROCESS, 0, kBackgroundNice));
+    body();
+  });
 }
 
 std::thread start_thread(StopSignal& stop, std::function<void()> body) {

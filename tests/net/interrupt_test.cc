@@ -57,6 +57,58 @@ TEST(WaitFor, PutsReadinessBeforeTheInterrupt) {
 }
 
 // Looking before sleeping changes nothing but the time: the first waits look, later ones do not.
+class EagernessTest : public ::testing::Test {
+ protected:
+  // Ends as it does where all the time passes without it.
+  void look_in_vain() {
+    ASSERT_TRUE(eagerness_.begin(Deadline::max(), now_));
+    while (eagerness_.goes_on(now_ += 100us)) {
+    }
+  }
+  // How many waits are slept through before the next look, which is begun.
+  int sleeps() {
+    int times = 0;
+    while (!eagerness_.begin(Deadline::max(), now_)) ++times;
+    return times;
+  }
+
+  Eagerness eagerness_;
+  Deadline now_ = Deadline() + 1h;
+};
+
+TEST_F(EagernessTest, AfterLooksInVainItSleepsMoreAndMoreTimes) {
+  for (const int times : {0, 1, 3, 7, 15, 31, 63, 63}) {
+    EXPECT_EQ(sleeps(), times);
+    while (eagerness_.goes_on(now_ += 100us)) {
+    }
+  }
+}
+
+TEST_F(EagernessTest, ALookThatHelpedForgivesTheOthers) {
+  look_in_vain();
+  EXPECT_EQ(sleeps(), 1);
+  ASSERT_TRUE(eagerness_.goes_on(now_ += 100us));
+  eagerness_.helped();
+  EXPECT_EQ(sleeps(), 0);
+}
+
+// However soon it has come: where others have the processor for so long, a sleeper gets it sooner.
+TEST_F(EagernessTest, ALongTurnOfOthersIsALookInVain) {
+  ASSERT_TRUE(eagerness_.begin(Deadline::max(), now_));
+  ASSERT_TRUE(eagerness_.goes_on(now_ += 900us));
+  EXPECT_FALSE(eagerness_.goes_on(now_ += 1000us));
+  EXPECT_EQ(sleeps(), 1);
+  eagerness_.helped();  // it was there at once, which says nothing of their turns
+  look_in_vain();
+  EXPECT_EQ(sleeps(), 3);
+}
+
+TEST_F(EagernessTest, LooksNoLongerThanUntilTheDeadline) {
+  ASSERT_TRUE(eagerness_.begin(now_ + 200us, now_));
+  EXPECT_TRUE(eagerness_.goes_on(now_ + 100us));
+  EXPECT_FALSE(eagerness_.goes_on(now_ + 200us));
+}
+
 TEST(EagerWait, AnswersLikeAnyWait) {
   EagerWait wait;
   Interrupt ready;

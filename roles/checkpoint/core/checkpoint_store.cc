@@ -110,6 +110,22 @@ void remove_strays(data::FileSystem& disk, std::span<const ShardFile> files,
   }
 }
 
+// For a save. Its name goes when it is renamed, so that it need not be durable; but where there is
+// no checkpoint yet the directories above may not be, either.
+void create_partial(data::FileSystem& disk, const Path& partial) {
+  std::error_code error;
+  const std::vector<std::string> names = disk.names_in(partial.parent_path(), error);
+  const auto is_checkpoint = [](const std::string& name) {
+    return checkpoint_name_from(name).has_value();
+  };
+  if (error || std::ranges::none_of(names, is_checkpoint)) {
+    data::create_directories(disk, partial);
+    return;
+  }
+  disk.create_directory(partial, error);
+  if (error) throw std::system_error(error, "cannot create " + partial.string());
+}
+
 bool looks_whole(data::FileSystem& disk, const Path& checkpoint) {
   try {
     return CheckpointReader(disk, checkpoint).check_files().empty();
@@ -169,11 +185,16 @@ std::optional<std::string> difference(const math::ParameterLayout& saved,
   return std::nullopt;
 }
 
-// Housekeeping, so nothing here is an error.
+// Housekeeping, so nothing here is an error. What time it is there costs the disk a file.
 void try_to_remove_abandoned(data::FileSystem& disk, const Path& directory,
                              std::uint64_t step) noexcept {
   try {
-    remove_abandoned(disk, directory, step, disk.now(directory));
+    const auto is_partial = [](const std::string& name) {
+      return partial_name_from(name).has_value();
+    };
+    if (std::ranges::any_of(names_in(disk, directory), is_partial)) {
+      remove_abandoned(disk, directory, step, disk.now(directory));
+    }
   } catch (const std::exception&) {
     return;  // somebody else removes them as well
   }
@@ -245,7 +266,7 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
   // its own by mistake, nobody else removes what it has written there in vain.
   if (id.step > 0) try_to_remove_abandoned(*files_, path_, id.step - 1);
   const Path directory = path_ / partial_name(id);
-  data::create_directories(*files_, directory);
+  create_partial(*files_, directory);
   ShardFile file{.name = file_name(ps, ps_count),
                  .range = shard.range,
                  .optimizer = tensor_names(shard),
@@ -281,7 +302,7 @@ void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile>
                     .files = {files.begin(), files.end()},
                     .early_end = early_end});
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
-  data::write_durably(*files_, partial / kIndexName, std::span(&text, 1));
+  data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
   const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);

@@ -65,7 +65,7 @@ class Checkpointer::Impl {
     if (task.meters != nullptr && !options.train_dir.empty()) {
       meters_ = &task.meters->checkpoints();
     }
-    thread_ = start_thread([this] { work(); });
+    thread_ = start_background_thread([this] { work(); });
   }
 
   ~Impl() {

@@ -1,7 +1,5 @@
 #include "roles/ps/shell/parameter_server.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -91,15 +89,13 @@ void ParameterServer::loop() {
 }
 
 bool ParameterServer::look() {
-  if (const auto until = eagerness_.begin()) {
+  if (eagerness_.begin()) {
     do {
       if (context_.poll() > 0 || context_.stopped()) {
         eagerness_.helped();
         return true;
       }
-      ::sched_yield();
-    } while (net::Clock::now() < *until);
-    eagerness_.was_in_vain();
+    } while (eagerness_.give_way());
   }
   return false;
 }
