@@ -26,6 +26,8 @@
 //   secret/outsider/MODEL           the job over TLS while one without the secret tries to get in;
 //                                   floor: the same in peace
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
+//   busy/WHAT                       the job over shared memory beside busy loops, or with more
+//                                   tasks than processors; floor: the same over tcp
 #pragma once
 
 #include <array>
@@ -71,6 +73,8 @@ void run_secret(const JobOptions& options, Reporter& reporter);
 // Runs the jobs, alternating between them, and adds their figures. Throws std::runtime_error when
 // one does not end with a result.
 void run_jobs(const JobOptions& options, Reporter& reporter);
+// The same, with other work beside them.
+void run_busy(const JobOptions& options, Reporter& reporter);
 
 // Runs the same jobs in PyTorch and in TensorFlow, in turn with ours, where `python` has them and
 // `data_dir` has MNIST; else says why not.

@@ -214,11 +214,11 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
     return error;
   }
   FrameHeader header;
-  do {  // a ps that has rung may have done so too late
+  do {  // a ps that has rung may have done so too late, or dealt what is not missing any more
     if (const auto failed = channel_->receive_header(header, deadline)) {
       return failed;
     }
-  } while (is_bodiless<Heartbeat>(header));
+  } while (is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header));
   SharedFrame shared;
   if (shared.from_header(header)) {
     kept_ = header;

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -27,7 +28,8 @@ std::thread start_thread(std::function<void()> body) {
 std::thread start_background_thread(std::function<void()> body) {
   return start_thread([body = std::move(body)] {
     // On Linux a thread has a nice value of its own. One that cannot be had changes nothing.
-    static_cast<void>(setpriority(PRIO_PROCESS, 0, kBackgroundNice));
+    const int nice = std::max(getpriority(PRIO_PROCESS, 0), kBackgroundNice);
+    static_cast<void>(setpriority(PRIO_PROCESS, 0, nice));
     body();
   });
 }

@@ -11,7 +11,7 @@ namespace disttf::roles {
 // Throws std::system_error where the system grants no thread, for lack of memory or by a limit.
 [[nodiscard]] std::thread start_thread(std::function<void()> body);
 // The same for a thread that nobody waits for: where there are fewer processors than threads that
-// would run, it runs when the others wait.
+// would run, it gets a ninth of another's time.
 [[nodiscard]] std::thread start_background_thread(std::function<void()> body);
 // The same as the first for a thread without which the task is nothing: what `body` throws ends the
 // task, through `stop`, which must outlive the thread.

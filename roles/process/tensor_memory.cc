@@ -10,8 +10,9 @@ namespace disttf::roles {
 namespace {
 
 // Elastic: a trainer that takes over what others were to compute has room for that too, if it takes
-// no more than this.
+// no more than the first.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
 std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + net::kPageBytes - 1) / net::kPageBytes * net::kPageBytes;
@@ -28,8 +29,9 @@ std::size_t gradients_in_memory(const RunConfig& config) {
     return 1;
   }
   const std::size_t own_share = (config.micro_batches + config.trainers - 1) / config.trainers;
-  const std::size_t small = kSmallBytes / std::max<std::size_t>(gradient_bytes(config), 1);
-  return std::min(config.micro_batches, std::max(own_share, small));
+  const std::size_t bytes = std::max<std::size_t>(gradient_bytes(config), 1);
+  const std::size_t room = std::max(std::min(own_share, kMostBytes / bytes), kSmallBytes / bytes);
+  return std::clamp<std::size_t>(room, 1, config.micro_batches);
 }
 
 std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std::size_t floats,

@@ -16,8 +16,8 @@
 namespace disttf::roles {
 
 // How many gradients a trainer of the run has memory for, so that ps on its machine can read them
-// there: 1; elastic, as many as it pushes in a step while all trainers are here, or more where they
-// are small. What it pushes besides is sent.
+// there: 1; elastic, as many as it pushes in a step while all trainers are here, if they take no
+// more than 256 MiB, or as many as take 64. What it pushes besides is sent.
 [[nodiscard]] std::size_t gradients_in_memory(const RunConfig& config);
 // A trainer's, for `count` gradients of so many floats. nullptr: they lie in no special memory, and
 // are sent.

@@ -56,10 +56,9 @@ TEST(WaitFor, PutsReadinessBeforeTheInterrupt) {
   EXPECT_FALSE(wait_for(ready.fd(), POLLIN, interrupt, Deadline::max()));
 }
 
-// Looking before sleeping changes nothing but the time: the first waits look, later ones do not.
 class EagernessTest : public ::testing::Test {
  protected:
-  // Ends as it does where all the time passes without it.
+  // All the time passes without what is waited for.
   void look_in_vain() {
     ASSERT_TRUE(eagerness_.begin(Deadline::max(), now_));
     while (eagerness_.goes_on(now_ += 100us)) {
@@ -109,6 +108,7 @@ TEST_F(EagernessTest, LooksNoLongerThanUntilTheDeadline) {
   EXPECT_FALSE(eagerness_.goes_on(now_ + 200us));
 }
 
+// Looking before sleeping changes nothing but the time: the first waits look, later ones do not.
 TEST(EagerWait, AnswersLikeAnyWait) {
   EagerWait wait;
   Interrupt ready;

@@ -40,7 +40,7 @@ TEST_F(Transport, ElasticRunsTakeSharedMemoryToo) {
   EXPECT_EQ(count_of(shared.standard_error(), "shares memory with 2 of 2 ps"), 3U);
 }
 
-// One that is alone has memory for six of the eight gradients of a step, of 9.5 MB each.
+// One that is alone has memory for seven of the eight gradients of a step, of 9.5 MB each.
 TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
   const Words large = Words{"launch",
                             "--ps=2",
@@ -51,6 +51,7 @@ TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
                             "--hidden_units=3000",
                             "--batch_size=5",
                             "--train_steps=8",
+                            "--wire_dtype=int8",
                             "--print_weights_hash"} +
                       few_images();
   Process& shared = run("shared", large + Words{"--transport=shm"});

@@ -64,6 +64,30 @@ TEST_F(RangeReplicaTest, WhatAnElasticTrainerHasPushedBeforeItPulledIsNotRead) {
   EXPECT_EQ(host_.core.state().shard()->counters().pushes, 1U);
 }
 
+TEST_F(RangeReplicaTest, GradientsOfMicroBatchesAreReadWhereTheyLie) {
+  RunConfig config = small_run();
+  config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
+  config.rate_decay = math::RateDecay::kNone;
+  config.micro_batches = 2;
+  config.min_workers = 1;
+  const ConnectionId chief = host_.connect(0, 7);
+  begin_run(host_, chief, config);
+  const auto push = [&](std::uint64_t slot, const std::shared_ptr<std::vector<std::byte>>& body) {
+    FrameHeader header{
+        .kind = FrameKind::kPush, .request_id = 10 + slot, .sequence = slot, .generation = 1};
+    header.body_size = body->size();
+    const BodyPlan plan =
+        host_.core.header(chief, header, host_.now(), {.bytes = *body, .owner = body});
+    EXPECT_EQ(plan.next, BodyPlan::Next::kHeader) << "nothing more comes";
+  };
+  const auto first = std::make_shared<std::vector<std::byte>>(gradient(1));
+  push(1, first);
+  EXPECT_EQ(first.use_count(), 2) << "it is kept, and not copied";
+  push(0, std::make_shared<std::vector<std::byte>>(gradient(1)));
+  EXPECT_EQ(host_.core.state().shard()->step(), 1U);
+  EXPECT_EQ(first.use_count(), 1);
+}
+
 // A host of three workers, of which a step takes two.
 class AFewOfThree : public RangeReplicaTest {
  protected:

@@ -419,16 +419,16 @@ TEST_F(RunSessionTest, WorkThatIsMissingIsAskedFor) {
   session().begin_await_step(1, false, world_.now());
   world_.go_on();
   world_.heard();
-  world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
+  const std::uint64_t awaited = world_.last_id(0);
+  world_.say(0, {.kind = FrameKind::kWork, .request_id = awaited, .sequence = 2});
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
   EXPECT_THAT(session().work(), ElementsAre(2));
   const std::uint64_t id = world_.last_id(1);
   world_.say(1, {.kind = FrameKind::kParameters, .request_id = id, .step = 6, .generation = 3});
   session().begin_await_step(1, false, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
-  world_.say(0, {.kind = FrameKind::kWork, .sequence = 3});
+  world_.say(0, {.kind = FrameKind::kWork, .request_id = awaited, .sequence = 3});
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
-  const std::uint64_t awaited = world_.last_id(0);
   session().push(3);
   world_.go_on();
   session().begin_await_step(1, false, world_.now());
@@ -439,6 +439,19 @@ TEST_F(RunSessionTest, WorkThatIsMissingIsAskedFor) {
              {.kind = FrameKind::kParameters, .request_id = awaited, .step = 6, .generation = 3});
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
   EXPECT_EQ(session().reply().step, 6U);
+}
+
+// Its step was made by others, and the answer, which a ps leaves in memory, was seen before it.
+TEST_F(RunSessionTest, WorkThatWasAskedForByAnEarlierPullIsNotDone) {
+  join({.size = kFloats, .elastic = true});
+  world_.host(0).is_mute = true;
+  session().begin_await_step(1, false, world_.now());
+  world_.go_on();
+  const std::uint64_t awaited = world_.last_id(0);
+  world_.say(0, {.kind = FrameKind::kWork, .request_id = awaited - 1, .sequence = 2});
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.say(0, {.kind = FrameKind::kWork, .request_id = awaited, .sequence = 2});
+  EXPECT_EQ(world_.go_on(), Outcome::kNeedsWork);
 }
 
 TEST_F(RunSessionTest, AnElasticStepIsNotRepeatedButTheRunJoinedAgain) {
@@ -467,7 +480,7 @@ TEST_F(RunSessionTest, SoDoesWorkThatDidNotLeave) {
   world_.host(0).is_mute = true;
   session().begin_await_step(1, false, world_.now());
   world_.go_on();
-  world_.say(0, {.kind = FrameKind::kWork, .sequence = 2});
+  world_.say(0, {.kind = FrameKind::kWork, .request_id = world_.last_id(0), .sequence = 2});
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsWork);
   world_.host(0).is_mute = false;
   session().push(2);

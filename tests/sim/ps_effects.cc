@@ -61,15 +61,18 @@ void PsProcess::look(std::size_t replica) {
     range.step = shard->step();
     if (range.generation != core.state().generation()) {
       check_nobody_waits(core);
+      range.is_torn = false;
     }
     range.generation = core.state().generation();
     if (standing != net::Standing::kOnly) {
       checks_.witnesses().has_seen(task_.incarnation, core.state().index(),
                                    {core.state().lineage(), range.generation}, range.step);
     }
-    checks_.host_made_step(name(), core.state().index(), {core.state().lineage(), range.generation},
-                           range.view, range.step, shard->parameters(),
-                           standing == net::Standing::kBackup);
+    if (!range.is_torn) {
+      checks_.host_made_step(name(), core.state().index(),
+                             {core.state().lineage(), range.generation}, range.view, range.step,
+                             shard->parameters(), standing == net::Standing::kBackup);
+    }
     if (standing != net::Standing::kBackup) {
       // (Who was a copy meanwhile may have lost a step that nobody was told of.)
       checks_.host_is_at(name(), core.state().index(), task_.incarnation * 256 + range.standings,

@@ -91,6 +91,10 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   if (frame.header.kind == FrameKind::kPushPull) {
     served.push = frame.header;
   }
+  if (frame.is_torn) {
+    Hosted& range = hosted_[served.hello.replica];
+    range.is_torn = true;
+  }
   const std::span<const std::byte> in_place = frame.in_place.bytes;
   served.plan = core_->header(id, frame.header, now(), frame.in_place);
   if (!in_place.empty() && served.plan.is_body()) {  // all of it is there
@@ -98,7 +102,7 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
     return;
   }
   if (!in_place.empty()) {
-    world_.mark(Mark::kInPlace);
+    world_.mark(frame.header.kind == FrameKind::kPush ? Mark::kElasticInPlace : Mark::kInPlace);
   }
   const BodyPlan::Next next = served.plan.next;
   const net::Hello from = served.hello;

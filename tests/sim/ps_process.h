@@ -59,6 +59,9 @@ class PsProcess final : public Process {
     net::Generation generation = 0;
     bool held = false;
     net::ViewNumber view = {};
+    // Both it and the trainer that pushes have been replaced by other processes: what is made of
+    // that is right to nobody, and must be told to nobody.
+    bool is_torn = false;
   };
   struct Served {
     net::Hello hello;

@@ -116,13 +116,17 @@ Routine<roles::StepResult> TrainerProcess::run_step(Fiber& fiber, Values& into) 
   co_return session_.reply();
 }
 
-void TrainerProcess::read_again(Values& parameters) const {
+bool TrainerProcess::read_again(Values& parameters) const {
+  bool is_same = true;
   for (std::size_t range = 0; range < stay_.size(); ++range) {
     const std::span<const std::byte> body = stay_[range].body;
     if (!body.empty()) {
-      std::memcpy(parameters.data() + session_.range(range).range.begin, body.data(), body.size());
+      float* const to = parameters.data() + session_.range(range).range.begin;
+      is_same = is_same && std::memcmp(to, body.data(), body.size()) == 0;
+      std::memcpy(to, body.data(), body.size());
     }
   }
+  return is_same;
 }
 
 Routine<void> TrainerProcess::await_some(Fiber& fiber) {
@@ -267,6 +271,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
       break;
     }
     case RequestBody::kGradient:
+      frame.is_torn = is_torn_;
       if (is_shared_) {
         frame.in_place = {.bytes = part_of(*gradient_, order.range), .owner = gradient_};
       } else {
@@ -289,6 +294,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
 Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
   check_awake(order.until);
   Link& link = links_[order.range];
+  was_opened_again_ = was_opened_again_ || link.was_open;
   open(link.channel, fiber, order.host.index,
        {.cluster = {},
         .from = task_.self,
@@ -319,10 +325,10 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
   check_awake();
   session_.dialed(order.range, order.attempt, answer, awake_.now());
   const auto* const welcome = std::get_if<net::Welcome>(&answer);
+  link.was_open = link.was_open || welcome != nullptr;
   if (welcome != nullptr && session_.range(order.range).is_open() &&
       std::exchange(link.incarnation, welcome->incarnation) != 0) {
     world_.mark(Mark::kReconnect);
-    was_opened_again_ = true;
   }
 }
 

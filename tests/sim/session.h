@@ -62,7 +62,8 @@ class TrainerProcess : public FiberProcess {
   [[nodiscard]] StateName state_of(std::size_t range) const;
   [[nodiscard]] std::span<const std::byte> part_of(const Values& values, std::size_t range) const;
   // What the ps have now where they have left the parameters that the last operation brought.
-  void read_again(Values& parameters) const;
+  // False: something else.
+  [[nodiscard]] bool read_again(Values& parameters) const;
 
   Checks& checks_;
   const roles::RunConfig config_;
@@ -71,9 +72,10 @@ class TrainerProcess : public FiberProcess {
   Values parameters_;
   std::shared_ptr<const Values> gradient_;  // what is pushed
   bool is_shared_ = false;                  // it lies in memory that ps read
+  bool is_torn_ = false;                    // it is of parameters that were overwritten meanwhile
   // Of the operation that was begun: parameters stay in the ps's memory.
   bool may_stay_ = false;
-  bool was_opened_again_ = false;       // a link
+  bool was_opened_again_ = false;       // a link, since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
   bool told_to_stop_ = false;
   bool was_replaced_ = false;  // that is why
@@ -85,6 +87,7 @@ class TrainerProcess : public FiberProcess {
   struct Link {
     Channel channel;
     std::uint64_t incarnation = 0;  // of the ps that has welcomed this trainer last
+    bool was_open = false;
   };
   Routine<void> await_some(Fiber& fiber);
   Routine<void> dial(Fiber& fiber, roles::Dial order);

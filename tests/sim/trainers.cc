@@ -126,7 +126,7 @@ Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components
   const std::shared_ptr<Values> gradient = place_of_gradient();
   std::ranges::fill(*gradient, kHalfComputed);  // whoever reads it now has broken a promise
   co_await sleep(fiber, std::chrono::microseconds(us));
-  read_again(parameters_);
+  is_torn_ = !read_again(parameters_);
   const roles::Stepper::Batch& batch = stepper_.batch();
   checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient);
   gradient_ = gradient;
@@ -178,6 +178,7 @@ Routine<bool> WorkerProcess::ends_here(Fiber& /*fiber*/) { co_return false; }
 Routine<void> WorkerProcess::end_here(Fiber& fiber) {
   throw_if_stopped();
   Values newest(size_);
+  std::ranges::fill(*place_of_gradient(), kHalfComputed);  // it comes there
   session_.begin_peek(begin_now());
   reply_ = co_await run_step(fiber, newest);
   parameters_ = newest;

@@ -60,7 +60,8 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "cut scored",
                                                                   "torn cut",
                                                                   "result scored",
-                                                                  "gradient read in place"};
+                                                                  "gradient read in place",
+                                                                  "micro-batch read in place"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

@@ -90,6 +90,7 @@ enum class Mark : std::uint8_t {
   kTornCut,
   kResultScored,
   kInPlace,
+  kElasticInPlace,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

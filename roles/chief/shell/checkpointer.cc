@@ -65,7 +65,8 @@ class Checkpointer::Impl {
     if (task.meters != nullptr && !options.train_dir.empty()) {
       meters_ = &task.meters->checkpoints();
     }
-    thread_ = start_background_thread([this] { work(); });
+    thread_ = start_background_thread([this] { work(/*now=*/false); });
+    urgent_thread_ = start_thread([this] { work(/*now=*/true); });
   }
 
   ~Impl() {
@@ -76,6 +77,7 @@ class Checkpointer::Impl {
     wake_.notify_all();
     interrupt_.interrupt();
     thread_.join();
+    urgent_thread_.join();
   }
 
   Impl(const Impl&) = delete;
@@ -176,10 +178,12 @@ class Checkpointer::Impl {
     return early_end_;
   }
 
-  void work() {
+  // One thread makes what is to be saved now, which is waited for; the other what is saved beside
+  // the training.
+  void work(bool now) {
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return job_ || stopping_; });
+      wake_.wait(lock, [this, now] { return stopping_ || (job_ && job_->now == now); });
       if (stopping_) {
         return;
       }
@@ -359,12 +363,12 @@ class Checkpointer::Impl {
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
   SnapshotSchedule schedule_;
-  // The other thread's.
+  // Of whichever of the others has a job.
   SnapshotCoordinator coordinator_;
   std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
   TrainingState collected_;                    // so far
   std::string hash_;                           // of the weights that were saved; empty: not known
-  // Shared by both threads.
+  // Shared by all threads.
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<SnapshotRequest> job_;  // under way or about to be
@@ -377,6 +381,7 @@ class Checkpointer::Impl {
 
   net::Interrupt interrupt_;
   std::thread thread_;
+  std::thread urgent_thread_;
 };
 
 Checkpointer::Checkpointer(const Task& task, const CheckpointOptions& options,

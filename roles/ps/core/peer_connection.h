@@ -72,7 +72,7 @@ struct PeerConnection {
   std::span<const float> gradient;  // that is pushed, once it has come whole
   std::span<float> destination;     // of one that does not stay where it lies
   bool has_pushed_bad = false;      // a gradient that was used all the same, and told of
-  std::uint64_t pulled = 0;         // request_id of the newest PULL without *next*
+  std::uint64_t pulled = 0;         // the highest request_id of a PULL without *next*
   std::vector<std::byte> bytes;     // a body that is no tensor
   std::vector<std::span<std::byte>> places;
   std::shared_ptr<BackupReceiver> copy;  // of a primary: what it is copied to

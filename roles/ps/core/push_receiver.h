@@ -26,8 +26,8 @@ class PushReceiver {
 
   // The header of a PUSH_PULL or a PUSH. `in_place`: where the body lies, if it need not be read.
   BodyPlan header(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
-  // A part of one has come, which was kGradient, kPackedGradient, kUnwantedGradient or
-  // kFencedGradient.
+  // A part of one has come, which was kGradient, kPackedGradient, kUnwantedGradient,
+  // kFencedGradient or kOutdatedGradient.
   BodyPlan body(PeerConnection& from, PeerConnection::Part part, Clock::time_point now);
 
  private:

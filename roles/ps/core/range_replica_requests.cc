@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
@@ -91,7 +92,7 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
     if (request.concludes && is_training()) {
       conclude();
     }
-    from.pulled = request.request_id;
+    from.pulled = std::max(from.pulled, request.request_id);
   }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
     if (awaits_state() || request.generation != state_.generation()) {

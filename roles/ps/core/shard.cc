@@ -284,6 +284,7 @@ void Shard::commit(const PushId& push, std::span<const float> gradient,
                    std::shared_ptr<const void> memory) {
   assert(push.in_place && gradient.size() == range_.size());
   Slot& slot = slot_of(push);
+  assert(!slot.filled);  // it was admitted just now
   slot.gradient = gradient;
   slot.memory = std::move(memory);
   settle(push);

@@ -4,7 +4,7 @@
 // A push goes through these calls:
 //   admit()     when its header has come: where its gradient belongs, or that it is not wanted. One
 //               that lies in memory which the trainer shares is read there, and stays there
-//               unchanged until the push is answered
+//               unchanged until the push is answered (elastic: the pull behind it)
 //   fault_in()  when its gradient has come whole: whether that is a bad one. Whether a bad one is
 //               used the caller decides
 //   commit()    then; applies the step when it was the last one missing. A push whose connection

@@ -89,7 +89,8 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   net::Work work;
   const bool is_work = header.body_size == 0 && !work.from_header(header);
   if (is_work || net::is_bodiless<net::Heartbeat>(header)) {
-    if (is_work && takes_work_) {
+    // It may be of the step before, whose answer has overtaken it in memory.
+    if (is_work && takes_work_ && work.request_id == item.awaited_id) {
       work_.push_back(work.micro_batch);
     }
     item.silent_at = now + context_.task.timeouts.silence;

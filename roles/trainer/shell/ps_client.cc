@@ -30,6 +30,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
       session_(task, std::mt19937_64(std::random_device{}())),
       incarnation_(task.incarnation),
       places_(task.cluster.ps.size()),
+      places_before_(task.cluster.ps.size()),
       polled_(task.cluster.ps.size() + 1) {
   links_.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
@@ -57,7 +58,8 @@ std::string PsClient::get_config() {
 void PsClient::prepare(const Run& run) {
   size_ = run.size;
   memory_ = make_gradient_memory(task_, size_, run.gradients);
-  own_memory_ = math::AlignedVector(memory_ && run.micro_batches <= run.gradients ? 0 : size_);
+  room_ = memory_ ? memory_->count() : 0;
+  own_memory_ = math::AlignedVector(memory_ && run.micro_batches <= room_ ? 0 : size_);
   static_cast<void>(begin_gradient());
   session_.prepare({.size = size_, .strict = run.strict, .elastic = run.micro_batches != 0});
   for (std::size_t index = 0; index < links_.size(); ++index) {
@@ -80,29 +82,37 @@ void PsClient::lead(std::string config_json, std::function<TrainingState()> prov
 StepReply PsClient::pull(std::span<float> parameters) {
   session_.begin_pull(begin_now());
   const StepReply reply = run_step(parameters);
-  pushed_ = 0;
+  begin_step();
   return reply;
 }
 
 void PsClient::leave_memory() {
-  if (!std::exchange(is_memory_left_, false) || !memory_) {
+  const bool was_handed_over =
+      std::ranges::any_of(links_, [](const PsLink& link) { return link.was_in_place(); });
+  if (!std::exchange(is_memory_left_, false) || !was_handed_over) {
     return;
   }
-  if (!memory_->renew()) {
-    throw Failure(kError, describe(task_.cluster, task_.self) +
-                              " has not the memory for another gradient, of " +
-                              std::to_string(size_) + " parameters");
+  room_ = memory_->renew() ? memory_->count() : 0;
+  if (own_memory_.size() == 0 && room_ == 0) {
+    own_memory_ = math::AlignedVector(size_);
   }
   for (PsLink& link : links_) {
     link.unsettle();
   }
 }
 
+void PsClient::begin_step() {
+  pushed_ = 0;
+  if (is_memory_left_) {
+    static_cast<void>(begin_gradient());
+    settle();
+  }
+}
+
 // One that is sent is free again at once.
 std::span<float> PsClient::begin_gradient() {
   leave_memory();
-  gradient_ = memory_ && pushed_ < memory_->count() ? floats_of(memory_->gradient(pushed_))
-                                                    : own_memory_.span();
+  gradient_ = pushed_ < room_ ? floats_of(memory_->gradient(pushed_)) : own_memory_.span();
   return gradient_;
 }
 
@@ -176,10 +186,12 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
                           const std::function<void()>& meanwhile) {
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
   if (!goes_on) {
+    std::swap(places_, places_before_);
     std::ranges::fill(places_, net::BodyPlace{});
   }
   session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
-  may_stay_ = true;
+  // Others may go on without a trainer that is frozen, and the chief judges what it reads.
+  may_stay_ = task_.cluster.rank_of(task_.self) != 0;
   const StepReply next = run_step(parameters, meanwhile);
   if (session_.outcome() == RunSession::Outcome::kNeedsWork) {
     missing.assign(session_.work().begin(), session_.work().end());
@@ -187,13 +199,14 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
   }
   reply = next;
   reply.parameters = joined(parameters);
-  pushed_ = 0;
+  begin_step();
   return true;
 }
 
 // First beside them: while some have come, a ps may be lost, and is then set to those of before,
 // which must not be half of each. (The gradient is not needed any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
+  static_cast<void>(begin_gradient());
   session_.begin_peek(begin_now());
   const StepReply newest = run_step(gradient_);
   std::ranges::copy(gradient_, parameters.begin());
@@ -240,6 +253,7 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
 }
 
 bool PsClient::await_others() {
+  static_cast<void>(begin_gradient());
   session_.begin_await_others(begin_now());
   parameters_ = gradient_;  // the result is not to be lost for a state that may be an earlier one
   run();

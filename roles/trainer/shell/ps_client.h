@@ -231,6 +231,8 @@ class PsClient {
   // Where a channel was given up, the ps at its end may have gradients still to read: it keeps that
   // memory, and the next ones are computed in another.
   void leave_memory();
+  // Another step begins, and nothing is asked of a ps: the time to agree on other memory.
+  void begin_step();
   // What all have answered with, as one vector: where it lies, or else in `parameters`.
   [[nodiscard]] std::span<const float> joined(std::span<float> parameters);
 
@@ -241,6 +243,7 @@ class PsClient {
   std::unique_ptr<net::GradientMemory> memory_;  // of gradients; null: they lie in
   math::AlignedVector own_memory_;               // this, and so do those that are one too many
   bool is_memory_left_ = false;                  // to a ps over whose channel nothing is said now
+  std::size_t room_ = 0;                         // gradients that `memory_` is used for
   std::size_t pushed_ = 0;                       // elastic: gradients of the step
   std::vector<PsLink> links_;                    // by ps index
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
@@ -253,10 +256,11 @@ class PsClient {
   net::JoinedBodies joined_bodies_;
   std::optional<std::size_t> in_place_;  // ps that were found to be read in place, as last logged
   // Of the operation under way; kept so that a step allocates nothing.
-  std::span<float> parameters_;         // where they are received
-  bool may_stay_ = false;               // or they stay where the ps has them:
-  std::vector<net::BodyPlace> places_;  // there; without a view: in the caller's memory
-  std::optional<TrainingState> state_;  // chief: what the ps are being set to
+  std::span<float> parameters_;                // where they are received
+  bool may_stay_ = false;                      // or they stay where the ps has them:
+  std::vector<net::BodyPlace> places_;         // there; without a view: in the caller's memory
+  std::vector<net::BodyPlace> places_before_;  // of the reply before, which may be read meanwhile
+  std::optional<TrainingState> state_;         // chief: what the ps are being set to
   net::Deadline answer_came_{};
   bool has_answer_ = false;           // of the operation under way
   net::Clock::duration receiving_{};  // its parameters, so far

@@ -127,7 +127,7 @@ std::error_code PsLink::push(FrameHeader header, std::span<const float> gradient
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
-  if (is_in_place()) {
+  if (is_in_place() && run_.memory->holds(std::as_bytes(gradient))) {
     return transmit(header, std::as_bytes(gradient), Codec::kMemory);
   }
   header.flags |= gradient_flags(run_.wire);
@@ -139,7 +139,9 @@ std::error_code PsLink::settle() {
     return std::make_error_code(std::errc::not_connected);
   }
   is_settled_ = true;
-  return channel_->agree(run_.most_placed, settle_until());
+  const std::error_code error = channel_->agree(run_.most_placed, settle_until());
+  was_in_place_ = was_in_place_ || is_in_place();
+  return error;
 }
 
 bool PsLink::sends_ahead() const noexcept {

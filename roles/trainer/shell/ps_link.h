@@ -51,7 +51,8 @@ class PsLink {
   // A signal does not cut it short unless it has to wait: a push that one ps has and another has
   // not would leave the ps at different steps, of which no checkpoint can be made.
   [[nodiscard]] std::error_code send(net::FrameHeader header, std::span<const std::byte> body);
-  // The same of a push; `gradient` is of the range, and unchanged until the push is answered.
+  // The same of a push; `gradient` is of the range. Where it lies in Run::memory it stays unchanged
+  // until the push, or the pull behind it, is answered.
   [[nodiscard]] std::error_code push(net::FrameHeader header, std::span<const float> gradient);
   // Begins a push_pull of which the first `ready` floats of the gradient are final; push() with the
   // same header follows. REQUIRES: sends_ahead().
@@ -72,13 +73,19 @@ class PsLink {
   [[nodiscard]] net::Refusal receive_refusal(const net::FrameHeader& header);
 
   // Agrees with the ps how tensors travel: whenever a run is joined, and before the first push over
-  // a channel that was opened since. Waits for an answer, until settle_until() at the latest.
+  // a channel that was opened since, or since unsettle(). REQUIRES: nothing else is asked of it.
+  // Waits for an answer, until settle_until() at the latest.
   [[nodiscard]] std::error_code settle();
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
   // The memory that gradients lie in is another one: settle() before the next push.
-  void unsettle() noexcept { is_settled_ = false; }
-  // It was opened, and opened again: another channel was given up.
+  void unsettle() noexcept {
+    is_settled_ = false;
+    was_in_place_ = false;
+  }
+  // It has been opened: whoever opens it again gives up a channel.
   [[nodiscard]] bool was_open() const noexcept { return was_open_; }
+  // The memory has been handed over to a ps.
+  [[nodiscard]] bool was_in_place() const noexcept { return was_in_place_; }
   [[nodiscard]] net::Deadline settle_until() const {
     return net::Clock::now() + task_.timeouts.silence;
   }
@@ -112,7 +119,8 @@ class PsLink {
   bool was_open_ = false;
   std::unique_ptr<net::Channel> channel_;
   Run run_;
-  bool is_settled_ = false;        // the channel
+  bool is_settled_ = false;  // the channel
+  bool was_in_place_ = false;
   std::vector<std::byte> packed_;  // a tensor that is not raw floats, as it is sent or received
 };
 
