@@ -66,19 +66,15 @@ class Checkpointer::Impl {
       meters_ = &task.meters->checkpoints();
     }
     thread_ = start_background_thread([this] { work(/*now=*/false); });
-    urgent_thread_ = start_thread([this] { work(/*now=*/true); });
+    try {
+      urgent_thread_ = start_thread([this] { work(/*now=*/true); });
+    } catch (...) {
+      stop();
+      throw;
+    }
   }
 
-  ~Impl() {
-    {
-      const std::scoped_lock lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    interrupt_.interrupt();
-    thread_.join();
-    urgent_thread_.join();
-  }
+  ~Impl() { stop(); }
 
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -149,6 +145,20 @@ class Checkpointer::Impl {
   }
 
  private:
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    interrupt_.interrupt();
+    for (std::thread* const thread : {&thread_, &urgent_thread_}) {
+      if (thread->joinable()) {
+        thread->join();
+      }
+    }
+  }
+
   [[nodiscard]] bool is_busy() {
     const std::scoped_lock lock(mutex_);
     return job_.has_value();

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "math/aligned.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
@@ -17,10 +18,6 @@ using net::FrameHeader;
 
 // Else the ranges of several ps could not be read as one vector.
 static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
-
-std::span<float> floats_of(std::span<std::byte> bytes) {
-  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
 
 }  // namespace
 
@@ -56,17 +53,14 @@ std::string PsClient::get_config() {
 }
 
 void PsClient::prepare(const Run& run) {
-  size_ = run.size;
-  memory_ = make_gradient_memory(task_, size_, run.gradients);
-  room_ = memory_ ? memory_->count() : 0;
-  own_memory_ = math::AlignedVector(memory_ && run.micro_batches <= room_ ? 0 : size_);
-  static_cast<void>(begin_gradient());
-  session_.prepare({.size = size_, .strict = run.strict, .elastic = run.micro_batches != 0});
+  gradients_.prepare(make_gradient_memory(task_, run.size, run.gradients), run.size,
+                     std::max<std::size_t>(run.micro_batches, 1));
+  session_.prepare({.size = run.size, .strict = run.strict, .elastic = run.micro_batches != 0});
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const math::Range range = session_.range(index).range;
     links_[index].prepare({.range = range,
                            .wire = run.wire,
-                           .memory = memory_.get(),
+                           .memory = gradients_.memory(),
                            .most_placed = most_of_ps(range.size(), run.trainers)});
   }
 }
@@ -92,28 +86,23 @@ void PsClient::leave_memory() {
   if (!std::exchange(is_memory_left_, false) || !was_handed_over) {
     return;
   }
-  room_ = memory_->renew() ? memory_->count() : 0;
-  if (own_memory_.size() == 0 && room_ == 0) {
-    own_memory_ = math::AlignedVector(size_);
-  }
+  gradients_.leave_memory();
   for (PsLink& link : links_) {
     link.unsettle();
   }
 }
 
 void PsClient::begin_step() {
-  pushed_ = 0;
+  gradients_.begin_step();
   if (is_memory_left_) {
     static_cast<void>(begin_gradient());
     settle();
   }
 }
 
-// One that is sent is free again at once.
 std::span<float> PsClient::begin_gradient() {
   leave_memory();
-  gradient_ = pushed_ < room_ ? floats_of(memory_->gradient(pushed_)) : own_memory_.span();
-  return gradient_;
+  return gradients_.begin();
 }
 
 std::pair<std::uint64_t, std::uint64_t> PsClient::traffic() const noexcept {
@@ -134,7 +123,8 @@ void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
     const math::Range range = session_.range(index).range;
     if (ready > range.begin && links_[index].sends_ahead()) {
       links_[index].push_ahead(session_.push_header_ahead(index, sequence, cut),
-                               part_of(gradient_, index), std::min(ready, range.end) - range.begin);
+                               part_of(gradients_.current(), index),
+                               std::min(ready, range.end) - range.begin);
     }
   }
 }
@@ -178,7 +168,7 @@ std::vector<math::Range> PsClient::dropped_ranges() const {
 void PsClient::push(std::uint64_t micro_batch) {
   session_.push(micro_batch);
   perform();
-  ++pushed_;
+  gradients_.pushed();
 }
 
 bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
@@ -206,10 +196,10 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
 // First beside them: while some have come, a ps may be lost, and is then set to those of before,
 // which must not be half of each. (The gradient is not needed any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
-  static_cast<void>(begin_gradient());
+  const std::span<float> received = begin_gradient();
   session_.begin_peek(begin_now());
-  const StepReply newest = run_step(gradient_);
-  std::ranges::copy(gradient_, parameters.begin());
+  const StepReply newest = run_step(received);
+  std::ranges::copy(received, parameters.begin());
   return {newest, parameters};
 }
 
@@ -255,7 +245,8 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
 bool PsClient::await_others() {
   static_cast<void>(begin_gradient());
   session_.begin_await_others(begin_now());
-  parameters_ = gradient_;  // the result is not to be lost for a state that may be an earlier one
+  parameters_ =
+      gradients_.current();  // the result is not to be lost for a state that may be an earlier one
   run();
   return !session_.reply().joined;
 }
@@ -324,8 +315,8 @@ void PsClient::await_some() {
   awake_.expect(deadline);
   prepare_poll();
   if (polls_) {
-    static_cast<void>(
-        wait_.wait_for_any(polled_, stop_.interrupt(), deadline, memory_ ? &lookout_ : nullptr));
+    static_cast<void>(wait_.wait_for_any(polled_, stop_.interrupt(), deadline,
+                                         gradients_.memory() != nullptr ? &lookout_ : nullptr));
   } else {
     stop_.interrupt().wait_until(deadline);
   }
@@ -364,7 +355,7 @@ bool PsClient::AnswerLookout::sees() noexcept {
 }
 
 void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
-  client_.memory_->set_asleep(asleep);
+  client_.gradients_.memory()->set_asleep(asleep);
 }
 
 void PsClient::check_awake(net::Deadline until) {
@@ -456,12 +447,12 @@ std::error_code PsClient::send(const SendRequest& effect) {
       break;
   }
   if (link.is_settled()) {
-    return link.push(effect.header, part_of(gradient_, effect.range));
+    return link.push(effect.header, part_of(gradients_.current(), effect.range));
   }
   check_awake(link.settle_until());
   const auto error = link.settle();
   check_awake();
-  return error ? error : link.push(effect.header, part_of(gradient_, effect.range));
+  return error ? error : link.push(effect.header, part_of(gradients_.current(), effect.range));
 }
 
 std::error_code PsClient::send_state(const SendRequest& effect) {
@@ -503,7 +494,7 @@ void PsClient::apply(const NameGeneration& effect) {
 }
 
 void PsClient::settle() {
-  if (!memory_) {
+  if (gradients_.memory() == nullptr) {
     return;
   }
   std::size_t in_place = 0;

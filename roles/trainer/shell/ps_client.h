@@ -29,8 +29,6 @@
 #include <utility>
 #include <vector>
 
-#include "math/aligned.h"
-#include "net/transport/gradient_memory.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/joined_bodies.h"
 #include "roles/monitor/core/step_sampling.h"
@@ -39,6 +37,7 @@
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
+#include "roles/trainer/shell/gradient_places.h"
 #include "roles/trainer/shell/ps_link.h"
 #include "roles/trainer/shell/replaced_ps.h"
 
@@ -104,7 +103,7 @@ class PsClient {
   // may have to read them. Elastic: another one after each push().
   [[nodiscard]] std::span<float> begin_gradient();
   // That one.
-  [[nodiscard]] std::span<float> gradient() noexcept { return gradient_; }
+  [[nodiscard]] std::span<float> gradient() const noexcept { return gradients_.current(); }
 
   // Chief: from now on pull() and push_pull() hand every ps this configuration (one that has it
   // already checks that it is this one) and, whenever the ps do not hold one state, at the start
@@ -239,20 +238,15 @@ class PsClient {
   const Task& task_;
   const StopSignal& stop_;
   RunSession session_;
-  std::size_t size_ = 0;                         // floats of the vector
-  std::unique_ptr<net::GradientMemory> memory_;  // of gradients; null: they lie in
-  math::AlignedVector own_memory_;               // this, and so do those that are one too many
-  bool is_memory_left_ = false;                  // to a ps over whose channel nothing is said now
-  std::size_t room_ = 0;                         // gradients that `memory_` is used for
-  std::size_t pushed_ = 0;                       // elastic: gradients of the step
-  std::vector<PsLink> links_;                    // by ps index
+  GradientPlaces gradients_;     // outlives the links
+  bool is_memory_left_ = false;  // to a ps over whose channel nothing is said now
+  std::vector<PsLink> links_;    // by ps index
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::uint64_t incarnation_;
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(net::Generation)> on_joined_;
   std::string config_json_;                       // chief
   std::function<TrainingState()> provide_state_;  // chief
-  std::span<float> gradient_;
   net::JoinedBodies joined_bodies_;
   std::optional<std::size_t> in_place_;  // ps that were found to be read in place, as last logged
   // Of the operation under way; kept so that a step allocates nothing.
