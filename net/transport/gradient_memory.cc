@@ -22,10 +22,6 @@ std::size_t line_end(std::size_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 // Behind the gradients, on a cache line of its own: the word that says whether the trainer sleeps.
 std::size_t sleep_word_behind(std::size_t bytes, std::size_t count) noexcept {
   return (count - 1) * whole_pages(bytes) + line_end(bytes);

@@ -19,10 +19,6 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 // Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to
 // stumble over each of them.
 std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_code& error) {

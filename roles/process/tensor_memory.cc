@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t kSmallBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
-std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + net::kPageBytes - 1) / net::kPageBytes * net::kPageBytes;
-}
-
 std::size_t gradient_bytes(const RunConfig& config) {
   return math::layout_of(config.model).size() * sizeof(float);
 }
@@ -54,7 +50,7 @@ std::size_t most_of_trainer(const RunConfig& config) {
 
 // Its range as often as it may need it: two times, and once for each trainer besides.
 std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
-  return net::ParameterMemory::largest((2 + trainers) * whole_pages(floats * sizeof(float)),
+  return net::ParameterMemory::largest((2 + trainers) * net::whole_pages(floats * sizeof(float)),
                                        trainers);
 }
 
