@@ -101,6 +101,23 @@ TEST_F(RunSessionTest, OneThatHasJustBegunGoesOnAsANewerProcess) {
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
 }
 
+// The ps that has refused its views was lost since, and what is in its place refuses nobody.
+TEST_F(RunSessionTest, OneWhoseViewsAreRefusedGoesOnAsANewerProcess) {
+  world_.host(1).is_up = false;
+  session().begin_connect(world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  session().is_outdated(6, world_.now());  // of one that it has overtaken since
+  EXPECT_TRUE(world_.is_open(0));
+  session().is_outdated(kOther, world_.now());
+  EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
+  EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
+  EXPECT_FALSE(world_.is_open(0)) << "that ps knows the old one";
+  world_.host(1).is_up = true;
+  EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  session().is_outdated(2 * kOther, world_.now());
+  EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther)) << "it has begun";
+}
+
 TEST_F(RunSessionTest, OneThatIsRefusedAgainAndAgainGivesUpInTheTimeToStart) {
   world_.host(1).refuses = refused_for_another();
   session().begin_connect(world_.now());
@@ -278,6 +295,25 @@ TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
   session().provided(5, world_.now());
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   EXPECT_EQ(world_.host(1).best.step, 4U);
+}
+
+// A new process in that ps's place, which another chief has set to a state of its own.
+TEST_F(RunSessionTest, AStateThatIsMetMeanwhileIsNotTakenForTheOneThatWasJoined) {
+  session().know_best({.step = 4, .loss = 0.5});
+  session().lead();
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_tell_best(world_.now());
+  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+  world_.host(1).restart(200);
+  world_.host(1).hold(0, 4);
+  world_.host(1).is_mute = false;
+  world_.cut(1);
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
+  world_.heard();
+  begin_push();
+  ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
+  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kPublish));
 }
 
 TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHasTaken) {

@@ -55,7 +55,10 @@ void ChiefProcess::act_on_views() {
     void operator()(const roles::Note& order) const { chief.note(order.text); }
   };
   views_->effects().drain(Apply{*this});
-  if (is_settled_ && views_->replaced_by() != 0) {
+  if (views_->replaced_by() != 0 && !is_settled_) {
+    outdated_by_ = views_->replaced_by();
+    wake(*living_);
+  } else if (views_->replaced_by() != 0) {
     told_to_stop_ = true;
     was_replaced_ = true;
     wake(*living_);

@@ -313,7 +313,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
     const Frame frame = std::move(through.flying[end].front().frame);
     through.flying[end].erase(through.flying[end].begin());
     if (world_.traces()) {
-      world_.trace(to->name() + " <- " + (from != nullptr ? from->name() : "(gone)") + " #" +
+      world_.trace(to->title() + " <- " + (from != nullptr ? from->title() : "(gone)") + " #" +
                    std::to_string(id) + " " + std::string(name_of(frame.header.kind)) +
                    " request " + std::to_string(frame.header.request_id) + " step " +
                    std::to_string(frame.header.step) + " generation " +
@@ -330,7 +330,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
   if (!is_rest) {
     const Frame frame = through.flying[end].front().frame;
     if (world_.traces()) {
-      world_.trace(to->name() + " <- " + (from != nullptr ? from->name() : "(gone)") + " #" +
+      world_.trace(to->title() + " <- " + (from != nullptr ? from->title() : "(gone)") + " #" +
                    std::to_string(id) + " " + std::string(name_of(frame.header.kind)) +
                    " request " + std::to_string(frame.header.request_id) + " step " +
                    std::to_string(frame.header.step) + " sequence " +

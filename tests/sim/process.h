@@ -37,11 +37,18 @@ class Process : public Actor {
         task_(std::move(task)),
         node_(node),
         name_(net::to_string(task_.self)),
+        title_(name_),
         on_end_(std::move(on_end)) {}
 
   // Its clock runs so many millionths as fast as the world's. Before it starts.
   void set_clock(std::int64_t millionths) { clock_ = millionths; }
+  // It is the n-th process of its task. Before it starts.
+  void set_number(std::size_t number) {
+    title_ = number == 1 ? name_ : name_ + " (" + std::to_string(number) + ")";
+  }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // In the log: which process of that name.
+  [[nodiscard]] const std::string& title() const noexcept { return title_; }
   [[nodiscard]] std::size_t node() const noexcept { return node_; }
   [[nodiscard]] const roles::Task& task() const noexcept { return task_; }
   [[nodiscard]] bool is_alive() const noexcept { return alive_; }
@@ -86,7 +93,7 @@ class Process : public Actor {
   void perish(bool silently);
   void note(const std::string& line) const {
     if (world_.logs()) {
-      world_.log(name_ + ": " + line);
+      world_.log(title_ + ": " + line);
     }
   }
 
@@ -104,6 +111,7 @@ class Process : public Actor {
 
   const std::size_t node_;
   const std::string name_;
+  std::string title_;
   const OnEnd on_end_;
   std::int64_t clock_ = 1'000'000;
   bool alive_ = true;

@@ -160,6 +160,9 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
   for (const auto& [ps, generation] : std::exchange(replaced_, {})) {
     session_.is_replaced(ps, generation, at);
   }
+  if (outdated_by_ != 0) {
+    session_.is_outdated(std::exchange(outdated_by_, 0), at);
+  }
   session_.time(at);
 }
 

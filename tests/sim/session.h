@@ -78,8 +78,9 @@ class TrainerProcess : public FiberProcess {
   bool was_opened_again_ = false;       // a link, since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
   bool told_to_stop_ = false;
-  bool was_replaced_ = false;  // that is why
-  std::uint64_t incarnation_;  // that the ps know
+  bool was_replaced_ = false;      // that is why
+  std::uint64_t incarnation_;      // that the ps know
+  std::uint64_t outdated_by_ = 0;  // a host of a range knows that chief; 0: none does
   // Ps whose addresses have led the heartbeats of a generation to who holds nothing of it.
   std::vector<std::pair<std::size_t, net::Generation>> replaced_;
 

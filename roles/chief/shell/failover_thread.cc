@@ -29,9 +29,11 @@ using std::chrono::milliseconds;
 
 class FailoverThread::Impl {
  public:
-  Impl(const Task& task, std::uint64_t incarnation, StopSignal& stop)
+  Impl(const Task& task, std::uint64_t incarnation, StopSignal& stop,
+       std::function<void(std::uint64_t)> on_outdated)
       : task_(with(task, incarnation)),
         stop_(stop),
+        on_outdated_(std::move(on_outdated)),
         timer_(context_),
         core_(task_, random_number(), net::Clock::now()) {
     act();
@@ -89,7 +91,9 @@ class FailoverThread::Impl {
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
     found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
-    if (found_.replaced_by != 0 && is_settled_) {
+    if (found_.replaced_by != 0 && !is_settled_) {
+      on_outdated_(found_.replaced_by);
+    } else if (found_.replaced_by != 0) {
       stop_.stop_with(Failure(
           kLostPeers, describe(task_.cluster, task_.self) +
                           " has been replaced by a newer process; this one is no longer part of "
@@ -176,6 +180,7 @@ class FailoverThread::Impl {
 
   const Task task_;
   StopSignal& stop_;
+  const std::function<void(std::uint64_t)> on_outdated_;
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
@@ -193,8 +198,9 @@ class FailoverThread::Impl {
   std::thread thread_;
 };
 
-FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop)
-    : impl_(std::make_unique<Impl>(task, incarnation, stop)) {}
+FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop,
+                               std::function<void(std::uint64_t)> on_outdated)
+    : impl_(std::make_unique<Impl>(task, incarnation, stop, std::move(on_outdated))) {}
 FailoverThread::~FailoverThread() = default;
 
 FailoverThread::Found FailoverThread::await_views(std::chrono::milliseconds limit) {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "net/transport/interrupt.h"
@@ -20,8 +21,10 @@ class FailoverThread {
  public:
   // Starts the thread, of a chief with this incarnation. `task` and `stop` must outlive it. What
   // ends the thread, or the watch over one host, too early ends the task, through `stop`: nobody
-  // would replace a primary that is lost.
-  FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop);
+  // would replace a primary that is lost. `on_outdated` is called on the thread, until settle(),
+  // whenever it is known that a host takes another process for the chief: with its incarnation.
+  FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop,
+                 std::function<void(std::uint64_t)> on_outdated);
   ~FailoverThread();  // ends the thread
   FailoverThread(const FailoverThread&) = delete;
   FailoverThread& operator=(const FailoverThread&) = delete;

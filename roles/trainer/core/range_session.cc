@@ -19,22 +19,23 @@ RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool repli
         welcome.standing == net::Standing::kOnly && welcome.state == net::ShardState::kReady;
     return trains_without ? Fit::kNoReplicas : Fit::kElsewhere;
   }
-  const bool is_same = welcome.incarnation == incarnation_ && welcome.generation == generation_ &&
-                       welcome.state != net::ShardState::kEmpty;
   is_open_ = true;
   reserved_id_ = 0;
-  incarnation_ = welcome.incarnation;
   state_ = welcome.state;
-  generation_ = welcome.generation;
-  return pinned_ && !is_same ? Fit::kOtherState : Fit::kOpen;
+  held_ = {.incarnation = welcome.incarnation, .generation = welcome.generation};
+  const bool fits = !pinned_ || (held_ == *pinned_ && state_ != net::ShardState::kEmpty);
+  return fits ? Fit::kOpen : Fit::kOtherState;
 }
 
 void RangeSession::received(const net::Parameters& parameters, std::uint64_t push) noexcept {
   state_ = net::ShardState::kReady;
-  generation_ = parameters.generation;
+  held_.generation = parameters.generation;
+  if (pinned_) {
+    pinned_->generation = held_.generation;
+  }
   step_ = parameters.step;
-  if (last_answer_.generation != generation_) {
-    last_answer_ = {.generation = generation_};
+  if (last_answer_.generation != held_.generation) {
+    last_answer_ = {.generation = held_.generation};
   }
   last_answer_.step = std::max(last_answer_.step, step_);
   last_answer_.push = std::max(last_answer_.push, push);

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "math/parameter_layout.h"
@@ -49,13 +50,14 @@ class RangeSession {
 
   // What the ps last said of itself.
   [[nodiscard]] net::ShardState state() const noexcept { return state_; }
-  [[nodiscard]] net::Generation generation() const noexcept { return generation_; }
-  void set_generation(net::Generation generation) noexcept { generation_ = generation; }
+  [[nodiscard]] net::Generation generation() const noexcept { return held_.generation; }
+  void set_generation(net::Generation generation) noexcept { held_.generation = generation; }
   // Of the parameters last received.
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
-  // From now on only the state that the ps is known to hold will do.
-  void pin() noexcept { pinned_ = true; }
-  void unpin() noexcept { pinned_ = false; }
+  // From now on only the state that the ps is known to hold will do, however many others are met
+  // meanwhile.
+  void pin() noexcept { pinned_ = held_; }
+  void unpin() noexcept { pinned_.reset(); }
   // Parameters have come whole, as the answer to a push of this number; 0: to none.
   void received(const net::Parameters& parameters, std::uint64_t push) noexcept;
   // What HELLO names.
@@ -83,15 +85,20 @@ class RangeSession {
   math::Range range = {};
 
  private:
+  struct Held {
+    std::uint64_t incarnation = 0;  // of the ps that its state has come from
+    net::Generation generation = 0;
+    [[nodiscard]] bool operator==(const Held&) const = default;
+  };
+
   const Task* task_;
   std::size_t index_;
   std::string name_;
   bool is_open_ = false;
   std::uint8_t replica_ = 0;
-  bool pinned_ = false;
   net::ShardState state_ = net::ShardState::kEmpty;
-  std::uint64_t incarnation_ = 0;
-  net::Generation generation_ = 0;
+  Held held_;                   // what the ps last said that it holds
+  std::optional<Held> pinned_;  // what alone will do
   std::uint64_t step_ = 0;
   net::LastAnswer last_answer_;
   std::uint64_t next_request_id_ = 1;

@@ -53,11 +53,7 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
   }
   const RangeSession& session = context_.ranges[at_];
   if (result == Dialer::Result::kReplaced) {
-    context_.close_all();
-    context_.welcomed_by.clear();
-    context_.out.add(TakeIncarnation{dialer_.replaced_by()});
-    missing_ = session.name() + ": " + dialer_.failure().what();
-    all_tried(now);
+    begin_above(dialer_.replaced_by(), session.name() + ": " + dialer_.failure().what(), now);
     return;
   }
   if (result == Dialer::Result::kFailed) {
@@ -66,6 +62,16 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
   context_.note_end(session);
   ++at_;
   next(now);
+}
+
+void Connecting::begin_above(std::uint64_t incarnation, std::string missing,
+                             Clock::time_point now) {
+  dialer_.give_up();
+  context_.close_all();
+  context_.welcomed_by.clear();
+  context_.out.add(TakeIncarnation{incarnation});
+  missing_ = std::move(missing);
+  all_tried(now);
 }
 
 void Connecting::all_tried(Clock::time_point now) {

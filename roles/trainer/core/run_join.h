@@ -28,6 +28,9 @@ class Connecting {
   void begin(std::chrono::seconds limit, std::string sentence, Clock::time_point now);
   void stop() noexcept { stage_ = Stage::kIdle; }
   void dialed(Dialer::Result result, Clock::time_point now);
+  // REQUIRES: is_under_way(). A process of this task with that incarnation is known: all links are
+  // opened anew, in one above that. `missing`: who says so.
+  void begin_above(std::uint64_t incarnation, std::string missing, Clock::time_point now);
   void time(Clock::time_point now);
   void forgive(Clock::duration missed) noexcept { give_up_at_ += missed; }
 

@@ -333,6 +333,9 @@ void PsClient::await_some() {
   replaced_->drain([this, now](std::size_t ps, net::Generation generation) {
     session_.is_replaced(ps, generation, now);
   });
+  if (outdated_by_ != 0) {
+    session_.is_outdated(outdated_by_.exchange(0), now);
+  }
   session_.time(now);
 }
 

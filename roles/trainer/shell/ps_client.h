@@ -17,6 +17,7 @@
 
 #include <poll.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -73,6 +74,9 @@ class PsClient {
   }
   // Before connect(): another channel of this process has been refused, since that one is known.
   void take_incarnation_above(std::uint64_t other);
+  // The same while connect() may be under way, from another thread: acted upon there. Without
+  // effect once that has returned.
+  void is_outdated(std::uint64_t other) noexcept { outdated_by_ = other; }
 
   // Called whenever all ps hold one state that this trainer has joined, with its generation.
   void on_joined(std::function<void(net::Generation)> hook) { on_joined_ = std::move(hook); }
@@ -243,6 +247,7 @@ class PsClient {
   std::vector<PsLink> links_;    // by ps index
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::uint64_t incarnation_;
+  std::atomic<std::uint64_t> outdated_by_ = 0;  // what is_outdated() said; 0: nothing
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(net::Generation)> on_joined_;
   std::string config_json_;                       // chief
