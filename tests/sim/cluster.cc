@@ -191,6 +191,11 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
           900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));
     }
     process->set_number(number);
+    for (const auto& each : all_) {
+      if (each->node() == node) {
+        each->replaced();
+      }
+    }
     world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));

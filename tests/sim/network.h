@@ -31,7 +31,8 @@ struct Frame {
   std::shared_ptr<const void> owner = {};
   std::uint64_t sum = 0;  // of a borrowed body when it was sent; 0: not taken
   net::BodyInPlace in_place = {};
-  bool is_torn = false;  // a gradient of parameters that were overwritten meanwhile
+  // A gradient of parameters that were overwritten meanwhile, or parameters that it has gone into.
+  bool is_torn = false;
 };
 [[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;
 [[nodiscard]] std::string_view name_of(net::FrameKind kind) noexcept;

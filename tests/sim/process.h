@@ -64,6 +64,9 @@ class Process : public Actor {
   // It has ended: what it held goes now.
   void lay_to_rest() { bury(); }
   [[nodiscard]] bool is_frozen() const noexcept { return frozen_; }
+  // Another process of its task has begun, though it may not know.
+  void replaced() noexcept { is_replaced_ = true; }
+  [[nodiscard]] bool is_replaced() const noexcept { return is_replaced_; }
   // An event that it would have seen, had it run.
   void defer(Actor& actor, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
     deferred_.push_back({&actor, what, a, b});
@@ -116,6 +119,7 @@ class Process : public Actor {
   std::int64_t clock_ = 1'000'000;
   bool alive_ = true;
   bool frozen_ = false;
+  bool is_replaced_ = false;
   Time frozen_until_{};
   std::vector<Deferred> deferred_;
 };

@@ -68,7 +68,7 @@ void PsProcess::look(std::size_t replica) {
       checks_.witnesses().has_seen(task_.incarnation, core.state().index(),
                                    {core.state().lineage(), range.generation}, range.step);
     }
-    if (!range.is_torn) {
+    if (!range.is_torn || !is_replaced()) {
       checks_.host_made_step(name(), core.state().index(),
                              {core.state().lineage(), range.generation}, range.view, range.step,
                              shard->parameters(), standing == net::Standing::kBackup);
@@ -151,21 +151,23 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
     default:
       break;
   }
-  if (effect.owner && range.state().shard() != nullptr &&
-      range.state().shard()->config().elastic()) {
-    // The others go on without a trainer that is slow to take this, which may then be torn: its
-    // gradients would come too late to count. Only here, a system has it all at once.
-    network_.send(effect.to, *this, effect.header,
-                  Bytes(effect.borrowed.begin(), effect.borrowed.end()));
-  } else if (effect.owner) {
-    network_.send(effect.to, *this,
-                  Frame{.header = effect.header,
-                        .body = effect.borrowed,
-                        .owner = std::move(effect.owner),
-                        .sum = sum_of(effect.borrowed)});
-  } else {
-    network_.send(effect.to, *this, effect.header, std::move(effect.body));
+  Frame frame{.header = effect.header, .is_torn = hosted_[replica].is_torn};
+  const bool may_be_slow =
+      range.state().shard() != nullptr && range.state().shard()->config().elastic();
+  if (effect.owner && !may_be_slow) {
+    frame.body = effect.borrowed;
+    frame.owner = std::move(effect.owner);
+    frame.sum = sum_of(frame.body);
+  } else if (!effect.borrowed.empty() || !effect.body.empty()) {
+    // Elastic: the others go on without a trainer that is slow to take this, which may then be
+    // torn: its gradients would come too late to count. Only here, a system has it all at once.
+    const auto bytes =
+        std::make_shared<Bytes>(effect.owner ? Bytes(effect.borrowed.begin(), effect.borrowed.end())
+                                             : std::move(effect.body));
+    frame.body = *bytes;
+    frame.owner = bytes;
   }
+  network_.send(effect.to, *this, std::move(frame));
 }
 
 void PsProcess::apply(const roles::CloseConnection& effect) {

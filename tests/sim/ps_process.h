@@ -59,8 +59,8 @@ class PsProcess final : public Process {
     net::Generation generation = 0;
     bool held = false;
     net::ViewNumber view = {};
-    // Both it and the trainer that pushes have been replaced by other processes: what is made of
-    // that is right to nobody, and must be told to nobody.
+    // What it holds was made of a gradient that is: the trainer was replaced by another process. So
+    // must this one have been; and whoever is told what it holds.
     bool is_torn = false;
   };
   struct Served {

@@ -106,8 +106,10 @@ Routine<void> TrainerProcess::run(Fiber& fiber) {
 
 Routine<roles::StepResult> TrainerProcess::run_step(Fiber& fiber, Values& into) {
   into_ = &into;
+  comes_misled_ = false;
   co_await run(fiber);
   has_joined_ = true;
+  is_misled_ = comes_misled_ || (is_misled_ && !session_.reply().joined);
   if (session_.outcome() != roles::RunSession::Outcome::kNeedsWork) {
     stay_ = std::exchange(coming_, {});
     coming_.resize(links_.size());
@@ -193,8 +195,12 @@ void TrainerProcess::receive(std::size_t index) {
       return;
     }
     case ReplyPlan::kParameters: {
-      checks_.parameters_came(name(), index, frame.header, frame.body);
-      if (config_.ps_replicas > 1) {
+      const bool misleads = frame.is_torn && is_replaced();
+      comes_misled_ = comes_misled_ || misleads;
+      if (!misleads && !is_misled_) {
+        checks_.parameters_came(name(), index, frame.header, frame.body);
+      }
+      if (config_.ps_replicas > 1 && !misleads && !is_misled_) {
         checks_.witnesses().has_seen(task_.incarnation, index,
                                      {state_of(index).lineage, frame.header.generation},
                                      frame.header.step);
@@ -274,7 +280,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
       break;
     }
     case RequestBody::kGradient:
-      frame.is_torn = is_torn_;
+      frame.is_torn = is_torn_ || is_misled_ || comes_misled_;
       if (is_shared_) {
         frame.in_place = {.bytes = part_of(*gradient_, order.range), .owner = gradient_};
       } else {

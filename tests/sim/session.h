@@ -73,6 +73,11 @@ class TrainerProcess : public FiberProcess {
   std::shared_ptr<const Values> gradient_;  // what is pushed
   bool is_shared_ = false;                  // it lies in memory that ps read
   bool is_torn_ = false;                    // it is of parameters that were overwritten meanwhile
+  // Such a gradient has gone into the parameters of the last operation. What comes of them is
+  // judged where it could reach whoever has a part in the run: a ps that has not been replaced, a
+  // checkpoint, a score, a result.
+  bool is_misled_ = false;
+  bool comes_misled_ = false;  // the same of the operation under way
   // Of the operation that was begun: parameters stay in the ps's memory.
   bool may_stay_ = false;
   bool was_opened_again_ = false;       // a link, since that memory was made
