@@ -191,13 +191,33 @@ TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   views_.clear();
   dialed_.clear();
   EXPECT_EQ(core_.replaced_by(), 0U);
-  core_.replaced(9);
+  core_.refused(0, 9);
   core_.closed(0, now_);
   hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
   pass(milliseconds(500));
   EXPECT_THAT(views_, IsEmpty());
   EXPECT_THAT(dialed_, IsEmpty());
   EXPECT_EQ(core_.replaced_by(), 9U);
+}
+
+// One that was welcomed nowhere may be the newer of the two; so may one that hears of the other's
+// views only.
+TEST_F(FailoverControllerTest, WhoIsRefusedWhereItWasWelcomedHasBeenReplaced) {
+  core_.reached(1, now_);
+  core_.refused(0, 9);
+  hear(1, {.view = {8, 1}, .standing = Standing::kBackup, .holds = true});
+  EXPECT_EQ(core_.replaced_by(), 9U);
+  EXPECT_FALSE(core_.has_come_after());
+  core_.closed(1, now_);  // by what came between the two
+  core_.refused(1, 9);
+  EXPECT_TRUE(core_.has_come_after());
+}
+
+TEST_F(FailoverControllerTest, ARefusalForAnotherReasonReplacesNobody) {
+  reach_all();
+  core_.refused(1, 0);
+  EXPECT_EQ(core_.replaced_by(), 0U);
+  EXPECT_FALSE(core_.has_come_after());
 }
 
 TEST_F(FailoverControllerTest, AViewOfANewerChiefSaysThatThereIsOne) {

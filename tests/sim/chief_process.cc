@@ -59,6 +59,7 @@ Routine<void> ChiefProcess::live(Fiber& fiber) {
       while (now() < deadline && !is_ready()) {
         co_await sleep(fiber, kLook);
       }
+      throw_if_stopped();
       if (views_->replaced_by() == 0 || attempt != 0) {
         break;
       }

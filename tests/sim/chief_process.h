@@ -51,7 +51,7 @@ class ChiefProcess final : public WorkerProcess {
   Routine<void> serve(Fiber& fiber, roles::HostNumber number);
   Routine<void> listen(Fiber& fiber, roles::HostNumber number);
   void begin_views();
-  void hear_refusal(const Frame& frame);
+  void hear_refusal(roles::HostNumber number, const Frame& frame);
   void act_on_views();
 
   // As roles/chief/shell/checkpointer.cc does it.

@@ -55,7 +55,7 @@ void ChiefProcess::act_on_views() {
     void operator()(const roles::Note& order) const { chief.note(order.text); }
   };
   views_->effects().drain(Apply{*this});
-  if (views_->replaced_by() != 0 && !is_settled_) {
+  if (views_->replaced_by() != 0 && !is_settled_ && !views_->has_come_after()) {
     outdated_by_ = views_->replaced_by();
     wake(*living_);
   } else if (views_->replaced_by() != 0) {
@@ -107,7 +107,7 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
     host.is_welcomed = answer && answer->header.kind == FrameKind::kWelcome;
     if (!host.is_welcomed) {
       if (answer) {
-        hear_refusal(*answer);
+        hear_refusal(number, *answer);
       }
       close(host.channel);
       views_->not_reached(number, now());
@@ -127,10 +127,10 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
   }
 }
 
-void ChiefProcess::hear_refusal(const Frame& frame) {
+void ChiefProcess::hear_refusal(roles::HostNumber number, const Frame& frame) {
   net::Refusal refusal;
   if (frame.header.kind == FrameKind::kRefused && !net::decode(frame.body, refusal)) {
-    views_->replaced(refusal.replaced_by);
+    views_->refused(number, refusal.replaced_by);
   }
 }
 
@@ -146,7 +146,7 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
     }
     const Frame frame = take(channel);
     if (frame.header.kind == FrameKind::kRefused) {
-      hear_refusal(frame);
+      hear_refusal(number, frame);
       co_return;
     }
     net::Report report;

@@ -4,6 +4,7 @@
 //   disttf_simulate --replay SEED [--trace]
 //   disttf_simulate --transcript FILE [--trace]: prints the file with what tasks say now
 //   disttf_simulate --large TRAINERS PS STEPS [--seed 1] [--trace]
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -61,11 +63,13 @@ struct Totals {
   }
 };
 
+// `at`: which seed is being simulated, for whoever finds that this process has crashed.
 Totals search(std::uint64_t first, std::uint64_t stride, std::uint64_t faults,
-              std::uint64_t most_failures) {
+              std::uint64_t most_failures, std::uint64_t& at) {
   Totals totals;
   for (std::uint64_t seed = first; totals.faults < faults && totals.failures < most_failures;
        seed += stride) {
+    at = seed;
     const Scenario scenario = scenario_of(seed);
     const Outcome outcome = simulate(scenario);
     ++totals.seeds;
@@ -159,6 +163,13 @@ int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t j
                        std::uint64_t most_failures) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<int> pipes;
+  void* const shared = ::mmap(nullptr, jobs * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) {
+    std::perror("mmap");
+    return 1;
+  }
+  const std::span<std::uint64_t> at(static_cast<std::uint64_t*>(shared), jobs);
   for (std::uint64_t job = 0; job < jobs; ++job) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) {
@@ -171,7 +182,8 @@ int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t j
       return 1;
     }
     if (child == 0) {
-      const Totals totals = search(seed + job, jobs, (faults + jobs - 1) / jobs, most_failures);
+      const Totals totals =
+          search(seed + job, jobs, (faults + jobs - 1) / jobs, most_failures, at[job]);
       const bool written = ::write(ends[1], &totals, sizeof(totals)) == sizeof(totals);
       std::_Exit(written ? 0 : 1);
     }
@@ -179,22 +191,27 @@ int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t j
     pipes.push_back(ends[0]);
   }
   Totals all;
-  bool complete = true;
-  for (const int pipe : pipes) {
+  std::vector<std::uint64_t> crashed_at;
+  for (std::uint64_t job = 0; job < jobs; ++job) {
     Totals totals;
-    complete = ::read(pipe, &totals, sizeof(totals)) == sizeof(totals) && complete;
-    if (complete) {
+    if (::read(pipes[job], &totals, sizeof(totals)) == sizeof(totals)) {
       all.add(totals);
+    } else {
+      crashed_at.push_back(at[job]);
     }
-    ::close(pipe);
+    ::close(pipes[job]);
   }
   while (::wait(nullptr) > 0) {
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  if (!complete) {
-    std::puts("A process of the simulator has crashed.");
+  const int code = report(all, elapsed.count());
+  for (const std::uint64_t each : crashed_at) {
+    std::printf(
+        "A job has crashed, and what it did before is not counted:\n"
+        "    disttf_simulate --replay %llu\n",
+        static_cast<unsigned long long>(each));
   }
-  return std::max(report(all, elapsed.count()), complete ? 0 : 1);
+  return crashed_at.empty() ? code : 1;
 }
 
 int run_large(std::uint64_t seed, std::size_t trainers, std::size_t ps, std::uint64_t steps,

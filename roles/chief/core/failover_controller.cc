@@ -23,6 +23,7 @@ FailoverController::FailoverController(const Task& task, std::uint64_t seed, Tim
 
 void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
+  hosts_[host].was_connected = true;
   hosts_[host].finished = false;  // a new process, perhaps, in the place of one that was
   hosts_[host].backoff.reset();
   if (finishing_) {
@@ -42,7 +43,7 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
   service.hear(replica_of(host), report);
-  replaced(service.replaced_by());
+  replaced_by_ = std::max(replaced_by_, service.replaced_by());
   tell(range_of(host));
   // Whatever has been decided, this host may not have heard of it.
   if (const auto& view = service.view(); view && report.view < view->number && replaced_by_ == 0) {
@@ -55,6 +56,11 @@ void FailoverController::closed(HostNumber host, TimePoint now) {
   services_[range_of(host)].lose(replica_of(host));
   tell(range_of(host));
   dial_later(hosts_[host], now);
+}
+
+void FailoverController::refused(HostNumber host, std::uint64_t by) noexcept {
+  replaced_by_ = std::max(replaced_by_, by);
+  has_come_after_ = has_come_after_ || (by != 0 && hosts_[host].was_connected);
 }
 
 void FailoverController::finish() {

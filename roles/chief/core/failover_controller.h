@@ -53,9 +53,9 @@ class FailoverController {
   void heard(HostNumber host, const net::Report& report);
   // Its channel is no more: it broke, or the host was silent for too long, or said nonsense.
   void closed(HostNumber host, TimePoint now);
-  // A host refuses this process: another one, with that incarnation, is the chief. Nothing is
+  // A host refuses this process: another one, with that incarnation, is the chief there. Nothing is
   // decided or said any more.
-  void replaced(std::uint64_t by) noexcept { replaced_by_ = std::max(replaced_by_, by); }
+  void refused(HostNumber host, std::uint64_t by) noexcept;
   // The run is over: every host is told that has not ended, those that come back too.
   void finish();
 
@@ -67,8 +67,12 @@ class FailoverController {
   [[nodiscard]] bool is_run_over() const noexcept { return is_run_over_; }
   // Every range has a primary.
   [[nodiscard]] bool all_have_views() const;
-  // The highest incarnation of a chief that has replaced this one; 0: none has.
+  // The highest incarnation of another chief, above this one's, that a host knows of; 0: none does.
   [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
+  // That one has come after this one: it was welcomed where it is refused now. Else a chief that
+  // has yet to begin may be the newer of the two, by a clock that is behind. (Two that begin would
+  // take incarnations above each other's for ever if neither cared.)
+  [[nodiscard]] bool has_come_after() const noexcept { return has_come_after_; }
   // REQUIRES: finish() was called. Every host has said that the run is over, or its process, which
   // had said so of its other range, is gone.
   [[nodiscard]] bool has_ended() const;
@@ -82,6 +86,7 @@ class FailoverController {
  private:
   struct Host {
     bool connected = false;
+    bool was_connected = false;
     bool finished = false;                  // has said that the run is over, or is taken to
     std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or not needed
     net::Backoff backoff;
@@ -100,6 +105,7 @@ class FailoverController {
   std::vector<ViewService> services_;           // by range
   std::vector<std::optional<net::View>> told_;  // by range
   std::uint64_t replaced_by_ = 0;
+  bool has_come_after_ = false;
   bool finishing_ = false;
   bool is_run_over_ = false;
   TimePoint next_beat_;

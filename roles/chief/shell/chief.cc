@@ -164,6 +164,7 @@ class Leading {
     client.on_incarnation(watch);
     watch(client.incarnation());
     FailoverThread::Found found = failover_->await_views(kFirstViews);
+    stop_.throw_if_stopped();
     if (found.replaced_by != 0) {
       client.take_incarnation_above(found.replaced_by);
       found = failover_->await_views(kFirstViews);

@@ -91,7 +91,7 @@ class FailoverThread::Impl {
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
     found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
-    if (found_.replaced_by != 0 && !is_settled_) {
+    if (found_.replaced_by != 0 && !is_settled_ && !core_.has_come_after()) {
       on_outdated_(found_.replaced_by);
     } else if (found_.replaced_by != 0) {
       stop_.stop_with(Failure(
@@ -130,7 +130,7 @@ class FailoverThread::Impl {
                            net::ChannelPurpose::kView, lookups_[host]);
     if (!dialed.connection) {
       if (dialed.error == net::WireError::kRefused) {
-        core_.replaced(dialed.refusal.replaced_by);
+        core_.refused(host, dialed.refusal.replaced_by);
       }
       core_.not_reached(host, net::Clock::now());
       act();
@@ -155,7 +155,7 @@ class FailoverThread::Impl {
         co_return;
       }
       if (!net::RefusedFrame{}.from_header(header)) {
-        co_return co_await hear_refusal(std::move(connection), header.body_size);
+        co_return co_await hear_refusal(host, std::move(connection), header.body_size);
       }
       if (net::ReportFrame{}.from_header(header) || header.body_size != body.size() ||
           co_await connection->read_body(body, task_.timeouts.silence) ||
@@ -168,13 +168,14 @@ class FailoverThread::Impl {
   }
 
   // Another chief has come to that host.
-  asio::awaitable<void> hear_refusal(std::shared_ptr<net::ServerConnection> connection,
+  asio::awaitable<void> hear_refusal(HostNumber host,
+                                     std::shared_ptr<net::ServerConnection> connection,
                                      std::uint64_t body_size) {
     std::vector<std::byte> body(std::min(body_size, net::kMaxControlBodyBytes));
     net::Refusal refusal;
     if (!co_await connection->read_body(body, task_.timeouts.silence) &&
         !net::decode(body, refusal)) {
-      core_.replaced(refusal.replaced_by);
+      core_.refused(host, refusal.replaced_by);
     }
   }
 

@@ -22,7 +22,8 @@ class FailoverThread {
   // Starts the thread, of a chief with this incarnation. `task` and `stop` must outlive it. What
   // ends the thread, or the watch over one host, too early ends the task, through `stop`: nobody
   // would replace a primary that is lost. `on_outdated` is called on the thread, until settle(),
-  // whenever it is known that a host takes another process for the chief: with its incarnation.
+  // whenever it is known that a host takes another process for the chief, which need not have come
+  // later: with its incarnation. The task ends where it has.
   FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop,
                  std::function<void(std::uint64_t)> on_outdated);
   ~FailoverThread();  // ends the thread
@@ -36,7 +37,7 @@ class FailoverThread {
   // Until every range has a primary, or a host says that there is no need of one, or `limit` is
   // over: who connects before is turned away.
   [[nodiscard]] Found await_views(std::chrono::milliseconds limit);
-  // From now on whoever is the chief in this one's place has come later: the task ends then.
+  // From now on whoever is the chief in this one's place has come later, wherever that is heard.
   void settle();
   // The run is over: tells every host that has not ended, those that come back before `deadline`
   // too.
