@@ -1,5 +1,8 @@
 #include "roles/chief/shell/checkpointer.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -123,12 +126,17 @@ class Checkpointer::Impl {
       return std::nullopt;
     }
     const std::scoped_lock lock(directory_mutex_);
+    const auto begun = net::Clock::now();
     auto loaded = load_newest();
     if (!loaded) {
       return std::nullopt;
     }
-    log_info("Restoring from " + loaded->path.string() + ": global step " +
-             std::to_string(loaded->state.step));
+    const std::chrono::duration<double> elapsed = net::Clock::now() - begun;
+    const std::size_t tensors = 1 + loaded->state.optimizer.size();
+    const double bytes =
+        static_cast<double>(tensors * loaded->state.parameters.size() * sizeof(float));
+    log_info(fmt::format("Restoring from {}: global step {}, {:.1f} MB read in {:.3f} s",
+                         loaded->path.string(), loaded->state.step, bytes / 1e6, elapsed.count()));
     if (const auto sentence = fit_optimizer(loaded->state, config_.optimizer)) {
       log_warning(*sentence);
     }
@@ -232,8 +240,8 @@ class Checkpointer::Impl {
     } else if (done.step && !options_.train_dir.empty()) {
       const std::chrono::duration<double> took = net::Clock::now() - began;
       on_saved_(record_of(*done.step, took.count()));
-      log_info("Saved checkpoint at global step " + std::to_string(*done.step) + " in " +
-               options_.train_dir.string());
+      log_info(fmt::format("Saved checkpoint at global step {} in {} ({:.3f} s)", *done.step,
+                           options_.train_dir.string(), took.count()));
     }
     return done.is_done;
   }
