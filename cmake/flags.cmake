@@ -97,6 +97,7 @@ function(disttf_link_product target)
   if(DISTTF_OPENSSL_CHOICE)
     # Objects come before archives, whose own versions of these functions then stay where they are.
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:disttf_openssl>)
+    target_link_options(${target} PRIVATE ${DISTTF_OPENSSL_LINK})
   endif()
   if(DISTTF_LLD)
     # Functions of the same instructions are kept once: 0.2 MB. Nothing here, nor in what it is linked

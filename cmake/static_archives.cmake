@@ -1,5 +1,5 @@
 # What a static link takes from Debian's archives, less what it must not contain: each trimmed
-# copy lies in DISTTF_ARCHIVE_DIR and is made anew when Debian's or this file is newer.
+# copy lies in DISTTF_ARCHIVE_DIR and is made anew when Debian's or this file is another one.
 set(DISTTF_ARCHIVE_DIR ${CMAKE_BINARY_DIR}/static_archives)
 
 # disttf_trim_archive(archive section..): DISTTF_ARCHIVE_DIR gets a copy of `archive` without
@@ -7,9 +7,15 @@ set(DISTTF_ARCHIVE_DIR ${CMAKE_BINARY_DIR}/static_archives)
 function(disttf_trim_archive archive)
   cmake_path(GET archive FILENAME name)
   set(copy ${DISTTF_ARCHIVE_DIR}/${name})
-  if(EXISTS ${copy} AND NOT ${archive} IS_NEWER_THAN ${copy}
-     AND NOT ${CMAKE_CURRENT_FUNCTION_LIST_FILE} IS_NEWER_THAN ${copy})
-    return()
+  # By what it contains: a package's files are as old as the package, not as its installation.
+  file(SHA256 ${archive} digest)
+  file(SHA256 ${CMAKE_CURRENT_FUNCTION_LIST_FILE} digest_of_this)
+  set(origin "${digest} ${digest_of_this}")
+  if(EXISTS ${copy} AND EXISTS ${copy}.origin)
+    file(READ ${copy}.origin known)
+    if(known STREQUAL origin)
+      return()
+    endif()
   endif()
   set(sections ${ARGN})
   list(TRANSFORM sections PREPEND --remove-section=)
@@ -18,6 +24,7 @@ function(disttf_trim_archive archive)
                   COMMAND_ERROR_IS_FATAL ANY)
   # Renamed when whole: an interrupted configure must not leave half an archive to link with.
   file(RENAME ${copy}.new ${copy})
+  file(WRITE ${copy}.origin "${origin}")
 endfunction()
 
 # In a static link glibc makes the linker warn of each function that may load a shared library
@@ -59,8 +66,16 @@ foreach(line IN LISTS lines)
     list(APPEND missing ${symbol})
   endif()
 endforeach()
+set(DISTTF_OPENSSL_TRIED 3.0.22)
+set(DISTTF_OPENSSL_LINK "")
 if(OPENSSL_VERSION MATCHES "^3\\.0\\." AND missing STREQUAL "")
   set(DISTTF_OPENSSL_CHOICE ON)
+  # Debian's security updates move a function now and then, and the linker then wants an object that has
+  # what is left out as well. With a version that nobody has tried, that is no reason to have no file: it
+  # is larger. With the one that was, a function that is there twice is called by us.
+  if(NOT OPENSSL_VERSION STREQUAL DISTTF_OPENSSL_TRIED)
+    set(DISTTF_OPENSSL_LINK -Wl,-z,muldefs)
+  endif()
 else()
   set(DISTTF_OPENSSL_CHOICE OFF)
   message(STATUS "The file will contain all of OpenSSL ${OPENSSL_VERSION}: less is taken of 3.0 only; missing: ${missing}.")
