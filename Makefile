@@ -129,13 +129,13 @@ lint: ## clang-tidy on every source of the product
 	@.ci/install build dev
 	@.ci/lint $(JOBS)
 
-aarch64: ## the arithmetic, cross-compiled: emulated, it must compute the bits of x86-64
+aarch64: ## the file for aarch64, cross-compiled: emulated, it must train to the bits of x86-64
 	@.ci/install build test aarch64
 	@.ci/aarch64
 	@$(CONFIGURE) aarch64
 	@$(COMPILE) aarch64
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
-	@$(COMPILE) $(PRESET) --target math_gradient_files
+	@$(COMPILE) $(PRESET) --target disttf math_gradient_files
 	@tests/build/aarch64_test.sh build/aarch64 $(BUILD)
 
 asan: asan-build ## the tests, and some of those of whole tasks, under AddressSanitizer and UBSan
