@@ -6,9 +6,9 @@
 // of a failure. A call from our own code to something that is left out shows when the file is
 // linked: the linker then finds one of these functions twice.
 //
-// The signatures are those of OpenSSL 3.0; cmake/static_archives.cmake links this with no other. What
-// one object asks of another may differ from one 3.0.x to the next; with those that were not tried
-// the linker takes these functions, and the objects that it needs besides.
+// The signatures are those of OpenSSL 3.0; cmake/static_archives.cmake links this with no other.
+// What one object asks of another may differ from one 3.0.x to the next; with those that were not
+// tried the linker takes these functions, and the objects that it needs besides.
 #include <openssl/cmp_util.h>
 #include <openssl/conf.h>
 #include <openssl/core.h>

@@ -2,13 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
+#include "tests/support/engines.h"
 
 namespace disttf::render {
 namespace {
 
 using nlohmann::json;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 json nomad_job(const std::string& line) { return json::parse(rendered("nomad " + line)).at("Job"); }
@@ -90,14 +94,48 @@ TEST(RenderNomad, WritesVolumesResourcesAndPlacement) {
   EXPECT_EQ(task["Resources"]["Devices"][0]["Name"], "nvidia/gpu");
 }
 
-TEST(RenderNomad, IsValidForNomadItself) {
-  if (!has_program("nomad")) {
-    GTEST_SKIP() << "nomad is not installed here";
+// A job by the rules of a Nomad server that is given it.
+class NomadsOwnRules : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kJudge)) {
+      test_support::skip_without_engine(
+          "there is no build/tools/nomad_validate (.ci/tools nomad_validate makes it)");
+    }
   }
-  const ScratchDirectory scratch;
-  const std::string file = scratch.write("job.json", rendered("nomad --chief"));
-  const Ran ran = run_shell("nomad job validate -json " + file);
-  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  static Ran judged(const std::string& job) {
+    const ScratchDirectory scratch;
+    return run_shell(std::string(kJudge) + " <" + scratch.write("job.json", job));
+  }
+
+ private:
+  static constexpr const char* kJudge =
+      DISTTF_SOURCE_DIR "/build/tools/nomad_validate/nomad_validate";
+};
+
+TEST_F(NomadsOwnRules, TakeWhatIsRendered) {
+  for (const char* words :
+       {"", "--chief --ps 2 --workers 11", "--evaluator --chief --metrics_port 9400",
+        "--volumes /srv:/data:ro --cpus 1.5 --memory 64 --gpus 1 --placement "
+        "attr.cpu.arch=amd64 --secret mnist-secret",
+        "--volumes runs:/runs --train_dir /runs/1 --serve 2"}) {
+    const Ran ran = judged(rendered(std::string("nomad ") + words));
+    EXPECT_EQ(ran.exit_code, 0) << words << ": " << ran.output;
+  }
+}
+
+// Else what they take says nothing.
+TEST_F(NomadsOwnRules, RefuseWhatNomadCannotRun) {
+  json job = json::parse(rendered("nomad"));
+  json other = job;
+  other["Job"]["TaskGroups"][0]["RestartPolicy"]["Mode"] = "sometimes";
+  EXPECT_THAT(judged(other.dump()).output, HasSubstr("restart mode: \"sometimes\""));
+  other = job;
+  other["Job"]["TaskGroups"][1]["Count"] = -3;
+  EXPECT_EQ(judged(other.dump()).exit_code, 1);
+  other = job;
+  other["Job"]["TaskGroups"][1]["Cuont"] = 3;
+  EXPECT_THAT(judged(other.dump()).output, HasSubstr("Cuont"));
 }
 
 TEST(RenderNomad, RefusesWhatItHasNot) {

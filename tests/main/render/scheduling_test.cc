@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/schema.h"
 #include "tests/main/render/yaml.h"
+#include "tests/support/engines.h"
 
 namespace disttf::render {
 namespace {
@@ -145,6 +150,39 @@ TEST(RenderScheduling, FitsTheSchemas) {
     EXPECT_TRUE(
         fits_schema(scheduled_objects("trainjob" + (gang + more)).at(1), "trainjob.json", "/job"));
   }
+}
+
+// By the custom resource of the release that .ci/tools names.
+TEST(RenderScheduling, FitsVolcanosOwnSchema) {
+  const std::string resource = DISTTF_SOURCE_DIR "/build/tools/volcano/podgroups.yaml";
+  if (!std::filesystem::exists(resource)) {
+    test_support::skip_without_engine("there is no build/tools/volcano (.ci/tools volcano)");
+    return;
+  }
+  if (!has_schema_validator()) {
+    GTEST_SKIP() << kNoValidator;
+  }
+  std::ifstream file(resource);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const json version = parse_yaml(text.str()).at(0)["spec"]["versions"].at(0);
+  ASSERT_EQ(version["name"], "v1beta1");
+  json schema = version["schema"]["openAPIV3Schema"];
+  schema["properties"]["metadata"] = json::object();  // is the API server's own
+  schema = without_unknown_fields(schema);
+  std::size_t groups = 0;
+  for (const char* target : {"kubernetes", "statefulset", "jobset", "trainjob"}) {
+    for (json& object :
+         scheduled_objects(std::string(target) + " --gang volcano --queue night --priority high")) {
+      if (object["kind"] == "PodGroup") {
+        EXPECT_TRUE(fits(object, schema)) << target;
+        ++groups;
+        object["spec"]["minMembers"] = 3;
+        EXPECT_FALSE(fits(object, schema));
+      }
+    }
+  }
+  EXPECT_EQ(groups, 4U);
 }
 
 TEST(RenderScheduling, RefusesWhatWouldNotPlaceThem) {

@@ -84,18 +84,34 @@ class Validator {
 
 bool has_schema_validator() { return !python().empty(); }
 
-testing::AssertionResult fits_schema(const nlohmann::json& value, const std::string& schema_file,
-                                     const std::string& part) {
+testing::AssertionResult fits(const nlohmann::json& value, const nlohmann::json& schema) {
   static Validator validator;
-  std::ifstream file(std::string(DISTTF_SOURCE_DIR "/tests/main/render/schemas/") + schema_file);
-  const nlohmann::json schema = nlohmann::json::parse(file);
-  const auto errors = validator.ask(
-      {{"schema", schema.at(nlohmann::json::json_pointer(part))}, {"document", value}});
+  const auto errors = validator.ask({{"schema", schema}, {"document", value}});
   if (!errors) {
     return testing::AssertionFailure() << "the validator has ended";
   }
   return errors->empty() ? testing::AssertionSuccess()
                          : testing::AssertionFailure() << *errors << value.dump(2);
+}
+
+testing::AssertionResult fits_schema(const nlohmann::json& value, const std::string& schema_file,
+                                     const std::string& part) {
+  std::ifstream file(std::string(DISTTF_SOURCE_DIR "/tests/main/render/schemas/") + schema_file);
+  const nlohmann::json schema = nlohmann::json::parse(file);
+  return fits(value, schema.at(nlohmann::json::json_pointer(part)));
+}
+
+nlohmann::json without_unknown_fields(nlohmann::json schema) {
+  if (schema.is_object() && schema.contains("properties") && schema["properties"].is_object() &&
+      !schema.contains("additionalProperties")) {
+    schema["additionalProperties"] = false;
+  }
+  for (nlohmann::json& part : schema) {
+    if (part.is_structured()) {
+      part = without_unknown_fields(std::move(part));
+    }
+  }
+  return schema;
 }
 
 }  // namespace disttf::render

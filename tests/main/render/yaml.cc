@@ -24,7 +24,8 @@ json plain_scalar(const std::string& text) {
   if (matches(text, "-?[0-9]+\\.[0-9]+")) {
     return std::stod(text);
   }
-  if (matches(text, "|~|null|y|n|yes|no|on|off|true|false|[-+.0-9].*") && !text.starts_with("--")) {
+  if (matches(text, "|~|null|y|n|yes|no|on|off|true|false|[-+0-9].*|\\.([0-9].*|inf|nan)?") &&
+      !text.starts_with("--")) {
     throw std::runtime_error("without quotes, \"" + text + "\" is not surely text");
   }
   return text;
