@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
     if (with_jobs) {
       disttf::bench::run_jobs(jobs, reporter);
       disttf::bench::run_busy(jobs, reporter);
+      disttf::bench::run_start_end(jobs, reporter);
     }
     if (with_serving) {
       disttf::bench::run_serving(jobs, with_peers, reporter);

@@ -28,6 +28,9 @@
 //   price/WHAT                      2 workers and 1 ps with it; floor: the same without it
 //   busy/WHAT                       the job over shared memory beside busy loops, or with more
 //                                   tasks than processors; floor: the same over tcp
+//   start/CLUSTER                   seconds from `disttf launch` to the first step
+//   end/CLUSTER                     from the last step to the end of its last process; floor of
+//                                   both: as many processes that do nothing
 #pragma once
 
 #include <array>
@@ -75,6 +78,8 @@ void run_secret(const JobOptions& options, Reporter& reporter);
 void run_jobs(const JobOptions& options, Reporter& reporter);
 // The same, with other work beside them.
 void run_busy(const JobOptions& options, Reporter& reporter);
+// Runs of a few steps, of 2 to 64 workers. Throws std::runtime_error when one makes none.
+void run_start_end(const JobOptions& options, Reporter& reporter);
 
 // Runs the same jobs in PyTorch and in TensorFlow, in turn with ours, where `python` has them and
 // `data_dir` has MNIST; else says why not.

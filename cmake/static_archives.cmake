@@ -75,6 +75,7 @@ if(OPENSSL_VERSION MATCHES "^3\\.0\\." AND missing STREQUAL "")
   # is larger. With the one that was, a function that is there twice is called by us.
   if(NOT OPENSSL_VERSION STREQUAL DISTTF_OPENSSL_TRIED)
     set(DISTTF_OPENSSL_LINK -Wl,-z,muldefs)
+    message(STATUS "OpenSSL ${OPENSSL_VERSION}: the file was tried with ${DISTTF_OPENSSL_TRIED}, and may be larger.")
   endif()
 else()
   set(DISTTF_OPENSSL_CHOICE OFF)

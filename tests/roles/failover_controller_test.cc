@@ -207,17 +207,17 @@ TEST_F(FailoverControllerTest, WhoIsRefusedWhereItWasWelcomedHasBeenReplaced) {
   core_.refused(0, 9);
   hear(1, {.view = {8, 1}, .standing = Standing::kBackup, .holds = true});
   EXPECT_EQ(core_.replaced_by(), 9U);
-  EXPECT_FALSE(core_.has_come_after());
+  EXPECT_FALSE(core_.is_overtaken());
   core_.closed(1, now_);  // by what came between the two
   core_.refused(1, 9);
-  EXPECT_TRUE(core_.has_come_after());
+  EXPECT_TRUE(core_.is_overtaken());
 }
 
 TEST_F(FailoverControllerTest, ARefusalForAnotherReasonReplacesNobody) {
   reach_all();
   core_.refused(1, 0);
   EXPECT_EQ(core_.replaced_by(), 0U);
-  EXPECT_FALSE(core_.has_come_after());
+  EXPECT_FALSE(core_.is_overtaken());
 }
 
 TEST_F(FailoverControllerTest, AViewOfANewerChiefSaysThatThereIsOne) {

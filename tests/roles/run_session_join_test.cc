@@ -106,15 +106,15 @@ TEST_F(RunSessionTest, OneWhoseViewsAreRefusedGoesOnAsANewerProcess) {
   world_.host(1).is_up = false;
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
-  session().is_outdated(6, world_.now());  // of one that it has overtaken since
+  session().hear_of_incarnation(6, world_.now());  // of one that it has overtaken since
   EXPECT_TRUE(world_.is_open(0));
-  session().is_outdated(kOther, world_.now());
+  session().hear_of_incarnation(kOther, world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
   EXPECT_FALSE(world_.is_open(0)) << "that ps knows the old one";
   world_.host(1).is_up = true;
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
-  session().is_outdated(2 * kOther, world_.now());
+  session().hear_of_incarnation(2 * kOther, world_.now());
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther)) << "it has begun";
 }
 

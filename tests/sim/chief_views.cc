@@ -55,8 +55,8 @@ void ChiefProcess::act_on_views() {
     void operator()(const roles::Note& order) const { chief.note(order.text); }
   };
   views_->effects().drain(Apply{*this});
-  if (views_->replaced_by() != 0 && !is_settled_ && !views_->has_come_after()) {
-    outdated_by_ = views_->replaced_by();
+  if (views_->replaced_by() != 0 && !is_settled_ && !views_->is_overtaken()) {
+    heard_of_ = views_->replaced_by();
     wake(*living_);
   } else if (views_->replaced_by() != 0) {
     told_to_stop_ = true;

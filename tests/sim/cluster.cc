@@ -206,6 +206,14 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
   // Whoever starts a task again may do so on another machine, whose clock is another one.
+  // Of a trainer: another process of its task, dead or alive, has a higher incarnation. (A ps that
+  // was silent goes by the run's generations.)
+  [[nodiscard]] bool is_outdated(const Process& process) const {
+    return process.node() < scenario_.ps || std::ranges::any_of(all_, [&process](const auto& each) {
+             return each->node() == process.node() && each->incarnation() > process.incarnation();
+           });
+  }
+
   [[nodiscard]] Duration clock_error(std::size_t node, std::uint64_t number) const {
     const std::uint64_t drawn = world_.draw(Draw::kIncarnation, 1000 + node, number);
     return drawn % 4 == 0 ? kMostClockError - milliseconds((drawn >> 8U) % 400'000)
@@ -268,8 +276,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     const bool is_excused =
         code == roles::kTerminated
             ? terminated_
-            : code == roles::kLostPeers && (run_is_over_ || !is_current || excuse_ >= kShortest ||
-                                            sentence.find("replaced") != std::string::npos);
+            : code == roles::kLostPeers &&
+                  (run_is_over_ || !is_current || excuse_ >= kShortest ||
+                   (sentence.find("replaced") != std::string::npos && is_outdated(process)));
     if (code == roles::kLostPeers) {
       world_.mark(Mark::kLostPeers);
     }

@@ -64,6 +64,8 @@ class Process : public Actor {
   // It has ended: what it held goes now.
   void lay_to_rest() { bury(); }
   [[nodiscard]] bool is_frozen() const noexcept { return frozen_; }
+  // That the ps know, or the last one.
+  [[nodiscard]] virtual std::uint64_t incarnation() const noexcept { return task_.incarnation; }
   // Another process of its task has begun, though it may not know.
   void replaced() noexcept { is_replaced_ = true; }
   [[nodiscard]] bool is_replaced() const noexcept { return is_replaced_; }

@@ -162,10 +162,14 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
   for (const auto& [ps, generation] : std::exchange(replaced_, {})) {
     session_.is_replaced(ps, generation, at);
   }
-  if (outdated_by_ != 0) {
-    session_.is_outdated(std::exchange(outdated_by_, 0), at);
-  }
+  look_at_incarnations(at);
   session_.time(at);
+}
+
+void TrainerProcess::look_at_incarnations(Time at) {
+  if (heard_of_ != 0) {
+    session_.hear_of_incarnation(std::exchange(heard_of_, 0), at);
+  }
 }
 
 void TrainerProcess::check_awake(Time until) {
@@ -332,6 +336,7 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
     close(link.channel);
   }
   check_awake();
+  look_at_incarnations(awake_.now());
   session_.dialed(order.range, order.attempt, answer, awake_.now());
   const auto* const welcome = std::get_if<net::Welcome>(&answer);
   link.was_open = link.was_open || welcome != nullptr;

@@ -34,6 +34,8 @@ class TrainerProcess : public FiberProcess {
   TrainerProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
                  roles::Task task, std::size_t node, std::size_t size, OnEnd on_end);
 
+  [[nodiscard]] std::uint64_t incarnation() const noexcept override { return incarnation_; }
+
  protected:
   // Drives the operation that was begun until it has ended. Throws Failure, RunOver.
   Routine<void> run(Fiber& fiber);
@@ -83,9 +85,9 @@ class TrainerProcess : public FiberProcess {
   bool was_opened_again_ = false;       // a link, since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
   bool told_to_stop_ = false;
-  bool was_replaced_ = false;      // that is why
-  std::uint64_t incarnation_;      // that the ps know
-  std::uint64_t outdated_by_ = 0;  // a host of a range knows that chief; 0: none does
+  bool was_replaced_ = false;   // that is why
+  std::uint64_t incarnation_;   // that the ps know
+  std::uint64_t heard_of_ = 0;  // a host of a range knows that chief; 0: of none
   // Ps whose addresses have led the heartbeats of a generation to who holds nothing of it.
   std::vector<std::pair<std::size_t, net::Generation>> replaced_;
 
@@ -100,6 +102,7 @@ class TrainerProcess : public FiberProcess {
   void apply(const roles::TrainerOutbox::Effect& effect);
   void send(const roles::SendRequest& order);
   void receive(std::size_t index);
+  void look_at_incarnations(Time at);
   void check_awake(Time until = Time::min());
 
   const std::string config_json_;

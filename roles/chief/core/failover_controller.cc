@@ -60,7 +60,7 @@ void FailoverController::closed(HostNumber host, TimePoint now) {
 
 void FailoverController::refused(HostNumber host, std::uint64_t by) noexcept {
   replaced_by_ = std::max(replaced_by_, by);
-  has_come_after_ = has_come_after_ || (by != 0 && hosts_[host].was_connected);
+  is_overtaken_ = is_overtaken_ || (by != 0 && hosts_[host].was_connected);
 }
 
 void FailoverController::finish() {

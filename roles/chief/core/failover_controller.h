@@ -69,10 +69,10 @@ class FailoverController {
   [[nodiscard]] bool all_have_views() const;
   // The highest incarnation of another chief, above this one's, that a host knows of; 0: none does.
   [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
-  // That one has come after this one: it was welcomed where it is refused now. Else a chief that
-  // has yet to begin may be the newer of the two, by a clock that is behind. (Two that begin would
-  // take incarnations above each other's for ever if neither cared.)
-  [[nodiscard]] bool has_come_after() const noexcept { return has_come_after_; }
+  // This chief was welcomed where it is refused now: the other one has come there after it. Else a
+  // chief that has yet to begin may be the newer of the two, by a clock that is behind. (Two that
+  // begin would take incarnations above each other's for ever if neither cared.)
+  [[nodiscard]] bool is_overtaken() const noexcept { return is_overtaken_; }
   // REQUIRES: finish() was called. Every host has said that the run is over, or its process, which
   // had said so of its other range, is gone.
   [[nodiscard]] bool has_ended() const;
@@ -105,7 +105,7 @@ class FailoverController {
   std::vector<ViewService> services_;           // by range
   std::vector<std::optional<net::View>> told_;  // by range
   std::uint64_t replaced_by_ = 0;
-  bool has_come_after_ = false;
+  bool is_overtaken_ = false;
   bool finishing_ = false;
   bool is_run_over_ = false;
   TimePoint next_beat_;

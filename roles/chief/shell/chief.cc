@@ -158,8 +158,7 @@ class Leading {
     PsClient& client = trainer_.client();
     const auto watch = [this](std::uint64_t incarnation) {
       failover_.reset();
-      failover_.emplace(options_.task, incarnation, stop_,
-                        [this](std::uint64_t other) { trainer_.client().is_outdated(other); });
+      failover_.emplace(options_.task, incarnation, trainer_.client(), stop_);
     };
     client.on_incarnation(watch);
     watch(client.incarnation());

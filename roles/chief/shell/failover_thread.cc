@@ -29,11 +29,10 @@ using std::chrono::milliseconds;
 
 class FailoverThread::Impl {
  public:
-  Impl(const Task& task, std::uint64_t incarnation, StopSignal& stop,
-       std::function<void(std::uint64_t)> on_outdated)
+  Impl(const Task& task, std::uint64_t incarnation, PsClient& client, StopSignal& stop)
       : task_(with(task, incarnation)),
         stop_(stop),
-        on_outdated_(std::move(on_outdated)),
+        client_(client),
         timer_(context_),
         core_(task_, random_number(), net::Clock::now()) {
     act();
@@ -91,9 +90,12 @@ class FailoverThread::Impl {
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
     found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
-    if (found_.replaced_by != 0 && !is_settled_ && !core_.has_come_after()) {
-      on_outdated_(found_.replaced_by);
-    } else if (found_.replaced_by != 0) {
+    // (This process itself, in the incarnation that it has just taken, is nobody else: whoever else
+    // speaks for it may have come there before this thread was ended.)
+    const bool is_other = found_.replaced_by > client_.incarnation();
+    if (is_other && !is_settled_ && !core_.is_overtaken()) {
+      client_.hear_of_incarnation(found_.replaced_by);
+    } else if (is_other) {
       stop_.stop_with(Failure(
           kLostPeers, describe(task_.cluster, task_.self) +
                           " has been replaced by a newer process; this one is no longer part of "
@@ -181,7 +183,7 @@ class FailoverThread::Impl {
 
   const Task task_;
   StopSignal& stop_;
-  const std::function<void(std::uint64_t)> on_outdated_;
+  PsClient& client_;
   // The thread owns everything below once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
@@ -199,9 +201,9 @@ class FailoverThread::Impl {
   std::thread thread_;
 };
 
-FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop,
-                               std::function<void(std::uint64_t)> on_outdated)
-    : impl_(std::make_unique<Impl>(task, incarnation, stop, std::move(on_outdated))) {}
+FailoverThread::FailoverThread(const Task& task, std::uint64_t incarnation, PsClient& client,
+                               StopSignal& stop)
+    : impl_(std::make_unique<Impl>(task, incarnation, client, stop)) {}
 FailoverThread::~FailoverThread() = default;
 
 FailoverThread::Found FailoverThread::await_views(std::chrono::milliseconds limit) {

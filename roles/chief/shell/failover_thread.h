@@ -8,24 +8,23 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "net/transport/interrupt.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
+#include "roles/trainer/shell/ps_client.h"
 
 namespace disttf::roles {
 
 class FailoverThread {
  public:
-  // Starts the thread, of a chief with this incarnation. `task` and `stop` must outlive it. What
-  // ends the thread, or the watch over one host, too early ends the task, through `stop`: nobody
-  // would replace a primary that is lost. `on_outdated` is called on the thread, until settle(),
-  // whenever it is known that a host takes another process for the chief, which need not have come
-  // later: with its incarnation. The task ends where it has.
-  FailoverThread(const Task& task, std::uint64_t incarnation, StopSignal& stop,
-                 std::function<void(std::uint64_t)> on_outdated);
+  // Starts the thread, of a chief with this incarnation. `task`, `client` and `stop` must outlive
+  // it. What ends the thread, or the watch over one host, too early ends the task, through `stop`:
+  // nobody would replace a primary that is lost. Until settle() `client` is told whenever a host
+  // takes another process for the chief, which need not have come later; where it has, the task
+  // ends.
+  FailoverThread(const Task& task, std::uint64_t incarnation, PsClient& client, StopSignal& stop);
   ~FailoverThread();  // ends the thread
   FailoverThread(const FailoverThread&) = delete;
   FailoverThread& operator=(const FailoverThread&) = delete;

@@ -13,6 +13,7 @@
 #include "roles/store/core/object_store.h"
 #include "roles/store/core/read_ahead.h"
 #include "roles/store/core/store_error.h"
+#include "roles/store/shell/parts_under_way.h"
 
 namespace disttf::roles {
 namespace {
@@ -59,15 +60,20 @@ void rename_at(HdfsClient& client, const std::string& from, const std::string& t
   }
 }
 
+// Each piece is a file until all are there. To close one takes as long as the DataNode takes to
+// tell the NameNode of it, four tenths of a second often, so several are under way at once.
 class NewHdfsFile final : public data::NewFile {
  public:
   NewHdfsFile(std::shared_ptr<HdfsClient> client, std::string target)
       : client_(std::move(client)),
         target_(std::move(target)),
-        temporary_(fmt::format("{}{}{:016x}", target_, data::kTemporaryMark, random_number())) {}
+        temporary_(fmt::format("{}{}{:016x}", target_, data::kTemporaryMark, random_number())),
+        parts_([this](std::size_t number, auto bytes) { return create(number - 1, bytes); }) {}
 
   ~NewHdfsFile() override {
-    for (std::size_t i = 0; i < parts_; ++i) {
+    parts_.wait();
+    for (std::size_t i = 0; i < begun_; ++i) {
+      if (i != 0 && i < joined_) continue;
       try {
         static_cast<void>(
             client_->ask({.method = "DELETE", .operation = "DELETE", .path = part(i)}));
@@ -89,8 +95,10 @@ class NewHdfsFile final : public data::NewFile {
 
   // What a DataNode has answered for is kept.
   void sync() override {
-    if (!kept_.empty() || parts_ == 0) send();
-    if (parts_ > 1) join();
+    if (!kept_.empty() || begun_ == 0) send();
+    static_cast<void>(parts_.finish());
+    if (begun_ > std::max<std::size_t>(joined_, 1)) join();
+    joined_ = begun_;
   }
 
   void take_name() override { take_name("OVERWRITE"); }
@@ -99,22 +107,29 @@ class NewHdfsFile final : public data::NewFile {
   void take_new_name() { take_name("NONE"); }
 
  private:
-  // HDFS lets a piece go that was begun and broke off under its own name: it is written anew.
   void send() {
-    static_cast<void>(client_->ask({.method = "PUT",
-                                    .operation = "CREATE",
-                                    .path = part(parts_++),
-                                    .query = {{"overwrite", "true"}, {"createparent", "false"}},
-                                    .is_at_data_node = true,
-                                    .body = kept_}));
-    sent_bytes_ += kept_.size();
+    ++begun_;
+    parts_.add(kept_);
     kept_.clear();
+  }
+
+  // HDFS lets a piece go that was begun and broke off under its own name: it is written anew. On
+  // any thread.
+  std::string create(std::size_t index, std::span<const std::byte> bytes) {
+    return client_->ask({.method = "PUT",
+                         .operation = "CREATE",
+                         .path = part(index),
+                         .query = {{"overwrite", "true"}, {"createparent", "false"}},
+                         .is_at_data_node = true,
+                         .body = bytes});
   }
 
   // The first becomes all of them.
   void join() {
     std::string sources;
-    for (std::size_t i = 1; i < parts_; ++i) sources += (i > 1 ? "," : "") + part(i);
+    for (std::size_t i = std::max<std::size_t>(joined_, 1); i < begun_; ++i) {
+      sources += (sources.empty() ? "" : ",") + part(i);
+    }
     bool was_repeated = false;
     try {
       static_cast<void>(client_->ask({.method = "POST",
@@ -124,15 +139,14 @@ class NewHdfsFile final : public data::NewFile {
                                      &was_repeated));
     } catch (const std::system_error&) {
       const auto joined = was_repeated ? status_at(*client_, part(0)) : std::nullopt;
-      if (!joined || joined->size_bytes != sent_bytes_) throw;
+      if (!joined || joined->size_bytes != parts_.bytes()) throw;
     }
-    parts_ = 1;
   }
 
   void take_name(const char* how) {
     sync();
     rename_at(*client_, temporary_, target_, how);
-    parts_ = 0;
+    begun_ = 0;  // nothing is to be removed
   }
 
   [[nodiscard]] std::string part(std::size_t index) const {
@@ -143,8 +157,9 @@ class NewHdfsFile final : public data::NewFile {
   const std::string target_;
   const std::string temporary_;
   std::vector<std::byte> kept_;  // at most kPartBytes
-  std::size_t parts_ = 0;        // that may lie there
-  std::uint64_t sent_bytes_ = 0;
+  std::size_t begun_ = 0;        // parts that may lie there
+  std::size_t joined_ = 0;       // of these: they are the first
+  PartsUnderWay parts_;
 };
 
 }  // namespace

@@ -252,7 +252,7 @@ void RunSession::lost(std::size_t range, std::error_code error, Clock::time_poin
   advance(now);
 }
 
-void RunSession::is_outdated(std::uint64_t by, Clock::time_point now) {
+void RunSession::hear_of_incarnation(std::uint64_t by, Clock::time_point now) {
   if (outcome_ == Outcome::kUnderWay && operation_ == Operation::kConnect &&
       by > context_.incarnation) {
     connecting_.begin_above(by, "the ps, some of which know of another process", now);

@@ -171,10 +171,11 @@ class RunSession {
   // it is another process than the one that did. A link to that one that is open still leads to
   // nobody's ps. Without effect also while the run is joined: each welcome tells then.
   void is_replaced(std::size_t ps, net::Generation generation, Clock::time_point now);
-  // Chief: a channel of its views was refused, as a process with that incarnation is the chief
-  // there. A link that is refused while the session connects for the first time tells the same, but
-  // none has to be: the ps that knew may have been lost since. Without effect later.
-  void is_outdated(std::uint64_t by, Clock::time_point now);
+  // A ps knows a process of this task with that incarnation: another channel of this process has
+  // been refused there. If it is a higher one than this process has, and the session connects for
+  // the first time, it does so anew above that; as it does when a link is refused, but none has to
+  // be, where that ps was lost since. Without effect otherwise.
+  void hear_of_incarnation(std::uint64_t by, Clock::time_point now);
   // Nothing else has come until `now`.
   void time(Clock::time_point now);
   // `missed`: of the time until now, what this process did not see: nobody was silent or away

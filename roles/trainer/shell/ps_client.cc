@@ -39,6 +39,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
 
 bool PsClient::connect() {
   session_.begin_connect(begin_now());
+  look_at_incarnations(awake_.now());
   try {
     run();
   } catch (const RunOver&) {
@@ -333,10 +334,14 @@ void PsClient::await_some() {
   replaced_->drain([this, now](std::size_t ps, net::Generation generation) {
     session_.is_replaced(ps, generation, now);
   });
-  if (outdated_by_ != 0) {
-    session_.is_outdated(outdated_by_.exchange(0), now);
-  }
+  look_at_incarnations(now);
   session_.time(now);
+}
+
+void PsClient::look_at_incarnations(net::Deadline now) {
+  if (heard_of_ != 0) {
+    session_.hear_of_incarnation(heard_of_.exchange(0), now);
+  }
 }
 
 void PsClient::prepare_poll() {
@@ -476,6 +481,7 @@ void PsClient::apply(const Dial& effect) {
   is_memory_left_ = is_memory_left_ || links_[effect.range].was_open();
   const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();
+  look_at_incarnations(awake_.now());  // before this link may be the last that was missing
   session_.dialed(effect.range, effect.attempt, answer, awake_.now());
 }
 

@@ -68,15 +68,15 @@ class PsClient {
 
   // What this process is to the ps. It may change until connect() has returned: see
   // roles/run/incarnation.h. Then each hook is called, in the order in which they were given.
+  // Any thread may ask.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
   void on_incarnation(std::function<void(std::uint64_t)> hook) {
     on_incarnation_.push_back(std::move(hook));
   }
   // Before connect(): another channel of this process has been refused, since that one is known.
   void take_incarnation_above(std::uint64_t other);
-  // The same while connect() may be under way, from another thread: acted upon there. Without
-  // effect once that has returned.
-  void is_outdated(std::uint64_t other) noexcept { outdated_by_ = other; }
+  // The same, from another thread: connect() acts upon it. Without effect once that has returned.
+  void hear_of_incarnation(std::uint64_t other) noexcept { heard_of_ = other; }
 
   // Called whenever all ps hold one state that this trainer has joined, with its generation.
   void on_joined(std::function<void(net::Generation)> hook) { on_joined_ = std::move(hook); }
@@ -224,6 +224,8 @@ class PsClient {
   void note_answer(std::size_t index, net::Deadline begin) noexcept;
   [[nodiscard]] std::error_code receive_body(std::size_t index, ReplyPlan plan,
                                              const net::FrameHeader& header);
+  // What another thread has heard of.
+  void look_at_incarnations(net::Deadline now);
   // It is now, and what comes next may take until then: whatever this process has missed, nobody
   // was silent or away meanwhile.
   void check_awake(net::Deadline until = net::Deadline::min());
@@ -246,8 +248,8 @@ class PsClient {
   bool is_memory_left_ = false;  // to a ps over whose channel nothing is said now
   std::vector<PsLink> links_;    // by ps index
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
-  std::uint64_t incarnation_;
-  std::atomic<std::uint64_t> outdated_by_ = 0;  // what is_outdated() said; 0: nothing
+  std::atomic<std::uint64_t> incarnation_;
+  std::atomic<std::uint64_t> heard_of_ = 0;  // another process's; 0: of none
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(net::Generation)> on_joined_;
   std::string config_json_;                       // chief
