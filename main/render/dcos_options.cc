@@ -286,9 +286,10 @@ void refuse_what_is_missing(const Merged& merged) {
     refuse_option("service.security.kerberos.enabled", true, "false: disttf authenticates nobody");
   }
   const std::string shared = merged.text("service.shared_filesystem");
-  if (!shared.empty() && !shared.starts_with("/")) {
+  if (!shared.empty() && !shared.starts_with("/") && shared.find("://") == std::string::npos) {
     refuse_option("service.shared_filesystem", shared,
-                  "a path, which begins with /, of a directory that all machines share");
+                  "a path, which begins with /, of a directory that all machines share, or a URL "
+                  "such as gs://bucket/prefix or hdfs://namenode/path");
   }
 }
 

@@ -39,7 +39,7 @@ struct DcosOptions {
   std::string name;
   std::string user;
   std::string network;    // empty: the machine's
-  std::string train_dir;  // shared_filesystem; empty: none
+  std::string train_dir;  // shared_filesystem, a path or a URL; empty: none
   DcosTasks ps;
   DcosTasks workers;
   std::optional<DcosTensorBoard> tensorboard;  // use_tensorboard

@@ -106,6 +106,19 @@ TEST_F(RenderDcos, UseTensorboardIsAnAppOfTheSharedFileSystem) {
             "it sees what the chief writes");
 }
 
+// As the package's own description of that option has it.
+TEST_F(RenderDcos, TheSharedFileSystemMayBeAStore) {
+  for (const std::string url : {"gs://your/directory", "hdfs://default/your/directory"}) {
+    const json all = group(R"({"service": {"name": "m", "shared_filesystem": ")" + url + "\"}}");
+    for (const Started& task : marathon_tasks(all, kDomain)) {
+      EXPECT_EQ(options_of(task).checkpoint.train_dir, url);
+    }
+    for (const json& app : all["apps"]) {
+      EXPECT_EQ(app["container"].value("volumes", json::array()), json::array()) << app;
+    }
+  }
+}
+
 TEST_F(RenderDcos, AVirtualNetworkTakesNoPortOfTheMachine) {
   const json all = group(R"({"service": {"virtual_network_enabled": true}})", "--name m");
   const json& app = all["apps"][0];
@@ -163,9 +176,10 @@ TEST_F(RenderDcos, RefusesWhatDisttfHasNot) {
   expect(R"({"gpu_worker": {"count": 1}})",
          "gpu_worker.count is 1; expected 0: disttf computes on CPUs; give these tasks to "
          "worker.count");
-  expect(R"({"service": {"shared_filesystem": "gs://bucket/x"}})",
-         "service.shared_filesystem is \"gs://bucket/x\"; expected a path, which begins with /, of "
-         "a directory that all machines share");
+  expect(R"({"service": {"shared_filesystem": "mnist"}})",
+         "service.shared_filesystem is \"mnist\"; expected a path, which begins with /, of a "
+         "directory that all machines share, or a URL such as gs://bucket/prefix or "
+         "hdfs://namenode/path");
   expect(R"({"service": {"security": {"kerberos": {"enabled": true}}}})",
          "service.security.kerberos.enabled is true; expected false: disttf authenticates nobody");
   expect(R"({"service": {"job_context": "[1]"}})",
