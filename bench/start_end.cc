@@ -19,9 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array kWorkers = {2, 16, 64};
-constexpr int kSteps = 10;
+constexpr int kStepsOfStart = 10;
 
-double seconds_since(Clock::time_point begin) {
+double seconds_from(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -31,7 +31,7 @@ struct StartAndEnd {
 };
 
 // Of ten steps, the chief says of each when it has its result.
-StartAndEnd run(const std::string& command) {
+StartAndEnd timed_launch(const std::string& command) {
   const Clock::time_point begin = Clock::now();
   std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) {
@@ -46,11 +46,11 @@ StartAndEnd run(const std::string& command) {
     if (std::string_view(line.data()).find("[worker:0]") != std::string_view::npos &&
         std::string_view(line.data()).find("(global step: ") != std::string_view::npos) {
       last = Clock::now();
-      times.first_step = times.first_step == 0 ? seconds_since(begin) : times.first_step;
+      times.first_step = times.first_step == 0 ? seconds_from(begin) : times.first_step;
     }
   }
   const int status = pclose(pipe);
-  times.end = seconds_since(last);
+  times.end = seconds_from(last);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || times.first_step == 0) {
     throw std::runtime_error(command + " made no step:\n" + output);
   }
@@ -63,7 +63,7 @@ double run_processes(int count) {
                               disttf_program() + " --version & done; wait";
   const Clock::time_point begin = Clock::now();
   static_cast<void>(output_of(command));
-  return seconds_since(begin);
+  return seconds_from(begin);
 }
 
 }  // namespace
@@ -79,10 +79,10 @@ void run_start_end(const JobOptions& options, Reporter& reporter) {
     std::vector<double> ends;
     std::vector<double> processes;
     for (int each = 0; each < options.repetitions; ++each) {
-      const StartAndEnd times =
-          run(disttf_program() + " launch --ps 1 --workers " + std::to_string(workers) +
-              " --train_steps " + std::to_string(kSteps) +
-              " --log_every 1 --dataset=" + options.dataset + " --data_dir=" + options.data_dir);
+      const StartAndEnd times = timed_launch(
+          disttf_program() + " launch --ps 1 --workers " + std::to_string(workers) +
+          " --train_steps " + std::to_string(kStepsOfStart) +
+          " --log_every 1 --dataset=" + options.dataset + " --data_dir=" + options.data_dir);
       starts.push_back(times.first_step);
       ends.push_back(times.end);
       processes.push_back(run_processes(workers + 2));  // and the launch itself
