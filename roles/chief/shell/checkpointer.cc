@@ -133,7 +133,7 @@ class Checkpointer::Impl {
     }
     const std::chrono::duration<double> elapsed = net::Clock::now() - begun;
     const std::size_t tensors = 1 + loaded->state.optimizer.size();
-    const double bytes =
+    const auto bytes =
         static_cast<double>(tensors * loaded->state.parameters.size() * sizeof(float));
     log_info(fmt::format("Restoring from {}: global step {}, {:.1f} MB read in {:.3f} s",
                          loaded->path.string(), loaded->state.step, bytes / 1e6, elapsed.count()));
