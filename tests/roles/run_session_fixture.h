@@ -57,6 +57,17 @@ class RunSessionTest : public testing::Test {
     }
     join({.size = kFloats});
   }
+  // A chief has joined; while it tells the best evaluation of step 4, a new process takes the place
+  // of the second ps, over whose link nothing has come yet.
+  void lose_while_telling_best() {
+    session().know_best({.step = 4, .loss = 0.5});
+    session().lead();
+    join();
+    world_.host(1).is_mute = true;
+    session().begin_tell_best(world_.now());
+    ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
+    world_.host(1).restart(200);
+  }
   void begin_push() { session().begin_push_pull(1, false, world_.now()); }
   void expect_failure(int code, const std::string& sentence) {
     ASSERT_EQ(session().outcome(), Outcome::kFailed);

@@ -280,13 +280,7 @@ TEST_F(RunSessionTest, TheBestEvaluationIsHeardFromEveryPs) {
 }
 
 TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
-  session().know_best({.step = 4, .loss = 0.5});
-  session().lead();
-  join();
-  world_.host(1).is_mute = true;
-  session().begin_tell_best(world_.now());
-  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
-  world_.host(1).restart(200);
+  lose_while_telling_best();
   world_.host(1).is_mute = false;
   world_.cut(1);
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
@@ -299,13 +293,7 @@ TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
 
 // A new process in that ps's place, which another chief has set to a state of its own.
 TEST_F(RunSessionTest, AStateThatIsMetMeanwhileIsNotTakenForTheOneThatWasJoined) {
-  session().know_best({.step = 4, .loss = 0.5});
-  session().lead();
-  join();
-  world_.host(1).is_mute = true;
-  session().begin_tell_best(world_.now());
-  ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
-  world_.host(1).restart(200);
+  lose_while_telling_best();
   world_.host(1).hold(0, 4);
   world_.host(1).is_mute = false;
   world_.cut(1);
