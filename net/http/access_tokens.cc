@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/http/same_secret.h"
 #include "net/transport/private_file.h"
 #include "net/wire/text.h"
@@ -84,7 +85,8 @@ bool AccessTokens::admit(std::string_view authorization) {
 }
 
 HttpReply unauthorized_reply() {
-  HttpReply reply = error_reply(kUnauthorized, "this needs a token: Authorization: Bearer TOKEN");
+  HttpReply reply =
+      error_reply(http_status::kUnauthorized, "this needs a token: Authorization: Bearer TOKEN");
   reply.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"disttf\"");
   reply.fields.emplace_back("WWW-Authenticate", "Basic realm=\"disttf\", charset=\"UTF-8\"");
   return reply;

@@ -6,16 +6,13 @@
 #include <array>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/http/same_secret.h"
 #include "net/http/url.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {
-
-constexpr int kSeeOther = 303;
-constexpr int kForbidden = 403;
-constexpr int kMisdirected = 421;
 
 // Scripts, styles and the stream come from here and from nowhere else; pictures may be in the page
 // itself. Nothing that stands in the page as text is run.
@@ -120,7 +117,8 @@ bool BrowserGuard::has_cookie(std::string_view cookies) const {
 // To the page without the token, which would stay in the browser's history; with a cookie where it
 // is one that nobody has used.
 HttpReply BrowserGuard::follow_link(std::string_view token) {
-  HttpReply reply{.status = kSeeOther, .content_type = "text/plain; charset=utf-8", .body = {}};
+  HttpReply reply{
+      .status = http_status::kSeeOther, .content_type = "text/plain; charset=utf-8", .body = {}};
   reply.fields.emplace_back("Location", "/");
   std::size_t right = links_.size();
   for (std::size_t each = 0; each < links_.size(); ++each) {
@@ -137,9 +135,9 @@ HttpReply BrowserGuard::follow_link(std::string_view token) {
 
 std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
   if (!is_known_host(request.host)) {
-    return error_reply(kMisdirected, "Host: " + quoted(request.host) +
-                                         " is not a name that this page is known by "
-                                         "(--page_names adds some)");
+    return error_reply(http_status::kMisdirected, "Host: " + quoted(request.host) +
+                                                      " is not a name that this page is known by "
+                                                      "(--page_names adds some)");
   }
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (const auto token = token_in(request.query); reads && request.path == "/" && token) {
@@ -152,12 +150,13 @@ std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
     return may_read ? std::nullopt : std::optional(unauthorized_reply());
   }
   if (!request.may_change) {
-    return error_reply(kUnauthorized,
+    return error_reply(http_status::kUnauthorized,
                        "this needs the cookie that comes with the link printed at the start");
   }
   // A cookie goes with whatever a browser sends, also from another port of this host.
   if (!reads && !is_own_origin(request)) {
-    return error_reply(kForbidden, "Origin: " + quoted(request.origin) + " is another page");
+    return error_reply(http_status::kForbidden,
+                       "Origin: " + quoted(request.origin) + " is another page");
   }
   return std::nullopt;
 }

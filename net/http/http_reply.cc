@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
-namespace {
-
-constexpr int kNotModified = 304;
-
-}  // namespace
-
 bool HttpReply::has_field(std::string_view name) const noexcept {
   return std::any_of(fields.begin(), fields.end(),
                      [name](const auto& field) { return field.first == name; });
@@ -26,7 +21,7 @@ HttpReply error_reply(int status, std::string_view sentence) {
 
 std::string refusal_sentence(int status, std::size_t max_body_bytes) {
   switch (status) {
-    case kUnauthorized:
+    case http_status::kUnauthorized:
       return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
     case 408:
       return "the request did not come whole within the time that is allowed";
@@ -53,15 +48,15 @@ std::string head_text(const HttpReply& reply, bool stays_open) {
   const auto add = [&text](std::string_view name, std::string_view value) {
     text.append(name).append(": ").append(value).append("\r\n");
   };
-  if (reply.status != kNotModified) add("Content-Type", reply.content_type);
+  if (reply.status != http_status::kNotModified) add("Content-Type", reply.content_type);
   add("Connection", stays_open ? "keep-alive" : "close");
-  if (reply.status == kUnauthorized && !reply.has_field("WWW-Authenticate")) {
+  if (reply.status == http_status::kUnauthorized && !reply.has_field("WWW-Authenticate")) {
     add("WWW-Authenticate", "Bearer");
   }
   for (const auto& [name, value] : reply.fields) add(name, value);
   if (reply.lines) {
     add("Transfer-Encoding", "chunked");
-  } else if (reply.status != kNotModified) {
+  } else if (reply.status != http_status::kNotModified) {
     add("Content-Length", std::to_string(reply.body.size()));
   }
   return text + "\r\n";

@@ -15,8 +15,6 @@
 
 namespace disttf::net {
 
-inline constexpr int kUnauthorized = 401;
-
 struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";

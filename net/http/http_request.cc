@@ -4,14 +4,10 @@
 #include <array>
 #include <limits>
 
+#include "net/http/http_status.h"
+
 namespace disttf::net {
 namespace {
-
-constexpr int kBadRequest = 400;
-constexpr int kBodyTooLarge = 413;
-constexpr int kHeadTooLarge = 431;
-constexpr int kNotImplemented = 501;
-constexpr int kVersionNotSupported = 505;
 
 // http_parser's mark for a length that was not announced.
 constexpr auto kNoLength = std::numeric_limits<std::uint64_t>::max();
@@ -94,7 +90,7 @@ std::string_view http_reason(int status) noexcept {
       return "See Other";
     case 304:
       return "Not Modified";
-    case kBadRequest:
+    case http_status::kBadRequest:
       return "Bad Request";
     case 401:
       return "Unauthorized";
@@ -108,21 +104,21 @@ std::string_view http_reason(int status) noexcept {
       return "Request Timeout";
     case 409:
       return "Conflict";
-    case kBodyTooLarge:
+    case http_status::kContentTooLarge:
       return "Content Too Large";
     case 421:
       return "Misdirected Request";
     case 415:
       return "Unsupported Media Type";
-    case kHeadTooLarge:
+    case http_status::kHeadTooLarge:
       return "Request Header Fields Too Large";
-    case kNotImplemented:
+    case http_status::kNotImplemented:
       return "Not Implemented";
     case 503:
       return "Service Unavailable";
     case 504:
       return "Gateway Timeout";
-    case kVersionNotSupported:
+    case http_status::kVersionNotSupported:
       return "HTTP Version Not Supported";
     default:
       return "Internal Server Error";
@@ -217,7 +213,8 @@ int HttpRequestParser::begin_value() {
   has_transfer_encoding_ = has_transfer_encoding_ || name_ == "transfer-encoding";
   for (unsigned each = 0; each < kKeptFields.size(); ++each) {
     if (name_ != kKeptFields[each].name) continue;
-    if ((seen_ & (1U << each)) != 0) return kBadRequest;  // which of the two would count?
+    if ((seen_ & (1U << each)) != 0)
+      return http_status::kBadRequest;  // which of the two would count?
     seen_ |= 1U << each;
     value_ = &(request_.*kKeptFields[each].place);
   }
@@ -246,21 +243,21 @@ int HttpRequestParser::on_head_end() {
   }
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
   if (parser_.http_major != 1 || parser_.http_minor == 0) {
-    refusal_ = kVersionNotSupported;
+    refusal_ = http_status::kVersionNotSupported;
   } else if (parser_.upgrade != 0 ||    // CONNECT, or another protocol that is asked for
              has_transfer_encoding_) {  // bodies come with their length
-    refusal_ = kNotImplemented;
+    refusal_ = http_status::kNotImplemented;
   } else if (!is_host_field(request_.host) || !take_target()) {
-    refusal_ = kBadRequest;
+    refusal_ = http_status::kBadRequest;
   } else if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
-    refusal_ = kBodyTooLarge;  // before any of it has been kept
+    refusal_ = http_status::kContentTooLarge;  // before any of it has been kept
   }
   return refusal_ == 0 ? 0 : -1;
 }
 
 int HttpRequestParser::on_body(std::string_view text) {
   if (text.size() > max_body_bytes_ - request_.body.size()) {
-    refusal_ = kBodyTooLarge;
+    refusal_ = http_status::kContentTooLarge;
     return -1;
   }
   request_.body.append(text);
@@ -278,10 +275,10 @@ int HttpRequestParser::feed(std::string_view bytes) {
   execute(bytes.substr(0, fine));
   if (refusal_ != 0) return refusal_;
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-  if (error == HPE_INVALID_METHOD) return kNotImplemented;
-  if (error != HPE_OK && error != HPE_PAUSED) return kBadRequest;
+  if (error == HPE_INVALID_METHOD) return http_status::kNotImplemented;
+  if (error != HPE_OK && error != HPE_PAUSED) return http_status::kBadRequest;
   if (fine == bytes.size()) return 0;
-  return lines_.too_long() ? kHeadTooLarge : kBadRequest;
+  return lines_.too_long() ? http_status::kHeadTooLarge : http_status::kBadRequest;
 }
 
 }  // namespace disttf::net

@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/http/http_status.h"
 #include "net/transport/as_tuple.h"
 #include "net/transport/resolve.h"
 
@@ -258,7 +259,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         return *std::move(reply);
       }
     } else if (!listener_.token.empty() && !is_bearer(request.authorization, listener_.token)) {
-      return error_reply(kUnauthorized, refusal_sentence(kUnauthorized));
+      return error_reply(http_status::kUnauthorized, refusal_sentence(http_status::kUnauthorized));
     } else if (listener_.tokens && !listener_.tokens->admit(request.authorization)) {
       return unauthorized_reply();
     }
@@ -421,9 +422,8 @@ void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
 
 void HttpServer::State::audit(const HttpServerRequest& request, int status) {
   if (!options.audit || !changes_something(request)) return;
-  constexpr int kForbidden = 403;
-  constexpr int kMisdirected = 421;
-  const bool is_refused = status == kUnauthorized || status == kForbidden || status == kMisdirected;
+  const bool is_refused = status == http_status::kUnauthorized ||
+                          status == http_status::kForbidden || status == http_status::kMisdirected;
   if (!is_refused) {
     options.audit(request, status, 0);
     return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/http/http_local.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_address.h"
 #include "roles/launch/shell/control_verbs.h"
@@ -17,7 +18,6 @@ namespace {
 // A view has at most seven series of 2000 points.
 constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
 constexpr std::chrono::seconds kSilence{2};
-constexpr int kFirstServerError = 500;
 
 }  // namespace
 
@@ -76,7 +76,8 @@ void fail_as_told(int status, std::string_view body) {
       json.is_object() && json.contains("error") && json["error"].is_string()
           ? json["error"].get<std::string>()
           : "the launch answered with status " + std::to_string(status);
-  const bool is_late = status == kConflict || status >= kFirstServerError;
+  const bool is_late =
+      status == net::http_status::kConflict || status >= net::http_status::kServerError;
   throw Failure(is_late ? kError : kUsage, net::one_line(sentence));
 }
 

@@ -10,20 +10,17 @@
 #include <vector>
 
 #include "data/json_depth.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/step_sampling.h"
 
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;  // read by people, too
+using OrderedJson = nlohmann::ordered_json;  // read by people, too
 
-constexpr int kBadRequest = 400;
-constexpr int kNotFound = 404;
-constexpr int kMethodNotAllowed = 405;
-
-net::HttpReply json_reply(const Json& json) {
-  return {.body = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"};
+net::HttpReply json_reply(const OrderedJson& json) {
+  return {.body = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n"};
 }
 
 // "2026-11-21T10:17:27Z"
@@ -36,18 +33,23 @@ std::string time_text(std::chrono::system_clock::time_point time) {
   return text.data();
 }
 
-Json json_of(const TaskStatus& task) {
-  return {{"task", task_name(task.id)},   {"address", net::to_string(task.address)},
-          {"state", name_of(task.state)}, {"pid", task.pid > 0 ? Json(task.pid) : Json(nullptr)},
-          {"restarts", task.restarts},    {"since", time_text(task.since)}};
+OrderedJson json_of(const TaskStatus& task) {
+  return {{"task", task_name(task.id)},
+          {"address", net::to_string(task.address)},
+          {"state", name_of(task.state)},
+          {"pid", task.pid > 0 ? OrderedJson(task.pid) : OrderedJson(nullptr)},
+          {"restarts", task.restarts},
+          {"since", time_text(task.since)}};
 }
 
 net::HttpReply status_reply(const JobStatus& status) {
-  Json json = {{"state", status.state}, {"pid", status.pid}, {"since", time_text(status.since)}};
-  json["step"] = status.progress ? Json(status.progress->step) : Json(nullptr);
-  json["train_steps"] = status.progress ? Json(status.progress->train_steps) : Json(nullptr);
-  json["loss"] = status.progress ? Json(status.progress->loss) : Json(nullptr);
-  json["tasks"] = Json::array();
+  OrderedJson json = {
+      {"state", status.state}, {"pid", status.pid}, {"since", time_text(status.since)}};
+  json["step"] = status.progress ? OrderedJson(status.progress->step) : OrderedJson(nullptr);
+  json["train_steps"] =
+      status.progress ? OrderedJson(status.progress->train_steps) : OrderedJson(nullptr);
+  json["loss"] = status.progress ? OrderedJson(status.progress->loss) : OrderedJson(nullptr);
+  json["tasks"] = OrderedJson::array();
   for (const TaskStatus& task : status.tasks) {
     json["tasks"].push_back(json_of(task));
   }
@@ -55,7 +57,7 @@ net::HttpReply status_reply(const JobStatus& status) {
 }
 
 net::HttpReply endpoints_reply(const JobStatus& status) {
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
   for (const TaskStatus& task : status.tasks) {
     json[std::string(net::job_name(task.id.job))].push_back(net::to_string(task.address));
   }
@@ -72,7 +74,7 @@ net::HttpReply endpoints_reply(const JobStatus& status) {
 }
 
 net::HttpReply pods_reply(const JobStatus& status) {
-  Json json = Json::array();
+  OrderedJson json = OrderedJson::array();
   for (const TaskStatus& task : status.tasks) {
     json.push_back(task_name(task.id));
   }
@@ -94,7 +96,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
 net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::string& query) {
   const net::TaskId id = net::task_from_name(name);
   if (!query.empty() && query != "follow=true" && query != "follow=false") {
-    return net::error_reply(kBadRequest,
+    return net::error_reply(net::http_status::kBadRequest,
                             "logs: " + net::quoted(query) + " is not follow=true, or follow=false");
   }
   net::HttpReply reply{.content_type = "text/plain; charset=utf-8", .body = job.log(id)};
@@ -106,7 +108,8 @@ net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::stri
 
 LaunchUpdate read_update(const std::string& body) {
   const bool is_flat = data::json_depth(body) <= 1;
-  const Json json = is_flat ? Json::parse(body, nullptr, /*allow_exceptions=*/false) : Json();
+  const OrderedJson json =
+      is_flat ? OrderedJson::parse(body, nullptr, /*allow_exceptions=*/false) : OrderedJson();
   constexpr const char* kAllowed =
       R"(; expected a map such as {"workers": 4, "options": "the text of an options file"})";
   if (!json.is_object()) {
@@ -121,7 +124,8 @@ LaunchUpdate read_update(const std::string& body) {
     } else {
       throw std::invalid_argument(
           "update: " + net::quoted(key) + " is " +
-          net::quoted(value.dump(-1, ' ', false, Json::error_handler_t::replace)) + kAllowed);
+          net::quoted(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)) +
+          kAllowed);
     }
   }
   if (!update.workers && !update.options) {
@@ -132,9 +136,10 @@ LaunchUpdate read_update(const std::string& body) {
 }
 
 std::uint32_t read_steps(const std::string& body) {
-  const Json json = data::json_depth(body) <= 1 ? Json::parse(body, nullptr, false) : Json();
+  const OrderedJson json =
+      data::json_depth(body) <= 1 ? OrderedJson::parse(body, nullptr, false) : OrderedJson();
   const bool has_steps = json.is_object() && json.contains("steps");
-  const Json steps = has_steps ? json["steps"] : Json();
+  const OrderedJson steps = has_steps ? json["steps"] : OrderedJson();
   if (!steps.is_number_unsigned() || steps.get<std::uint64_t>() < 1 ||
       steps.get<std::uint64_t>() > StepWindow::kMost) {
     throw std::invalid_argument("trace: " + net::quoted(body) + R"( is not {"steps": N}, 1 to )" +
@@ -146,32 +151,32 @@ std::uint32_t read_steps(const std::string& body) {
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
 // What is told to the run as a whole. nullptr: no such thing.
-using Told = Json (*)(ManagedJob& job, const std::string& body);
+using Told = OrderedJson (*)(ManagedJob& job, const std::string& body);
 
 Told told_by(std::string_view verb) {
   if (verb == "update") {
     return [](ManagedJob& job, const std::string& body) {
-      return Json{{"message", job.update(read_update(body))}};
+      return OrderedJson{{"message", job.update(read_update(body))}};
     };
   }
   if (verb == "save") {
     return [](ManagedJob& job, const std::string& /*body*/) {
-      return Json{{"message", job.save()}};
+      return OrderedJson{{"message", job.save()}};
     };
   }
   if (verb == "trace") {
     return [](ManagedJob& job, const std::string& body) {
-      return Json{{"message", job.trace(read_steps(body))}};
+      return OrderedJson{{"message", job.trace(read_steps(body))}};
     };
   }
   if (verb == "stop") {
     return [](ManagedJob& job, const std::string& /*body*/) {
-      return Json{{"message", job.stop()}};
+      return OrderedJson{{"message", job.stop()}};
     };
   }
   if (verb == "page") {
     return [](ManagedJob& job, const std::string& /*body*/) {
-      return Json{{"url", job.make_page_link()}};
+      return OrderedJson{{"url", job.make_page_link()}};
     };
   }
   return nullptr;
@@ -185,8 +190,9 @@ std::optional<Change> change_from(std::string_view verb) {
 }
 
 net::HttpReply wrong_method(const net::HttpServerRequest& request, const char* allowed) {
-  return net::error_reply(kMethodNotAllowed, request.method + " " + net::quoted(request.path) +
-                                                 " is not allowed; it takes " + allowed);
+  return net::error_reply(
+      net::http_status::kMethodNotAllowed,
+      request.method + " " + net::quoted(request.path) + " is not allowed; it takes " + allowed);
 }
 
 net::HttpReply answer_get(ManagedJob& job, const std::vector<std::string_view>& parts,
@@ -214,7 +220,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
       parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
   const Told tell = parts.size() == 2 ? told_by(verb) : nullptr;
   if (!change && tell == nullptr) {
-    return net::error_reply(kNotFound,
+    return net::error_reply(net::http_status::kNotFound,
                             net::quoted(request.path) +
                                 " is not there; allowed are /v1/status, endpoints, pods, "
                                 "logs/TASK, pods/TASK/restart, pods/TASK/replace, update, save, "
@@ -254,11 +260,11 @@ net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& reques
   try {
     return answer(job, request);
   } catch (const JobRefusal& refusal) {
-    return net::error_reply(kConflict, refusal.what());
+    return net::error_reply(net::http_status::kConflict, refusal.what());
   } catch (const UnknownTask& unknown) {
-    return net::error_reply(kNotFound, unknown.what());
+    return net::error_reply(net::http_status::kNotFound, unknown.what());
   } catch (const std::invalid_argument& error) {
-    return net::error_reply(kBadRequest, error.what());
+    return net::error_reply(net::http_status::kBadRequest, error.what());
   }
 }
 

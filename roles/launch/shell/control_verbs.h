@@ -23,8 +23,6 @@
 
 namespace disttf::roles {
 
-inline constexpr int kConflict = 409;  // what is asked cannot be done now
-
 [[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request);
 
 }  // namespace disttf::roles

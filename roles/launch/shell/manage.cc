@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "net/http/http_local.h"
+#include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/manage_text.h"
 #include "roles/launch/shell/trace_client.h"
@@ -13,8 +14,6 @@
 
 namespace disttf::roles {
 namespace {
-
-constexpr int kOk = 200;
 
 // Names come from the command line; only what a path may hold is passed on as it is.
 std::string encoded(std::string_view text) {
@@ -133,7 +132,7 @@ int run_manage(const ManageOptions& options) {
   const std::error_code error =
       net::http_over_local(request_of(options, socket), [&](int code, std::string_view piece) {
         status = code;
-        if (code == kOk && options.verb == ManageVerb::kLogs) {
+        if (code == net::http_status::kOk && options.verb == ManageVerb::kLogs) {
           log.print(piece);
         } else {
           body += piece;
@@ -142,7 +141,7 @@ int run_manage(const ManageOptions& options) {
   if (error) {
     fail_to_reach(socket, error);
   }
-  if (status != 0 && status != kOk) {
+  if (status != 0 && status != net::http_status::kOk) {
     fail_as_told(status, body);
   }
   if (options.verb == ManageVerb::kStatus && !options.json) {

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "data/gzip.h"
+#include "net/http/http_status.h"
 #include "web/assets.h"
 
 namespace disttf::roles {
 namespace {
-
-constexpr int kNotModified = 304;
 
 const web::Asset* find_asset(std::string_view path) {
   const std::span<const web::Asset> all = web::assets();
@@ -37,7 +36,7 @@ std::optional<net::HttpReply> asset_reply(std::string_view path,
                   {"Vary", "Accept-Encoding"},
                   {"Cache-Control", "no-cache"}};  // may be kept, and is asked for again
   if (request.if_none_match == asset->tag) {
-    reply.status = kNotModified;
+    reply.status = net::http_status::kNotModified;
     return reply;
   }
   if (net::takes_gzip(request.accept_encoding)) {

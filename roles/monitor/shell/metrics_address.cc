@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/file.h"
+#include "net/http/http_status.h"
 #include "net/transport/server.h"
 #include "net/wire/address.h"
 #include "net/wire/text.h"
@@ -33,7 +34,7 @@ using asio::ip::tcp;
 // node_exporter is scraped every 15 s or so; more often would only wear the disk.
 constexpr std::chrono::seconds kFileInterval{15};
 // A run that has ended does not wait for a scraper that takes its time.
-constexpr std::chrono::milliseconds kStopGrace{200};
+constexpr std::chrono::milliseconds kScrapeGrace{200};
 
 // What a Host field may say where only this machine is served: a page of another site, whose name
 // leads here, is not to read along. Its browser always says that name.
@@ -57,15 +58,15 @@ std::string name_of_machine() {
 
 net::HttpReply answer_scrape(const net::HttpServerRequest& request, Meters& meters,
                              const std::string& targets) {
-  constexpr int kNotFound = 404;
-  constexpr int kWrongMethod = 405;
   const bool asks_for_targets = request.path == "/targets" && !targets.empty();
   if (request.path != "/metrics" && !asks_for_targets) {
     return net::error_reply(
-        kNotFound, net::quoted(request.path) + " is not there; /metrics is what Prometheus reads");
+        net::http_status::kNotFound,
+        net::quoted(request.path) + " is not there; /metrics is what Prometheus reads");
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    return net::error_reply(kWrongMethod, request.path + " is read with GET");
+    return net::error_reply(net::http_status::kMethodNotAllowed,
+                            request.path + " is read with GET");
   }
   if (asks_for_targets) {
     return {.body = targets};
@@ -136,13 +137,13 @@ class MetricsAddress::Impl {
       server_.emplace(
           context_,
           [this, is_loopback](const net::HttpServerRequest& request) {
-            constexpr int kMisdirected = 421;
             return is_loopback && !is_this_machine(request.host)
-                       ? net::error_reply(kMisdirected, "Host: " + net::quoted(request.host) +
-                                                            " is not a name of this machine")
+                       ? net::error_reply(net::http_status::kMisdirected,
+                                          "Host: " + net::quoted(request.host) +
+                                              " is not a name of this machine")
                        : answer_scrape(request, meters_, targets());
           },
-          net::HttpServerOptions{.stop_grace = kStopGrace});
+          net::HttpServerOptions{.stop_grace = kScrapeGrace});
       server_->listen(std::move(acceptor),
                       {.identity = std::move(identity), .tokens = std::move(tokens)});
       log_info(std::string("metrics at ") + options_.files.scheme() + "://" + target_ + "/metrics");

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/audit.h"
 #include "roles/process/predecessor.h"
@@ -16,8 +17,6 @@ namespace disttf::roles {
 namespace {
 
 using asio::ip::tcp;
-
-constexpr int kNotFound = 404;
 
 // Throws std::system_error.
 tcp::acceptor listen_at(asio::io_context& context, const PageOptions& options) {
@@ -56,7 +55,8 @@ net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler othe
       return *std::move(reply);
     }
     return others ? others(request)
-                  : net::error_reply(kNotFound, net::quoted(request.path) + " is not there");
+                  : net::error_reply(net::http_status::kNotFound,
+                                     net::quoted(request.path) + " is not there");
   };
 }
 

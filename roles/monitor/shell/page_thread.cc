@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/record_feed.h"
 #include "roles/process/log.h"
@@ -17,9 +18,6 @@
 
 namespace disttf::roles {
 namespace {
-
-constexpr int kPageNotFound = 404;
-constexpr int kPostAlone = 405;
 
 // What may be told, by the last part of its path.
 struct Verb {
@@ -49,10 +47,11 @@ net::HttpReply answer_change(const PageThread::Changes& changes,
     }
   }
   if (change == nullptr || !*change) {
-    return net::error_reply(kPageNotFound, net::quoted(request.path) + " is not there");
+    return net::error_reply(net::http_status::kNotFound,
+                            net::quoted(request.path) + " is not there");
   }
   if (request.method != "POST") {
-    return net::error_reply(kPostAlone, request.path + " takes POST");
+    return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes POST");
   }
   return {.body = nlohmann::json{{"message", (*change)()}}.dump() + "\n"};
 }

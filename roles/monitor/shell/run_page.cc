@@ -5,15 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/asset_reply.h"
 
 namespace disttf::roles {
 namespace {
 
-constexpr int kBadRequest = 400;
-constexpr int kMethodNotAllowed = 405;
-constexpr int kUnavailable = 503;
 constexpr std::string_view kEventStream = "text/event-stream";
 constexpr std::string_view kEnd = "event: end\ndata: {}\n";
 
@@ -70,7 +68,7 @@ std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& requ
     return std::nullopt;
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    return net::error_reply(kMethodNotAllowed, request.path + " takes GET");
+    return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes GET");
   }
   if (std::optional<net::HttpReply> reply = asset_reply(request.path, request)) {
     return reply;
@@ -80,10 +78,10 @@ std::optional<net::HttpReply> RunPage::answer(const net::HttpServerRequest& requ
   }
   RunPage* const run = run_in(request.query);
   if (run == nullptr) {
-    return net::error_reply(
-        kBadRequest, "run: " + net::quoted(value_in(request.query, "run").value_or("")) +
-                         " is not a run of this page, which has " + std::to_string(runs_.size()) +
-                         "; the first is 0");
+    return net::error_reply(net::http_status::kBadRequest,
+                            "run: " + net::quoted(value_in(request.query, "run").value_or("")) +
+                                " is not a run of this page, which has " +
+                                std::to_string(runs_.size()) + "; the first is 0");
   }
   return request.path == "/v1/run" ? net::HttpReply{.body = run->feed_.view() + "\n"}
                                    : run->stream(request);
@@ -109,7 +107,8 @@ RunPage* RunPage::run_in(std::string_view query) {
 net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
   std::erase_if(readers_, [](const auto& each) { return each.expired(); });
   if (readers_.size() >= kMaxReaders) {
-    return net::error_reply(kUnavailable, "as many look at this run already as may");
+    return net::error_reply(net::http_status::kUnavailable,
+                            "as many look at this run already as may");
   }
   auto reader =
       std::make_shared<net::HttpLineStream>(context_, net::HttpLineStream::WhenFull::kGiveUp);

@@ -10,6 +10,7 @@
 
 #include "data/error.h"
 #include "data/gzip.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/serve/core/api_error.h"
@@ -20,20 +21,13 @@
 namespace disttf::roles {
 namespace {
 
-constexpr int kNotFound = 404;
-constexpr int kMethodNotAllowed = 405;
-constexpr int kTooLarge = 413;
-constexpr int kUnsupported = 415;
-constexpr int kServerError = 500;
-constexpr int kUnavailable = 503;
-constexpr int kTooLate = 504;
 constexpr std::string_view kOctets = "application/octet-stream";
 // An answer about one row is smaller, and is not worth the time.
 constexpr std::size_t kWorthZipping = std::size_t{4} << 10U;
 
 net::HttpReply refusal(int status, std::string_view sentence) {
   net::HttpReply reply = net::error_reply(status, sentence);
-  if (status == kUnavailable) {
+  if (status == net::http_status::kUnavailable) {
     reply.fields.emplace_back("Retry-After", "1");
   }
   return reply;
@@ -97,7 +91,7 @@ void ServeHandler::ask(net::HttpExchange& exchange) {
     reply = refusal(error.status(), error.what());
   }
   if (reply) {
-    if (reply->status == kMethodNotAllowed && !reply->has_field("Allow")) {
+    if (reply->status == net::http_status::kMethodNotAllowed && !reply->has_field("Allow")) {
       const bool asks = reply->body.ends_with("takes POST\"}\n");
       reply->fields.emplace_back("Allow", asks ? "POST" : "GET, HEAD");
     }
@@ -117,32 +111,34 @@ std::optional<net::HttpReply> ServeHandler::take(net::HttpExchange& exchange) {
           page_reply(request, parts_.name, *shelf_, parts_.accuracy)) {
     return reply;
   }
-  return refusal(kNotFound, net::quoted(request.path) + " is not there; /v1/models/" + parts_.name +
-                                ":predict, /v2/models/" + parts_.name + "/infer and /metrics are");
+  return refusal(net::http_status::kNotFound,
+                 net::quoted(request.path) + " is not there; /v1/models/" + parts_.name +
+                     ":predict, /v2/models/" + parts_.name + "/infer and /metrics are");
 }
 
 void ServeHandler::check_name(const ApiRoute& route) const {
   if (route.name != parts_.name) {
-    throw ApiError(kNotFound, "model " + net::quoted(route.name) + " is not served here; " +
-                                  net::quoted(parts_.name) + " is");
+    throw ApiError(net::http_status::kNotFound, "model " + net::quoted(route.name) +
+                                                    " is not served here; " +
+                                                    net::quoted(parts_.name) + " is");
   }
 }
 
 std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route) const {
   check_name(route);
   if (shelf_->models.empty()) {
-    throw ApiError(kUnavailable, "no model has come yet; try again");
+    throw ApiError(net::http_status::kUnavailable, "no model has come yet; try again");
   }
   std::shared_ptr<const LoadedModel> model = route.version ? shelf_->of_version(*route.version)
                                              : route.label.empty() || route.label == "latest"
                                                  ? shelf_->newest()
                                                  : nullptr;
   if (model == nullptr) {
-    throw ApiError(kNotFound, (route.version ? "version " + std::to_string(*route.version)
-                                             : "label " + net::quoted(route.label)) +
-                                  " is not served; version " +
-                                  std::to_string(shelf_->newest()->version) +
-                                  " is the newest, with the label latest");
+    throw ApiError(net::http_status::kNotFound,
+                   (route.version ? "version " + std::to_string(*route.version)
+                                  : "label " + net::quoted(route.label)) +
+                       " is not served; version " + std::to_string(shelf_->newest()->version) +
+                       " is the newest, with the label latest");
   }
   return model;
 }
@@ -155,7 +151,7 @@ net::HttpReply ServeHandler::server_facts(ApiCall call) const {
   const bool is_ready = !parts_.is_draining && !shelf_->models.empty();
   const bool is_good = call == ApiCall::kLive || is_ready;
   net::HttpReply reply{
-      .status = is_good ? 200 : kUnavailable,
+      .status = is_good ? 200 : net::http_status::kUnavailable,
       .body = std::string(call == ApiCall::kLive ? R"({"live":)" : R"({"ready":)") +
               (is_good ? "true}\n" : "false}\n")};
   return reply;
@@ -187,7 +183,7 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
     return {.body = rest_metadata(asked)};
   }
   if (route.call == ApiCall::kModelReady) {
-    const int status = parts_.is_draining ? kUnavailable : 200;
+    const int status = parts_.is_draining ? net::http_status::kUnavailable : 200;
     return {.status = status,
             .body = R"({"name":")" + parts_.name + R"(","ready":)" +
                     (status == 200 ? "true}\n" : "false}\n")};
@@ -209,13 +205,15 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
                                                body.size());
     if (const std::error_code error =
             data::gunzip(packed, parts_.limits.max_body_bytes, unpacked)) {
-      throw ApiError(error == data::DataError::kGzipTooLarge ? kTooLarge : 400,
-                     "Content-Encoding: gzip, but " + error.message());
+      throw ApiError(
+          error == data::DataError::kGzipTooLarge ? net::http_status::kContentTooLarge : 400,
+          "Content-Encoding: gzip, but " + error.message());
     }
     body = {reinterpret_cast<const char*>(unpacked.data()), unpacked.size()};
   } else if (!request.content_encoding.empty() && request.content_encoding != "identity") {
-    throw ApiError(kUnsupported, "Content-Encoding: " + net::quoted(request.content_encoding) +
-                                     " is not taken; gzip is");
+    throw ApiError(
+        net::http_status::kUnsupportedMediaType,
+        "Content-Encoding: " + net::quoted(request.content_encoding) + " is not taken; gzip is");
   }
   Question& question = ticket.question;
   question.clear(route.call, model);
@@ -250,8 +248,9 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
   ticket.outputs.resize(ticket.rows * ticket.loaded->model.config.model.classes);
   if (!queue_.admit(ticket)) {
     ticket.loaded.reset();
-    return refusal(kUnavailable, std::to_string(queue_.rows()) +
-                                     " rows wait already, which is as many as may; try again");
+    return refusal(
+        net::http_status::kUnavailable,
+        std::to_string(queue_.rows()) + " rows wait already, which is as many as may; try again");
   }
   return std::nullopt;
 }
@@ -272,9 +271,10 @@ void ServeHandler::compute() {
   for (Waiting* const each : late_) {
     auto& ticket = static_cast<Ticket&>(*each);
     ticket.loaded.reset();
-    ticket.exchange->answer(refusal(kTooLate, "the request waited for " +
-                                                  std::to_string(parts_.limits.timeout.count()) +
-                                                  " ms, which is as long as it may"));
+    ticket.exchange->answer(refusal(net::http_status::kGatewayTimeout,
+                                    "the request waited for " +
+                                        std::to_string(parts_.limits.timeout.count()) +
+                                        " ms, which is as long as it may"));
   }
   if (batch_.empty()) {
     return;
@@ -374,9 +374,9 @@ void ServeHandler::answer(Ticket& ticket) {
   } catch (const ApiError& error) {
     reply = refusal(error.status(), error.what());
   } catch (const std::bad_alloc&) {
-    reply = refusal(kUnavailable, "there is not enough memory");
+    reply = refusal(net::http_status::kUnavailable, "there is not enough memory");
   } catch (const std::exception& error) {
-    reply = refusal(kServerError, error.what());
+    reply = refusal(net::http_status::kServerError, error.what());
   }
   ticket.loaded.reset();
   const auto begun = ticket.exchange->begun();

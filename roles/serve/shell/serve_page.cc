@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/http/browser_guard.h"
+#include "net/http/http_status.h"
 #include "roles/monitor/shell/asset_reply.h"
 
 namespace disttf::roles {
@@ -52,8 +53,7 @@ std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
     return std::nullopt;
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    constexpr int kWrongMethod = 405;
-    return net::error_reply(kWrongMethod, request.path + " takes GET");
+    return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes GET");
   }
   if (std::optional<net::HttpReply> reply = asset_reply(file, request)) {
     net::BrowserGuard::seal(*reply);

@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/store/core/store_error.h"
 
@@ -10,7 +11,6 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kMaxHdfsAnswer = std::size_t{64} << 20U;
-constexpr int kTemporaryRedirect = 307;
 // Where a NameNode of Hadoop 3 serves HTTP and HTTPS, unless it is told otherwise.
 constexpr const char* kHttpPort = "9870";
 constexpr const char* kHttpsPort = "9871";
@@ -139,7 +139,8 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   if (request.is_at_data_node) question.fields = {{"content-type", "application/octet-stream"}};
   net::HttpAnswer answer = at_name_nodes_.ask(question);
   if (!answer.error) clock_.note(answer.head.date);
-  if (answer.error || !request.is_at_data_node || answer.head.status != kTemporaryRedirect) {
+  if (answer.error || !request.is_at_data_node ||
+      answer.head.status != net::http_status::kTemporaryRedirect) {
     return answer;
   }
   std::string why;

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/store/core/read_ahead.h"
 #include "roles/store/core/store_error.h"
@@ -15,14 +16,13 @@ namespace {
 constexpr int kMaxRedirects = 5;
 // Of a server that knows no ranges, and so sends all at one go. It is kept in memory.
 constexpr std::size_t kMaxHttpFile = std::size_t{256} << 20U;
-constexpr int kNoSuchRange = 416;
 
 std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
   static constexpr std::array<int, 6> kPassing{408, 429, 500, 502, 503, 504};
   if (answer.error == net::HttpError::kTooLarge) return StoreRefusal{.sentence = answer.sentence};
   if (answer.error) return refusal_of_error(answer);
   const int status = answer.head.status;
-  if (status < 300 || status == kNoSuchRange) return std::nullopt;
+  if (status < 300 || status == net::http_status::kRangeNotSatisfiable) return std::nullopt;
   StoreRefusal refusal{.sentence = "the server answered " + net::status_text(answer.head)};
   if (std::ranges::find(kPassing, status) != kPassing.end()) {
     refusal.error = StoreError::kAway;
@@ -97,7 +97,8 @@ std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag
 std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
   const std::string url = path.string();
   net::HttpAnswer answer = ask("GET", url, range_text(0, kReadAtOnce));
-  if (answer.head.status == kNoSuchRange) answer.body.clear();  // it is empty
+  if (answer.head.status == net::http_status::kRangeNotSatisfiable)
+    answer.body.clear();  // it is empty
   const std::uint64_t size = whole_size(answer, url);
   return std::make_unique<ReadAhead>(
       size, answer.body,
