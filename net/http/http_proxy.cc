@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
@@ -95,23 +96,6 @@ std::string percent_decoded(std::string_view text) {
       i += 2;
     } else {
       result += text[i];
-    }
-  }
-  return result;
-}
-
-std::string base64(std::string_view text) {
-  static constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, text.size() - i);
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8U | (k < count ? static_cast<unsigned char>(text[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      result += k <= count ? kAlphabet[group >> (18U - 6U * k) & 63U] : '=';
     }
   }
   return result;

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "roles/store/core/base64.h"
+#include "net/wire/base64.h"
 #include "roles/store/core/gcs_answers.h"
 #include "roles/store/core/google_federation.h"
 #include "roles/store/core/google_identity.h"
@@ -22,7 +22,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 }
 
 std::string base64_of(const std::string& text) {
-  return base64(std::as_bytes(std::span(text.data(), text.size())));
+  return net::base64(std::as_bytes(std::span(text.data(), text.size())));
 }
 
 // RFC 4648, section 10.
@@ -31,8 +31,8 @@ TEST(Base64, IsThatOfThePublishedTexts) {
   EXPECT_EQ(base64_of("f"), "Zg==");
   EXPECT_EQ(base64_of("fo"), "Zm8=");
   EXPECT_EQ(base64_of("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64_for_urls("\xFB\xEF\xFF"), "--__");
-  EXPECT_EQ(base64_for_urls("f"), "Zg");
+  EXPECT_EQ(net::base64_for_urls("\xFB\xEF\xFF"), "--__");
+  EXPECT_EQ(net::base64_for_urls("f"), "Zg");
 }
 
 TEST(GcsChecksum, IsFourBytesInBase64) {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "net/wire/base64.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/api_route.h"
-#include "roles/serve/core/base64.h"
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/inference_api.h"
 #include "roles/serve/core/json_reader.h"
@@ -381,13 +381,13 @@ TEST(ServeInference, AnswersAreJsonOrBytesOrClasses) {
 
 TEST(ServeBase64, IsDecoded) {
   std::vector<std::uint8_t> bytes;
-  ASSERT_TRUE(decode_base64("_-8=", bytes));
+  ASSERT_TRUE(net::decode_base64("_-8=", bytes));
   EXPECT_THAT(bytes, ElementsAre(0xFF, 0xEF));
-  ASSERT_TRUE(decode_base64("AAEC", bytes));
+  ASSERT_TRUE(net::decode_base64("AAEC", bytes));
   EXPECT_THAT(bytes, ElementsAre(0, 1, 2));
-  ASSERT_TRUE(decode_base64("AAE", bytes));
+  ASSERT_TRUE(net::decode_base64("AAE", bytes));
   for (const char* text : {"A", "A===", "AB=C", "AA\n", "AAF"}) {
-    EXPECT_FALSE(decode_base64(text, bytes)) << text;
+    EXPECT_FALSE(net::decode_base64(text, bytes)) << text;
   }
 }
 

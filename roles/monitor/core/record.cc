@@ -7,25 +7,26 @@
 #include <nlohmann/json.hpp>
 
 #include "data/json_depth.h"
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
 
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostClassNames = 64;
 // Settings of a run are objects in an object; a model's layers one level more.
 constexpr std::size_t kMostRecordDepth = 6;
 
-Json begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
+OrderedJson begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
 
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string line_of(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // Without the first of `optional`, and so on, until it fits.
-std::string fitted(Json json, std::initializer_list<const char*> optional) {
+std::string fitted(OrderedJson json, std::initializer_list<const char*> optional) {
   std::string line = line_of(json);
   for (const char* const key : optional) {
     if (line.size() <= kMaxRecordBytes) {
@@ -47,8 +48,8 @@ const char* mode_of(const RunConfig& config) {
   return config.every_gradient_counts() ? "sync" : "backup";
 }
 
-Json json_of(const math::Evaluation& evaluation) {
-  Json json = {{"loss", evaluation.loss}};
+OrderedJson json_of(const math::Evaluation& evaluation) {
+  OrderedJson json = {{"loss", evaluation.loss}};
   if (evaluation.classes != 0) {
     json["accuracy"] = evaluation.accuracy();
   } else {
@@ -64,28 +65,10 @@ std::string task_text(bool is_ps, std::size_t index, const net::Cluster& cluster
   return net::task_name(task);
 }
 
-std::string base64(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-    unsigned group = 0;
-    for (std::size_t each = 0; each < 3; ++each) {
-      group = group << 8U | (each < count ? std::to_integer<unsigned>(bytes[at + each]) : 0U);
-    }
-    for (std::size_t each = 0; each < 4; ++each) {
-      text += each <= count ? kDigits[group >> (18U - 6U * each) & 63U] : '=';
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string RunRecord::to_line(double time) const {
-  Json json = begin("run", time);
+  OrderedJson json = begin("run", time);
   json["source"] = "chief";
   json["dataset"] = config->dataset;
   json["model"] = model;
@@ -99,12 +82,12 @@ std::string RunRecord::to_line(double time) const {
   if (!classes.empty() && classes.size() <= kMostClassNames) {
     json["classes"] = classes;
   }
-  json["settings"] = Json::parse(to_json(*config), nullptr, /*allow_exceptions=*/false);
+  json["settings"] = OrderedJson::parse(to_json(*config), nullptr, /*allow_exceptions=*/false);
   return fitted(std::move(json), {"settings", "classes"});
 }
 
 std::string StepRecord::to_line(double time) const {
-  Json json = begin("step", time);
+  OrderedJson json = begin("step", time);
   json["step"] = step;
   json["loss"] = loss;
   json["learning_rate"] = learning_rate;
@@ -114,7 +97,7 @@ std::string StepRecord::to_line(double time) const {
 }
 
 std::string EvaluationRecord::to_line(double time) const {
-  Json json = begin("evaluation", time);
+  OrderedJson json = begin("evaluation", time);
   json["step"] = step;
   json["last"] = is_last;
   if (!task.empty()) {
@@ -133,7 +116,7 @@ std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint
                                          double time) {
   std::vector<std::string> lines;
   for (std::size_t label = 0; label < test.classes && !test.confusion.empty(); ++label) {
-    Json json = begin("confusion", time);
+    OrderedJson json = begin("confusion", time);
     json["step"] = step;
     json["class"] = label;
     json["counts"] = std::span(test.confusion).subspan(label * test.classes, test.classes);
@@ -145,18 +128,18 @@ std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint
 }
 
 std::string TaskRecord::to_line(double time) const {
-  Json json = begin("task", time);
+  OrderedJson json = begin("task", time);
   json["task"] = task;
   json["address"] = address;
   json["state"] = state;
-  json["pid"] = pid > 0 ? Json(pid) : Json(nullptr);
+  json["pid"] = pid > 0 ? OrderedJson(pid) : OrderedJson(nullptr);
   json["restarts"] = restarts;
   json["since"] = since;
   return fitted(std::move(json), {"address"});
 }
 
 std::string CheckpointRecord::to_line(double time) const {
-  Json json = begin("checkpoint", time);
+  OrderedJson json = begin("checkpoint", time);
   json["step"] = step;
   json["name"] = name;
   if (bytes != 0) {
@@ -170,7 +153,7 @@ std::string CheckpointRecord::to_line(double time) const {
 }
 
 std::string TraceRecord::to_line(double time) const {
-  Json json = begin("trace", time);
+  OrderedJson json = begin("trace", time);
   if (file.empty()) {
     json["why_not"] = why_not;
     return fitted(std::move(json), {});
@@ -179,14 +162,15 @@ std::string TraceRecord::to_line(double time) const {
   json["from"] = from;
   json["steps"] = steps;
   json["missing"] = missing;
-  json["clock_error_seconds"] = clock_error_seconds ? Json(*clock_error_seconds) : Json(nullptr);
+  json["clock_error_seconds"] =
+      clock_error_seconds ? OrderedJson(*clock_error_seconds) : OrderedJson(nullptr);
   return fitted(std::move(json), {"missing"});
 }
 
 std::string EventRecord::to_line(double time) const {
   constexpr std::array<const char*, 3> kLevels = {"info", "warning", "error"};
   constexpr std::size_t kMostText = 1000;
-  Json json = begin("event", time);
+  OrderedJson json = begin("event", time);
   json["level"] = kLevels.at(static_cast<std::size_t>(level));
   if (!task.empty()) {
     json["task"] = task;
@@ -197,13 +181,13 @@ std::string EventRecord::to_line(double time) const {
 }
 
 std::string StateRecord::to_line(double time) const {
-  Json json = begin("state", time);
+  OrderedJson json = begin("state", time);
   json["state"] = state;
   return line_of(json);
 }
 
 std::string PictureRecord::to_line(double time) const {
-  Json json = begin("picture", time);
+  OrderedJson json = begin("picture", time);
   json["step"] = step;
   json["set"] = set;
   json["index"] = index;
@@ -213,12 +197,12 @@ std::string PictureRecord::to_line(double time) const {
   if (!answer.empty()) {
     json["answer"] = answer;
   }
-  json["png"] = base64(png);
+  json["png"] = net::base64(png);
   return fitted(std::move(json), {});
 }
 
 std::string ResultRecord::to_line(double time) const {
-  Json json = begin("result", time);
+  OrderedJson json = begin("result", time);
   json["step"] = step;
   json["line"] = line;
   if (accuracy) {
@@ -232,11 +216,11 @@ std::string ResultRecord::to_line(double time) const {
 
 std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster, double time) {
   constexpr std::size_t kMostShares = 20;
-  Json json = begin("frontier", time);
+  OrderedJson json = begin("frontier", time);
   json["step"] = frontier.step;
   json["steps"] = frontier.steps;
   json["step_seconds"] = frontier.step_seconds;
-  Json& stages = json["stages"] = Json::array();
+  OrderedJson& stages = json["stages"] = OrderedJson::array();
   for (const Frontier::Share& share : frontier.shares) {
     if (stages.size() == kMostShares) {
       break;  // the largest come first

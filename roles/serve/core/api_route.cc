@@ -45,22 +45,22 @@ std::uint64_t version_from(std::string_view text) {
   return version;
 }
 
-struct Ending {
+struct PathEnding {
   std::string_view text;
   ApiCall call;
 };
 
-constexpr std::array<Ending, 5> kRestEndings = {{{"", ApiCall::kStatus},
-                                                 {"/metadata", ApiCall::kMetadata},
-                                                 {":predict", ApiCall::kPredict},
-                                                 {":classify", ApiCall::kClassify},
-                                                 {":regress", ApiCall::kRegress}}};
-constexpr std::array<Ending, 3> kInferenceEndings = {
+constexpr std::array<PathEnding, 5> kRestEndings = {{{"", ApiCall::kStatus},
+                                                     {"/metadata", ApiCall::kMetadata},
+                                                     {":predict", ApiCall::kPredict},
+                                                     {":classify", ApiCall::kClassify},
+                                                     {":regress", ApiCall::kRegress}}};
+constexpr std::array<PathEnding, 3> kInferenceEndings = {
     {{"", ApiCall::kModel}, {"/ready", ApiCall::kModelReady}, {"/infer", ApiCall::kInfer}}};
 
 // Whether it is one of them.
-bool take_ending(std::string_view text, std::span<const Ending> endings, ApiRoute& route) {
-  for (const Ending& each : endings) {
+bool take_ending(std::string_view text, std::span<const PathEnding> endings, ApiRoute& route) {
+  for (const PathEnding& each : endings) {
     if (text == each.text) {
       route.call = each.call;
       return true;

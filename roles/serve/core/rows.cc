@@ -4,9 +4,9 @@
 #include <initializer_list>
 
 #include "data/own/row_source.h"
+#include "net/wire/base64.h"
 #include "roles/predict/core/example_reader.h"
 #include "roles/serve/core/api_error.h"
-#include "roles/serve/core/base64.h"
 
 namespace disttf::roles {
 namespace {
@@ -121,7 +121,7 @@ std::size_t add_file(std::span<const std::uint8_t> file, std::string_view what,
 std::size_t add_base64(std::string_view text, std::string_view what, const TrainedModel& model,
                        Rows& rows) {
   std::vector<std::uint8_t> bytes;
-  if (!decode_base64(text, bytes)) {
+  if (!net::decode_base64(text, bytes)) {
     throw BadRequest(std::string(what) + ": it is no base64");
   }
   return add_file(bytes, what, model, rows);

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "roles/store/core/base64.h"
 #include "roles/store/core/json_members.h"
 
 namespace disttf::roles {
@@ -63,12 +63,12 @@ std::string crc32c_text(std::uint32_t sum) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::byte>((sum >> (8 * (3 - i))) & 0xFFU);
   }
-  return base64(bytes);
+  return net::base64(bytes);
 }
 
 std::optional<std::uint32_t> crc32c_from(std::string_view text) {
   if (text.size() != 8 || !text.ends_with("==")) return std::nullopt;
-  const auto bits = base64_bits(text.substr(0, 6));
+  const auto bits = net::base64_bits(text.substr(0, 6));
   if (!bits || (*bits & 15U) != 0) return std::nullopt;  // 36 bits, of which the last 4 are none
   return static_cast<std::uint32_t>(*bits >> 4U);
 }

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "roles/store/core/base64.h"
 #include "roles/store/core/json_members.h"
 #include "roles/store/core/store_answers.h"
 
@@ -118,7 +118,7 @@ NamedTexts exchange_fields(const FederatedIdentity& identity) {
   NamedTexts fields = {{"Content-Type", "application/x-www-form-urlencoded"}};
   if (!identity.client.empty()) {
     const auto bytes = std::as_bytes(std::span(identity.client.data(), identity.client.size()));
-    fields.emplace_back("Authorization", "Basic " + base64(bytes));
+    fields.emplace_back("Authorization", "Basic " + net::base64(bytes));
   }
   return fields;
 }

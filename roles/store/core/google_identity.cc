@@ -9,8 +9,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "roles/store/core/base64.h"
 #include "roles/store/core/json_members.h"
 #include "roles/store/core/sigv4.h"
 
@@ -112,13 +112,13 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
                        {"iat", seconds},
                        {"exp", seconds + kAssertionSeconds}};
   const auto dumped = [](const Json& each) {
-    return base64_for_urls(each.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return net::base64_for_urls(each.dump(-1, ' ', false, Json::error_handler_t::replace));
   };
   const std::string text = dumped(head) + "." + dumped(claims);
   const auto signature = rs256(identity.private_key, text);
   if (!signature) return std::nullopt;
   return "grant_type=" + percent_encoded("urn:ietf:params:oauth:grant-type:jwt-bearer", false) +
-         "&assertion=" + text + "." + base64_for_urls(*signature);
+         "&assertion=" + text + "." + net::base64_for_urls(*signature);
 }
 
 std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono::sys_seconds now) {

@@ -5,41 +5,41 @@
 #include <utility>
 
 #include "data/json_depth.h"
+#include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "roles/store/core/base64.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/core/xml_elements.h"
 
 namespace disttf::roles {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr std::size_t kMaxHdfsDepth = 16;  // a status of an erasure coded file has five levels
 constexpr std::size_t kMaxSaid = 200;      // bytes of what the store says
 constexpr std::int64_t kMaxHdfsTimeMs = 253402300799999;  // the end of the year 9999
 
-json parsed(std::string_view text) {
-  if (data::json_depth(text) > kMaxHdfsDepth) return json::value_t::discarded;
-  return json::parse(text, nullptr, false);
+Json parsed(std::string_view text) {
+  if (data::json_depth(text) > kMaxHdfsDepth) return Json::value_t::discarded;
+  return Json::parse(text, nullptr, false);
 }
 
 // The member of an object, or nothing.
-const json* member(const json& object, const char* name) {
+const Json* member(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
 }
 
-std::string text_of(const json& object, const char* name) {
-  const json* const found = member(object, name);
+std::string text_of(const Json& object, const char* name) {
+  const Json* const found = member(object, name);
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::optional<HdfsStatus> status_from(const json& object) {
+std::optional<HdfsStatus> status_from(const Json& object) {
   const std::string type = text_of(object, "type");
-  const json* const length = member(object, "length");
-  const json* const modified = member(object, "modificationTime");
+  const Json* const length = member(object, "length");
+  const Json* const modified = member(object, "modificationTime");
   if (length == nullptr || !length->is_number_unsigned() || modified == nullptr ||
       !modified->is_number_unsigned() || (type != "FILE" && type != "DIRECTORY")) {
     return std::nullopt;
@@ -142,18 +142,18 @@ class WritableReader {
 }  // namespace
 
 std::optional<HdfsStatus> read_hdfs_status(std::string_view text) {
-  const json answer = parsed(text);
-  const json* const status = member(answer, "FileStatus");
+  const Json answer = parsed(text);
+  const Json* const status = member(answer, "FileStatus");
   return status == nullptr ? std::nullopt : status_from(*status);
 }
 
 std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) {
-  const json answer = parsed(text);
-  const json* const all = member(answer, "FileStatuses");
-  const json* const list = all == nullptr ? nullptr : member(*all, "FileStatus");
+  const Json answer = parsed(text);
+  const Json* const all = member(answer, "FileStatuses");
+  const Json* const list = all == nullptr ? nullptr : member(*all, "FileStatus");
   if (list == nullptr || !list->is_array()) return std::nullopt;
   std::vector<HdfsStatus> found;
-  for (const json& each : *list) {
+  for (const Json& each : *list) {
     auto status = status_from(each);
     if (!status || (status->name.empty() && list->size() > 1)) return std::nullopt;
     found.push_back(*std::move(status));
@@ -162,8 +162,8 @@ std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) 
 }
 
 StoreRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body) {
-  const json answer = parsed(body);
-  const json* const remote = member(answer, "RemoteException");
+  const Json answer = parsed(body);
+  const Json* const remote = member(answer, "RemoteException");
   const std::string exception = remote == nullptr ? "" : text_of(*remote, "exception");
   std::string message = remote == nullptr ? "" : text_of(*remote, "message");
   const Meaning meaning = meaning_of_exception(status, exception, message);
@@ -212,7 +212,7 @@ std::optional<std::string> hdfs_token_from(std::string_view file) {
     const bool is_of_hdfs = kind == "HDFS_DELEGATION_TOKEN" || kind == "WEBHDFS delegation" ||
                             kind == "SWEBHDFS delegation";
     if (reader.is_right() && is_of_hdfs) {
-      return base64_for_urls(file.substr(begin, reader.at() - begin));
+      return net::base64_for_urls(file.substr(begin, reader.at() - begin));
     }
   }
   return std::nullopt;

@@ -1,6 +1,8 @@
-#include "roles/store/core/base64.h"
+#include "net/wire/base64.h"
 
-namespace disttf::roles {
+#include "net/wire/text.h"
+
+namespace disttf::net {
 namespace {
 
 constexpr std::string_view kStandardDigits =
@@ -26,6 +28,16 @@ std::string in_digits(std::span<const std::byte> bytes, std::string_view digits)
   return text;
 }
 
+constexpr unsigned kNoDigit = 64;
+
+unsigned base64_digit(char c) {
+  if (c >= 'A' && c <= 'Z') return static_cast<unsigned>(c - 'A');
+  if (c >= 'a' && c <= 'z') return static_cast<unsigned>(c - 'a') + 26;
+  if (is_digit(c)) return static_cast<unsigned>(c - '0') + 52;
+  if (c == '+' || c == '-') return 62;
+  return c == '/' || c == '_' ? 63 : kNoDigit;
+}
+
 }  // namespace
 
 std::string base64(std::span<const std::byte> bytes) {
@@ -34,8 +46,37 @@ std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
+std::string base64(std::string_view bytes) {
+  return base64(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
+
 std::string base64_for_urls(std::string_view bytes) {
   return in_digits(std::as_bytes(std::span(bytes.data(), bytes.size())), kDigitsOfUrls);
+}
+
+bool decode_base64(std::string_view text, std::vector<std::uint8_t>& bytes) {
+  bytes.clear();
+  if (text.size() % 4 == 0) {
+    for (int i = 0; i < 2 && text.ends_with('='); ++i) {
+      text.remove_suffix(1);
+    }
+  }
+  if (text.size() % 4 == 1) return false;
+  bytes.reserve(text.size() / 4 * 3 + 3);
+  unsigned bits = 0;
+  unsigned count = 0;
+  for (const char c : text) {
+    const unsigned digit = base64_digit(c);
+    if (digit == kNoDigit) return false;
+    bits = (bits << 6U) | digit;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<std::uint8_t>(bits >> count));
+      bits &= (1U << count) - 1;
+    }
+  }
+  return bits == 0;  // what is left over of the last digit
 }
 
 std::optional<std::uint64_t> base64_bits(std::string_view digits) {
@@ -49,4 +90,4 @@ std::optional<std::uint64_t> base64_bits(std::string_view digits) {
   return bits;
 }
 
-}  // namespace disttf::roles
+}  // namespace disttf::net
