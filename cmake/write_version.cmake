@@ -1,6 +1,6 @@
-# cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. -DOUTPUT=.. -P write_version.cmake
+# cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. -DINPUT=.. -DOUTPUT=.. -P write_version.cmake
 #
-# Writes main/version.h.in to OUTPUT with DISTTF_VERSION filled in:
+# Writes INPUT to OUTPUT with DISTTF_VERSION filled in:
 #   0.1.0              outside a git checkout (a source archive, a container), and of the commit
 #                      that is tagged v0.1.0, where nothing was changed
 #   0.1.0+g1a2b3c4     in one; with .dirty behind it where tracked files were changed
@@ -19,4 +19,4 @@ if(GIT AND EXISTS ${SOURCE_DIR}/.git)
     endif()
   endif()
 endif()
-configure_file(${SOURCE_DIR}/main/version.h.in ${OUTPUT} @ONLY)
+configure_file(${INPUT} ${OUTPUT} @ONLY)

@@ -1,226 +1,21 @@
 // disttf: flags and environment -> a validated configuration -> one role -> an exit code.
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <new>
-#include <optional>
-#include <stdexcept>
 #include <string>
-#include <system_error>
-#include <type_traits>
 #include <vector>
 
-#include "main/command_line.h"
-#include "main/data_command.h"
-#include "main/reach_of.h"
-#include "main/store_command.h"
-#include "main/version.h"
-#include "math/denormals.h"
+#include "main/run_command_line.h"
 #include "net/http/tls.h"
-#include "net/transport/descriptor_limit.h"
-#include "net/wire/text.h"
-#include "roles/chief/shell/chief.h"
-#include "roles/evaluator/shell/evaluator.h"
-#include "roles/export/shell/export_command.h"
-#include "roles/import/shell/import_command.h"
-#include "roles/launch/shell/launcher.h"
-#include "roles/launch/shell/manage.h"
-#include "roles/launch/shell/replica_launcher.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/monitor/shell/plot_command.h"
-#include "roles/predict/shell/predict_command.h"
-#include "roles/process/confinement.h"
 #include "roles/process/log.h"
-#include "roles/process/reach.h"
-#include "roles/process/stop_signal.h"
-#include "roles/ps/shell/parameter_server.h"
-#include "roles/run/outcome.h"
-#include "roles/serve/shell/healthcheck.h"
-#include "roles/serve/shell/serve_command.h"
-#include "roles/servers/shell/driver.h"
-#include "roles/servers/shell/order_server.h"
-#include "roles/store/shell/storage.h"
-#include "roles/trainer/shell/worker.h"
 
 namespace {
 
 using namespace disttf;  // NOLINT(google-build-using-namespace): this file is the product's front
-
-int run(const Print& print) {
-  std::FILE* const stream = print.exit_code == 0 ? stdout : stderr;
-  if (std::fputs(print.text.c_str(), stream) < 0 || std::fflush(stream) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
-  }
-  return print.exit_code;
-}
-
-// The metrics of this process, where anybody wants them; it outlives what is measured.
-class Exported {
- public:
-  Exported(const roles::MetricsOptions& options, const std::string& task, math::Isa isa) {
-    if (options.any()) {
-      meters_.emplace(task, kVersion, math::isa_name(isa));
-      address_.emplace(options, *meters_);
-    }
-  }
-  [[nodiscard]] roles::Meters* meters() { return meters_ ? &*meters_ : nullptr; }
-  [[nodiscard]] roles::MetricsAddress* address() { return address_ ? &*address_ : nullptr; }
-
- private:
-  std::optional<roles::Meters> meters_;
-  std::optional<roles::MetricsAddress> address_;
-};
-
-int run(RunTask& run) {
-  math::flush_denormals();  // before there is a second thread
-  const roles::TrainerOptions& options = run.options;
-  roles::Task& task = run.options.task;
-  Exported exported(run.metrics, net::task_name(task.self), options.config.isa);
-  task.meters = exported.meters();
-  if (task.self.job == net::Job::kPs) {
-    return roles::run_parameter_server(task, options.checkpoint.train_dir);
-  }
-  return task.cluster.is_chief(task.self) ? roles::run_chief(options) : roles::run_worker(options);
-}
-
-int run(RunLaunch& run) {
-  roles::LaunchOptions& options = run.options;
-  Exported exported(options.metrics, "launch", math::supported_isas().front());
-  options.meters = exported.meters();
-  options.metrics_address = exported.address();
-  return roles::run_launcher(options);
-}
-
-int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
-
-int run(RunDriver& run) {
-  math::flush_denormals();  // before there is a second thread
-  Exported exported(run.metrics, "chief:0", run.options.config.isa);
-  run.options.task.meters = exported.meters();
-  return roles::run_driver(run.options);
-}
-
-int run(const RunServer& run) { return roles::run_order_server(run.options); }
-
-int run(const RunPlus& run) { return roles::run_plus(run.options); }
-
-int run(const RunDownload& run) {
-  const roles::StopSignal stop;
-  roles::download_dataset(run.data, stop);
-  return roles::kDone;
-}
-
-int run(const InspectData& inspect) {
-  const roles::StopSignal stop;
-  if (roles::own_data_is_images(inspect.data)) {
-    const data::Dataset dataset = roles::open_dataset(inspect.data, stop);
-    return run(
-        Print{.text = inspect.as_json ? image_data_json(dataset) : image_data_text(dataset)});
-  }
-  const data::OwnData data = roles::convert_own_dataset(inspect.data, stop);
-  return run(Print{.text = inspect.as_json
-                               ? data_json(data)
-                               : data_text(data, roles::open_dataset(inspect.data, stop).train)});
-}
-
-int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }
-
-int run(const RunPredict& run) {
-  math::flush_denormals();  // before there is a second thread
-  return roles::run_predict(run.options);
-}
-
-int run(const RunServe& run) {
-  math::flush_denormals();  // before there is a second thread
-  return roles::run_serve(run.options);
-}
-
-int run(const RunHealthcheck& run) { return roles::run_healthcheck(run.options); }
-
-int run(const RunExport& run) {
-  math::flush_denormals();  // before there is a second thread
-  return roles::run_export(run.options);
-}
-
-int run(const RunImport& run) { return roles::run_import(run.options); }
-
-int run(const RunPlot& run) { return roles::run_plot(run.options); }
-
-int run(const RunShow& run) { return roles::run_show(run.options); }
-
-int run(const RunDoctor& run) { return roles::run_doctor(run.options); }
-
-int run(const RunLs& run) { return roles::run_list_command(run.command); }
-
-int run(const RunCp& run) { return roles::run_copy_command(run.command); }
-
-int run(const RunManage& run) { return roles::run_manage(run.options); }
-
-int run(const RunRender& run) {
-  std::ofstream file(run.path, std::ios::binary);
-  if (!(file << run.text).flush()) {
-    throw std::system_error(errno, std::generic_category(),
-                            "--output: cannot write " + net::quoted(run.path));
-  }
-  return roles::kDone;
-}
-
-int run(RunEvaluator& run) {
-  math::flush_denormals();  // before there is a second thread
-  roles::Task& task = run.options.trainer.task;
-  Exported exported(run.metrics, net::task_name(task.self), math::supported_isas().front());
-  task.meters = exported.meters();
-  return roles::run_evaluator(run.options);
-}
-
-// Those that start tasks as processes of their own.
-template <typename Action>
-constexpr bool kStartsPrograms =
-    std::is_same_v<Action, RunLaunch> || std::is_same_v<Action, RunReplicas> ||
-    std::is_same_v<Action, RunServer>;
-
-// Tasks, and what answers others over the network: it is known what they need. Those that start
-// tasks leave it to these, and commands that a person waits for end soon.
-template <typename Action>
-constexpr bool kHasReach = std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
-                           std::is_same_v<Action, RunEvaluator> || std::is_same_v<Action, RunServe>;
-
-// Before there is a second thread, so that it holds for all of them.
-template <typename Action>
-void give_up_the_rest(const Action& action, const Environment& environment) {
-  if (!roles::confine(kStartsPrograms<Action>).filters_calls) {
-    roles::log_debug("this kernel filters no system calls for this process (seccomp)");
-  }
-  if constexpr (kHasReach<Action>) {
-    if (!roles::keep_within(reach_of(action, environment)).is_in_force) {
-      roles::log_debug("this kernel keeps this process from no files and ports (Landlock)");
-    }
-  }
-}
-
-Environment read_environment() {
-  Environment environment;
-  for (const char* name : environment_names()) {
-    if (const char* value = std::getenv(name); value != nullptr) {
-      environment.emplace(name, value);
-    }
-  }
-  // Not the variable: Slurm, for one, hands on that of the machine the job was submitted on.
-  utsname names{};
-  if (uname(&names) == 0) {
-    environment.insert_or_assign("HOSTNAME", names.nodename);
-  }
-  return environment;
-}
 
 // A process that was started with a standard descriptor closed would get a socket or a pipe of its
 // own in that place, and print into it.
@@ -230,11 +25,6 @@ void open_standard_descriptors() {
       return;  // an empty root has none
     }
   }
-}
-
-int fail(int exit_code, const char* sentence) {
-  roles::log_error(sentence);
-  return exit_code;
 }
 
 // An exception that nobody has caught is a bug of this program: it is told in a sentence, and the
@@ -249,50 +39,6 @@ int fail(int exit_code, const char* sentence) {
     roles::log_error("internal error: an exception of an unknown kind");
   }
   std::abort();
-}
-
-// What is wrong with the words is told before they are understood.
-roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
-  const auto end = std::ranges::find(arguments, "--");
-  const auto flag = std::find(arguments.begin(), end, "--log_format");
-  const bool is_json = std::find(arguments.begin(), end, "--log_format=json") != end ||
-                       (flag != end && flag + 1 != end && *(flag + 1) == "json");
-  return is_json ? roles::LogFormat::kJson : roles::LogFormat::kText;
-}
-
-int run_command_line(const std::vector<std::string>& arguments) {
-  const std::string command = arguments.empty() ? "" : arguments.front();
-  roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
-  try {
-    const Environment environment = read_environment();
-    roles::configure_stores(store_environment(environment));
-    Invocation invocation = parse_command_line(arguments, environment);
-    roles::set_up_log(invocation.log);
-    for (const std::string& warning : invocation.warnings) {
-      roles::log_warning(warning);
-    }
-    if (!invocation.summary.empty()) {
-      roles::log_info(invocation.summary);
-    }
-    const auto start = [&](auto& action) {
-      if (invocation.confines) give_up_the_rest(action, environment);
-      if constexpr (kHasReach<std::remove_reference_t<decltype(action)>>) {
-        for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));
-      }
-      return run(action);
-    };
-    return std::visit(start, invocation.action);
-  } catch (const roles::Failure& failure) {
-    return fail(failure.exit_code(), failure.what());
-  } catch (const std::invalid_argument& error) {
-    return fail(roles::kUsage, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(roles::kError, roles::kNoMemory);
-  } catch (const std::system_error& error) {
-    return fail(roles::kError, (error.what() + net::descriptor_hint(error.code())).c_str());
-  } catch (const std::exception& error) {
-    return fail(roles::kError, error.what());
-  }
 }
 
 }  // namespace

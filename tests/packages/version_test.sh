@@ -8,12 +8,13 @@
 
 need git cmake
 mkdir -p "$scratch/tree/main"
-cp main/version.h.in "$scratch/tree/main/"
+cp main/version.cc.in "$scratch/tree/main/"
 cd "$scratch/tree"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 version() {
-  cmake -DSOURCE_DIR="$PWD" -DPROJECT_VERSION="$1" -DOUTPUT="$scratch/version.h" -P "$source/cmake/write_version.cmake"
-  sed -nE 's/.*"(.*)".*/\1/p' "$scratch/version.h"
+  cmake -DSOURCE_DIR="$PWD" -DPROJECT_VERSION="$1" -DINPUT="$PWD/main/version.cc.in" -DOUTPUT="$scratch/version.cc" \
+    -P "$source/cmake/write_version.cmake"
+  sed -nE 's/.*kVersion = "(.*)".*/\1/p' "$scratch/version.cc"
 }
 expect() { [[ $(version "$1") == $2 ]] || fail "$3: $(version "$1"), not $2"; }
 
@@ -25,7 +26,7 @@ expect 1.2.3 '1.2.3+g???????' "an untagged commit"
 git tag v1.2.3
 expect 1.2.3 1.2.3 "a tagged commit"
 expect 1.2.4 '1.2.4+g???????' "a commit with another version's tag"
-echo >>main/version.h.in
+echo >>main/version.cc.in
 expect 1.2.3 '1.2.3+g???????.dirty' "a tagged commit that was changed"
 
 newest=$(grep -m 1 -oE '^## \[[^]]+\]' "$source/docs/changelog.md")

@@ -1,0 +1,82 @@
+#include "main/run_command_line.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+#include "main/carry_out.h"
+#include "main/command_line.h"
+#include "main/store_command.h"
+#include "net/transport/descriptor_limit.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
+
+namespace disttf {
+namespace {
+
+Environment read_environment() {
+  Environment environment;
+  for (const char* name : environment_names()) {
+    if (const char* value = std::getenv(name); value != nullptr) {
+      environment.emplace(name, value);
+    }
+  }
+  // Not the variable: Slurm, for one, hands on that of the machine the job was submitted on.
+  utsname names{};
+  if (uname(&names) == 0) {
+    environment.insert_or_assign("HOSTNAME", names.nodename);
+  }
+  return environment;
+}
+
+int fail(int exit_code, const char* sentence) {
+  roles::log_error(sentence);
+  return exit_code;
+}
+
+// What is wrong with the words is told before they are understood.
+roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  const auto flag = std::find(arguments.begin(), end, "--log_format");
+  const bool is_json = std::find(arguments.begin(), end, "--log_format=json") != end ||
+                       (flag != end && flag + 1 != end && *(flag + 1) == "json");
+  return is_json ? roles::LogFormat::kJson : roles::LogFormat::kText;
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  const std::string command = arguments.empty() ? "" : arguments.front();
+  roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
+  try {
+    const Environment environment = read_environment();
+    roles::configure_stores(store_environment(environment));
+    Invocation invocation = parse_command_line(arguments, environment);
+    roles::set_up_log(invocation.log);
+    for (const std::string& warning : invocation.warnings) {
+      roles::log_warning(warning);
+    }
+    if (!invocation.summary.empty()) {
+      roles::log_info(invocation.summary);
+    }
+    return carry_out(invocation, environment);
+  } catch (const roles::Failure& failure) {
+    return fail(failure.exit_code(), failure.what());
+  } catch (const std::invalid_argument& error) {
+    return fail(roles::kUsage, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(roles::kError, roles::kNoMemory);
+  } catch (const std::system_error& error) {
+    return fail(roles::kError, (error.what() + net::descriptor_hint(error.code())).c_str());
+  } catch (const std::exception& error) {
+    return fail(roles::kError, error.what());
+  }
+}
+
+}  // namespace disttf
