@@ -126,20 +126,20 @@ void run_exchange(const std::string& name, const math::ModelSpec& model, const J
   }
 }
 
-const std::string kMlp = "--workers 2 --ps 1 --print_weights_hash";
-const std::string kWide = kMlp + " --hidden_units 1024 --batch_size 128";
+const std::string kMlpFlags = "--workers 2 --ps 1 --print_weights_hash";
+const std::string kWideFlags = kMlpFlags + " --hidden_units 1024 --batch_size 128";
 struct SecretJob {
   const char* name;
   std::string arguments;
 };
-const std::array kJobs = {
-    SecretJob{"secret/shm/mlp_100", kMlp + " --transport shm"},
-    SecretJob{"secret/shm/mlp_1024", kWide + " --transport shm"},
-    SecretJob{"secret/tcp/mlp_100", kMlp + " --transport tcp"},
-    SecretJob{"secret/tcp/mlp_1024", kWide + " --transport tcp"},
-    SecretJob{"secret/elastic/mlp_100", kMlp + " --min_workers 1 --micro_batches 2"},
-    SecretJob{"secret/tcp_int8/mlp_100", kMlp + " --transport tcp --wire_dtype int8"},
-    SecretJob{"secret/tcp_int8/mlp_1024", kWide + " --transport tcp --wire_dtype int8"},
+const std::array kSecretJobs = {
+    SecretJob{"secret/shm/mlp_100", kMlpFlags + " --transport shm"},
+    SecretJob{"secret/shm/mlp_1024", kWideFlags + " --transport shm"},
+    SecretJob{"secret/tcp/mlp_100", kMlpFlags + " --transport tcp"},
+    SecretJob{"secret/tcp/mlp_1024", kWideFlags + " --transport tcp"},
+    SecretJob{"secret/elastic/mlp_100", kMlpFlags + " --min_workers 1 --micro_batches 2"},
+    SecretJob{"secret/tcp_int8/mlp_100", kMlpFlags + " --transport tcp --wire_dtype int8"},
+    SecretJob{"secret/tcp_int8/mlp_1024", kWideFlags + " --transport tcp --wire_dtype int8"},
 };
 
 // The run with somebody who tries to get in, and without, in turn; over TLS both.
@@ -148,7 +148,7 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
   JobOptions longer = options;
   longer.train_steps = std::to_string(kLonger * std::stoi(options.train_steps));
   const std::string name = "secret/outsider/mlp_100";
-  const std::string arguments = kMlp + " --transport tcp";
+  const std::string arguments = kMlpFlags + " --transport tcp";
   Results with;
   Results without;
   std::string weights;
@@ -194,7 +194,7 @@ void run_secret(const JobOptions& options, Reporter& reporter) {
   for (const auto& [name, model] : exchanges) {
     if (options.wants(name)) run_exchange(name, model, options, reporter);
   }
-  for (const SecretJob& job : kJobs) {
+  for (const SecretJob& job : kSecretJobs) {
     if (!options.wants(job.name)) continue;
     run_pairs({.name = job.name, .plain = job.arguments + " --insecure", .with = job.arguments},
               options, reporter);

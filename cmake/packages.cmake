@@ -30,8 +30,10 @@ target_include_directories(disttf_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
 # Asio 1.22 asks clang for <experimental/coroutine>, though it has <coroutine>: so it is told.
 target_compile_definitions(disttf_asio INTERFACE
   ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT=1)
-# g++ 12 takes Asio's scheduler, inlined into our files, for a pointer that could be null.
-target_compile_options(disttf_asio INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-null-dereference>)
+# g++ 12 takes Asio's scheduler, inlined into our files, for a pointer that could be null, and the
+# allocator of coroutines' frames for a mismatched one.
+target_compile_options(disttf_asio INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-null-dereference -Wno-mismatched-new-delete>)
 target_link_libraries(disttf_asio INTERFACE Threads::Threads)
 
 add_library(disttf_http_parser INTERFACE)

@@ -1,12 +1,74 @@
-# Several sources of a target compiled at once, as one unit that includes them.
+# Several sources compiled at once, as one unit that includes them: of what a source takes to compile, most
+# is the headers, and the same functions of theirs made again.
 #
-# CMake's own unity builds include them by their full paths. So the units of two checkouts are other
+# CMake's own unity builds include sources by their full paths. So the units of two checkouts are other
 # texts to ccache, which then has to run the preprocessor over each to find that they mean the same:
 # a second of the compiler's for a test. These include them from the root of the sources on.
+#
+# Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS of their own, and such as are made, stay alone.
 
-# disttf_unite(folder): the targets of the folder and of those below it. UNITY_BUILD_BATCH_SIZE, of a
-# target, is how many sources at most; 0: all. Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS
-# of their own, and such as are made, stay alone.
+# Of sources, in a unit: half a minute of a compiler and 1.2 GB of memory at most. Nearly twice of it
+# took as long, with more for the last one to do while the other processors have no work.
+set(DISTTF_UNIT_BYTES 180000)
+
+# disttf_unite_rooms(rooms): the sources of rooms (cmake/flags.cmake) of one storey that are compiled
+# alike, together, in libraries of the storey's. A storey is a folder at the top, or the part of it that
+# knows Asio and the one that does not: net/wire, roles/'s cores, roles/'s shells.
+function(disttf_unite_rooms rooms)
+  file(WRITE ${CMAKE_BINARY_DIR}/units/nothing.cc "")
+  set(libraries "")
+  foreach(room IN LISTS rooms)
+    _disttf_storey(${room} storey)
+    set(targets ${room} ${room}_cold)
+    set(kinds hot cold)
+    foreach(target kind IN ZIP_LISTS targets kinds)
+      if(NOT TARGET ${target})
+        continue()
+      endif()
+      _disttf_split(${target} alone united)
+      if(kind STREQUAL cold)
+        if(alone)
+          target_link_libraries(${room} INTERFACE ${target})
+        else()
+          set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
+      endif()
+      if(NOT alone)  # but a library wants a source
+        set_target_properties(${target} PROPERTIES SOURCES ${CMAKE_BINARY_DIR}/units/nothing.cc)
+      endif()
+      if(NOT united)
+        continue()
+      endif()
+      set(library disttf_united_${storey}_${kind})
+      list(APPEND libraries ${library})
+      list(APPEND ${library}_sources ${united})
+      get_target_property(linked ${target} LINK_LIBRARIES)
+      list(APPEND ${library}_linked ${linked})
+      list(APPEND ${library}_rooms ${room})
+      if(alone)
+        set_target_properties(${target} PROPERTIES SOURCES "${alone}")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES libraries)
+  foreach(library IN LISTS libraries)
+    _disttf_units(${library} "${${library}_sources}" ${DISTTF_UNIT_BYTES} units)
+    list(REMOVE_DUPLICATES ${library}_linked)
+    list(REMOVE_DUPLICATES ${library}_rooms)
+    list(REMOVE_ITEM ${library}_linked ${${library}_rooms})
+    add_library(${library} STATIC ${units})
+    target_link_libraries(${library} PUBLIC ${${library}_linked})
+    if(library MATCHES "_cold$")
+      target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-Os>)  # as disttf_room() has it
+    endif()
+    foreach(room IN LISTS ${library}_rooms)
+      target_link_libraries(${room} INTERFACE ${library})
+    endforeach()
+  endforeach()
+endfunction()
+
+# disttf_unite(folder): the sources of each other target of the folder and of those below it. The
+# target's UNITY_BUILD_BATCH_SIZE 0: in one unit.
 function(disttf_unite folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
@@ -22,12 +84,41 @@ function(disttf_unite folder)
 endfunction()
 
 function(_disttf_unite_target target)
+  _disttf_split(${target} alone united)
+  list(LENGTH united count)
+  if(count LESS 2)
+    return()
+  endif()
+  set(bytes ${DISTTF_UNIT_BYTES})
+  get_target_property(most ${target} UNITY_BUILD_BATCH_SIZE)
+  if(most EQUAL 0)
+    set(bytes 0)
+  endif()
+  _disttf_units(${target} "${united}" ${bytes} units)
+  set_target_properties(${target} PROPERTIES SOURCES "${alone};${units}")
+endfunction()
+
+# The storey of a room, as a word.
+function(_disttf_storey room result)
+  get_target_property(place ${room} SOURCE_DIR)
+  cmake_path(RELATIVE_PATH place BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
+  string(REGEX MATCH "^[a-z]+" storey ${place})
+  if(place STREQUAL net/wire)
+    set(storey wire)
+  elseif(storey STREQUAL roles)
+    if(place MATCHES "/(core|run)$")
+      set(storey cores)
+    else()
+      set(storey shells)
+    endif()
+  endif()
+  set(${result} ${storey} PARENT_SCOPE)
+endfunction()
+
+# The target's sources: those that stay alone, as it names them, and the others from the root on.
+function(_disttf_split target alone_result united_result)
   get_target_property(sources ${target} SOURCES)
   get_target_property(place ${target} SOURCE_DIR)
-  get_target_property(most ${target} UNITY_BUILD_BATCH_SIZE)
-  if(most STREQUAL "most-NOTFOUND")
-    set(most 8)
-  endif()
   set(alone "")
   set(united "")
   foreach(source IN LISTS sources)
@@ -38,23 +129,30 @@ function(_disttf_unite_target target)
       list(APPEND alone ${source})
     endif()
   endforeach()
-  list(LENGTH united count)
-  if(count LESS 2)
-    return()
-  endif()
-  if(most EQUAL 0)
-    set(most ${count})
-  endif()
-  math(EXPR last "${count} - 1")
-  foreach(first RANGE 0 ${last} ${most})
-    list(SUBLIST united ${first} ${most} names)
-    list(TRANSFORM names REPLACE "(.+)" "#include \"\\1\"")
-    list(JOIN names "\n" text)
-    set(unit ${CMAKE_BINARY_DIR}/units/${target}_${first}.cc)
-    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}\n" @ONLY)  # left as it is where it says that already
-    list(APPEND alone ${unit})
+  set(${alone_result} "${alone}" PARENT_SCOPE)
+  set(${united_result} "${united}" PARENT_SCOPE)
+endfunction()
+
+# Files that include `sources`, about `bytes` of them each; 0: one file.
+function(_disttf_units name sources bytes result)
+  set(units "")
+  set(text "")
+  set(size 0)
+  list(GET sources -1 last)
+  foreach(source IN LISTS sources)
+    string(APPEND text "#include \"${source}\"\n")
+    file(SIZE ${CMAKE_SOURCE_DIR}/${source} more)
+    math(EXPR size "${size} + ${more}")
+    if(source STREQUAL last OR (bytes GREATER 0 AND size GREATER_EQUAL bytes))
+      list(LENGTH units count)
+      set(unit ${CMAKE_BINARY_DIR}/units/${name}_${count}.cc)
+      file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)  # left as it is where it says that already
+      list(APPEND units ${unit})
+      set(text "")
+      set(size 0)
+    endif()
   endforeach()
-  set_target_properties(${target} PROPERTIES SOURCES "${alone}")
+  set(${result} "${units}" PARENT_SCOPE)
 endfunction()
 
 # `result`: the source's name from the root on; empty: it stays alone.

@@ -18,7 +18,7 @@
 namespace disttf::data {
 namespace {
 
-constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kEventPrefix = "events.out.tfevents.";
 constexpr std::size_t kDigits = 10;
 
 double now_seconds() {
@@ -38,8 +38,8 @@ std::string host_name() {
 // 0: it is no name of an event file.
 std::uint64_t number_of(std::string_view name) {
   std::uint64_t number = 0;
-  if (name.starts_with(kPrefix)) {
-    name.remove_prefix(kPrefix.size());
+  if (name.starts_with(kEventPrefix)) {
+    name.remove_prefix(kEventPrefix.size());
     std::from_chars(name.data(), name.data() + std::min(name.size(), kDigits), number);
   }
   return number;
@@ -64,8 +64,8 @@ std::string event_file_name(std::uint64_t seconds, std::span<const std::string> 
   }
   std::string number = std::to_string(seconds);
   number.insert(0, kDigits - std::min(kDigits, number.size()), '0');
-  return std::string(kPrefix) + number + "." + std::string(host) + "." + std::to_string(process) +
-         ".0";
+  return std::string(kEventPrefix) + number + "." + std::string(host) + "." +
+         std::to_string(process) + ".0";
 }
 
 std::string new_event_file_name(std::span<const std::string> names) {

@@ -48,7 +48,7 @@ constexpr std::string_view kExpectedTypes =
 }
 
 // 0..kMaxTaskIndex in decimal digits.
-[[nodiscard]] std::optional<std::size_t> parse_index(std::string_view text) {
+[[nodiscard]] std::optional<std::size_t> index_from_digits(std::string_view text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() ||
@@ -81,7 +81,7 @@ struct JobEntry {
     }
   } else if (value.is_object()) {
     for (const auto& [key, entry] : value.items()) {
-      const std::optional<std::size_t> index = parse_index(key);
+      const std::optional<std::size_t> index = index_from_digits(key);
       if (!index) {
         fail(job.field + " has the key " + net::quoted(key) + "; expected an index from 0 to " +
              std::to_string(kMaxTaskIndex));
@@ -150,9 +150,9 @@ struct Jobs {
   if (found == task.end() || found->is_null()) return 0;
   std::optional<std::size_t> index;
   if (found->is_string()) {
-    index = parse_index(found->get_ref<const std::string&>());
+    index = index_from_digits(found->get_ref<const std::string&>());
   } else if (found->is_number_integer()) {
-    index = parse_index(found->dump());
+    index = index_from_digits(found->dump());
   }
   if (!index) {
     fail("TF_CONFIG.task.index is " + shown(*found) + "; expected an integer from 0 to " +

@@ -18,7 +18,7 @@ namespace {
 
 // A pipe that has room takes so many bytes in one piece (PIPE_BUF), so that lines of several
 // processes do not mix.
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kOutputPiece = 4096;
 // Between two looks whether there is room: a pipe of 64 KiB that is read as fast carries 13 MB/s.
 constexpr std::chrono::milliseconds kLookAgain{5};
 
@@ -71,7 +71,7 @@ PatientOutput::~PatientOutput() {
 }
 
 ssize_t PatientOutput::put(std::string_view text) const {
-  text = text.substr(0, kPiece);
+  text = text.substr(0, kOutputPiece);
   ssize_t count = 0;
   do {
     count = way_ == Way::kSocket ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -210,7 +210,7 @@ void PatientOutput::work() {
     if (way_ != Way::kByThread) {
       put_kept();
     } else if (!begun_.empty() || take_next()) {
-      const std::string piece = begun_.substr(0, kPiece);
+      const std::string piece = begun_.substr(0, kOutputPiece);
       lock.unlock();
       const ssize_t count = put(piece);  // may wait after all: another process was faster
       lock.lock();

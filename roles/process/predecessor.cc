@@ -11,7 +11,7 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::chrono::milliseconds kPredecessor{2000};
-constexpr std::chrono::milliseconds kPause{20};
+constexpr std::chrono::milliseconds kPauseBetweenTries{20};
 
 }  // namespace
 
@@ -34,8 +34,8 @@ asio::ip::tcp::acceptor listen_after_predecessor(
       log_info(what + " is in use; if that is a process which is ending, it will soon be free");
     }
     if (stop == nullptr) {
-      std::this_thread::sleep_for(kPause);
-    } else if (stop->interrupt().wait_until(net::Clock::now() + kPause)) {
+      std::this_thread::sleep_for(kPauseBetweenTries);
+    } else if (stop->interrupt().wait_until(net::Clock::now() + kPauseBetweenTries)) {
       stop->throw_if_stopped();
     }
   }

@@ -13,11 +13,11 @@
 namespace disttf::roles {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // A layer as a model file has it: its type, its name if it has one, its fields.
-json json_of(const math::LayerSpec& layer) {
-  json out = {{"type", layer.type}};
+Json json_of(const math::LayerSpec& layer) {
+  Json out = {{"type", layer.type}};
   if (!layer.name.empty()) {
     out["name"] = layer.name;
   }
@@ -25,7 +25,7 @@ json json_of(const math::LayerSpec& layer) {
     if (const auto* const number = std::get_if<double>(&value)) {
       const bool is_whole =
           std::abs(*number) <= static_cast<double>(kMaxCount) && std::trunc(*number) == *number;
-      out[name] = is_whole ? json(static_cast<std::int64_t>(*number)) : json(*number);
+      out[name] = is_whole ? Json(static_cast<std::int64_t>(*number)) : Json(*number);
     } else {
       out[name] = std::get<std::string>(value);
     }
@@ -34,17 +34,17 @@ json json_of(const math::LayerSpec& layer) {
 }
 
 // A value for a sentence: cut to a length that a person reads, control characters escaped.
-std::string shown(const json& value) {
+std::string shown(const Json& value) {
   constexpr std::size_t kMaxShown = 80;
-  const auto is_object = [](const json& part) { return part.is_object(); };
+  const auto is_object = [](const Json& part) { return part.is_object(); };
   if (value.is_array() && !value.empty() && std::ranges::all_of(value, is_object)) {
     return "a list of " + std::to_string(value.size()) + " layers";
   }
-  const auto is_structured = [](const json& part) { return part.is_structured(); };
+  const auto is_structured = [](const Json& part) { return part.is_structured(); };
   if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
     return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
   }
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kMaxShown) {
     text = text.substr(0, kMaxShown) + "...";
   }
@@ -63,34 +63,34 @@ double short_number(float value) {
 struct ToJson {
   const RunConfig& run;
 
-  json operator()(const WholeNumber& value) const { return value.place.in(run); }
-  json operator()(const OptionalNumber& value) const {
+  Json operator()(const WholeNumber& value) const { return value.place.in(run); }
+  Json operator()(const OptionalNumber& value) const {
     const auto& number = value.place.in(run);
-    return number ? json(*number) : json();
+    return number ? Json(*number) : Json();
   }
-  json operator()(const Fraction& value) const { return short_number(value.place.in(run)); }
-  json operator()(const Switch& value) const { return value.place.in(run); }
-  json operator()(const Choice& value) const { return value.name(run); }
-  json operator()(const Model& value) const {
+  Json operator()(const Fraction& value) const { return short_number(value.place.in(run)); }
+  Json operator()(const Switch& value) const { return value.place.in(run); }
+  Json operator()(const Choice& value) const { return value.name(run); }
+  Json operator()(const Model& value) const {
     const math::ModelSpec& model = value.place.in(run);
     if (model.layers.empty()) {
       return math::model_name(model.kind);
     }
-    json layers = json::array();
+    Json layers = Json::array();
     for (const math::LayerSpec& layer : model.layers) {
       layers.push_back(json_of(layer));
     }
     return layers;
   }
-  json operator()(const NumberList& value) const { return value.place.in(run); }
-  json operator()(const Compression& value) const { return compress_name(value.place.in(run)); }
-  json operator()(const Word& value) const { return value.place.in(run); }
+  Json operator()(const NumberList& value) const { return value.place.in(run); }
+  Json operator()(const Compression& value) const { return compress_name(value.place.in(run)); }
+  Json operator()(const Word& value) const { return value.place.in(run); }
 };
 
 // Each kind of value from JSON that a peer sent: its type alone; validate() looks at the bounds.
 class FromJson {
  public:
-  FromJson(RunConfig& run, std::string_view name, const json& from)
+  FromJson(RunConfig& run, std::string_view name, const Json& from)
       : run_(run), name_(name), from_(from) {}
 
   void operator()(const WholeNumber& value) const { value.place.in(run_) = number(from_); }
@@ -134,7 +134,7 @@ class FromJson {
     if (!from_.is_array() || from_.empty() || from_.size() > math::kMaxLayers) {
       refuse("a name, or a list of 1 to " + std::to_string(math::kMaxLayers) + " layers");
     }
-    for (const json& each : from_) {
+    for (const Json& each : from_) {
       model.layers.push_back(layer(each));
     }
   }
@@ -143,7 +143,7 @@ class FromJson {
       refuse("a list of at most " + std::to_string(value.most_entries) + " layers");
     }
     std::vector<std::size_t> numbers;
-    for (const json& each : from_) {
+    for (const Json& each : from_) {
       numbers.push_back(number(each));
     }
     value.place.in(run_) = std::move(numbers);
@@ -167,7 +167,7 @@ class FromJson {
   [[noreturn]] void refuse(const std::string& allowed) const {
     refuse_setting(name_, shown(from_), allowed);
   }
-  [[nodiscard]] std::uint64_t number(const json& from) const {
+  [[nodiscard]] std::uint64_t number(const Json& from) const {
     if (!from.is_number_unsigned() || from.get<std::uint64_t>() > kMaxCount) {
       refuse_setting(name_, shown(from), "a whole number from 0 to 2^53");
     }
@@ -179,7 +179,7 @@ class FromJson {
     return text.size() <= kMaxWordBytes && std::ranges::all_of(text, is_plain);
   }
   // Its values' types alone: math::validate() knows the types of layers and their fields.
-  [[nodiscard]] math::LayerSpec layer(const json& from) const {
+  [[nodiscard]] math::LayerSpec layer(const Json& from) const {
     constexpr std::size_t kMostFields = 16;
     math::LayerSpec out;
     const bool has_type = from.is_object() && from.size() <= kMostFields && from.contains("type");
@@ -210,10 +210,10 @@ class FromJson {
 
   RunConfig& run_;
   std::string_view name_;
-  const json& from_;
+  const Json& from_;
 };
 
-json json_of(const Setting& setting, const RunConfig& run) {
+Json json_of(const Setting& setting, const RunConfig& run) {
   return std::visit(ToJson{run}, setting.value);
 }
 
@@ -225,16 +225,16 @@ nlohmann::ordered_json published(const RunConfig& config) {
   return out;
 }
 
-json numbers_json(const std::vector<float>& values) {
-  json out = json::array();
+Json numbers_json(const std::vector<float>& values) {
+  Json out = Json::array();
   for (const float value : values) {
     out.push_back(short_number(value));
   }
   return out;
 }
 
-json json_of(const ExampleFacts& facts) {
-  json out = json::object();
+Json json_of(const ExampleFacts& facts) {
+  Json out = Json::object();
   if (!facts.classes.empty()) {
     out["classes"] = facts.classes;
   }
@@ -258,11 +258,11 @@ json json_of(const ExampleFacts& facts) {
 // Of what a file says of examples; each part may be missing.
 class FactsReader {
  public:
-  explicit FactsReader(const json& from) : from_(from) {}
+  explicit FactsReader(const Json& from) : from_(from) {}
 
   [[nodiscard]] std::vector<std::string> names(const char* key) const {
     std::vector<std::string> out;
-    for (const json& each : array(key)) {
+    for (const Json& each : array(key)) {
       if (!each.is_string()) {
         refuse(key, each, "a list of names");
       }
@@ -272,7 +272,7 @@ class FactsReader {
   }
   [[nodiscard]] std::vector<float> numbers(const char* key) const {
     std::vector<float> out;
-    for (const json& each : array(key)) {
+    for (const Json& each : array(key)) {
       out.push_back(finite(key, each));
     }
     return out;
@@ -288,23 +288,23 @@ class FactsReader {
     }
     return found == from_.end() ? std::string() : found->get<std::string>();
   }
-  [[noreturn]] static void refuse(const char* key, const json& value, const std::string& allowed) {
+  [[noreturn]] static void refuse(const char* key, const Json& value, const std::string& allowed) {
     throw std::invalid_argument(std::string("the configuration's examples: ") + key + " is " +
                                 shown(value) + ", allowed is " + allowed);
   }
 
  private:
-  [[nodiscard]] json array(const char* key) const {
+  [[nodiscard]] Json array(const char* key) const {
     const auto found = from_.find(key);
     if (found == from_.end()) {
-      return json::array();
+      return Json::array();
     }
     if (!found->is_array() || found->size() > math::kMaxInputs) {
       refuse(key, *found, "a list of at most " + std::to_string(math::kMaxInputs));
     }
     return *found;
   }
-  [[nodiscard]] static float finite(const char* key, const json& value) {
+  [[nodiscard]] static float finite(const char* key, const Json& value) {
     const double number = value.is_number() ? value.get<double>() : HUGE_VAL;
     if (!(std::abs(number) <= std::numeric_limits<float>::max())) {
       refuse(key, value, "a number of 32 bits");
@@ -312,10 +312,10 @@ class FactsReader {
     return static_cast<float>(number);
   }
 
-  const json& from_;
+  const Json& from_;
 };
 
-ExampleFacts facts_from(const json& from) {
+ExampleFacts facts_from(const Json& from) {
   if (!from.is_object()) {
     FactsReader::refuse("examples", from, "an object");
   }
@@ -354,11 +354,11 @@ std::string to_saved_json(const RunConfig& config) {
   nlohmann::ordered_json out = published(config);
   out["examples"] = json_of(config.examples);
   // Names are a user's bytes, which need not be text.
-  return out.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+  return out.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
 RunConfig run_config_from_json(std::string_view text) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) {
     throw std::invalid_argument("the published configuration is not a JSON object");
   }
@@ -388,8 +388,8 @@ std::optional<std::string> contradiction(const RunConfig& mine,
     if (!explicit_flags.contains(name)) {
       continue;
     }
-    const json own = json_of(setting, mine);
-    const json theirs = json_of(setting, published);
+    const Json own = json_of(setting, mine);
+    const Json theirs = json_of(setting, published);
     if (own != theirs) {
       return "--" + name + ": this task was given " + shown(own) + ", the chief published " +
              shown(theirs) + "; leave the flag out or give the chief's value";
@@ -406,8 +406,8 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
     return std::string("the checkpoint's configuration is of another release: ") + error.what();
   }
   for (const Setting& setting : settings()) {
-    const json own = json_of(setting, config);
-    const json other = json_of(setting, saved);
+    const Json own = json_of(setting, config);
+    const Json other = json_of(setting, saved);
     if (setting.changes_weights && own != other) {
       return "--" + std::string(setting.name) + " is " + shown(own) +
              ", the checkpoint's run had " + shown(other) +

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kSaveAndFail{4};
 // A last save that failed because a ps was lost is tried again.
 constexpr std::chrono::milliseconds kSaveAgain{20};
 // For ps that were started again just then, to be told that the run is over.
-constexpr std::chrono::seconds kFarewell{3};
+constexpr std::chrono::seconds kTrainersFarewell{3};
 
 }  // namespace
 
@@ -90,7 +90,7 @@ void RunLeader::paused() noexcept { next_ = Action::kAwaitOthers; }
 void RunLeader::concluded() noexcept { next_ = Action::kTellTheEnd; }
 
 void RunLeader::told(TimePoint now) noexcept {
-  deadline_ = now + kFarewell;
+  deadline_ = now + kTrainersFarewell;
   next_ = run_.replicated ? Action::kEndViews : Action::kEnd;
 }
 

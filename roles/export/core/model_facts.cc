@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Names are a user's bytes, which need not be text.
-std::string dumped(const Json& json) {
+std::string fact_text(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
@@ -32,14 +32,14 @@ ModelFacts facts_of(const TrainedModel& model) {
     facts["disttf.accuracy"] = fmt::format("{}", *model.accuracy);
   }
   if (!examples.classes.empty()) {
-    facts["disttf.classes"] = dumped(examples.classes);
+    facts["disttf.classes"] = fact_text(examples.classes);
   }
   if (!examples.columns.empty()) {
-    facts["disttf.columns"] = dumped(examples.columns);
+    facts["disttf.columns"] = fact_text(examples.columns);
   }
   return facts;
 }
 
-std::string to_json(const ModelFacts& facts) { return dumped(Json(facts)); }
+std::string to_json(const ModelFacts& facts) { return fact_text(Json(facts)); }
 
 }  // namespace disttf::roles

@@ -40,15 +40,15 @@ std::string_view name_of_format(ExportFormat format) {
 // The share of the examples of the test part that are told right.
 double accuracy_on(const data::Dataset& dataset, const TrainedModel& model, std::size_t threads,
                    const StopSignal& stop) {
-  constexpr std::size_t kRowsAtOnce = 256;
+  constexpr std::size_t kRowsOfScore = 256;
   const data::Split& test = dataset.test;
-  const auto predictor = predictor_of(model, kRowsAtOnce, threads);
+  const auto predictor = predictor_of(model, kRowsOfScore, threads);
   const std::size_t inputs = predictor->inputs();
-  std::vector<float> outputs(kRowsAtOnce * predictor->outputs());
+  std::vector<float> outputs(kRowsOfScore * predictor->outputs());
   std::size_t correct = 0;
-  for (std::size_t begin = 0; begin < test.rows(); begin += kRowsAtOnce) {
+  for (std::size_t begin = 0; begin < test.rows(); begin += kRowsOfScore) {
     stop.throw_if_stopped();
-    const std::size_t rows = std::min(kRowsAtOnce, test.rows() - begin);
+    const std::size_t rows = std::min(kRowsOfScore, test.rows() - begin);
     const std::span<float> answers = std::span(outputs).first(rows * predictor->outputs());
     if (model.is_of_numbers()) {
       predictor->predict_numbers(test.numbers.subspan(begin * inputs, rows * inputs), answers);

@@ -8,13 +8,13 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostListed = 64;
 
 }  // namespace
 
 void ChainNode::refuse(const std::string& why) const {
   throw std::invalid_argument(where_ + ": node " + net::quoted(node_.name) + " (" +
-                              net::one_line(node_.type.substr(0, kMostShown)) + "): " + why);
+                              net::one_line(node_.type.substr(0, kMostListed)) + "): " + why);
 }
 
 void ChainNode::require(bool is_good, std::string_view attribute,

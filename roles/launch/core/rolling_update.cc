@@ -5,7 +5,7 @@ namespace {
 
 // For one task to be back and the run to go on: its data has to be loaded, and perhaps a
 // checkpoint.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kReadyPatience{60};
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::optional<std::string> RollingUpdate::go_on(TimePoint now) {
       if (!supervisor_.may_start()) {
         return std::nullopt;
       }
-      return "update: the run has not gone on within " + std::to_string(kPatience.count()) +
+      return "update: the run has not gone on within " + std::to_string(kReadyPatience.count()) +
              " s of the restart of " + supervisor_.tasks()[task].name +
              "; the tasks after it get the new settings when they are started again";
     }
@@ -59,7 +59,7 @@ bool RollingUpdate::restart_next(std::size_t from, TimePoint now) {
     if (supervisor_.may_start() && (task.lives || task.waits)) {
       task_ = each;
       restarts_ = task.restarts;
-      limit_ = now + kPatience;
+      limit_ = now + kReadyPatience;
       first_step_.reset();
       supervisor_.restart(each, now);
       return true;

@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string joined(const std::vector<std::string>& sentences) {
+std::string as_list(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) {
     text += (text.empty() ? "" : ", ") + sentence;
@@ -24,7 +24,7 @@ JobUpdate::JobUpdate(asio::io_context& context, TaskProcesses& processes,
     : processes_(processes), say_(std::move(say)), timer_(context), roll_(processes.supervisor()) {}
 
 std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan) {
-  const std::string changes = joined(plan.changes);
+  const std::string changes = as_list(plan.changes);
   if (plan.restarts) {
     restarts_all_ = true;
     processes_.restart_all(wanted, [this] { on_all_restarted(); });

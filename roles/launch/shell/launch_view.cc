@@ -12,13 +12,13 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Between two samples of a task: closer together, and a rate says little.
 constexpr double kLeastSeconds = 0.2;
 
-std::vector<double> values_of(const Json& run, std::string_view series) {
-  const Json& values = field_of(field_of(field_of(run, "series"), series), "values");
+std::vector<double> values_of(const OrderedJson& run, std::string_view series) {
+  const OrderedJson& values = field_of(field_of(field_of(run, "series"), series), "values");
   std::vector<double> all;
   for (std::size_t each = 0; each < values.size(); ++each) {
     if (const auto value = number_at(values, each)) {
@@ -28,15 +28,15 @@ std::vector<double> values_of(const Json& run, std::string_view series) {
   return all;
 }
 
-std::optional<double> last_of(const Json& run, std::string_view series) {
+std::optional<double> last_of(const OrderedJson& run, std::string_view series) {
   const std::vector<double> values = values_of(run, series);
   return values.empty() ? std::nullopt : std::optional(values.back());
 }
 
 // Its newest records; null: none.
-const Json& records_of(const Json& run, const std::string& task) {
-  static const Json kNone;
-  const Json& tasks = field_of(run, "tasks");
+const OrderedJson& records_of(const OrderedJson& run, const std::string& task) {
+  static const OrderedJson kNone;
+  const OrderedJson& tasks = field_of(run, "tasks");
   for (std::size_t each = 0; tasks.is_array() && each < tasks.size(); ++each) {
     if (text_of_field(tasks[each], "task") == task) {
       return tasks[each];
@@ -45,8 +45,8 @@ const Json& records_of(const Json& run, const std::string& task) {
   return kNone;
 }
 
-std::optional<SlowestTask> slowest_of(const Json& run) {
-  const Json& slowest = field_of(field_of(run, "frontier"), "slowest");
+std::optional<SlowestTask> slowest_of(const OrderedJson& run) {
+  const OrderedJson& slowest = field_of(field_of(run, "frontier"), "slowest");
   const auto slower = number_of(slowest, "slower");
   if (!slower) {
     return std::nullopt;
@@ -57,27 +57,27 @@ std::optional<SlowestTask> slowest_of(const Json& run) {
 }
 
 // A field that is null where nothing is known.
-void set(Json& json, const char* key, const std::optional<double>& value) {
-  Json& field = json[key];
+void set(OrderedJson& json, const char* key, const std::optional<double>& value) {
+  OrderedJson& field = json[key];
   if (value) {
     field = *value;
   }
 }
-void set(Json& json, const char* key, const std::optional<std::uint64_t>& value) {
-  Json& field = json[key];
+void set(OrderedJson& json, const char* key, const std::optional<std::uint64_t>& value) {
+  OrderedJson& field = json[key];
   if (value) {
     field = *value;
   }
 }
-void set(Json& json, const char* key, const std::string& text) {
-  Json& field = json[key];
+void set(OrderedJson& json, const char* key, const std::string& text) {
+  OrderedJson& field = json[key];
   if (!text.empty()) {
     field = text;
   }
 }
 
-Json json_of(const LaunchTask& task) {
-  Json json;
+OrderedJson json_of(const LaunchTask& task) {
+  OrderedJson json;
   set(json, "task", task.task);
   set(json, "address", task.address);
   set(json, "state", task.state);
@@ -96,7 +96,7 @@ Json json_of(const LaunchTask& task) {
 
 }  // namespace
 
-void LaunchMeter::measure(const Json& metrics, LaunchTask& task) {
+void LaunchMeter::measure(const OrderedJson& metrics, LaunchTask& task) {
   const auto time = number_of(metrics, "time");
   const auto cpu = number_of(metrics, "cpu_seconds");
   if (!time || !cpu) {
@@ -126,7 +126,7 @@ void LaunchMeter::measure(const Json& metrics, LaunchTask& task) {
   task.cpu = before.cpu;
 }
 
-void LaunchMeter::estimate_end(const Json& run, double now, LaunchView& view) {
+void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& view) {
   if (!view.step || !view.train_steps) {
     return;
   }
@@ -144,14 +144,14 @@ void LaunchMeter::estimate_end(const Json& run, double now, LaunchView& view) {
   }
 }
 
-LaunchView LaunchMeter::take(const Json& status, const Json& run, double now) {
-  const Json& tasks = field_of(status, "tasks");
+LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, double now) {
+  const OrderedJson& tasks = field_of(status, "tasks");
   if (!tasks.is_array()) {
-    throw Failure(kError,
-                  "the launch answered with something unknown: " +
-                      net::quoted(status.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    throw Failure(kError, "the launch answered with something unknown: " +
+                              net::quoted(status.dump(-1, ' ', false,
+                                                      OrderedJson::error_handler_t::replace)));
   }
-  const Json& newest = field_of(run, "now");
+  const OrderedJson& newest = field_of(run, "now");
   LaunchView view{.pid = count_of(status, "pid"),
                   .state = text_of_field(status, "state"),
                   .since = text_of_field(status, "since"),
@@ -166,10 +166,10 @@ LaunchView LaunchMeter::take(const Json& status, const Json& run, double now) {
                   .slowest = slowest_of(run),
                   .result = text_of_field(field_of(run, "result"), "line"),
                   .tasks = {}};
-  for (const Json& of_status : tasks) {
+  for (const OrderedJson& of_status : tasks) {
     LaunchTask& task = view.tasks.emplace_back();
     task.task = text_of_field(of_status, "task");
-    const Json& records = records_of(run, task.task);
+    const OrderedJson& records = records_of(run, task.task);
     task.address = text_of_field(of_status, "address");
     task.state = text_of_field(of_status, "state");
     task.since = text_of_field(of_status, "since");
@@ -186,7 +186,7 @@ LaunchView LaunchMeter::take(const Json& status, const Json& run, double now) {
 }
 
 std::string launch_json(const LaunchView& view) {
-  Json json;
+  OrderedJson json;
   set(json, "state", view.state);
   set(json, "pid", view.pid);
   set(json, "since", view.since);
@@ -197,18 +197,18 @@ std::string launch_json(const LaunchView& view) {
   set(json, "validation_accuracy", view.validation_accuracy);
   set(json, "test_accuracy", view.test_accuracy);
   set(json, "seconds_left", view.seconds_left);
-  Json& slowest = json["slowest"];
+  OrderedJson& slowest = json["slowest"];
   if (view.slowest) {
     set(slowest, "task", view.slowest->task);
     set(slowest, "stage", view.slowest->stage);
     slowest["slower"] = view.slowest->slower;
   }
   set(json, "result", view.result);
-  Json& tasks = json["tasks"] = Json::array();
+  OrderedJson& tasks = json["tasks"] = OrderedJson::array();
   for (const LaunchTask& task : view.tasks) {
     tasks.push_back(json_of(task));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace disttf::roles

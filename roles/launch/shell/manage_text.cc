@@ -9,12 +9,12 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
-std::string endpoints_text(const Json& endpoints) {
+using OrderedJson = nlohmann::ordered_json;
+std::string endpoints_text(const OrderedJson& endpoints) {
   TextTable table = table_with("JOB ADDRESSES");
   for (const auto& [job, addresses] : endpoints.items()) {
     std::string joined;
-    for (const Json& address : addresses) {
+    for (const OrderedJson& address : addresses) {
       joined += (joined.empty() ? "" : ",") + address.get<std::string>();
     }
     table.rows.push_back({job, joined});
@@ -22,9 +22,9 @@ std::string endpoints_text(const Json& endpoints) {
   return text_of(table);
 }
 
-std::string pods_text(const Json& pods) {
+std::string pods_text(const OrderedJson& pods) {
   std::string text;
-  for (const Json& pod : pods) {
+  for (const OrderedJson& pod : pods) {
     text += pod.get<std::string>() + "\n";
   }
   return text;
@@ -34,7 +34,7 @@ std::string pods_text(const Json& pods) {
 
 std::string text_of(ManageVerb verb, std::string_view json) {
   try {
-    const Json parsed = Json::parse(json);
+    const OrderedJson parsed = OrderedJson::parse(json);
     switch (verb) {
       case ManageVerb::kEndpoints:
         return endpoints_text(parsed);
@@ -45,7 +45,7 @@ std::string text_of(ManageVerb verb, std::string_view json) {
       default:
         return parsed.at("message").get<std::string>() + "\n";
     }
-  } catch (const Json::exception&) {
+  } catch (const OrderedJson::exception&) {
     throw Failure(kError, "the launch answered with something unknown: " + net::quoted(json));
   }
 }

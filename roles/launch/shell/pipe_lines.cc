@@ -17,7 +17,7 @@ namespace {
 // A longer line is cut into several: a bound on memory.
 constexpr std::size_t kMaxLineBytes = 64 * 1024;
 // Between two looks whether a reader goes on.
-constexpr std::chrono::milliseconds kPause{20};
+constexpr std::chrono::milliseconds kPauseOfReading{20};
 
 }  // namespace
 
@@ -28,7 +28,7 @@ asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
   std::string text;
   while (true) {
     while (is_paused && is_paused()) {
-      pause.expires_after(kPause);
+      pause.expires_after(kPauseOfReading);
       co_await pause.async_wait(net::kAsTuple);
     }
     auto [error, length] = co_await asio::async_read_until(

@@ -18,13 +18,13 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Between two looks at whether it is there.
-constexpr std::chrono::milliseconds kLook{200};
+constexpr std::chrono::milliseconds kTraceLook{200};
 
 // What the launch says of its run; ends with a sentence where it says nothing.
-Json ask(const std::string& socket, const char* target) {
+OrderedJson ask(const std::string& socket, const char* target) {
   const LaunchAnswer answer = ask_launch(socket, target);
   if (answer.error) {
     fail_to_reach(socket, answer.error);
@@ -32,20 +32,20 @@ Json ask(const std::string& socket, const char* target) {
   if (!answer.is_ok()) {
     fail_as_told(answer.status, answer.body);
   }
-  return Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+  return OrderedJson::parse(answer.body, nullptr, /*allow_exceptions=*/false);
 }
 
-Json newest_trace(const std::string& socket) {
-  const Json run = ask(socket, "/v1/run");
-  return run.is_object() ? run.value("trace", Json()) : Json();
+OrderedJson newest_trace(const std::string& socket) {
+  const OrderedJson run = ask(socket, "/v1/run");
+  return run.is_object() ? run.value("trace", OrderedJson()) : OrderedJson();
 }
 
 // Of the task that leads: another process of it does not know what the one before was asked.
 std::int64_t chief_pid(const std::string& socket) {
-  const Json status = ask(socket, "/v1/status");
+  const OrderedJson status = ask(socket, "/v1/status");
   std::int64_t pid = 0;
   if (status.is_object() && status.contains("tasks") && status["tasks"].is_array()) {
-    for (const Json& task : status["tasks"]) {
+    for (const OrderedJson& task : status["tasks"]) {
       const std::string name = task.value("task", std::string());
       if ((name == "chief:0" || (name == "worker:0" && pid == 0)) && task["pid"].is_number()) {
         pid = task["pid"].get<std::int64_t>();
@@ -56,18 +56,18 @@ std::int64_t chief_pid(const std::string& socket) {
 }
 
 // The record of the timeline that comes after `before`.
-Json wait_for_trace(const std::string& socket, const Json& before) {
+OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before) {
   const StopSignal stop;
   const std::int64_t chief = chief_pid(socket);
   while (true) {
-    Json trace = newest_trace(socket);
+    OrderedJson trace = newest_trace(socket);
     if (trace.is_object() && trace != before) {
       return trace;
     }
     if (chief_pid(socket) != chief) {
       throw Failure(kError, "the chief that was to collect the timeline is gone; ask again");
     }
-    stop.interrupt().wait_until(net::Clock::now() + kLook);
+    stop.interrupt().wait_until(net::Clock::now() + kTraceLook);
     stop.throw_if_stopped();
   }
 }
@@ -85,8 +85,8 @@ void bring(const std::string& from, const std::string& to) {
   }
 }
 
-std::string text_of(const Json& trace, const std::string& file) {
-  const Json& error = trace["clock_error_seconds"];
+std::string text_of(const OrderedJson& trace, const std::string& file) {
+  const OrderedJson& error = trace["clock_error_seconds"];
   std::string text = fmt::format("{}: {} steps, from {} on; open it at ui.perfetto.dev\n", file,
                                  trace.value("steps", 0), trace.value("from", std::uint64_t{0}));
   if (!error.is_number()) {
@@ -96,7 +96,7 @@ std::string text_of(const Json& trace, const std::string& file) {
         fmt::format("Clocks of tasks may be {:.0f} us apart, at most\n", error.get<double>() * 1e6);
   }
   std::string missing;
-  for (const Json& task : trace.value("missing", Json::array())) {
+  for (const OrderedJson& task : trace.value("missing", OrderedJson::array())) {
     missing += (missing.empty() ? "" : ", ") + task.get<std::string>();
   }
   return missing.empty() ? text : text + "Some or all steps are missing of " + missing + "\n";
@@ -105,16 +105,16 @@ std::string text_of(const Json& trace, const std::string& file) {
 }  // namespace
 
 int run_trace(const TraceOptions& options) {
-  const Json before = newest_trace(options.socket);
+  const OrderedJson before = newest_trace(options.socket);
   const LaunchAnswer asked =
-      ask_launch(options.socket, "/v1/trace", Json{{"steps", options.steps}}.dump());
+      ask_launch(options.socket, "/v1/trace", OrderedJson{{"steps", options.steps}}.dump());
   if (asked.error) {
     fail_to_reach(options.socket, asked.error);
   }
   if (!asked.is_ok()) {
     fail_as_told(asked.status, asked.body);
   }
-  Json trace = wait_for_trace(options.socket, before);
+  OrderedJson trace = wait_for_trace(options.socket, before);
   const std::string file = trace.value("file", std::string());
   if (file.empty()) {
     throw Failure(kError,

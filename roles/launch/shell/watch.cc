@@ -23,7 +23,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -32,17 +32,17 @@ using std::chrono::steady_clock;
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
 
-Json parsed(std::string_view json) {
-  return Json::parse(json, nullptr, /*allow_exceptions=*/false);
+OrderedJson parsed(std::string_view json) {
+  return OrderedJson::parse(json, nullptr, /*allow_exceptions=*/false);
 }
 
 // What the launch tells of its run; null: it does not, or not now.
-Json ask_for_run(const std::string& socket) {
+OrderedJson ask_for_run(const std::string& socket) {
   const LaunchAnswer answer = ask_launch(socket, "/v1/run");
-  return answer.error || !answer.is_ok() ? Json() : parsed(answer.body);
+  return answer.error || !answer.is_ok() ? OrderedJson() : parsed(answer.body);
 }
 
-double seconds_now() {
+double steady_seconds() {
   return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
@@ -150,10 +150,10 @@ class Watch {
       screen_.leave();
       fail_as_told(status.status, status.body);
     }
-    if (Json run = ask_for_run(options_.socket); !run.is_null()) {
+    if (OrderedJson run = ask_for_run(options_.socket); !run.is_null()) {
       run_ = std::move(run);  // what was known last stays known
     }
-    view_ = meter_.take(parsed(status.body), run_, seconds_now());
+    view_ = meter_.take(parsed(status.body), run_, steady_seconds());
     return {};
   }
 
@@ -260,7 +260,7 @@ class Watch {
   Screen screen_;
   TerminalKeys keys_;
   LaunchMeter meter_;
-  Json run_;                        // what the launch has told of it
+  OrderedJson run_;                 // what the launch has told of it
   std::optional<LaunchView> view_;  // the newest one
   int misses_ = 0;
   bool is_first_ = true;
@@ -277,7 +277,7 @@ int run_watch(const WatchOptions& options) { return Watch(options).run(); }
 std::string status_text(const std::string& socket, std::string_view status,
                         const TerminalVariables& variables) {
   const TerminalState terminal = terminal_state(STDOUT_FILENO, variables);
-  const LaunchView view = LaunchMeter().take(parsed(status), ask_for_run(socket), seconds_now());
+  const LaunchView view = LaunchMeter().take(parsed(status), ask_for_run(socket), steady_seconds());
   const std::size_t width = terminal.is_terminal ? terminal.style.columns : 0;
   return run_line(view, width) + text_of(status_table(view), width);
 }

@@ -10,7 +10,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Settings of a run are objects in an object, the layers of its model lie deeper.
 constexpr std::size_t kMostDepth = 6;
@@ -67,7 +67,7 @@ const char* described(FieldType type) {
   return "a list";
 }
 
-bool is_of(const Json& value, FieldType type) {
+bool is_of(const OrderedJson& value, FieldType type) {
   switch (type) {
     case FieldType::kTime:
       return value.is_number();
@@ -85,13 +85,14 @@ bool is_of(const Json& value, FieldType type) {
   return value.is_array();
 }
 
-std::string wrong_field(const std::string& name, const Json& value, FieldType type) {
-  return name + " is " + net::quoted(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
+std::string wrong_field(const std::string& name, const OrderedJson& value, FieldType type) {
+  return name + " is " +
+         net::quoted(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)) +
          "; expected " + described(type);
 }
 
 // Empty: nothing is wrong. `name`: how the sentence calls it.
-std::string check_field(const Json& in, const char* key, FieldType type, bool is_needed,
+std::string check_field(const OrderedJson& in, const char* key, FieldType type, bool is_needed,
                         const std::string& name) {
   const auto found = in.find(key);
   if (found == in.end()) {
@@ -100,7 +101,7 @@ std::string check_field(const Json& in, const char* key, FieldType type, bool is
   return is_of(*found, type) ? std::string() : wrong_field(name, *found, type);
 }
 
-std::string check_measures(const Json& record) {
+std::string check_measures(const OrderedJson& record) {
   for (const char* const set : kSets) {
     const auto measures = record.find(set);
     for (const char* const key : kMeasures) {
@@ -116,7 +117,7 @@ std::string check_measures(const Json& record) {
   return {};
 }
 
-std::string check_fields(const Json& record, const std::string& kind) {
+std::string check_fields(const OrderedJson& record, const std::string& kind) {
   for (const RecordField& field : kFields) {
     if (field.kind.empty() || field.kind == kind) {
       std::string why = check_field(record, field.name, field.type, field.is_needed, field.name);
@@ -129,7 +130,7 @@ std::string check_fields(const Json& record, const std::string& kind) {
 }
 
 // {"step":500,"seconds":1.9,"validation_cross_entropy":0.19,"test_accuracy":0.94,...}
-RecordLine from_metrics(const Json& line) {
+RecordLine from_metrics(const OrderedJson& line) {
   struct Renamed {
     const char* key;
     const char* set;
@@ -150,10 +151,10 @@ RecordLine from_metrics(const Json& line) {
   if (!why.empty()) {
     return {.record = {}, .why = std::move(why)};
   }
-  Json record = {{"kind", "evaluation"},
-                 {"time", line.at("seconds")},
-                 {"source", kMetricsFile},
-                 {"step", line.at("step")}};
+  OrderedJson record = {{"kind", "evaluation"},
+                        {"time", line.at("seconds")},
+                        {"source", kMetricsFile},
+                        {"step", line.at("step")}};
   for (const Renamed& each : kRenamed) {
     if (const auto found = line.find(each.key); found != line.end()) {
       record[each.set][each.measure] = *found;
@@ -165,9 +166,9 @@ RecordLine from_metrics(const Json& line) {
 }  // namespace
 
 RecordLine read_record_line(std::string_view line) {
-  Json record = data::json_depth(line) <= kMostDepth
-                    ? Json::parse(line, nullptr, /*allow_exceptions=*/false)
-                    : Json();
+  OrderedJson record = data::json_depth(line) <= kMostDepth
+                           ? OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false)
+                           : OrderedJson();
   if (!record.is_object()) {
     return {.record = {}, .why = net::quoted(line) + " is not a JSON object"};
   }

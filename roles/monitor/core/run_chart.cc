@@ -13,7 +13,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct KnownSeries {
   std::string_view name;
@@ -28,7 +28,7 @@ constexpr std::array<KnownSeries, 9> kSeries = {{{"loss", "loss"},
                                                  {"test_absolute_error", "absolute error"},
                                                  {"learning_rate", "learning rate"},
                                                  {"images_per_second", "images per second"}}};
-constexpr auto kNames = [] {
+constexpr auto kSeriesNames = [] {
   std::array<std::string_view, kSeries.size()> names;
   for (std::size_t each = 0; each < names.size(); ++each) {
     names[each] = kSeries[each].name;
@@ -42,11 +42,11 @@ struct Sample {
   double value = 0;
 };
 
-std::vector<Sample> samples_of(const Json& view, std::string_view name) {
-  const Json& series = field_of(field_of(view, "series"), name);
-  const Json& steps = field_of(series, "steps");
-  const Json& times = field_of(series, "times");
-  const Json& values = field_of(series, "values");
+std::vector<Sample> samples_of(const OrderedJson& view, std::string_view name) {
+  const OrderedJson& series = field_of(field_of(view, "series"), name);
+  const OrderedJson& steps = field_of(series, "steps");
+  const OrderedJson& times = field_of(series, "times");
+  const OrderedJson& values = field_of(series, "values");
   std::vector<Sample> samples;
   for (std::size_t each = 0; each < std::min(steps.size(), values.size()); ++each) {
     const auto step = number_at(steps, each);
@@ -152,7 +152,7 @@ std::string title_of(std::span<const PlottedRun> runs) {
     title += (title.empty() ? "" : ", ") + run.name;
   }
   if (runs.size() == 1) {
-    const Json& run = field_of(*runs.front().view, "run");
+    const OrderedJson& run = field_of(*runs.front().view, "run");
     const std::string dataset = text_of_field(run, "dataset");
     const std::string model = text_of_field(run, "model");
     title += dataset.empty() ? "" : ": " + dataset + (model.empty() ? "" : ", " + model);
@@ -162,11 +162,11 @@ std::string title_of(std::span<const PlottedRun> runs) {
 
 }  // namespace
 
-std::span<const std::string_view> series_names() noexcept { return kNames; }
+std::span<const std::string_view> series_names() noexcept { return kSeriesNames; }
 
 std::vector<std::string> series_of(std::span<const PlottedRun> runs) {
   std::vector<std::string> names;
-  for (const std::string_view name : kNames) {
+  for (const std::string_view name : kSeriesNames) {
     if (std::ranges::any_of(
             runs, [name](const PlottedRun& run) { return !samples_of(*run.view, name).empty(); })) {
       names.emplace_back(name);
@@ -209,15 +209,15 @@ Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings) {
 
 std::string plot_json(std::span<const PlottedRun> runs, const PlotSettings& settings) {
   const std::vector<std::string> wanted = wanted_series(runs, settings);
-  Json json = {{"runs", Json::array()}};
+  OrderedJson json = {{"runs", OrderedJson::array()}};
   for (const PlottedRun& run : runs) {
-    Json series = Json::object();
+    OrderedJson series = OrderedJson::object();
     for (const std::string& name : wanted) {
       const std::vector<Sample> samples = samples_of(run, name, settings);
       if (samples.empty()) {
         continue;
       }
-      Json& out = series[name];
+      OrderedJson& out = series[name];
       for (const Sample& sample : samples) {
         out["steps"].push_back(static_cast<std::uint64_t>(sample.step));
         out["times"].push_back(sample.time);
@@ -226,7 +226,7 @@ std::string plot_json(std::span<const PlottedRun> runs, const PlotSettings& sett
     }
     json["runs"].push_back({{"run", run.name}, {"series", std::move(series)}});
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace disttf::roles

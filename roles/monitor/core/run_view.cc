@@ -10,27 +10,27 @@
 namespace disttf::roles {
 namespace {
 
-using Json = RunView::Json;
+using OrderedJson = RunView::Json;
 
 // Of a record that somebody else wrote: null where it is missing.
-const Json& field(const Json& record, const char* name) {
-  static const Json kNone;
+const OrderedJson& field(const OrderedJson& record, const char* name) {
+  static const OrderedJson kNone;
   const auto found = record.find(name);
   return found == record.end() ? kNone : *found;
 }
 
-std::uint64_t whole(const Json& record, const char* name) {
-  const Json& value = field(record, name);
+std::uint64_t whole(const OrderedJson& record, const char* name) {
+  const OrderedJson& value = field(record, name);
   return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
 }
 
-std::string text(const Json& record, const char* name) {
-  const Json& value = field(record, name);
+std::string text(const OrderedJson& record, const char* name) {
+  const OrderedJson& value = field(record, name);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 template <typename Container>
-void keep(Container& kept, const Json& record, std::size_t most) {
+void keep(Container& kept, const OrderedJson& record, std::size_t most) {
   kept.push_back(record);
   if (kept.size() > most) {
     kept.erase(kept.begin());
@@ -102,7 +102,7 @@ bool RunView::take(std::string_view line) {
   if (!may_be_record(line)) {
     return false;
   }
-  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson record = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object() || !field(record, "time").is_number()) {
     return false;
   }
@@ -139,8 +139,8 @@ bool RunView::take(std::string_view line) {
   return true;
 }
 
-void RunView::take_run(const Json& record) {
-  const Json began = run_.value("began", field(record, "time"));
+void RunView::take_run(const OrderedJson& record) {
+  const OrderedJson began = run_.value("began", field(record, "time"));
   // One that has had its result goes on with more steps.
   const std::string state =
       result_.is_null() ? run_.value("state", std::string("training")) : "training";
@@ -156,7 +156,7 @@ void RunView::take_run(const Json& record) {
 }
 
 // Who is named in it is an evaluator, which may be late.
-void RunView::add(const char* series, const Json& record, const Json& value) {
+void RunView::add(const char* series, const OrderedJson& record, const OrderedJson& value) {
   if (!value.is_number()) {
     return;
   }
@@ -166,7 +166,7 @@ void RunView::add(const char* series, const Json& record, const Json& value) {
                                     : series_[series].add(step, time, value.get<double>());
 }
 
-void RunView::take_step(const Json& record) {
+void RunView::take_step(const OrderedJson& record) {
   for (const char* const name : {"loss", "learning_rate", "images_per_second"}) {
     add(name, record, field(record, name));
   }
@@ -174,9 +174,9 @@ void RunView::take_step(const Json& record) {
   now_.erase("kind");
 }
 
-void RunView::take_evaluation(const Json& record) {
+void RunView::take_evaluation(const OrderedJson& record) {
   for (const char* const set : {"validation", "test"}) {
-    const Json& found = field(record, set);
+    const OrderedJson& found = field(record, set);
     if (found.is_object()) {
       for (const char* const what : {"loss", "accuracy", "absolute_error"}) {
         add(fmt::format("{}_{}", set, what).c_str(), record, field(found, what));
@@ -185,7 +185,7 @@ void RunView::take_evaluation(const Json& record) {
   }
 }
 
-void RunView::take_confusion(const Json& record) {
+void RunView::take_confusion(const OrderedJson& record) {
   const std::uint64_t number = whole(record, "class");
   if (number >= kMostClasses || !field(record, "counts").is_array()) {
     return;
@@ -199,14 +199,14 @@ void RunView::take_confusion(const Json& record) {
 }
 
 // What is newest of it, whoever has told it.
-void RunView::take_task(const Json& record) {
+void RunView::take_task(const OrderedJson& record) {
   const std::string name = text(record, "task");
   if (name.empty() || (tasks_.size() >= kMostTasks && !tasks_.contains(name))) {
     return;
   }
-  Json& task = tasks_[name];
+  OrderedJson& task = tasks_[name];
   if (task.is_null()) {
-    task = Json::object();
+    task = OrderedJson::object();
   }
   for (const auto& [key, value] : record.items()) {
     if (key != "kind") {
@@ -215,13 +215,13 @@ void RunView::take_task(const Json& record) {
   }
 }
 
-void RunView::take_picture(const Json& record) {
+void RunView::take_picture(const OrderedJson& record) {
   const std::string set = text(record, "set");
   const std::uint64_t index = whole(record, "index");
   if ((set != "wrong" && set != "filters") || index >= kMostPictures) {
     return;
   }
-  std::vector<Json>& pictures = pictures_[set];
+  std::vector<OrderedJson>& pictures = pictures_[set];
   if (index == 0) {
     pictures.clear();  // a new set begins
   }
@@ -229,14 +229,14 @@ void RunView::take_picture(const Json& record) {
   pictures[index] = record;
 }
 
-Json RunView::tasks_json() const {
+OrderedJson RunView::tasks_json() const {
   const std::string slow = frontier_.is_object() && field(frontier_, "slowest").is_object()
                                ? text(field(frontier_, "slowest"), "task")
                                : std::string();
-  Json tasks = Json::array();
+  OrderedJson tasks = OrderedJson::array();
   for (const auto& [name, task] : tasks_) {
-    Json each = task;
-    const Json& stages = field(task, "stages");
+    OrderedJson each = task;
+    const OrderedJson& stages = field(task, "stages");
     if (stages.is_object() && stages.contains("wait")) {
       double computes = 0;
       for (const auto& [stage, seconds] : stages.items()) {
@@ -255,8 +255,8 @@ Json RunView::tasks_json() const {
 }
 
 std::string RunView::json() const {
-  Json json = {{"run", run_}, {"now", now_}};
-  json["series"] = Json::object();
+  OrderedJson json = {{"run", run_}, {"now", now_}};
+  json["series"] = OrderedJson::object();
   for (const auto& [name, series] : series_) {
     json["series"][name] = series.json();
   }
@@ -270,11 +270,11 @@ std::string RunView::json() const {
   json["trace"] = trace_;
   json["result"] = result_;
   json["id"] = id_;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-const Json& RunView::task(const std::string& name) const {
-  static const Json kNone;
+const OrderedJson& RunView::task(const std::string& name) const {
+  static const OrderedJson kNone;
   const auto found = tasks_.find(name);
   return found == tasks_.end() ? kNone : found->second;
 }
@@ -283,8 +283,8 @@ std::string RunView::slowest() const {
   if (!frontier_.is_object() || !field(frontier_, "slowest").is_object()) {
     return {};
   }
-  const Json& slowest = field(frontier_, "slowest");
-  const Json& slower = field(slowest, "slower");
+  const OrderedJson& slowest = field(frontier_, "slowest");
+  const OrderedJson& slower = field(slowest, "slower");
   return fmt::format("{} is {:.0f} % slower: {}", text(slowest, "task"),
                      slower.is_number() ? 100 * slower.get<double>() : 0.0, text(slowest, "stage"));
 }

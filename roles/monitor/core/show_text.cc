@@ -17,7 +17,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kShownEvents = 20;
 constexpr std::size_t kShownCheckpoints = 10;
@@ -25,22 +25,22 @@ constexpr std::size_t kShownCheckpoints = 10;
 constexpr std::array<const char*, 7> kShownStages = {"pull", "load", "forward", "backward",
                                                      "push", "wait", "apply"};
 
-std::string plain(const Json& value) {
+std::string plain(const OrderedJson& value) {
   return net::one_line(value.is_string()
                            ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+                           : value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
 // The last lines: of what there are more of, only the newest are shown.
-std::span<const Json> newest(const Json& list, std::size_t most) {
-  const auto* const all = list.get_ptr<const Json::array_t*>();
-  return all == nullptr ? std::span<const Json>()
+std::span<const OrderedJson> newest(const OrderedJson& list, std::size_t most) {
+  const auto* const all = list.get_ptr<const OrderedJson::array_t*>();
+  return all == nullptr ? std::span<const OrderedJson>()
                         : std::span(*all).last(std::min(all->size(), most));
 }
 
 // "MNIST, mlp of 79510 parameters, 2 trainers and 1 ps, sync"
-std::string run_lines(const Json& view, const std::string& name, std::size_t width) {
-  const Json& run = field_of(view, "run");
+std::string run_lines(const OrderedJson& view, const std::string& name, std::size_t width) {
+  const OrderedJson& run = field_of(view, "run");
   std::vector<std::string> parts = {net::one_line(name)};
   for (const char* const key : {"dataset", "model"}) {
     if (std::string text = text_of_field(run, key); !text.empty()) {
@@ -62,10 +62,10 @@ std::string run_lines(const Json& view, const std::string& name, std::size_t wid
   return wrapped(parts, width);
 }
 
-std::string result_lines(const Json& view, std::size_t width) {
-  const Json& run = field_of(view, "run");
-  const Json& now = field_of(view, "now");
-  const Json& result = field_of(view, "result");
+std::string result_lines(const OrderedJson& view, std::size_t width) {
+  const OrderedJson& run = field_of(view, "run");
+  const OrderedJson& now = field_of(view, "now");
+  const OrderedJson& result = field_of(view, "result");
   std::vector<std::string> parts;
   const std::string line = text_of_field(result, "line");
   parts.push_back(line.empty() ? "no result" : line);
@@ -90,13 +90,13 @@ std::string result_lines(const Json& view, std::size_t width) {
   return text;
 }
 
-std::string settings_lines(const Json& view, std::size_t width) {
-  const Json& settings = field_of(field_of(view, "run"), "settings");
+std::string settings_lines(const OrderedJson& view, std::size_t width) {
+  const OrderedJson& settings = field_of(field_of(view, "run"), "settings");
   if (!settings.is_object()) {
     return {};
   }
   TextTable table = table_with("SETTING VALUE");
-  const Json changed = changed_settings(settings);
+  const OrderedJson changed = changed_settings(settings);
   for (const auto& [name, value] : changed.items()) {
     table.rows.push_back({name, plain(value)});
   }
@@ -104,19 +104,19 @@ std::string settings_lines(const Json& view, std::size_t width) {
                             : "\n" + text_of(table, width);
 }
 
-std::string task_lines(const Json& view, std::size_t width) {
+std::string task_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("TASK HOST:3 RESTARTS:2");
   std::vector<const char*> stages;  // that one of the tasks has
-  const Json& tasks = field_of(view, "tasks");
+  const OrderedJson& tasks = field_of(view, "tasks");
   for (const char* const stage : kShownStages) {
-    if (std::ranges::any_of(newest(tasks, tasks.size()), [stage](const Json& task) {
+    if (std::ranges::any_of(newest(tasks, tasks.size()), [stage](const OrderedJson& task) {
           return number_of(field_of(task, "stages"), stage).has_value();
         })) {
       stages.push_back(stage);
       table.columns.push_back({.title = fmt::format("{} ms", stage), .leaves = 1});
     }
   }
-  for (const Json& task : newest(tasks, tasks.size())) {
+  for (const OrderedJson& task : newest(tasks, tasks.size())) {
     const auto restarts = count_of(task, "restarts");
     const std::string host = text_of_field(task, "host");
     TextRow row = {text_of_field(task, "task"), host.empty() ? "-" : host,
@@ -130,9 +130,9 @@ std::string task_lines(const Json& view, std::size_t width) {
   return table.rows.empty() ? "" : "\n" + text_of(table, width);
 }
 
-std::string checkpoint_lines(const Json& view, std::size_t width) {
+std::string checkpoint_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("CHECKPOINT SAVED:2 SIZE WEIGHTS:1");
-  for (const Json& each : newest(field_of(view, "checkpoints"), kShownCheckpoints)) {
+  for (const OrderedJson& each : newest(field_of(view, "checkpoints"), kShownCheckpoints)) {
     const auto bytes = number_of(each, "bytes");
     const auto time = number_of(each, "time");
     const std::string hash = text_of_field(each, "weights_sha256");
@@ -143,9 +143,9 @@ std::string checkpoint_lines(const Json& view, std::size_t width) {
   return table.rows.empty() ? "" : "\n" + text_of(table, width);
 }
 
-std::string event_lines(const Json& view, std::size_t width) {
+std::string event_lines(const OrderedJson& view, std::size_t width) {
   std::string text;
-  for (const Json& event : newest(field_of(view, "events"), kShownEvents)) {
+  for (const OrderedJson& event : newest(field_of(view, "events"), kShownEvents)) {
     const std::string task = text_of_field(event, "task");
     const std::string said = text_of_field(event, "text");
     const std::string line =
@@ -159,11 +159,12 @@ std::string event_lines(const Json& view, std::size_t width) {
 
 }  // namespace
 
-Json changed_settings(const Json& published) {
-  const Json usual = Json::parse(to_json(RunConfig{}), nullptr, /*allow_exceptions=*/false);
-  Json changed = Json::object();
+OrderedJson changed_settings(const OrderedJson& published) {
+  const OrderedJson usual =
+      OrderedJson::parse(to_json(RunConfig{}), nullptr, /*allow_exceptions=*/false);
+  OrderedJson changed = OrderedJson::object();
   for (const Setting& setting : settings()) {
-    const Json& value = field_of(published, setting.name);
+    const OrderedJson& value = field_of(published, setting.name);
     const auto* const choice = std::get_if<Choice>(&setting.value);
     // The tasks find out the others.
     const bool is_given =
@@ -175,7 +176,7 @@ Json changed_settings(const Json& published) {
   return changed;
 }
 
-std::string show_text(const Json& view, const std::string& name, const TextStyle& style) {
+std::string show_text(const OrderedJson& view, const std::string& name, const TextStyle& style) {
   std::string text = run_lines(view, name, style.columns) + result_lines(view, style.columns) +
                      settings_lines(view, style.columns);
   const std::array<PlottedRun, 1> runs = {{{.name = name, .view = &view}}};

@@ -12,15 +12,15 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr float kMicroseconds = 1e6F;
 constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string dumped(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // Below 0 stays so: it has not come.
@@ -31,14 +31,14 @@ std::int64_t whole(float seconds) {
 
 // A peer's numbers may be fractions, or larger than any of ours, which get<>() would convert all
 // the same.
-std::uint64_t count_of(const Json& json,
+std::uint64_t count_of(const OrderedJson& json,
                        std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > most) {
     throw std::invalid_argument("no count");
   }
   return json.get<std::uint64_t>();
 }
-std::int64_t integer_of(const Json& json) {
+std::int64_t integer_of(const OrderedJson& json) {
   const bool is_too_large =
       json.is_number_unsigned() &&
       json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
@@ -48,14 +48,14 @@ std::int64_t integer_of(const Json& json) {
   return json.get<std::int64_t>();
 }
 
-float seconds_of(const Json& json) { return json.get<float>() / kMicroseconds; }
+float seconds_of(const OrderedJson& json) { return json.get<float>() / kMicroseconds; }
 
 // Exact: a slice of a timeline ends where the next one begins.
 std::int64_t nanoseconds(float seconds) {
   return std::llround(static_cast<double>(std::clamp(seconds, -1.0F, 1e6F)) * 1e9);
 }
 // A peer's: what sums of them are made of must not overflow.
-float from_nanoseconds(const Json& json) {
+float from_nanoseconds(const OrderedJson& json) {
   const auto nanoseconds = json.get<double>();
   if (!(nanoseconds >= -1e9 && nanoseconds <= 1e15)) {
     throw std::invalid_argument("no duration");
@@ -64,7 +64,7 @@ float from_nanoseconds(const Json& json) {
 }
 
 // Of a machine that has run for nine years, at most.
-std::int64_t time_of(const Json& json) {
+std::int64_t time_of(const OrderedJson& json) {
   const std::int64_t nanoseconds = integer_of(json);
   if (nanoseconds < 0 || nanoseconds > std::int64_t{1} << 58U) {
     throw std::invalid_argument("no time");
@@ -72,16 +72,16 @@ std::int64_t time_of(const Json& json) {
   return nanoseconds;
 }
 
-Json traced_json_of(const TrainerSample& sample) {
-  Json json = Json::array({sample.step, sample.began});
+OrderedJson traced_json_of(const TrainerSample& sample) {
+  OrderedJson json = OrderedJson::array({sample.step, sample.began});
   for (const float seconds : sample.seconds) {
     json.push_back(nanoseconds(seconds));
   }
   return json;
 }
 
-Json traced_json_of(const RangeSample& sample) {
-  Json json = Json::array(
+OrderedJson traced_json_of(const RangeSample& sample) {
+  OrderedJson json = OrderedJson::array(
       {sample.step, sample.began, nanoseconds(sample.waited), nanoseconds(sample.apply)});
   for (const float seconds : sample.arrived) {
     json.push_back(seconds < 0 ? -1 : nanoseconds(seconds));
@@ -89,7 +89,7 @@ Json traced_json_of(const RangeSample& sample) {
   return json;
 }
 
-void read_traced(const Json& json, TrainerSample& sample) {
+void read_traced(const OrderedJson& json, TrainerSample& sample) {
   sample.step = count_of(json.at(0));
   sample.began = time_of(json.at(1));
   for (std::size_t stage = 0; stage < kStages; ++stage) {
@@ -97,7 +97,7 @@ void read_traced(const Json& json, TrainerSample& sample) {
   }
 }
 
-void read_traced(const Json& json, RangeSample& sample) {
+void read_traced(const OrderedJson& json, RangeSample& sample) {
   sample.step = count_of(json.at(0));
   sample.began = time_of(json.at(1));
   sample.waited = from_nanoseconds(json.at(2));
@@ -108,11 +108,11 @@ void read_traced(const Json& json, RangeSample& sample) {
 }
 
 template <typename Metrics>
-void put_traced(Json& json, const Metrics& metrics) {
+void put_traced(OrderedJson& json, const Metrics& metrics) {
   if (metrics.traced.empty() && !metrics.has_more_traced) {
     return;
   }
-  Json steps = Json::array();
+  OrderedJson steps = OrderedJson::array();
   for (const auto& sample : metrics.traced) {
     steps.push_back(traced_json_of(sample));
   }
@@ -122,20 +122,20 @@ void put_traced(Json& json, const Metrics& metrics) {
 }
 
 template <typename Metrics>
-void take_traced(const Json& json, Metrics& metrics) {
+void take_traced(const OrderedJson& json, Metrics& metrics) {
   if (!json.contains("trace")) {
     return;
   }
-  const Json& trace = json.at("trace");
+  const OrderedJson& trace = json.at("trace");
   metrics.process.clock = net::one_line(trace.at("clock").get<std::string>());
   metrics.has_more_traced = trace.at("more").get<bool>();
-  for (const Json& each : trace.at("steps")) {
+  for (const OrderedJson& each : trace.at("steps")) {
     read_traced(each, metrics.traced.emplace_back());
   }
 }
 
-Json json_of(const TrainerSample& sample) {
-  Json json = Json::array({sample.step});
+OrderedJson json_of(const TrainerSample& sample) {
+  OrderedJson json = OrderedJson::array({sample.step});
   for (const float seconds : sample.seconds) {
     json.push_back(whole(seconds));
   }
@@ -144,15 +144,15 @@ Json json_of(const TrainerSample& sample) {
   return json;
 }
 
-Json json_of(const RangeSample& sample) {
-  Json arrived = Json::array();
+OrderedJson json_of(const RangeSample& sample) {
+  OrderedJson arrived = OrderedJson::array();
   for (const float seconds : sample.arrived) {
     arrived.push_back(whole(seconds));
   }
-  return Json::array({sample.step, whole(sample.apply), std::move(arrived)});
+  return OrderedJson::array({sample.step, whole(sample.apply), std::move(arrived)});
 }
 
-void put(Json& json, const net::TaskId& task, const ProcessFacts& process) {
+void put(OrderedJson& json, const net::TaskId& task, const ProcessFacts& process) {
   json["task"] = net::task_name(task);
   json["host"] = net::cut_utf8(process.host, 64);
   json["pid"] = process.pid;
@@ -162,7 +162,7 @@ void put(Json& json, const net::TaskId& task, const ProcessFacts& process) {
   json["bytes_received"] = process.bytes_received;
 }
 
-ProcessFacts process_of(const Json& json) {
+ProcessFacts process_of(const OrderedJson& json) {
   return {.host = net::one_line(json.at("host").get<std::string>()),
           .pid = integer_of(json.at("pid")),
           .resident_bytes = count_of(json.at("rss_bytes")),
@@ -171,17 +171,17 @@ ProcessFacts process_of(const Json& json) {
           .bytes_received = count_of(json.at("bytes_received"))};
 }
 
-net::TaskId task_of(const Json& json) {
+net::TaskId task_of(const OrderedJson& json) {
   return net::task_from_name(json.at("task").get<std::string>());
 }
 
 // With as many of the newest samples as fit.
 template <typename Sample>
-std::string with_samples(Json json, const std::vector<Sample>& samples) {
+std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
   std::size_t room = net::kMaxMetricsBytes - std::min(net::kMaxMetricsBytes, dumped(json).size());
-  Json& list = json["samples"] = Json::array();
+  OrderedJson& list = json["samples"] = OrderedJson::array();
   for (auto sample = samples.rbegin(); sample != samples.rend(); ++sample) {
-    Json each = json_of(*sample);
+    OrderedJson each = json_of(*sample);
     const std::size_t size = dumped(each).size() + 1;
     if (size + 16 > room) {
       break;
@@ -200,14 +200,14 @@ std::optional<Metrics> parsed(std::string_view text, Read read) {
     return std::nullopt;
   }
   try {
-    return read(Json::parse(text));
+    return read(OrderedJson::parse(text));
   } catch (const std::exception&) {
     return std::nullopt;
   }
 }
 
 // An older one does not tell which ps was last.
-TrainerSample trainer_sample_of(const Json& json) {
+TrainerSample trainer_sample_of(const OrderedJson& json) {
   TrainerSample sample{.step = count_of(json.at(0))};
   for (std::size_t stage = 0; stage < kStages; ++stage) {
     sample.seconds[stage] = seconds_of(json.at(stage + 1));
@@ -220,19 +220,19 @@ TrainerSample trainer_sample_of(const Json& json) {
   return sample;
 }
 
-RangeSample range_sample_of(const Json& json) {
+RangeSample range_sample_of(const OrderedJson& json) {
   RangeSample sample{.step = count_of(json.at(0)), .apply = seconds_of(json.at(1)), .arrived = {}};
   if (json.at(2).size() > kMostRanks) {
     throw std::invalid_argument("too many ranks");
   }
-  for (const Json& each : json.at(2)) {
+  for (const OrderedJson& each : json.at(2)) {
     sample.arrived.push_back(seconds_of(each));
   }
   return sample;
 }
 
 // What a task tells and what becomes a record have in common.
-void put(Json& json, const TrainerMetrics& metrics) {
+void put(OrderedJson& json, const TrainerMetrics& metrics) {
   put(json, metrics.task, metrics.process);
   json["isa"] = metrics.isa;
   json["threads"] = metrics.threads;
@@ -241,7 +241,7 @@ void put(Json& json, const TrainerMetrics& metrics) {
   json["dropped"] = metrics.dropped;
 }
 
-void put(Json& json, const PsMetrics& metrics) {
+void put(OrderedJson& json, const PsMetrics& metrics) {
   put(json, metrics.task, metrics.process);
   json["step"] = metrics.step;
   json["generation"] = metrics.generation;
@@ -272,14 +272,14 @@ std::size_t most_traced_at_once(std::size_t trainers) noexcept {
 }
 
 std::string to_json(const TrainerMetrics& metrics) {
-  Json json;
+  OrderedJson json;
   put(json, metrics);
   put_traced(json, metrics);
   return with_samples(std::move(json), metrics.samples);
 }
 
 std::string to_json(const PsMetrics& metrics) {
-  Json json;
+  OrderedJson json;
   put(json, metrics);
   json["staleness_sum"] = metrics.staleness_sum;
   json["standing"] = metrics.standing;
@@ -296,7 +296,7 @@ std::string to_json(const PsMetrics& metrics) {
 }
 
 std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
-  return parsed<TrainerMetrics>(text, [](const Json& json) {
+  return parsed<TrainerMetrics>(text, [](const OrderedJson& json) {
     TrainerMetrics metrics{.task = task_of(json),
                            .process = process_of(json),
                            .isa = net::one_line(json.at("isa").get<std::string>()),
@@ -305,7 +305,7 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
                            .pushes = count_of(json.at("pushes")),
                            .dropped = count_of(json.at("dropped")),
                            .samples = {}};
-    for (const Json& each : json.at("samples")) {
+    for (const OrderedJson& each : json.at("samples")) {
       metrics.samples.push_back(trainer_sample_of(each));
     }
     take_traced(json, metrics);
@@ -314,7 +314,7 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
 }
 
 std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
-  return parsed<PsMetrics>(text, [](const Json& json) {
+  return parsed<PsMetrics>(text, [](const OrderedJson& json) {
     PsMetrics metrics{.task = task_of(json),
                       .process = process_of(json),
                       .step = count_of(json.at("step")),
@@ -335,7 +335,7 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
     for (const char each : json.at("present").get<std::string>()) {
       metrics.present.push_back(each == '1');
     }
-    for (const Json& each : json.at("samples")) {
+    for (const OrderedJson& each : json.at("samples")) {
       metrics.samples.push_back(range_sample_of(each));
     }
     take_traced(json, metrics);
@@ -344,10 +344,10 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
 }
 
 std::string to_line(const TrainerMetrics& metrics, double time) {
-  Json json = {{"kind", "metrics"}, {"time", time}};
+  OrderedJson json = {{"kind", "metrics"}, {"time", time}};
   put(json, metrics);
   if (!metrics.samples.empty()) {
-    Json& stages = json["stages"];
+    OrderedJson& stages = json["stages"];
     for (std::size_t stage = 0; stage < kStages; ++stage) {
       stages[std::string(kStageNames[stage])] = mean(
           metrics.samples, [stage](const TrainerSample& sample) { return sample.seconds[stage]; });
@@ -357,7 +357,7 @@ std::string to_line(const TrainerMetrics& metrics, double time) {
 }
 
 std::string to_line(const PsMetrics& metrics, double time) {
-  Json json = {{"kind", "metrics"}, {"time", time}};
+  OrderedJson json = {{"kind", "metrics"}, {"time", time}};
   put(json, metrics);
   if (metrics.applied > 0) {
     json["staleness"] =

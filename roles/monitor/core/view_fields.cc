@@ -9,13 +9,13 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-const Json kNone;
+const OrderedJson kNone;
 
 }  // namespace
 
-const Json& field_of(const Json& json, std::string_view name) {
+const OrderedJson& field_of(const OrderedJson& json, std::string_view name) {
   if (!json.is_object()) {
     return kNone;
   }
@@ -23,7 +23,7 @@ const Json& field_of(const Json& json, std::string_view name) {
   return found == json.end() ? kNone : *found;
 }
 
-std::optional<double> number_of(const Json& json) {
+std::optional<double> number_of(const OrderedJson& json) {
   if (!json.is_number()) {
     return std::nullopt;
   }
@@ -31,23 +31,23 @@ std::optional<double> number_of(const Json& json) {
   return std::abs(value) <= kMostShown ? std::optional(value) : std::nullopt;
 }
 
-std::optional<double> number_of(const Json& json, std::string_view name) {
+std::optional<double> number_of(const OrderedJson& json, std::string_view name) {
   return number_of(field_of(json, name));
 }
 
-std::optional<double> number_at(const Json& list, std::size_t at) {
+std::optional<double> number_at(const OrderedJson& list, std::size_t at) {
   return list.is_array() && at < list.size() ? number_of(list[at]) : std::nullopt;
 }
 
-std::optional<std::uint64_t> count_of(const Json& json, std::string_view name) {
-  const Json& field = field_of(json, name);
+std::optional<std::uint64_t> count_of(const OrderedJson& json, std::string_view name) {
+  const OrderedJson& field = field_of(json, name);
   const bool is_count =
       field.is_number_unsigned() || (field.is_number_integer() && field.get<std::int64_t>() >= 0);
   return is_count ? std::optional(field.get<std::uint64_t>()) : std::nullopt;
 }
 
-std::string text_of_field(const Json& json, std::string_view name) {
-  const Json& field = field_of(json, name);
+std::string text_of_field(const OrderedJson& json, std::string_view name) {
+  const OrderedJson& field = field_of(json, name);
   return field.is_string() ? net::one_line(field.get_ref<const std::string&>()) : std::string();
 }
 

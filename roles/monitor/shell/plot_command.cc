@@ -16,10 +16,10 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json view_of(const std::string& path) {
-  return Json::parse(RecordedRun(path).feed().view(), nullptr, /*allow_exceptions=*/false);
+OrderedJson view_of(const std::string& path) {
+  return OrderedJson::parse(RecordedRun(path).feed().view(), nullptr, /*allow_exceptions=*/false);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -54,7 +54,7 @@ void write_file(const std::string& path, const std::string& text) {
 }  // namespace
 
 int run_plot(const PlotOptions& options) {
-  std::vector<Json> views;
+  std::vector<OrderedJson> views;
   for (const std::string& run : options.runs) {
     views.push_back(view_of(run));
   }
@@ -78,10 +78,11 @@ int run_show(const ShowOptions& options) {
   if (options.page) {
     return run_record_page(options.runs, *options.page);
   }
-  const Json view = view_of(options.runs.front());
-  write_output(options.json ? view.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-                            : show_text(view, options.runs.front(),
-                                        terminal_state(STDOUT_FILENO, options.variables).style));
+  const OrderedJson view = view_of(options.runs.front());
+  write_output(options.json
+                   ? view.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n"
+                   : show_text(view, options.runs.front(),
+                               terminal_state(STDOUT_FILENO, options.variables).style));
   return kDone;
 }
 

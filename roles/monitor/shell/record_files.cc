@@ -18,7 +18,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using FilePath = std::filesystem::path;
 
 // Read at once. Files are closed in between, so that a folder may hold more of them than a process
@@ -71,7 +71,7 @@ class RecordFiles::Source {
   void drop() noexcept { has_record_ = false; }
 
   [[nodiscard]] const FilePath& path() const noexcept { return path_; }
-  [[nodiscard]] const Json& record() const noexcept { return record_; }
+  [[nodiscard]] const OrderedJson& record() const noexcept { return record_; }
   [[nodiscard]] double time() const noexcept { return time_; }
 
  private:
@@ -128,7 +128,7 @@ class RecordFiles::Source {
   std::uint64_t number_ = 0;  // of the line
   std::string line_;
   bool has_record_ = false;
-  Json record_;
+  OrderedJson record_;
   double time_ = 0;
 };
 
@@ -161,7 +161,8 @@ void RecordFiles::find_files(RecordReading& reading) {
   }
 }
 
-RecordReading RecordFiles::read(BadLines bad_lines, const std::function<void(const Json&)>& take) {
+RecordReading RecordFiles::read(BadLines bad_lines,
+                                const std::function<void(const OrderedJson&)>& take) {
   RecordReading reading;
   find_files(reading);
   std::vector<Source*> files;  // that have a next record

@@ -14,7 +14,7 @@
 namespace disttf::roles {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 }  // namespace
 
@@ -40,12 +40,12 @@ RecordedRun::RecordedRun(std::string path) : path_(std::move(path)), files_(path
 }
 
 RecordReading RecordedRun::read(BadLines bad_lines) {
-  return files_.read(bad_lines, [this](const Json& record) {
-    Json known = record;
+  return files_.read(bad_lines, [this](const OrderedJson& record) {
+    OrderedJson known = record;
     if (text_of_field(record, "source") == kMetricsFile) {
       set_time(known);
     }
-    feed_.take(known.dump(-1, ' ', false, Json::error_handler_t::replace));
+    feed_.take(known.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
   });
 }
 
@@ -66,7 +66,7 @@ void RecordedRun::warn(const std::string& sentence) {
   }
 }
 
-void RecordedRun::set_time(Json& record) {
+void RecordedRun::set_time(OrderedJson& record) {
   const double seconds = number_of(record, "time").value_or(0);
   begun_ += seconds < last_ ? last_ : 0;
   last_ = seconds;

@@ -39,7 +39,7 @@ std::vector<std::size_t> most_probable(std::span<const float> outputs, std::size
   return order;
 }
 
-std::string place_of(const Asked& asked) {
+std::string place_of(const AskedExample& asked) {
   std::string text = net::one_line(asked.name);
   if (asked.row) {
     text += " row " + std::to_string(*asked.row);
@@ -49,7 +49,7 @@ std::string place_of(const Asked& asked) {
 
 }  // namespace
 
-std::string answer_text(const TrainedModel& model, const Asked& asked,
+std::string answer_text(const TrainedModel& model, const AskedExample& asked,
                         std::span<const float> outputs, std::size_t top) {
   std::string text = place_of(asked) + ": ";
   if (model.tells_numbers()) {
@@ -70,7 +70,7 @@ std::string answer_text(const TrainedModel& model, const Asked& asked,
   return text;
 }
 
-std::string answer_json(const TrainedModel& model, const Asked& asked,
+std::string answer_json(const TrainedModel& model, const AskedExample& asked,
                         std::span<const float> outputs, std::size_t top) {
   ordered_json out = {{"input", asked.name}};
   if (asked.row) {

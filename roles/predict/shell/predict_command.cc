@@ -165,7 +165,7 @@ class Asking {
  private:
   void tell(const Examples& examples, const std::string& name, std::size_t row,
             std::span<const float> outputs) {
-    Asked asked{.name = name};
+    AskedExample asked{.name = name};
     if (!examples.is_single) {
       asked.row = row + 1;
     }
@@ -181,7 +181,7 @@ class Asking {
     ++asked_;
   }
 
-  void count(const Asked& asked, std::span<const float> outputs) {
+  void count(const AskedExample& asked, std::span<const float> outputs) {
     if (asked.target) {
       const double error = static_cast<double>(outputs.front()) - *asked.target;
       counts_.squared_error += error * error;

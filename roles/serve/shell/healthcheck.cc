@@ -17,7 +17,7 @@ namespace disttf::roles {
 namespace {
 
 // An answer that says "well" is short; who sends this much is no such service.
-constexpr std::uint64_t kMostAnswerBytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t kMostHealthBytes = std::uint64_t{16} << 20U;
 
 // What it says is not looked at, but it must have come.
 class Unread : public net::HttpSink {
@@ -47,7 +47,7 @@ int run_healthcheck(const HealthcheckOptions& options) {
   request.connect_timeout = options.timeout;
   request.stall_timeout = options.timeout;
   request.deadline = net::Clock::now() + options.timeout;
-  request.max_bytes = kMostAnswerBytes;
+  request.max_bytes = kMostHealthBytes;
   request.token = token_in(options.token_file);
   if (!request.token.empty() && options.url.scheme == net::Scheme::kHttp &&
       !net::is_loopback_host(options.url.host)) {

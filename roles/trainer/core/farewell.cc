@@ -9,7 +9,7 @@ using net::FrameKind;
 
 // For a ps that was lost at the very end, and that nobody needs any more: to tell it so, should it
 // come back.
-constexpr std::chrono::seconds kFarewell{3};
+constexpr std::chrono::seconds kFarewellTime{3};
 // One ps has let this worker go: the others were told at the same time.
 constexpr std::chrono::seconds kOthersFollow{1};
 
@@ -217,7 +217,7 @@ void Farewell::told(Clock::time_point now) {
       untold_.push_back(range);
     }
   }
-  deadline_ = now + kFarewell;
+  deadline_ = now + kFarewellTime;
   context_.backoff.reset();
   pause_or_end(now);
 }
