@@ -7,15 +7,17 @@
 #
 # Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS of their own, and such as are made, stay alone.
 
-# Of sources, in a unit: half a minute of a compiler and 1.2 GB of memory at most. Nearly twice of it
-# took as long, with more for the last one to do while the other processors have no work.
-set(DISTTF_UNIT_BYTES 180000)
+# Sources in a unit: half a minute of a compiler and 1.2 GB of memory at most. With nearly twice as
+# many all took as long, and the last one had more to do while the other processors had no work. (A
+# number of bytes would be more even, but would change the units, and the file, with an edit.)
+set(DISTTF_UNIT_SOURCES 32)
 
 # disttf_unite_rooms(rooms): the sources of rooms (cmake/flags.cmake) of one storey that are compiled
 # alike, together, in libraries of the storey's. A storey is a folder at the top, or the part of it that
 # knows Asio and the one that does not: net/wire, roles/'s cores, roles/'s shells.
 function(disttf_unite_rooms rooms)
-  file(WRITE ${CMAKE_BINARY_DIR}/units/nothing.cc "")
+  set(nothing ${CMAKE_BINARY_DIR}/units/nothing.cc)
+  file(CONFIGURE OUTPUT ${nothing} CONTENT "// A library wants a source.\n" @ONLY)
   set(libraries "")
   foreach(room IN LISTS rooms)
     _disttf_storey(${room} storey)
@@ -34,7 +36,7 @@ function(disttf_unite_rooms rooms)
         endif()
       endif()
       if(NOT alone)  # but a library wants a source
-        set_target_properties(${target} PROPERTIES SOURCES ${CMAKE_BINARY_DIR}/units/nothing.cc)
+        set_target_properties(${target} PROPERTIES SOURCES ${nothing})
       endif()
       if(NOT united)
         continue()
@@ -52,7 +54,7 @@ function(disttf_unite_rooms rooms)
   endforeach()
   list(REMOVE_DUPLICATES libraries)
   foreach(library IN LISTS libraries)
-    _disttf_units(${library} "${${library}_sources}" ${DISTTF_UNIT_BYTES} units)
+    _disttf_units(${library} "${${library}_sources}" ${DISTTF_UNIT_SOURCES} units)
     list(REMOVE_DUPLICATES ${library}_linked)
     list(REMOVE_DUPLICATES ${library}_rooms)
     list(REMOVE_ITEM ${library}_linked ${${library}_rooms})
@@ -61,9 +63,19 @@ function(disttf_unite_rooms rooms)
     if(library MATCHES "_cold$")
       target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-Os>)  # as disttf_room() has it
     endif()
+    if(library MATCHES "^disttf_united_data_" AND DISTTF_SANITIZE MATCHES address)
+      target_compile_options(${library} PRIVATE -O1)  # as in CMakeLists.txt
+    endif()
     foreach(room IN LISTS ${library}_rooms)
       target_link_libraries(${room} INTERFACE ${library})
     endforeach()
+  endforeach()
+  foreach(library IN LISTS libraries)
+    string(REGEX REPLACE "_hot$" "_cold" other ${library})
+    if(library MATCHES "_hot$" AND other IN_LIST libraries)  # each calls what the other has
+      target_link_libraries(${library} PUBLIC ${other})
+      target_link_libraries(${other} PUBLIC ${library})
+    endif()
   endforeach()
 endfunction()
 
@@ -89,12 +101,11 @@ function(_disttf_unite_target target)
   if(count LESS 2)
     return()
   endif()
-  set(bytes ${DISTTF_UNIT_BYTES})
   get_target_property(most ${target} UNITY_BUILD_BATCH_SIZE)
-  if(most EQUAL 0)
-    set(bytes 0)
+  if(most STREQUAL "most-NOTFOUND")
+    set(most ${DISTTF_UNIT_SOURCES})
   endif()
-  _disttf_units(${target} "${united}" ${bytes} units)
+  _disttf_units(${target} "${united}" ${most} units)
   set_target_properties(${target} PROPERTIES SOURCES "${alone};${units}")
 endfunction()
 
@@ -133,24 +144,23 @@ function(_disttf_split target alone_result united_result)
   set(${united_result} "${united}" PARENT_SCOPE)
 endfunction()
 
-# Files that include `sources`, about `bytes` of them each; 0: one file.
-function(_disttf_units name sources bytes result)
+# Files that include `sources`, `most` each, and as evenly as that goes; 0: one file.
+function(_disttf_units name sources most result)
+  list(LENGTH sources count)
+  if(most EQUAL 0)
+    set(most ${count})
+  endif()
+  math(EXPR files "(${count} + ${most} - 1) / ${most}")
   set(units "")
-  set(text "")
-  set(size 0)
-  list(GET sources -1 last)
-  foreach(source IN LISTS sources)
-    string(APPEND text "#include \"${source}\"\n")
-    file(SIZE ${CMAKE_SOURCE_DIR}/${source} more)
-    math(EXPR size "${size} + ${more}")
-    if(source STREQUAL last OR (bytes GREATER 0 AND size GREATER_EQUAL bytes))
-      list(LENGTH units count)
-      set(unit ${CMAKE_BINARY_DIR}/units/${name}_${count}.cc)
-      file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)  # left as it is where it says that already
-      list(APPEND units ${unit})
-      set(text "")
-      set(size 0)
-    endif()
+  foreach(number RANGE 1 ${files})
+    math(EXPR first "(${number} - 1) * ${count} / ${files}")
+    math(EXPR length "${number} * ${count} / ${files} - ${first}")
+    list(SUBLIST sources ${first} ${length} names)
+    list(TRANSFORM names REPLACE "(.+)" "#include \"\\1\"")
+    list(JOIN names "\n" text)
+    set(unit ${CMAKE_BINARY_DIR}/units/${name}_${number}.cc)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}\n" @ONLY)  # left as it is where it says that already
+    list(APPEND units ${unit})
   endforeach()
   set(${result} "${units}" PARENT_SCOPE)
 endfunction()

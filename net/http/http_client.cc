@@ -9,6 +9,7 @@
 #include "net/http/http_connection.h"
 #include "net/http/http_open.h"
 #include "net/http/http_response.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
@@ -17,7 +18,9 @@ namespace {
 constexpr std::size_t kReadBytes = 64 * 1024;  // a few packets' worth; larger gains nothing here
 
 bool is_redirect(int status) {
-  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+  return status == http_status::kMovedPermanently || status == http_status::kFound ||
+         status == http_status::kSeeOther || status == http_status::kTemporaryRedirect ||
+         status == http_status::kPermanentRedirect;
 }
 
 // One http_get(). The steps return false when the transfer is over, with outcome_ saying why.
@@ -156,12 +159,12 @@ bool Transfer::request_head() {
 // Whether the header is that of a body we can use; the sink then learns of it.
 bool Transfer::accept_head() {
   const HttpHead& head = parser_->head();
-  if (head.status == 416) {
+  if (head.status == http_status::kRangeNotSatisfiable) {
     return fail(HttpError::kRangeNotSatisfiable, "the server has no bytes from " +
                                                      std::to_string(request_.resume_from) +
                                                      " on (it answered " + status_text(head) + ")");
   }
-  if (head.status != 200 && head.status != 206) {
+  if (head.status != http_status::kOk && head.status != http_status::kPartialContent) {
     return fail(HttpError::kBadStatus, "the server answered " + status_text(head));
   }
   if (!head.content_encoding.empty() && head.content_encoding != "identity") {
@@ -174,9 +177,10 @@ bool Transfer::accept_head() {
                                              net::quoted(head.transfer_encoding) +
                                              "; only chunked is understood");
   }
-  info_.accepts_ranges = head.status == 206 || head.accept_ranges == "bytes";
+  info_.accepts_ranges =
+      head.status == http_status::kPartialContent || head.accept_ranges == "bytes";
   info_.total_bytes = head.content_length;
-  if (head.status == 206 && !accept_range(info_)) return false;
+  if (head.status == http_status::kPartialContent && !accept_range(info_)) return false;
   if (info_.total_bytes && *info_.total_bytes > request_.max_bytes) {
     return fail(HttpError::kTooLarge, "it has " + std::to_string(*info_.total_bytes) +
                                           " bytes; at most " + std::to_string(request_.max_bytes) +

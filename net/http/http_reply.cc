@@ -7,6 +7,7 @@
 #include "net/wire/text.h"
 
 namespace disttf::net {
+
 bool HttpReply::has_field(std::string_view name) const noexcept {
   return std::any_of(fields.begin(), fields.end(),
                      [name](const auto& field) { return field.first == name; });
@@ -23,18 +24,18 @@ std::string refusal_sentence(int status, std::size_t max_body_bytes) {
   switch (status) {
     case http_status::kUnauthorized:
       return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
-    case 408:
+    case http_status::kRequestTimeout:
       return "the request did not come whole within the time that is allowed";
-    case 413:
+    case http_status::kContentTooLarge:
       return "the request's body is too large; " + std::to_string(max_body_bytes / 1024) +
              " KiB are allowed";
-    case 431:
+    case http_status::kHeadTooLarge:
       return "the request's head is too large; 8 KiB are allowed";
-    case 501:
+    case http_status::kNotImplemented:
       return "this method, CONNECT, other protocols and Transfer-Encoding are not understood here";
-    case 503:
+    case http_status::kUnavailable:
       return "too many connections are open; try again";
-    case 505:
+    case http_status::kVersionNotSupported:
       return "only HTTP/1.1 is spoken here";
     default:
       return "the request is not HTTP to the letter: lines that end in CR LF, no blank before a "

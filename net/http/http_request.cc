@@ -84,39 +84,39 @@ bool decode_percent(std::string& text) {
 
 std::string_view http_reason(int status) noexcept {
   switch (status) {
-    case 200:
+    case http_status::kOk:
       return "OK";
-    case 303:
+    case http_status::kSeeOther:
       return "See Other";
-    case 304:
+    case http_status::kNotModified:
       return "Not Modified";
     case http_status::kBadRequest:
       return "Bad Request";
-    case 401:
+    case http_status::kUnauthorized:
       return "Unauthorized";
-    case 403:
+    case http_status::kForbidden:
       return "Forbidden";
-    case 404:
+    case http_status::kNotFound:
       return "Not Found";
-    case 405:
+    case http_status::kMethodNotAllowed:
       return "Method Not Allowed";
-    case 408:
+    case http_status::kRequestTimeout:
       return "Request Timeout";
-    case 409:
+    case http_status::kConflict:
       return "Conflict";
     case http_status::kContentTooLarge:
       return "Content Too Large";
-    case 421:
+    case http_status::kMisdirected:
       return "Misdirected Request";
-    case 415:
+    case http_status::kUnsupportedMediaType:
       return "Unsupported Media Type";
     case http_status::kHeadTooLarge:
       return "Request Header Fields Too Large";
     case http_status::kNotImplemented:
       return "Not Implemented";
-    case 503:
+    case http_status::kUnavailable:
       return "Service Unavailable";
-    case 504:
+    case http_status::kGatewayTimeout:
       return "Gateway Timeout";
     case http_status::kVersionNotSupported:
       return "HTTP Version Not Supported";
@@ -213,8 +213,8 @@ int HttpRequestParser::begin_value() {
   has_transfer_encoding_ = has_transfer_encoding_ || name_ == "transfer-encoding";
   for (unsigned each = 0; each < kKeptFields.size(); ++each) {
     if (name_ != kKeptFields[each].name) continue;
-    if ((seen_ & (1U << each)) != 0)
-      return http_status::kBadRequest;  // which of the two would count?
+    // Twice: which of the two would count?
+    if ((seen_ & (1U << each)) != 0) return http_status::kBadRequest;
     seen_ |= 1U << each;
     value_ = &(request_.*kKeptFields[each].place);
   }

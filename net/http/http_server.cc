@@ -155,11 +155,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       HttpReply reply;
       stays_open_ = false;
       if (is_one_too_many) {
-        reply = error_reply(503, refusal_sentence(503));
+        reply = error_reply(http_status::kUnavailable, refusal_sentence(http_status::kUnavailable));
       } else if (const std::optional<int> refusal = co_await read_request()) {
         if (tls_ && tls_->is_plain_http()) {
           tls_.reset();  // whoever asks so can read no other answer
-          co_await write_reply(error_reply(400, kHttpsAlone));
+          co_await write_reply(error_reply(http_status::kBadRequest, kHttpsAlone));
           break;
         }
         // Nobody is there any more, or nobody whom one could tell.
@@ -192,7 +192,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       auto [error, size] = co_await read_some(buffer);
       const bool was_idle = is_idle();
       if (timed_out_) {
-        refusal = was_idle ? 0 : 408;
+        refusal = was_idle ? 0 : http_status::kRequestTimeout;
       } else if (error) {
         refusal = 0;
       } else if (const int status = parser_->feed({buffer.data(), size}); status != 0) {
@@ -263,11 +263,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     } else if (listener_.tokens && !listener_.tokens->admit(request.authorization)) {
       return unauthorized_reply();
     }
-    if (state_->stopping) return error_reply(503, "the run is ending");
+    if (state_->stopping) return error_reply(http_status::kUnavailable, "the run is ending");
     try {
       return state_->handler(request);
     } catch (const std::exception& error) {
-      return error_reply(500, error.what());
+      return error_reply(http_status::kServerError, error.what());
     }
   }
 

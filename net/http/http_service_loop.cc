@@ -13,6 +13,8 @@
 #include <new>
 #include <span>
 
+#include "net/http/http_status.h"
+
 namespace disttf::net {
 namespace {
 
@@ -121,7 +123,8 @@ void HttpService::Loop::accept() {
     } else if (total >= options_.max_connections || least == this) {
       ++count_;
       Connection* const connection = adopt(socket);
-      if (connection != nullptr && total >= options_.max_connections) refuse(*connection, 503);
+      if (connection != nullptr && total >= options_.max_connections)
+        refuse(*connection, http_status::kUnavailable);
     } else {
       least->hand(socket);
     }
@@ -187,7 +190,7 @@ void HttpService::Loop::receive_tls(Connection& connection) {
       return;
     } else if (connection.tls->is_plain_http()) {
       connection.tls.reset();  // whoever asks so can read no other answer
-      refuse(connection, error_reply(400, kHttpsAlone));
+      refuse(connection, error_reply(http_status::kBadRequest, kHttpsAlone));
     } else {
       end(connection);
     }
@@ -224,7 +227,7 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
     return false;
   }
   if (held_bytes_ > options_.max_held_bytes) {
-    refuse(connection, 503);
+    refuse(connection, http_status::kUnavailable);
     return false;
   }
   if (parser.head_complete() && !connection.has_continued && !parser.request().expect.empty()) {
@@ -252,9 +255,11 @@ void HttpService::Loop::ask(Connection& connection) {
   try {
     handler_->ask(connection);
   } catch (const std::bad_alloc&) {
-    if (connection.is_asked) connection.answer(error_reply(503, "there is not enough memory"));
+    if (connection.is_asked)
+      connection.answer(error_reply(http_status::kUnavailable, "there is not enough memory"));
   } catch (const std::exception& error) {
-    if (connection.is_asked) connection.answer(error_reply(500, error.what()));
+    if (connection.is_asked)
+      connection.answer(error_reply(http_status::kServerError, error.what()));
   }
 }
 
@@ -371,7 +376,7 @@ void HttpService::Loop::sweep() {
   for (const std::unique_ptr<Connection>& each : connections_) {
     if (each->is_asked || now_ < each->deadline) continue;
     if (each->parser.begun() && each->out.empty() && !each->is_lingering) {
-      refuse(*each, 408);
+      refuse(*each, http_status::kRequestTimeout);
     } else {
       end(*each);
     }

@@ -25,16 +25,6 @@ std::string base64_of(const std::string& text) {
   return net::base64(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// RFC 4648, section 10.
-TEST(Base64, IsThatOfThePublishedTexts) {
-  EXPECT_EQ(base64_of(""), "");
-  EXPECT_EQ(base64_of("f"), "Zg==");
-  EXPECT_EQ(base64_of("fo"), "Zm8=");
-  EXPECT_EQ(base64_of("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(net::base64_for_urls("\xFB\xEF\xFF"), "--__");
-  EXPECT_EQ(net::base64_for_urls("f"), "Zg");
-}
-
 TEST(GcsChecksum, IsFourBytesInBase64) {
   EXPECT_EQ(crc32c_text(0xE3069283), "4waSgw==");
   EXPECT_EQ(crc32c_from("4waSgw=="), 0xE3069283U);

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "net/wire/base64.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/api_route.h"
 #include "roles/serve/core/batch_queue.h"
@@ -377,18 +376,6 @@ TEST(ServeInference, AnswersAreJsonOrBytesOrClasses) {
   const json facts = json::parse(inference_metadata(asked, std::vector<std::uint64_t>{9, 8}));
   EXPECT_EQ(facts["versions"], json({"9", "8"}));
   EXPECT_EQ(facts["inputs"][0]["shape"], json({-1, 2, 3, 1}));
-}
-
-TEST(ServeBase64, IsDecoded) {
-  std::vector<std::uint8_t> bytes;
-  ASSERT_TRUE(net::decode_base64("_-8=", bytes));
-  EXPECT_THAT(bytes, ElementsAre(0xFF, 0xEF));
-  ASSERT_TRUE(net::decode_base64("AAEC", bytes));
-  EXPECT_THAT(bytes, ElementsAre(0, 1, 2));
-  ASSERT_TRUE(net::decode_base64("AAE", bytes));
-  for (const char* text : {"A", "A===", "AB=C", "AA\n", "AAF"}) {
-    EXPECT_FALSE(net::decode_base64(text, bytes)) << text;
-  }
 }
 
 class ServeQueue : public testing::Test {

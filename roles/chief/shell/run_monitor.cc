@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // Between two looks at where training is.
-constexpr milliseconds kMonitorTurn{250};
+constexpr milliseconds kMonitorLook{250};
 // Looks between two frontiers.
 constexpr int kLooksOfFrontier = 4;
 // For the reader of a pipe that is full.
@@ -236,7 +236,7 @@ class RunMonitor::Impl {
   void work() {
     std::unique_lock lock(mutex_);
     for (int looks = 1;; ++looks) {
-      wake_.wait_for(lock, kMonitorTurn, [this] { return is_ending_; });
+      wake_.wait_for(lock, kMonitorLook, [this] { return is_ending_; });
       look(looks % kLooksOfFrontier == 0);
       const std::optional<TraceCollector::Result> trace = look_at_traces();
       const StepWindow window = traces_.window();

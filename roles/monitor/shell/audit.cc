@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 
@@ -9,14 +10,13 @@ namespace disttf::roles {
 
 std::function<void(const net::HttpServerRequest&, int, std::size_t)> audit_of(const char* where) {
   return [where](const net::HttpServerRequest& request, int status, std::size_t untold) {
-    constexpr int kFirstError = 400;
     const std::string target =
         request.path + (request.query.empty() ? std::string() : "?" + request.query);
     const std::string line =
         request.method + " " + net::one_line(target) + " at " + where + " by " + request.peer +
         ": " + std::to_string(status) +
         (untold == 0 ? std::string() : " (" + std::to_string(untold) + " more not shown)");
-    status < kFirstError ? log_info(line) : log_warning(line);
+    status < net::http_status::kBadRequest ? log_info(line) : log_warning(line);
   };
 }
 

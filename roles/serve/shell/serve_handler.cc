@@ -151,7 +151,7 @@ net::HttpReply ServeHandler::server_facts(ApiCall call) const {
   const bool is_ready = !parts_.is_draining && !shelf_->models.empty();
   const bool is_good = call == ApiCall::kLive || is_ready;
   net::HttpReply reply{
-      .status = is_good ? 200 : net::http_status::kUnavailable,
+      .status = is_good ? net::http_status::kOk : net::http_status::kUnavailable,
       .body = std::string(call == ApiCall::kLive ? R"({"live":)" : R"({"ready":)") +
               (is_good ? "true}\n" : "false}\n")};
   return reply;
@@ -183,10 +183,10 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
     return {.body = rest_metadata(asked)};
   }
   if (route.call == ApiCall::kModelReady) {
-    const int status = parts_.is_draining ? net::http_status::kUnavailable : 200;
+    const int status = parts_.is_draining ? net::http_status::kUnavailable : net::http_status::kOk;
     return {.status = status,
             .body = R"({"name":")" + parts_.name + R"(","ready":)" +
-                    (status == 200 ? "true}\n" : "false}\n")};
+                    (status == net::http_status::kOk ? "true}\n" : "false}\n")};
   }
   std::vector<std::uint64_t> versions;
   for (const auto& each : shelf_->models) {
@@ -205,9 +205,9 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
                                                body.size());
     if (const std::error_code error =
             data::gunzip(packed, parts_.limits.max_body_bytes, unpacked)) {
-      throw ApiError(
-          error == data::DataError::kGzipTooLarge ? net::http_status::kContentTooLarge : 400,
-          "Content-Encoding: gzip, but " + error.message());
+      throw ApiError(error == data::DataError::kGzipTooLarge ? net::http_status::kContentTooLarge
+                                                             : net::http_status::kBadRequest,
+                     "Content-Encoding: gzip, but " + error.message());
     }
     body = {reinterpret_cast<const char*>(unpacked.data()), unpacked.size()};
   } else if (!request.content_encoding.empty() && request.content_encoding != "identity") {

@@ -36,9 +36,9 @@ ServeMeters::ServeMeters(MetricRegistry& metrics, std::size_t threads)
 
 Counter& ServeMeters::answers(int status) noexcept {
   const auto* const found = std::ranges::find(kCodes, status);
-  constexpr std::size_t kServerError = 9;
-  static_assert(kCodes[kServerError] == 500);
-  return *answers_[found == kCodes.end() ? kServerError
+  constexpr std::size_t kPlaceOf500 = 9;
+  static_assert(kCodes[kPlaceOf500] == 500);
+  return *answers_[found == kCodes.end() ? kPlaceOf500
                                          : static_cast<std::size_t>(found - kCodes.begin())];
 }
 

@@ -117,8 +117,7 @@ std::string exchange_form(const FederatedIdentity& identity, std::string_view su
 NamedTexts exchange_fields(const FederatedIdentity& identity) {
   NamedTexts fields = {{"Content-Type", "application/x-www-form-urlencoded"}};
   if (!identity.client.empty()) {
-    const auto bytes = std::as_bytes(std::span(identity.client.data(), identity.client.size()));
-    fields.emplace_back("Authorization", "Basic " + net::base64(bytes));
+    fields.emplace_back("Authorization", "Basic " + net::base64(identity.client));
   }
   return fields;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/http/http_session.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/store/core/s3_answers.h"
@@ -53,7 +54,7 @@ std::string ask_metadata(const net::HttpQuestion& question, const net::HttpLimit
                          const net::Interrupt& interrupt, bool is_expected) {
   net::HttpSession session(limits, ca_file, proxy, interrupt);
   const net::HttpAnswer answer = session.ask(question);
-  if (!answer.error && answer.head.status == 200) return answer.body;
+  if (!answer.error && answer.head.status == net::http_status::kOk) return answer.body;
   if (is_expected) {
     log_warning(
         "no credentials from " + net::authority(question.url) + ": " +

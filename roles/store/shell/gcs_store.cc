@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/crc32c.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
 #include "roles/store/core/store_error.h"
@@ -105,9 +106,10 @@ std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
                                       .path = path_of(key),
                                       .key = key,
                                       .query = {{"fields", kObjectFields}},
-                                      .accepted = 404});
-  if (answer.head.status == 404) {
-    const StoreRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+                                      .accepted = net::http_status::kNotFound});
+  if (answer.head.status == net::http_status::kNotFound) {
+    const StoreRefusal why =
+        gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
@@ -125,14 +127,15 @@ std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max
                                 .key = key,
                                 .query = {{"alt", "media"}},
                                 .fields = {{"range", range_text(0, max_bytes)}},
-                                .accepted = 404,
+                                .accepted = net::http_status::kNotFound,
                                 .also_accepted = 416});  // it is empty
-  if (answer.head.status == 404) {
-    const StoreRefusal why = gcs_refusal(404, answer.head.reason, answer.body, false);
+  if (answer.head.status == net::http_status::kNotFound) {
+    const StoreRefusal why =
+        gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
-  if (answer.head.status == 416) {
+  if (answer.head.status == net::http_status::kRangeNotSatisfiable) {
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
   }
@@ -262,7 +265,10 @@ void GcsStore::copy(const std::string& from, const std::string& to) {
 }
 
 void GcsStore::remove(const std::string& key) {
-  static_cast<void>(ask({.method = "DELETE", .path = path_of(key), .key = key, .accepted = 404}));
+  static_cast<void>(ask({.method = "DELETE",
+                         .path = path_of(key),
+                         .key = key,
+                         .accepted = net::http_status::kNotFound}));
 }
 
 std::chrono::sys_seconds GcsStore::now() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/http/http_session.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/store/core/store_error.h"
@@ -32,7 +33,9 @@ StoreRefusal refusal_of_token(const net::Url& place, const net::HttpAnswer& answ
     return refusal;
   }
   const int status = answer.head.status;
-  const bool may_pass = status == 408 || status == 429 || status >= 500;
+  const bool may_pass = status == net::http_status::kRequestTimeout ||
+                        status == net::http_status::kTooManyRequests ||
+                        status >= net::http_status::kServerError;
   const std::string said = google_token_error(answer.body);
   return {.error = may_pass ? StoreError::kAway : StoreError::kDenied,
           .sentence = net::authority(place) + " answered " + net::status_text(answer.head) +
@@ -102,7 +105,8 @@ GoogleToken GoogleCredentials::posted(const std::string& path, net::HttpQuestion
     return session.ask(question);
   };
   const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
-    if (!answer.error && answer.head.status == 200) token = read(answer.body, system_now());
+    if (!answer.error && answer.head.status == net::http_status::kOk)
+      token = read(answer.body, system_now());
     return token ? std::nullopt : std::optional(refusal_of_token(question.url, answer));
   };
   static_cast<void>(ask_patiently({.what = "a token for the identity in " + net::quoted(path),
@@ -139,7 +143,7 @@ std::string GoogleCredentials::subject_token(const Found& found) const {
     const net::Url url = net::parse_url("the credential_source in " + found.path, who.url);
     place = net::to_string(url);
     const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
-      if (!answer.error && answer.head.status == 200) return std::nullopt;
+      if (!answer.error && answer.head.status == net::http_status::kOk) return std::nullopt;
       return refusal_of_token(url, answer);
     };
     text = ask_patiently(
@@ -197,7 +201,7 @@ std::optional<GoogleToken> GoogleCredentials::from_metadata() const {
                                               .fields = {{"Metadata-Flavor", "Google"}},
                                               .body = {},
                                               .max_answer_bytes = kMaxTokenAnswer});
-  if (!answer.error && answer.head.status == 200) {
+  if (!answer.error && answer.head.status == net::http_status::kOk) {
     return google_token_from(answer.body, system_now());
   }
   if (is_expected) {

@@ -18,7 +18,10 @@ constexpr int kMaxRedirects = 5;
 constexpr std::size_t kMaxHttpFile = std::size_t{256} << 20U;
 
 std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
-  static constexpr std::array<int, 6> kPassing{408, 429, 500, 502, 503, 504};
+  static constexpr std::array<int, 6> kPassing{
+      net::http_status::kRequestTimeout, net::http_status::kTooManyRequests,
+      net::http_status::kServerError,    net::http_status::kBadGateway,
+      net::http_status::kUnavailable,    net::http_status::kGatewayTimeout};
   if (answer.error == net::HttpError::kTooLarge) return StoreRefusal{.sentence = answer.sentence};
   if (answer.error) return refusal_of_error(answer);
   const int status = answer.head.status;
@@ -27,16 +30,18 @@ std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
   if (std::ranges::find(kPassing, status) != kPassing.end()) {
     refusal.error = StoreError::kAway;
     refusal.may_pass = true;
-  } else if (status == 404 || status == 410) {
+  } else if (status == net::http_status::kNotFound || status == net::http_status::kGone) {
     refusal.error = StoreError::kNotFound;
-  } else if (status == 401 || status == 403) {
+  } else if (status == net::http_status::kUnauthorized || status == net::http_status::kForbidden) {
     refusal.error = StoreError::kDenied;
   }
   return refusal;
 }
 
 bool is_redirect(int status) {
-  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+  return status == net::http_status::kMovedPermanently || status == net::http_status::kFound ||
+         status == net::http_status::kSeeOther || status == net::http_status::kTemporaryRedirect ||
+         status == net::http_status::kPermanentRedirect;
 }
 
 std::chrono::sys_seconds time_of_change(const net::HttpHead& head) {
@@ -97,8 +102,8 @@ std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag
 std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
   const std::string url = path.string();
   net::HttpAnswer answer = ask("GET", url, range_text(0, kReadAtOnce));
-  if (answer.head.status == net::http_status::kRangeNotSatisfiable)
-    answer.body.clear();  // it is empty
+  // Of an empty file.
+  if (answer.head.status == net::http_status::kRangeNotSatisfiable) answer.body.clear();
   const std::uint64_t size = whole_size(answer, url);
   return std::make_unique<ReadAhead>(
       size, answer.body,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/sha256.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -116,8 +117,9 @@ net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
 }
 
 std::optional<ObjectInfo> S3Store::find(const std::string& key) {
-  const net::HttpAnswer answer = ask({.method = "HEAD", .key = key, .accepted = 404});
-  if (answer.head.status == 404) return std::nullopt;
+  const net::HttpAnswer answer =
+      ask({.method = "HEAD", .key = key, .accepted = net::http_status::kNotFound});
+  if (answer.head.status == net::http_status::kNotFound) return std::nullopt;
   return info_from(key, answer.head, answer.head.content_length.value_or(0));
 }
 
@@ -125,14 +127,15 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
   net::HttpAnswer answer = ask({.method = "GET",
                                 .key = key,
                                 .fields = {{"range", range_text(0, max_bytes)}},
-                                .accepted = 404,
+                                .accepted = net::http_status::kNotFound,
                                 .also_accepted = 416});  // it is empty
-  if (answer.head.status == 404) {
-    const StoreRefusal why = s3_refusal(404, answer.head.reason, answer.body, "");
+  if (answer.head.status == net::http_status::kNotFound) {
+    const StoreRefusal why =
+        s3_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, "");
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
-  if (answer.head.status == 416) {
+  if (answer.head.status == net::http_status::kRangeNotSatisfiable) {
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
   }
@@ -199,7 +202,7 @@ void S3Store::copy(const std::string& from, const std::string& to) {
 }
 
 void S3Store::remove(const std::string& key) {
-  static_cast<void>(ask({.method = "DELETE", .key = key, .accepted = 404}));
+  static_cast<void>(ask({.method = "DELETE", .key = key, .accepted = net::http_status::kNotFound}));
 }
 
 std::chrono::sys_seconds S3Store::now() {

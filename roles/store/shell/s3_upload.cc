@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/http/http_status.h"
 #include "roles/process/log.h"
 #include "roles/store/core/s3_answers.h"
 #include "roles/store/core/store_error.h"
@@ -49,8 +50,10 @@ S3Upload::~S3Upload() {
   parts_.wait();
   if (is_complete_) return;
   try {
-    static_cast<void>(store_.ask(
-        {.method = "DELETE", .key = key_, .query = {{"uploadId", id_}}, .accepted = 404}));
+    static_cast<void>(store_.ask({.method = "DELETE",
+                                  .key = key_,
+                                  .query = {{"uploadId", id_}},
+                                  .accepted = net::http_status::kNotFound}));
   } catch (const std::exception& error) {
     log_debug(std::string("parts of an upload stay behind: ") + error.what());
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/posix_file_system.h"
+#include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -101,7 +102,7 @@ net::HttpAnswer ask_patiently(const PatientQuestion& question, const net::Interr
 
 std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url) {
   const std::uint64_t size = answer.body.size();
-  if (answer.head.status != 206) return size;
+  if (answer.head.status != net::http_status::kPartialContent) return size;
   const auto range = net::read_content_range(answer.head.content_range);
   if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
     throw std::system_error(StoreError::kBadAnswer, "GET " + url + ": the Content-Range is " +
@@ -113,7 +114,7 @@ std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url) 
 std::size_t take_range(const net::HttpAnswer& answer, const std::string& url, std::uint64_t offset,
                        std::span<std::byte> to) {
   const auto range = net::read_content_range(answer.head.content_range);
-  if (answer.head.status != 206 || !range || range->first != offset ||
+  if (answer.head.status != net::http_status::kPartialContent || !range || range->first != offset ||
       answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
     throw std::system_error(
         StoreError::kBadAnswer,
