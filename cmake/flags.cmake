@@ -28,8 +28,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(disttf_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 if(DISTTF_UNITY)
-  # Names in unnamed namespaces then must differ within a storey (cmake/units.cmake). g++ takes the sources for headers
-  # that such names must not leak from.
+  # Names in unnamed namespaces then must differ within a storey (cmake/units.cmake). g++ takes the
+  # sources for headers that such names must not leak from.
   target_compile_options(disttf_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(DISTTF_FUZZ AND DISTTF_FUZZ_COVERAGE)

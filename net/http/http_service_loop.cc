@@ -123,8 +123,9 @@ void HttpService::Loop::accept() {
     } else if (total >= options_.max_connections || least == this) {
       ++count_;
       Connection* const connection = adopt(socket);
-      if (connection != nullptr && total >= options_.max_connections)
+      if (connection != nullptr && total >= options_.max_connections) {
         refuse(*connection, http_status::kUnavailable);
+      }
     } else {
       least->hand(socket);
     }
@@ -255,11 +256,13 @@ void HttpService::Loop::ask(Connection& connection) {
   try {
     handler_->ask(connection);
   } catch (const std::bad_alloc&) {
-    if (connection.is_asked)
+    if (connection.is_asked) {
       connection.answer(error_reply(http_status::kUnavailable, "there is not enough memory"));
+    }
   } catch (const std::exception& error) {
-    if (connection.is_asked)
+    if (connection.is_asked) {
       connection.answer(error_reply(http_status::kServerError, error.what()));
+    }
   }
 }
 

@@ -17,7 +17,9 @@ TEST(Base64, IsThatOfThePublishedTexts) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");
   EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xfb\xff\xfe"), "+//+");
   EXPECT_EQ(base64_for_urls("\xFB\xEF\xFF"), "--__");
   EXPECT_EQ(base64_for_urls("f"), "Zg");
 }

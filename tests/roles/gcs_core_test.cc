@@ -21,10 +21,6 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string base64_of(const std::string& text) {
-  return net::base64(std::as_bytes(std::span(text.data(), text.size())));
-}
-
 TEST(GcsChecksum, IsFourBytesInBase64) {
   EXPECT_EQ(crc32c_text(0xE3069283), "4waSgw==");
   EXPECT_EQ(crc32c_from("4waSgw=="), 0xE3069283U);
@@ -199,7 +195,7 @@ TEST(GoogleFederation, AsksForWhatItIsToHave) {
                               why);
   ASSERT_TRUE(account);
   EXPECT_THAT(exchange_form(*account, "s"), HasSubstr("auth%2Fcloud-platform"));
-  EXPECT_EQ(exchange_fields(*account).back().second, "Basic " + base64_of("id:secret"));
+  EXPECT_EQ(exchange_fields(*account).back().second, "Basic " + net::base64("id:secret"));
   EXPECT_EQ(
       impersonation_body(*account),
       R"({"lifetime":"1800s","scope":["https://www.googleapis.com/auth/devstorage.read_write"]})");

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <string_view>
-
 #include "net/transport/secrets.h"
 
 namespace disttf::roles {
@@ -13,20 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-std::string encoded(std::string_view text) {
-  return base64_of(std::as_bytes(std::span(text.data(), text.size())));
-}
-
-// Those of RFC 4648.
-TEST(RunSecret, IsWrittenInBase64) {
-  EXPECT_EQ(encoded(""), "");
-  EXPECT_EQ(encoded("f"), "Zg==");
-  EXPECT_EQ(encoded("fo"), "Zm8=");
-  EXPECT_EQ(encoded("foo"), "Zm9v");
-  EXPECT_EQ(encoded("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(encoded("\xfb\xff\xfe"), "+//+");
-}
 
 TEST(RunSecret, IsAnotherEachTimeAndOneThatTasksTake) {
   const std::string one = make_run_secret();

@@ -3,9 +3,7 @@
 // everybody's.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +17,6 @@ enum class SecretOfRun : std::uint8_t {
 
 // 32 bytes from the system's generator, in base64. Throws std::system_error.
 [[nodiscard]] std::string make_run_secret();
-// "AAEC", with padding.
-[[nodiscard]] std::string base64_of(std::span<const std::byte> bytes);
 
 // "NAME=value": what the environment of each task has besides. `made`: of kMade, which it wants.
 [[nodiscard]] std::vector<std::string> secret_variables(SecretOfRun kind, const std::string& made);
