@@ -170,9 +170,15 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
     const auto rest = std::span(bytes).subspan(received);
     if (const auto error = co_await read_body(rest, timeout)) co_return error;
     if (const auto error = decode_header(bytes, header)) co_return read_failed(error);
-    if (header.kind != FrameKind::kShare || !terms_) break;
-    if (const auto error = co_await take_offer(header, timeout)) co_return error;
+    if (header.kind == FrameKind::kShare && terms_) {
+      if (const auto error = co_await take_offer(header, timeout)) co_return error;
+    } else if (header.kind == FrameKind::kShared && slots_) {
+      if (const auto error = co_await take_answer(header, timeout)) co_return error;
+    } else {
+      break;
+    }
   } while (true);
+  if (slots_ && is_bodiless<Ack>(header)) slots_->done(header.request_id);
   if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
   // Said over a connection that was open before, and come late: its sender, which agrees first, is
   // not to end for that. It connects again.
@@ -206,6 +212,21 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   co_return std::error_code{};
 }
 
+asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader header,
+                                                               std::chrono::milliseconds timeout) {
+  std::array<std::byte, kSharedOfferBytes> body{};
+  const bool declines = header.bytes_behind() == 0;
+  if (SharedFrame{}.from_header(header) || (!declines && header.bytes_behind() != body.size())) {
+    co_return refuse_read(header, "no answer to an offer of shared memory");
+  }
+  const auto part = std::span(body).first(declines ? 0 : body.size());
+  if (const auto error = co_await read_body(part, timeout)) co_return error;
+  if (const auto next = slots_->answered(part)) {
+    send(ShareFrame{header.request_id}.to_header(), encode(*next));
+  }
+  co_return std::error_code{};
+}
+
 std::error_code ServerConnection::refuse_read(const FrameHeader& header, const char* sentence) {
   refused_with_ = sentence;
   refuse({.exit_code = kExitError, .sentence = sentence}, header.request_id);
@@ -236,7 +257,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
                                                              std::chrono::milliseconds timeout) {
   if (!body_in_place_.bytes.empty()) {
     const std::size_t part = std::min(body.size(), body_in_place_.bytes.size());
-    std::ranges::copy(body_in_place_.bytes.first(part), body.begin());
+    std::copy_n(body_in_place_.bytes.begin(), part, body.begin());
     body_in_place_.bytes = body_in_place_.bytes.subspan(part);
     co_return part == body.size() ? std::error_code{} : read_failed(WireError::kBadBody);
   }
@@ -299,6 +320,18 @@ bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::by
   }
   enqueue(header, std::move(frame));
   return left == Left::kNot;
+}
+
+void ServerConnection::offer(std::unique_ptr<BodySlots> slots) {
+  slots_ = std::move(slots);
+  send(ShareFrame{}.to_header(), encode(slots_->offer()));
+}
+
+bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> owned) {
+  const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, owned);
+  if (is_left) owned.clear();
+  send(header, std::move(owned));
+  return !is_left;
 }
 
 void ServerConnection::enqueue(FrameHeader header, Queued frame) {

@@ -22,6 +22,7 @@
 #include <system_error>
 #include <vector>
 
+#include "net/transport/body_slots.h"
 #include "net/transport/parameter_memory.h"
 #include "net/transport/tls_stream.h"
 #include "net/wire/frame.h"
@@ -68,8 +69,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
                                                 std::chrono::milliseconds timeout);
 
-  // From now on the peer, a trainer, may offer memory in which it has its gradients: it is answered
-  // by what `terms` says then, and bodies may be read where they lie from then on, by both sides.
+  // From now on the peer, a trainer or a primary, may offer memory in which it has its gradients or
+  // updates: it is answered by what `terms` says then, and bodies may be read where they lie from
+  // then on, by both sides.
   void answer_offers(std::function<InPlaceTerms()> terms) { terms_ = std::move(terms); }
   // The last header's body, if it need not be read: read_body() and discard_body() take it from
   // there, too.
@@ -87,6 +89,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // stay unchanged until the peer's next gradient. Returns whether it is sent.
   bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
+  // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there.
+  void offer(std::unique_ptr<BodySlots> slots);
+  // As send(), of a frame that the peer acknowledges: by an ACK of this request_id, or of a higher
+  // one, when it is done with the body. Returns whether that is sent, and not left in memory.
+  bool send_acknowledged(FrameHeader header, std::vector<std::byte> owned);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
   // connection closed first.
   asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
@@ -154,6 +161,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::error_code read_failed(std::error_code error) noexcept;
   asio::awaitable<std::error_code> take_offer(FrameHeader header,
                                               std::chrono::milliseconds timeout);
+  asio::awaitable<std::error_code> take_answer(FrameHeader header,
+                                               std::chrono::milliseconds timeout);
   std::error_code refuse_read(const FrameHeader& header, const char* sentence);
   void enqueue(FrameHeader header, Queued frame);
   std::error_code write_now(Queued& frame);
@@ -175,6 +184,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::function<InPlaceTerms()> terms_;        // empty: offers are none of its frames
   std::unique_ptr<PendingHandover> handover_;  // until the trainer says that it has been taken
   std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
+  std::unique_ptr<BodySlots> slots_;           // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
   std::string refused_with_;
   State state_ = State::kOpen;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "math/parameter_layout.h"
+#include "net/wire/replication.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
 
@@ -16,6 +17,16 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
 std::size_t gradient_bytes(const RunConfig& config) {
   return math::layout_of(config.model).size() * sizeof(float);
+}
+
+std::size_t update_bytes(const RunConfig& config, std::size_t floats) {
+  return net::update_head_bytes(config.trainers) + floats * sizeof(float);
+}
+
+std::size_t updates_in_memory(const RunConfig& config, std::size_t floats) {
+  const std::size_t wanted = config.sync_replicas ? 2 : std::min<std::size_t>(config.trainers, 4);
+  const std::size_t bytes = update_bytes(config, floats);
+  return bytes > kMostBytes ? 0 : wanted * bytes > kSmallBytes ? 1 : wanted;
 }
 
 }  // namespace
@@ -42,6 +53,22 @@ std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, st
   return task.transport == Transport::kTcp
              ? nullptr
              : net::ParameterMemory::create(floats * sizeof(float), trainers);
+}
+
+std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const RunConfig& config,
+                                                  std::size_t floats) {
+  const std::size_t count = updates_in_memory(config, floats);
+  return task.transport == Transport::kTcp || count == 0
+             ? nullptr
+             : net::BodySlots::create(update_bytes(config, floats), count);
+}
+
+std::size_t most_of_primary(const RunConfig& config, std::size_t floats) {
+  return net::BodySlots::largest(update_bytes(config, floats), updates_in_memory(config, floats));
+}
+
+std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
+  return update_bytes(config, floats);
 }
 
 std::size_t most_of_trainer(const RunConfig& config) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "net/transport/body_slots.h"
 #include "net/transport/gradient_memory.h"
 #include "net/transport/parameter_memory.h"
 #include "roles/run/run_config.h"
@@ -28,6 +29,15 @@ namespace disttf::roles {
 [[nodiscard]] std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task,
                                                                           std::size_t floats,
                                                                           std::size_t trainers);
+// A primary's, for the updates of a range of so many floats that its backup has yet to make: two of
+// a step of all trainers, of which there is one at a time; async one for each trainer, up to four.
+// Of more than 64 MiB in all one, which may take 256. nullptr: they are sent.
+[[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
+                                                                const RunConfig& config,
+                                                                std::size_t floats);
+// The most that a backup has a use for of these, in bytes; and the least.
+[[nodiscard]] std::size_t most_of_primary(const RunConfig& config, std::size_t floats);
+[[nodiscard]] std::size_t least_of_primary(const RunConfig& config, std::size_t floats);
 // The most that a ps has a use for of a trainer's, in bytes; and a trainer of a ps's, whose range
 // has so many floats.
 [[nodiscard]] std::size_t most_of_trainer(const RunConfig& config);

@@ -125,7 +125,7 @@ asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
   const PsCore::Reads reads = core_.connected(id, hello, connection->peer_text(), Clock::now());
   do_effects();
   if (reads == PsCore::Reads::kFrames) {
-    co_await range(hello.replica).serve_frames(id, connection);
+    co_await range(hello.replica).serve_accepted(id, connection);
   } else if (reads == PsCore::Reads::kCuts) {
     co_await range(hello.replica).serve_cuts(connection);
   }

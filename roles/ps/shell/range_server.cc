@@ -32,12 +32,18 @@ RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
 
 // ---------------------------------------------------------------------------------- connections
 
-asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
-  const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
-  if (is_step) {
+asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr connection) {
+  if (connection->hello().purpose == net::ChannelPurpose::kStep) {
     connection->answer_offers(
         [this, rank = task_.cluster.rank_of(connection->hello().from)] { return terms_of(rank); });
+  } else if (connection->hello().purpose == net::ChannelPurpose::kReplica) {
+    connection->answer_offers([this] { return terms_of_primary(); });
   }
+  return serve_frames(id, std::move(connection));
+}
+
+asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
+  const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
   // On a step channel no limit on silence: a step may take long. The control channel's heartbeats
   // tell. Nor on an evaluator's, which nobody misses.
   const bool may_be_silent = is_step || connection->hello().from.job == net::Job::kEvaluator;
@@ -111,6 +117,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
         const ConnectionId id = process_.add(dialed.connection);
         process_.core().reached(core_.replica(), id, Clock::now());
         process_.do_effects();
+        offer_memory(*dialed.connection);
         co_await serve_frames(id, dialed.connection);
         process_.core().closed(id, Clock::now());
         process_.do_effects();
@@ -149,6 +156,27 @@ net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
           .most = most_of_trainer(shard->config())};
 }
 
+net::InPlaceTerms RangeServer::terms_of_primary() const {
+  const Shard* const shard = core_.state().shard().get();
+  if (shard == nullptr) {
+    return {};
+  }
+  return {.memory = memory_,
+          .least = least_of_primary(shard->config(), shard->range().size()),
+          .most = most_of_primary(shard->config(), shard->range().size())};
+}
+
+// To the backup, which has been told by now what run it is.
+void RangeServer::offer_memory(net::ServerConnection& backup) const {
+  const Shard* const shard = core_.state().shard().get();
+  if (shard == nullptr) {
+    return;
+  }
+  if (auto slots = make_update_slots(task_, shard->config(), shard->range().size())) {
+    backup.offer(std::move(slots));
+  }
+}
+
 // --------------------------------------------------------------------------------------- effects
 
 void RangeServer::apply(SendFrame& effect) {
@@ -159,6 +187,10 @@ void RangeServer::apply(SendFrame& effect) {
   if (effect.owner) {
     const std::size_t bytes = effect.borrowed.size();
     const bool is_sent = to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
+    meter_.sent(effect.header, bytes, !is_sent);
+  } else if (effect.header.kind == FrameKind::kUpdate) {  // which the backup acknowledges
+    const std::size_t bytes = effect.body.size();
+    const bool is_sent = to->send_acknowledged(effect.header, std::move(effect.body));
     meter_.sent(effect.header, bytes, !is_sent);
   } else {
     meter_.sent(effect.header, effect.body.size(), false);

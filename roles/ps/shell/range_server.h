@@ -35,7 +35,7 @@ class RangeServer {
   RangeServer(ParameterServer& process, RangeReplica& core);
 
   // Frames of any channel but a state channel, which asks for cuts; either ends with it.
-  asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
+  asio::awaitable<void> serve_accepted(ConnectionId id, ConnectionPtr connection);
   asio::awaitable<void> serve_cuts(ConnectionPtr connection);
 
   // Memory for the core's shard.
@@ -53,6 +53,8 @@ class RangeServer {
   void apply(const DrainConnections& effect);
 
  private:
+  // What comes over it, until it is closed.
+  asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
   // The core is told.
   BodyPlan header_came(ConnectionId id, const net::FrameHeader& header,
                        const net::BodyInPlace& in_place);
@@ -65,6 +67,8 @@ class RangeServer {
 
   // Memory.
   [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
+  [[nodiscard]] net::InPlaceTerms terms_of_primary() const;
+  void offer_memory(net::ServerConnection& backup) const;
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,

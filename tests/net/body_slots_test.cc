@@ -1,0 +1,208 @@
+// A primary's connection and its backup's that have agreed on memory for bodies.
+#include "net/transport/body_slots.h"
+
+#include <gtest/gtest.h>
+
+#include <asio/co_spawn.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/transport/dial.h"
+#include "net/wire/messages.h"
+#include "tests/net/test_server.h"
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kBody = 10'000;  // bytes
+
+class BodySlotsTest : public ::testing::Test {
+ protected:
+  BodySlotsTest() : slots_(BodySlots::create(kBody, 1)) {
+    terms_ = {.memory = ParameterMemory::create(kPageBytes, 1),
+              .least = kBody,
+              .most = BodySlots::largest(kBody, 1)};
+  }
+
+  // The backup: says how each body came, and acknowledges it.
+  asio::awaitable<void> serve(Connection connection) {
+    connection->answer_offers([this] { return terms_; });
+    FrameHeader header;
+    while (!co_await connection->read_header(header, 0ms)) {
+      const bool is_in_place = !connection->body_in_place().bytes.empty();
+      std::vector<std::byte> body(header.body_size);
+      if (co_await connection->read_body(body, 1s)) co_return;
+      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
+      EXPECT_EQ(body, body_of(header.request_id, body.size()));
+      happened_.add(std::to_string(header.request_id) + (is_in_place ? " in place" : " sent"));
+      connection->send(Ack{header.request_id}.to_header());
+    }
+    happened_.add("refused: " + connection->refused_with());
+  }
+
+  static std::vector<std::byte> body_of(std::uint64_t entry, std::size_t bytes) {
+    std::vector<std::byte> body(bytes, static_cast<std::byte>(entry));
+    body.back() = static_cast<std::byte>(entry + 1);
+    return body;
+  }
+
+  // The primary.
+  using Primary = std::function<asio::awaitable<void>(ServerConnection&)>;
+  void run(const Primary& primary) {
+    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
+    run_with(server, primary);
+  }
+  void run_with(TestServer& server, const Primary& primary) {
+    server.start();
+    asio::io_context context{1};
+    const auto coroutine = [&]() -> asio::awaitable<void> {
+      NameLookup lookup;
+      const Dialed dialed =
+          co_await dial(context, server.address(), hello_of_worker_1(), {}, 30s, lookup);
+      EXPECT_TRUE(dialed.connection) << dialed.error.message();
+      if (!dialed.connection) co_return;
+      co_await primary(*dialed.connection);
+      dialed.connection->close();
+    };
+    asio::co_spawn(context, coroutine, [&](const std::exception_ptr& failure) {
+      EXPECT_FALSE(failure);
+      context.stop();
+    });
+    context.run();
+  }
+
+  // Returns whether the body is sent.
+  static bool update(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
+    return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
+                                body_of(entry, bytes));
+  }
+  static asio::awaitable<void> await_ack(ServerConnection& from, std::uint64_t entry) {
+    FrameHeader header;
+    EXPECT_FALSE(co_await from.read_header(header, 30s));
+    EXPECT_EQ(header, Ack{entry}.to_header());
+  }
+  // Two rounds, each of which an answer is behind: what came before it has been read.
+  asio::awaitable<void> agree(ServerConnection& with) {
+    with.offer(std::move(slots_));
+    for (const std::uint64_t entry : {1U, 2U}) {
+      EXPECT_TRUE(update(with, entry)) << "they have not agreed yet";
+      co_await await_ack(with, entry);
+    }
+  }
+
+  std::unique_ptr<BodySlots> slots_;
+  InPlaceTerms terms_;
+  Events happened_;
+};
+
+TEST_F(BodySlotsTest, BodiesAreLeftOnceTheyHaveAgreed) {
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    for (const std::uint64_t entry : {3U, 4U, 5U}) {
+      EXPECT_FALSE(update(backup, entry, kBody - entry));
+      co_await await_ack(backup, entry);
+    }
+  });
+  for (const char* what : {"1 sent", "2 sent", "3 in place", "4 in place", "5 in place"}) {
+    EXPECT_TRUE(happened_.wait_for(what)) << what;
+  }
+}
+
+TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_FALSE(update(backup, 3));
+    EXPECT_TRUE(update(backup, 4)) << "the backup may not have read the third";
+    co_await await_ack(backup, 3);
+    EXPECT_FALSE(update(backup, 5));
+    co_await await_ack(backup, 4);
+    EXPECT_TRUE(update(backup, 6)) << "that the fourth is done says nothing of the fifth";
+    co_await await_ack(backup, 5);
+    co_await await_ack(backup, 6);
+  });
+  for (const char* what : {"3 in place", "4 sent", "5 in place", "6 sent"}) {
+    EXPECT_TRUE(happened_.wait_for(what)) << what;
+  }
+}
+
+TEST_F(BodySlotsTest, ABodyThatIsLargerThanASlotIsSent) {
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_TRUE(update(backup, 3, kBody + 1));
+    co_await await_ack(backup, 3);
+    EXPECT_FALSE(update(backup, 4));
+    co_await await_ack(backup, 4);
+  });
+  EXPECT_TRUE(happened_.wait_for("3 sent"));
+}
+
+TEST_F(BodySlotsTest, ABackupThatDeclinesIsSentAll) {
+  terms_.memory = nullptr;
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_TRUE(update(backup, 3));
+    co_await await_ack(backup, 3);
+  });
+  EXPECT_TRUE(happened_.wait_for("3 sent"));
+}
+
+TEST_F(BodySlotsTest, MoreThanTheBackupHasAUseForIsNotMapped) {
+  terms_.most = kBody;
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_TRUE(update(backup, 3));
+    co_await await_ack(backup, 3);
+  });
+}
+
+// A backup that says it was there, and was not: nothing is handed to anybody.
+TEST_F(BodySlotsTest, WhoDoesNotComeForTheMemoryIsSentAll) {
+  TestServer server([this](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    while (!co_await connection->read_header(header, 0ms)) {
+      std::vector<std::byte> body(header.body_size);
+      if (co_await connection->read_body(body, 1s)) co_return;
+      if (header.kind != FrameKind::kShare) {
+        connection->send(Ack{header.request_id}.to_header());
+        continue;
+      }
+      SharedOffer offer;
+      EXPECT_FALSE(decode(body, offer));
+      happened_.add("offered " + std::to_string(offer.size) + " bytes");
+      connection->send(SharedFrame{header.request_id}.to_header(),
+                       encode(SharedOffer{.token = 1, .size = kPageBytes}));
+    }
+  });
+  run_with(server, [this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_TRUE(update(backup, 3));
+    co_await await_ack(backup, 3);
+  });
+  EXPECT_TRUE(happened_.wait_for("offered 12288 bytes"));
+  EXPECT_TRUE(happened_.wait_for("offered 0 bytes"));
+}
+
+TEST_F(BodySlotsTest, AnAnswerThatIsNoneIsRefused) {
+  TestServer server([](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    if (co_await connection->read_header(header, 0ms)) co_return;
+    std::vector<std::byte> body(header.body_size);
+    if (co_await connection->read_body(body, 1s)) co_return;
+    connection->send(SharedFrame{header.request_id}.to_header(), std::vector<std::byte>(5));
+    static_cast<void>(co_await connection->read_header(header, 30s));
+  });
+  run_with(server, [this](ServerConnection& backup) -> asio::awaitable<void> {
+    backup.offer(std::move(slots_));
+    FrameHeader header;
+    EXPECT_TRUE(co_await backup.read_header(header, 30s));
+    EXPECT_EQ(backup.refused_with(), "no answer to an offer of shared memory");
+  });
+}
+
+}  // namespace
+}  // namespace disttf::net
